@@ -23,8 +23,15 @@ import {
 import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { pageList } from "../query/page.ts";
-import { criterionName, digestOfText, type ResultSources, readSources } from "../results/result-sources.ts";
-import { readTestResults, type StoredResult, type TestResults } from "../results/results-store.ts";
+import {
+  criterionName,
+  digestOfText,
+  type ResultSources,
+  readSources,
+  readTestResults,
+  type StoredResult,
+  type TestResults,
+} from "../results/results-store.ts";
 import { createHashes } from "./stale.ts";
 import { readFileInside } from "./write-file.ts";
 

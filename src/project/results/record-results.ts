@@ -6,8 +6,14 @@ import type { RecordedResults } from "../../protocol/test-results.ts";
 import { createHashes } from "../features/stale.ts";
 import { assertWritable } from "../features/write-file.ts";
 import type { Project } from "../project.ts";
-import { criterionName, digestOfText, readSources } from "./result-sources.ts";
-import { readTestResults, type StoredResult, writeTestResults } from "./results-store.ts";
+import {
+  criterionName,
+  digestOfText,
+  readSources,
+  readTestResults,
+  type StoredResult,
+  writeTestResults,
+} from "./results-store.ts";
 
 interface RecordOptions {
   /** Default: detected from the report. */

@@ -1,7 +1,17 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { scanMarkdown } from "./scan-markdown.ts";
-import { headingLine, segmentsOf, writeSegments } from "./segments.ts";
+import {
+  headingLine,
+  headingsBetween,
+  listItemEnd,
+  listItemText,
+  sectionsOf,
+  segmentsOf,
+  toListItem,
+  withoutBlankEdges,
+  writeSegments,
+} from "./segments.ts";
 
 const segments = (text: string, level: number) => segmentsOf(scanMarkdown(text), level);
 
@@ -81,5 +91,83 @@ test("written segments read back as the same segments", () => {
       const before = view(lines.join("\n"));
       expect(view(writeSegments(before))).toEqual(before);
     }),
+  );
+});
+
+const text = "intro\n\n# A\n\na\n\n## B\nb\n\n### C\nc\n\n## D\n# E\ne";
+
+test("a section ends at the next heading of the same or a higher level", () => {
+  const sections = sectionsOf(scanMarkdown(text), () => true);
+  expect(
+    sections.map(({ heading, bodyLine, endLine, body }) => [heading.title, bodyLine, endLine, body]),
+  ).toEqual([
+    ["A", 4, 13, "a\n\n## B\nb\n\n### C\nc\n\n## D"],
+    ["B", 8, 12, "b\n\n### C\nc"],
+    ["C", 11, 12, "c"],
+    ["D", 14, 13, ""],
+    ["E", 15, 15, "e"],
+  ]);
+});
+
+test("only the accepted sections are returned", () => {
+  const sections = sectionsOf(scanMarkdown(text), ({ level }) => level === 2);
+  expect(sections.map(({ heading }) => heading.title)).toEqual(["B", "D"]);
+});
+
+test("blank lines at the edges of a range are left out, up to nothing", () => {
+  const scan = scanMarkdown("\n \na\n\nb\n\n");
+  expect(withoutBlankEdges(scan, 1, 6)).toEqual({ from: 3, to: 5 });
+  expect(withoutBlankEdges(scan, 1, 2)).toEqual({ from: 3, to: 2 });
+});
+
+test("the headings of a range are those whose first line is in it", () => {
+  const scan = scanMarkdown(text);
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 20 }), (from, to) => {
+      const expected = scan.headings.filter(({ line }) => line >= from && line <= to);
+      expect(headingsBetween(scan, from, to)).toEqual(expected);
+    }),
+  );
+});
+
+function itemOf(text: string): string {
+  const scan = scanMarkdown(text);
+  return listItemText(scan, 1, listItemEnd(scan, 1, scan.lineCount));
+}
+
+test("an item has its wrapped lines, paragraphs, nested lists and code", () => {
+  expect(itemOf("- a\nlazy\n  b\n\n  c\n  - d\n\n  ```\n  e\n  ```\n- next")).toBe(
+    "a\nlazy\nb\n\nc\n- d\n\n```\ne\n```",
+  );
+  expect(itemOf("12. a\n    b\n\tc")).toBe("a\nb\nc");
+  expect(itemOf("-\n  a")).toBe("a");
+});
+
+test("an item ends at a sibling, a heading, a break, and text after a blank line", () => {
+  for (const end of ["- b", " * b", "2) b", "# b", "---", "\nb", "\n```\nb\n```"])
+    expect(itemOf(`- a\n${end}`)).toBe("a");
+});
+
+test("a written item reads back as the same text", () => {
+  const line = fc.constantFrom(
+    "a",
+    "  b",
+    "- c",
+    "",
+    "```",
+    "code",
+    "===",
+    "---",
+    "# d",
+    "1. e",
+    "\tf",
+    "~~~",
+  );
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 8 }), (lines) => {
+      const text = itemOf(`- x\n${lines.map((each) => (each === "" ? "" : `  ${each}`)).join("\n")}`);
+      expect(itemOf(toListItem("-", text))).toBe(text);
+    }),
+    { numRuns: 1000 },
   );
 });

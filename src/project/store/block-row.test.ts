@@ -3,13 +3,30 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { lifecycles } from "../../protocol/enums.ts";
 import type { DraftId, SpecDraft } from "../../specs/adapter.ts";
 import { assignIds, toId } from "../../specs/model/assemble-blocks.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
-import { type IdKind, keysOfId, toBlockEntry } from "./block-row.ts";
+import { classIdOf, type IdKind, keyRangeOf, keysOfId, toBlockEntry, toKey, weightOf } from "./block-row.ts";
 import { type FileEntry, type IndexBatch, writeBatch } from "./index-writer.ts";
 import { openIndex, readMeta } from "./open-index.ts";
+
+test("the keys of a class are one range", () => {
+  expect(classIdOf(toKey(3, 7))).toBe(3);
+  expect(keyRangeOf(3)).toEqual([BigInt(toKey(3, 0)), BigInt(toKey(4, 0)) - 1n]);
+  expect(Number.isSafeInteger(toKey(10_000, 2 ** 32 - 1))).toBe(true);
+});
+
+test.each([
+  ["critical", [1, 0.5, 0.2, 0]],
+  ["high", [0.8, 0.4, 0.16, 0]],
+  ["medium", [0.5, 0.25, 0.1, 0]],
+  ["low", [0.3, 0.15, 0.06, 0]],
+] as const)("a %s block that is active, deprecated, legacy or obsolete weighs %j", (priority, weights) => {
+  const found = lifecycles.map((lifecycle) => weightOf({ lifecycle, priority }));
+  for (const [index, weight] of weights.entries()) expect(found[index]).toBeCloseTo(weight, 9);
+});
 
 const draft = (id: DraftId): SpecDraft => ({
   id,
