@@ -195,9 +195,9 @@ async function takeover(signal: "SIGKILL" | "SIGSTOP", limitMs: number): Promise
 }
 
 function judge(name: string, value: number, isMet: (value: number) => boolean): void {
-  const met = isMet(value);
-  print(`${name}: ${value.toFixed(2)} ${met ? "met" : "MISSED"}`);
-  if (!met) misses.push(name);
+  const isReached = isMet(value);
+  print(`${name}: ${value.toFixed(2)} ${isReached ? "met" : "MISSED"}`);
+  if (!isReached) misses.push(name);
 }
 
 function quantile(numbers: readonly number[], share: number): number {

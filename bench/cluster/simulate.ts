@@ -92,10 +92,10 @@ function simulate(nodes: number, load: number): Result {
 function most(nodes: number): Result {
   let best = simulate(nodes, 1);
   // A node works on one core.
-  let above = Math.min(100_000, Math.floor((nodes * 1_000) / nodeMs));
+  let upper = Math.min(100_000, Math.floor((nodes * 1_000) / nodeMs));
   for (let round = 0; round < 12; round += 1) {
-    const result = simulate(nodes, Math.round((best.load + above) / 2));
-    if (result.waitMs > 50 || result.lateBeats > 0) above = result.load;
+    const result = simulate(nodes, Math.round((best.load + upper) / 2));
+    if (result.waitMs > 50 || result.lateBeats > 0) upper = result.load;
     else best = result;
   }
   return best;

@@ -19,7 +19,7 @@ export class DatabaseFile {
   /** SQLite creates the log with the first write, and keeps it while any process has the database open. */
   #log: FileIdentity | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
-  #goneSince: number | undefined;
+  #missingSince: number | undefined;
 
   /** Create it once the database is open. */
   constructor(place: DatabasePlace) {
@@ -37,17 +37,17 @@ export class DatabaseFile {
     if (this.#database === undefined) return;
     const now = performance.now();
     if (now - this.#checkedAt < everyMs) return;
-    if (this.#isGone()) throw this.#gone();
-    this.#goneSince = undefined;
+    if (this.#isMissing()) throw this.#missingError();
+    this.#missingSince = undefined;
     this.#checkedAt = now;
   }
 
   /** The error that `check` would throw. */
   problem(): KitError | undefined {
-    return this.#database !== undefined && this.#isGone() ? this.#gone() : undefined;
+    return this.#database !== undefined && this.#isMissing() ? this.#missingError() : undefined;
   }
 
-  #isGone(): boolean {
+  #isMissing(): boolean {
     const { file } = this.#place;
     if (!isSame(this.#database, identityOf(String(file)))) return true;
     const log = identityOf(`${file}-wal`);
@@ -55,12 +55,12 @@ export class DatabaseFile {
     return !isSame(this.#log, log);
   }
 
-  #gone(): KitError {
+  #missingError(): KitError {
     const { store, file } = this.#place;
-    this.#goneSince ??= Date.now();
+    this.#missingSince ??= Date.now();
     return storeUnavailable({
       store,
-      since: this.#goneSince,
+      since: this.#missingSince,
       reason:
         "its file was deleted, moved or replaced while kit used it. Restore the file, or restart kit, which then uses the file at this path",
       hint: `Check ${nearby(String(file))}.`,

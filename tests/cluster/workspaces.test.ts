@@ -17,11 +17,11 @@ const command = (label: string, ms: number): string =>
   ].join("\n");
 
 /** `build 7 300`: four calls of 300 ms each; `list`: the content of the workspace. */
-function script(asked: string, results: number): ProviderAnswer {
-  const [what, number, ms] = asked.split(" ");
+function script(prompt: string, results: number): ProviderAnswer {
+  const [what, number, ms] = prompt.split(" ");
   const call = (text: string): ProviderAnswer => ({
     toolCall: {
-      id: `call_${asked.replaceAll(" ", "_")}_${results}`,
+      id: `call_${prompt.replaceAll(" ", "_")}_${results}`,
       name: "bash",
       args: JSON.stringify({ command: text }),
     },
@@ -29,7 +29,7 @@ function script(asked: string, results: number): ProviderAnswer {
   if (what === "list" && results === 0) return call("cat list");
   if (what === "build" && results < calls)
     return call(command(`${number}-${results}`.padStart(6, "0"), Number(ms)));
-  return { text: `Done with ${asked}.` };
+  return { text: `Done with ${prompt}.` };
 }
 
 let cluster: Kits;
@@ -126,11 +126,11 @@ async function findings(lines: readonly string[]): Promise<readonly string[]> {
         continue;
       }
       const [, seen = "", parts = ""] = /found (\S+): ([^"\\]*)/.exec(result) ?? [];
-      const whole =
+      const complete =
         seen === "none" ? "" : [1, 2, 3].map((part) => `${Math.floor(60_000 / part)} ${seen}`).join(" ");
       if (!possible.has(seen))
         found.push(`${line}: ${label} found ${seen}, not ${[...possible].join(" or ")}`);
-      else if (parts.trim() !== whole) found.push(`${line}: ${label} found ${seen} and ${parts}`);
+      else if (parts.trim() !== complete) found.push(`${line}: ${label} found ${seen} and ${parts}`);
       possible = new Set([label]);
     }
     const { messages } = await cluster.ask(`/agents/builder/${line}/history`);

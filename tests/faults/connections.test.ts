@@ -68,7 +68,7 @@ test("prompts of clients that vanish are aborted, and their sessions are free fo
     ),
   );
   // One prompt of each session waits for the model, and another waits in line.
-  await model.asked(20);
+  await model.requested(20);
   for (const client of clients) {
     await delay(random(5));
     if (random(2) === 0) client.resetAndDestroy();

@@ -28,11 +28,11 @@ test("a graph whose process is killed with SIGKILL resumes where it was: no requ
 async function live(file: string, place: string | undefined): Promise<readonly string[]> {
   const script = join(import.meta.dirname, "graph-until-killed.ts");
   const child = spawn(process.execPath, [script, file, ...(place === undefined ? [] : [place])]);
-  let said = "";
+  let output = "";
   let failed = "";
   child.stdout.on("data", (chunk) => {
-    said += chunk;
-    if (said.endsWith("hangs\n")) child.kill("SIGKILL");
+    output += chunk;
+    if (output.endsWith("hangs\n")) child.kill("SIGKILL");
   });
   child.stderr.on("data", (chunk) => {
     failed += chunk;
@@ -40,5 +40,5 @@ async function live(file: string, place: string | undefined): Promise<readonly s
   const [code, signal] = await once(child, "close");
   expect(failed).toBe("");
   expect([code, signal]).toEqual(place === undefined ? [0, null] : [null, "SIGKILL"]);
-  return said.trimEnd().split("\n");
+  return output.trimEnd().split("\n");
 }

@@ -73,12 +73,12 @@ async function promptAndKill(
   const child: ChildProcess = spawn(process.execPath, [script, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let said = "";
+  let output = "";
   let failed = "";
   const ready = new Promise<void>((resolve) => {
     child.stdout?.on("data", (chunk) => {
-      said += chunk;
-      if (said.startsWith("ready\n") && said.split("\n").length > answers + 1) resolve();
+      output += chunk;
+      if (output.startsWith("ready\n") && output.split("\n").length > answers + 1) resolve();
     });
   });
   child.stderr?.on("data", (chunk) => {
@@ -91,7 +91,7 @@ async function promptAndKill(
   const [, signal] = await closed;
   expect(failed).toBe("");
   expect(signal).toBe("SIGKILL");
-  return said
+  return output
     .split("\n")
     .slice(1, -1)
     .map((line) => line.split(" ") as [string, string]);

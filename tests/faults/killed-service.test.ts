@@ -25,7 +25,7 @@ test(
     const all = Promise.all(senders);
     for (let round = 0; round < kills; round += 1) {
       // Waits by count until there is work, because a slow machine begins it late.
-      await project.model.asked(Math.floor(((round + 1) * instances * each) / (kills + 1)));
+      await project.model.requested(Math.floor(((round + 1) * instances * each) / (kills + 1)));
       await delay(random(50));
       // After the signal it exits with the code of success, whatever is running.
       if (random(3) === 0) expect(await kit.end("SIGTERM")).toBe(0);
@@ -52,7 +52,7 @@ test(
     );
     for (let round = 0; round < kills; round += 1) {
       // Waits by count until there is work, because a slow machine begins it late.
-      await project.model.asked(Math.floor(((round + 1) * instances * each) / (kills + 1)));
+      await project.model.requested(Math.floor(((round + 1) * instances * each) / (kills + 1)));
       await delay(random(50));
       // Kills the working server: the other one took over after the last kill.
       const server = servers[round % 2] ?? project.kit;
@@ -69,23 +69,23 @@ test(`a server that hangs is replaced by its standby, and does no harm when it w
   const random = createRandom(seed);
   const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });
   const { kit } = project;
-  const beside = await project.another();
+  const other = await project.another();
   await kit.start();
-  await beside.start();
+  await other.start();
   // The standby only accepts work, and the other server works.
   const all = Promise.all(
     Array.from({ length: instances }, (_, index) =>
-      dispatchAll([beside.url], { instance: `worker-${index}`, count: each }),
+      dispatchAll([other.url], { instance: `worker-${index}`, count: each }),
     ),
   );
-  await project.model.asked(instances * 2);
+  await project.model.requested(instances * 2);
   await stopBetweenWrites(kit.pid, project.root);
   const done = project.effects("keep").length;
   // The lease expires after ten seconds; the rest is for a slow machine.
   await expect.poll(() => project.effects("keep").length).toBeGreaterThan(done);
   await delay(random(500));
   process.kill(kit.pid, "SIGCONT");
-  await checkAllDone({ ...project, kit: beside }, (await all).flat());
+  await checkAllDone({ ...project, kit: other }, (await all).flat());
 });
 
 async function checkAllDone(project: FaultProject, accepted: readonly Accepted[]): Promise<void> {

@@ -1,12 +1,11 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { type Clock, isoTime } from "../../base/clock.ts";
-import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { type Database, query } from "../../sqlite/statements.ts";
 import { agentStream, type Engine, type EngineHandlers, type EngineLoad } from "../contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
-import { closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
+import { alreadyStarted, closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { lineOf } from "../shared/queue/owners.ts";
 import { Dispatches } from "./dispatches/dispatches.ts";
@@ -180,10 +179,6 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     deleteSchedule: reading((name) => schedules.deleteSchedule(name)),
     listSchedules: reading(() => schedules.listSchedules()),
   };
-}
-
-function alreadyStarted(): KitError {
-  return new KitError({ code: "conflict", message: "The engine has been started already." });
 }
 
 /** `Engine.mayForget`. */

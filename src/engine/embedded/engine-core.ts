@@ -42,8 +42,8 @@ export interface CoreOptions {
   readonly limits: EngineLimits;
 }
 
-export function createEngineCore({ folder, clock, limits, onCommit, ...given }: CoreOptions): EngineCore {
-  const database = openDatabase(given.database ?? folder);
+export function createEngineCore({ folder, clock, limits, onCommit, ...options }: CoreOptions): EngineCore {
+  const database = openDatabase(options.database ?? folder);
   const file = new DatabaseFile({
     store: "The engine's store",
     file: folder === undefined ? undefined : join(folder, "engine.db"),
@@ -55,14 +55,14 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...given }: 
   };
   const commits = createCommitQueue(database, { faults, confirm });
   const lock =
-    given.database === undefined
+    options.database === undefined
       ? createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"), faults)
       : soleProcess;
   const lease = createLease(database, { clock, ttlMs: limits.leaseMs, lock });
   const blobs =
-    given.database === undefined
+    options.database === undefined
       ? createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database)
-      : createRowBlobStore(given.database);
+      : createRowBlobStore(options.database);
   const stopping = new AbortController();
   const draining = new AbortController();
   const time = createTimeline(database, clock);

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, elapsedOf } from "../../base/clock.ts";
-import { KitError } from "../../base/kit-error.ts";
 import { isBusy, type StoreFaults } from "../../sqlite/database-file.ts";
 import { type Database, openFile, query, rollback } from "../../sqlite/statements.ts";
 import type { WaitClock } from "../shared/durable-time.ts";
-import type { Lease } from "../shared/engine-base.ts";
+import { type Lease, leaseLost } from "../shared/engine-base.ts";
 
 export interface LeaseHolder extends Lease {
   readonly isHeld: boolean;
@@ -60,7 +59,7 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
   let nextFence = 0;
   let watched: { readonly row: LeaseRow; readonly since: number } | undefined;
   let tenure = new AbortController();
-  tenure.abort(lost());
+  tenure.abort(leaseLost());
 
   function isFree(): boolean {
     const row = read.get();
@@ -118,24 +117,16 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
       return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, fence) > 0;
     },
     check(expected = fence) {
-      if (tenure.signal.aborted || !isOurs(expected)) throw lost();
+      if (tenure.signal.aborted || !isOurs(expected)) throw leaseLost();
     },
     lose() {
       lock.release();
-      tenure.abort(lost());
+      tenure.abort(leaseLost());
     },
     release() {
       free.run(owner, fence);
     },
   };
-}
-
-function lost(): KitError {
-  return new KitError({
-    code: "lease_lost",
-    message: "Another process does the work of this engine now.",
-    meta: { retry_after_s: 1 },
-  });
 }
 
 /** The lock of a process that is the only user of its store: an earlier holder is always dead. */

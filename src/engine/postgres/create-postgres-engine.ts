@@ -3,7 +3,7 @@ import { version } from "../../base/own-package.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
-import { closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
+import { alreadyStarted, closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { lineOf } from "../shared/queue/owners.ts";
@@ -20,13 +20,7 @@ import { PostgresEventLog } from "./event-log.ts";
 import { pruneBytes, pruneEvents, pruneStreams } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
-import {
-  alreadyStarted,
-  open,
-  type PostgresBase,
-  type PostgresEngineOptions,
-  toText,
-} from "./postgres-base.ts";
+import { open, type PostgresBase, type PostgresEngineOptions, toText } from "./postgres-base.ts";
 import { Runs } from "./runs.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import {

@@ -358,10 +358,10 @@ const steps: readonly Migration[] = [
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */
-export function engineMigrations(schema: string, known: readonly Migration[] = steps): Migrations {
+export function engineMigrations(schema: string, migrations: readonly Migration[] = steps): Migrations {
   // The number is kit's own ("kite").
   return {
-    steps: known,
+    steps: migrations,
     schema,
     table: "engine_migrations",
     lockId: 0x6b697465,

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import { KitError } from "../../base/kit-error.ts";
+import type { KitError } from "../../base/kit-error.ts";
 import { Batcher } from "../../postgres/batcher.ts";
 import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { EventLog, EventReadOptions, EventSubscription } from "../contract.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
-import { crashGap, notAbove, positionAfter, toOwn } from "../shared/events/live-stream.ts";
+import { checkReadLimit, crashGap, notAbove, positionAfter, toOwn } from "../shared/events/live-stream.ts";
 import { joinDeltas, toBatches } from "../shared/events/stored-events.ts";
 import { type EventPage, EventReader } from "./event-reader.ts";
 import { claimStreams, findStream, readEvents, type StreamRow, writeEvents } from "./event-rows.ts";
@@ -98,7 +98,7 @@ export class PostgresEventLog implements EventLog {
 
   async read(stream: string, options: EventReadOptions = {}): Promise<readonly KitEvent[]> {
     const { after = 0, limit = 100, types } = options;
-    if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
+    checkReadLimit(limit);
     const events: KitEvent[] = [];
     for (let cursor = after; ; ) {
       const { events: page } = await this.page(stream, cursor);
@@ -287,11 +287,11 @@ export class PostgresEventLog implements EventLog {
     own.unwritten -= count;
     const isClean = own.unwritten === 0 && own.ended === ended && own.last === last;
     if (isClean) this.#dirty.delete(own);
-    const kept = own.unwritten + (this.#readers.has(own.name) ? keptEvents : 0);
-    const gone = Math.max(0, own.tail.length - kept);
-    if (gone > 0) {
-      own.floor = own.tail[gone - 1]?.index ?? own.floor;
-      own.tail = own.tail.slice(gone);
+    const keepCount = own.unwritten + (this.#readers.has(own.name) ? keptEvents : 0);
+    const dropCount = Math.max(0, own.tail.length - keepCount);
+    if (dropCount > 0) {
+      own.floor = own.tail[dropCount - 1]?.index ?? own.floor;
+      own.tail = own.tail.slice(dropCount);
     }
     if (isClean && this.#own.size > keptStreams && !this.#readers.has(own.name)) this.#own.delete(own.name);
     this.#base.news.publish(["stream", own.name]);
@@ -337,13 +337,5 @@ function bufferFullError(): KitError {
     store: "The event log",
     reason: "too many events wait to be written",
     hint: "Postgres does not accept them, or not fast enough. Check the database and the network.",
-  });
-}
-
-function badLimit(): KitError {
-  return new KitError({
-    code: "invalid_request",
-    message: "The limit must be a whole number from 1 to 1,000.",
-    meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
   });
 }

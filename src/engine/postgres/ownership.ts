@@ -368,10 +368,10 @@ export class Ownership {
 
   #lose(shards: readonly number[]): void {
     if (shards.length === 0) return;
-    const lost = shards.map((shard) => this.#shards.get(shard));
+    const lostShards = shards.map((shard) => this.#shards.get(shard));
     for (const shard of shards) this.#shards.delete(shard);
     const reason = leaseLost();
-    for (const shard of lost) shard?.controller.abort(reason);
+    for (const shard of lostShards) shard?.controller.abort(reason);
     this.#options.onLost(new Set(shards));
   }
 }

@@ -46,10 +46,6 @@ export async function open(options: PostgresEngineOptions): Promise<EngineDataba
   return await openEngineDatabase({ ...options, schema: options.schema ?? "kit" });
 }
 
-export function alreadyStarted(): KitError {
-  return new KitError({ code: "conflict", message: "The engine has been started already." });
-}
-
 function badUrl(): KitError {
   return new KitError({
     code: "invalid_request",

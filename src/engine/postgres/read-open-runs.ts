@@ -1,8 +1,8 @@
 import type { OpenRun, OpenRuns } from "../shared/runs/replay-check.ts";
+import { type EntryRow, toEntry } from "../shared/runs/run-journal.ts";
 import type { RunRow } from "../shared/runs/run-store.ts";
 import { parseStored } from "../shared/stored-rows.ts";
 import { openEngineDatabase } from "./engine-database.ts";
-import { type EntryRow, toEntry } from "./run-journal.ts";
 
 /**
  * Opens the runs of a shared engine that have not ended, read-only and over one connection. Throws `not_found` if the

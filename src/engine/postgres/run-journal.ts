@@ -1,27 +1,18 @@
 import type { RunJournalEntry, RunWait } from "../../protocol/run.ts";
 import { leaseLost } from "../shared/engine-base.ts";
-import type {
-  BegunWait,
-  EndedWait,
-  EntryEnd,
-  EntryHead,
-  EntryKind,
-  JournalEntry,
-  RunJournal,
-  RunJournals,
+import {
+  type BegunWait,
+  type EndedWait,
+  type EntryEnd,
+  type EntryHead,
+  type EntryRow,
+  type JournalEntry,
+  type RunJournal,
+  type RunJournals,
+  toEntry,
 } from "../shared/runs/run-journal.ts";
 import { toJournalRecord, toRunWait } from "../shared/runs/run-store.ts";
 import type { PostgresBase } from "./postgres-base.ts";
-
-export interface EntryRow {
-  readonly position: number;
-  readonly kind: EntryKind;
-  readonly name: string;
-  readonly state: JournalEntry["outcome"]["state"];
-  readonly deadline: number | null;
-  readonly ended_as: number | null;
-  readonly value: string | null;
-}
 
 interface SignalRow {
   readonly id: number;
@@ -266,12 +257,4 @@ function recordEnd(
   const ended_as = draft.ends;
   draft.rows.push({ position, kind, name, state, deadline: null, ended_as, value });
   return { state, value, ended_as };
-}
-
-export function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
-  const outcome =
-    state === "pending"
-      ? { state, deadline: deadline ?? undefined }
-      : { state, ended_as: Number(ended_as), value };
-  return { position, kind, name, outcome };
 }

@@ -36,8 +36,8 @@ export async function admitRun(base: PostgresBase, request: RunRequest): Promise
   checkJson(request.payload, "The payload");
   const payload = toText(request.payload);
   for (;;) {
-    const known = await findEarlier(base, request, payload);
-    if (known !== undefined) return known;
+    const earlier = await findEarlier(base, request, payload);
+    if (earlier !== undefined) return earlier;
     await checkParent(base, request.parent_run_id);
     await checkRoom(base, ownerOfRun(request));
     const receipt = await insertRun(base, request, payload);
@@ -123,11 +123,11 @@ export async function sendSignal(
   return await base.database.transaction(async (ask) => {
     const [run] = await ask<RunRow>("SELECT id, status FROM $s.runs WHERE run_id = $1 FOR UPDATE", [run_id]);
     if (run === undefined) throw unknownRun();
-    const [known] = await ask("SELECT 1 FROM $s.run_signals WHERE run = $1 AND idempotency_key = $2", [
+    const [duplicate] = await ask("SELECT 1 FROM $s.run_signals WHERE run = $1 AND idempotency_key = $2", [
       run.id,
       key,
     ]);
-    if (known !== undefined) return false;
+    if (duplicate !== undefined) return false;
     if (hasEnded(run.status)) throw alreadyEnded();
     const [untaken] = await ask<{ count: number }>(
       "SELECT count(*) AS count FROM $s.run_signals WHERE run = $1 AND NOT taken",

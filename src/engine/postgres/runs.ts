@@ -14,8 +14,14 @@ import { sleepUntil } from "../shared/durable-time.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
 import type { Dispatcher } from "../shared/runs/execution-core.ts";
 import { RunJobs, recordCancelled } from "../shared/runs/run-jobs.ts";
-import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../shared/runs/run-store.ts";
-import { badCursor } from "../shared/stored-rows.ts";
+import {
+  hasEnded,
+  lineOfRun,
+  parseRunCursor,
+  type RunPlace,
+  type RunRow,
+  toRunRecord,
+} from "../shared/runs/run-store.ts";
 import { awaitEnd } from "./await-end.ts";
 import { readPageOf } from "./dispatch-rows.ts";
 import type { PostgresEventLog } from "./event-log.ts";
@@ -87,7 +93,7 @@ export class Runs
 
   async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {
     const { workflow, status, limit, cursor } = filter;
-    const values: unknown[] = [cursor === undefined ? Number.MAX_SAFE_INTEGER : parseCursor(cursor)];
+    const values: unknown[] = [parseRunCursor(cursor)];
     const conditions = Object.entries({ workflow, status }).flatMap(([column, value]) => {
       if (value === undefined) return [];
       values.push(value);
@@ -361,9 +367,4 @@ export class Runs
     this.#waiters.wake(runId);
     this.#base.news.publish(["ended", runId]);
   }
-}
-
-function parseCursor(cursor: string): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
-  return Number(cursor);
 }

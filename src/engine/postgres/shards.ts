@@ -33,15 +33,15 @@ export function shardOfStream(stream: string): number | undefined {
 }
 
 /** The shards of the last names asked for: an input's is asked for a dozen times on its way. */
-const known = new Map<string, number>();
-const mostKnown = 5_000;
+const shardCache = new Map<string, number>();
+const maxCached = 5_000;
 
 function hash(text: string): number {
-  const before = known.get(text);
-  if (before !== undefined) return before;
+  const cached = shardCache.get(text);
+  if (cached !== undefined) return cached;
   const shard = createHash("sha1").update(text).digest().readUInt32BE(0) % shardCount;
-  if (known.size >= mostKnown) known.clear();
-  known.set(text, shard);
+  if (shardCache.size >= maxCached) shardCache.clear();
+  shardCache.set(text, shard);
   return shard;
 }
 

@@ -45,10 +45,10 @@ async function problemOf({ engine }: Node) {
   const state = await engine.state?.();
   const found = state?.problems.find(({ code }) => code === "engine_problem");
   const warning = engine.warning?.();
-  return { told: warning?.message, hint: warning?.hint, listed: found?.message };
+  return { warning: warning?.message, hint: warning?.hint, listed: found?.message };
 }
 
-const none = { told: undefined, hint: undefined, listed: undefined };
+const none = { warning: undefined, hint: undefined, listed: undefined };
 
 describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", () => {
   beforeAll(async () => {
@@ -115,7 +115,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", 
     await expect
       .poll(() => problemOf(wrong))
       .toMatchObject({
-        told: `Restate reaches ${wrong.address}, but its calls are not signed with the identity key set here.`,
+        warning: `Restate reaches ${wrong.address}, but its calls are not signed with the identity key set here.`,
         hint: expect.stringContaining("KIT_RESTATE_IDENTITY_KEY"),
         listed: expect.stringContaining("its calls are not signed with the identity key"),
       });
@@ -134,7 +134,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", 
     await expect
       .poll(() => problemOf(node))
       .toMatchObject({
-        told: expect.stringMatching(/^Restate does not reach this node at http:.*refused/),
+        warning: expect.stringMatching(/^Restate does not reach this node at http:.*refused/),
         hint: expect.stringContaining("engine.restate.address"),
         listed: expect.stringContaining("does not reach this node"),
       });
@@ -154,7 +154,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", 
     await expect
       .poll(() => problemOf(own))
       .toMatchObject({
-        told: "restate accepts the calls for work, but does not call this node, so work waits.",
+        warning: "restate accepts the calls for work, but does not call this node, so work waits.",
         hint: expect.stringContaining("other cluster has registered"),
         listed: expect.stringContaining("does not call this node"),
       });
@@ -177,7 +177,7 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", 
     await expect
       .poll(() => problemOf(node))
       .toMatchObject({
-        told: "Restate does not answer (ECONNREFUSED).",
+        warning: "Restate does not answer (ECONNREFUSED).",
         hint: expect.stringContaining("engine.restate.ingress"),
         listed: expect.stringContaining("Restate does not answer"),
       });

@@ -60,6 +60,11 @@ export function closing(): KitError {
   return new NotBegun();
 }
 
+/** The error of a second `start`. */
+export function alreadyStarted(): KitError {
+  return new KitError({ code: "conflict", message: "The engine has been started already." });
+}
+
 /** The reason of `EngineBase.stopping`. */
 export function stopped(): KitError {
   return new KitError({

@@ -13,7 +13,7 @@ export interface ModelServer {
   /** The number of begun answers whose reader has disconnected. */
   readonly abandoned: number;
   /** Resolves once the total number of requests is reached. */
-  asked(count: number): Promise<void>;
+  requested(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ interface ChatMessage {
 }
 
 /** Returns the model's answer to a prompt, given the number of calls with a result. */
-export type ModelScript = (asked: string, results: number) => ProviderAnswer;
+export type ModelScript = (prompt: string, results: number) => ProviderAnswer;
 
 /**
  * Starts a provider whose model answers with the script, or `#7` with a call of the tool `keep` (odd numbers) or `note` (even
@@ -64,11 +64,11 @@ export async function startModelServer(
       return;
     }
     const user = messages.findLastIndex(({ role }) => role === "user");
-    const asked = textOf(messages[user]);
+    const prompt = textOf(messages[user]);
     response.writeHead(200, { "content-type": "text/event-stream" });
     const results = messages.slice(user).filter(({ role }) => role === "tool").length;
-    for (const chunk of protocol.chunks(script(asked, results))) {
-      await delay(asked === "endless" ? 1_000 : random(4));
+    for (const chunk of protocol.chunks(script(prompt, results))) {
+      await delay(prompt === "endless" ? 1_000 : random(4));
       if (response.destroyed) return;
       response.write(chunk);
     }
@@ -83,7 +83,7 @@ export async function startModelServer(
     get abandoned() {
       return abandoned;
     },
-    async asked(expected) {
+    async requested(expected) {
       if (count >= expected) return;
       await new Promise<void>((resolve) => waiting.push({ count: expected, resolve }));
     },
@@ -95,10 +95,10 @@ export async function startModelServer(
   };
 }
 
-function answer(asked: string, results: number): ProviderAnswer {
-  const number = Number(/^#(\d+)$/.exec(asked)?.[1]);
-  if (asked === "long") return { text: "x".repeat(longAnswer) };
-  if (Number.isNaN(number) || results > 0) return { text: answerTo(asked) };
+function answer(prompt: string, results: number): ProviderAnswer {
+  const number = Number(/^#(\d+)$/.exec(prompt)?.[1]);
+  if (prompt === "long") return { text: "x".repeat(longAnswer) };
+  if (Number.isNaN(number) || results > 0) return { text: answerTo(prompt) };
   const name = number % 2 === 1 ? "keep" : "note";
   return { toolCall: { id: `call_${number}`, name, args: JSON.stringify({ number }) } };
 }

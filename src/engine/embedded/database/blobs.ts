@@ -106,7 +106,7 @@ export function createRowBlobStore(database: Database): BlobStore {
     load(stored) {
       if (!stored.startsWith(prefix)) return parseStored(stored);
       const rows = parts.all(stored);
-      if (rows.length === 0) throw lost(undefined);
+      if (rows.length === 0) throw missingPayload(undefined);
       return parseStored(rows.map(({ text }) => String(JSON.parse(text))).join(""));
     },
     size: (stored) => (stored.startsWith(prefix) ? (bytes.get(stored)?.bytes ?? 0) : stored.length),
@@ -120,7 +120,7 @@ function readPayload(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (cause) {
-    throw lost(cause);
+    throw missingPayload(cause);
   }
 }
 
@@ -181,6 +181,6 @@ function cannotStore(cause: unknown): KitError {
   });
 }
 
-function lost(cause: unknown): KitError {
+function missingPayload(cause: unknown): KitError {
   return new KitError({ code: "internal_error", message: "A stored payload is missing.", cause });
 }

@@ -116,7 +116,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
    * Finds the earlier input of an idempotency key. Call it in a transaction. An input that failed with a retryable
    * error, or was cancelled, is enqueued again.
    */
-  function earlier(request: AdmitRequest, input: string): Admission | undefined {
+  function findEarlier(request: AdmitRequest, input: string): Admission | undefined {
     if (request.idempotency_key === undefined) return undefined;
     const row = byKey.get(request.agent, request.instance_id, request.idempotency_key);
     if (row === undefined) return undefined;
@@ -139,8 +139,8 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
       const { agent, instance_id, session, idempotency_key: key } = request;
       const owner = ownerOfInput(request);
       return base.commit((): Admission => {
-        const known = earlier(request, input);
-        if (known !== undefined) return known;
+        const earlier = findEarlier(request, input);
+        if (earlier !== undefined) return earlier;
         checkRoom(request, owner);
         const dispatch_id = createId("dispatch");
         const now = clock.now();

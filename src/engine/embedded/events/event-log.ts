@@ -8,7 +8,7 @@ import { DatabaseFile, isFileFault, StoreFaults } from "../../../sqlite/database
 import type { Database } from "../../../sqlite/statements.ts";
 import type { EventLog, EventReadOptions } from "../../contract.ts";
 import type { Lease } from "../../shared/engine-base.ts";
-import { positionAfter } from "../../shared/events/live-stream.ts";
+import { checkReadLimit, positionAfter } from "../../shared/events/live-stream.ts";
 import { createEventReader, createWatchers, findGap } from "./event-reader.ts";
 import { createEventTable, openEventsDatabase } from "./event-table.ts";
 import { EventWriter } from "./event-writer.ts";
@@ -159,7 +159,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
 
   async function read(stream: string, options: EventReadOptions = {}): Promise<readonly KitEvent[]> {
     const { after = 0, limit = 100, types } = options;
-    if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) throw badLimit();
+    checkReadLimit(limit);
     const gap = findGap({ table, writer }, stream, after);
     const reportsGap = gap !== undefined && (types === undefined || types.includes("gap"));
     const events: KitEvent[] = reportsGap ? [gap] : [];
@@ -242,12 +242,4 @@ function rethrow(error: unknown): never {
   if (!isFileFault(error))
     throw storeUnavailable({ store, reason: "it does not answer", hint, cause: error });
   throw new StoreFaults({ store, hint, repair: hint }).toError(error);
-}
-
-function badLimit(): KitError {
-  return new KitError({
-    code: "invalid_request",
-    message: "The limit must be a whole number from 1 to 1,000.",
-    meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
-  });
 }

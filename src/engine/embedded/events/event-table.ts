@@ -174,14 +174,14 @@ export function createEventTable(database: Database): EventTable {
         events: decodeEvents(String(row.data)),
       })),
     replaceRows(id, rows, batches) {
-      let gone = 0;
+      let removed = 0;
       for (const [position, row] of rows.entries()) {
         const batch = batches[position];
-        gone += row.events.length - (batch?.events ?? 0);
+        removed += row.events.length - (batch?.events ?? 0);
         if (batch === undefined) sql.deleteBatch.run(row.id);
         else sql.replaceBatch.run(batch.first, batch.last, batch.events, batch.data, row.id);
       }
-      sql.shrink.run(gone, id);
+      sql.shrink.run(removed, id);
     },
     deleteOldest(id, excess, batches) {
       let rest = excess;

@@ -1,9 +1,9 @@
 import { type Clock, elapsedOf } from "../../../base/clock.ts";
-import { KitError } from "../../../base/kit-error.ts";
+import type { KitError } from "../../../base/kit-error.ts";
 import { storeUnavailable } from "../../../protocol/error-code.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { isFileFault } from "../../../sqlite/database-file.ts";
-import type { Lease } from "../../shared/engine-base.ts";
+import { type Lease, leaseLost } from "../../shared/engine-base.ts";
 import {
   crashGap,
   type LiveStream,
@@ -344,14 +344,6 @@ interface Written {
   readonly stored: number;
   readonly written: readonly KitEvent[];
   readonly open: OpenRun | undefined;
-}
-
-function leaseLost(cause: unknown): KitError {
-  return new KitError({
-    code: "lease_lost",
-    message: "Another process has taken over this work.",
-    ...(cause === undefined ? undefined : { cause }),
-  });
 }
 
 function bufferFullError(): KitError {

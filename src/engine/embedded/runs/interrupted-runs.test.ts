@@ -51,12 +51,12 @@ interface Witness {
 
 async function follow(plan: Plan, context: RunContext, witness: Witness): Promise<unknown> {
   if ("parts" in plan) {
-    const given: unknown[] = [];
+    const received: unknown[] = [];
     if (plan.kind === "all") {
       return await Promise.all(plan.parts.map((part) => follow(part, context, witness)));
     }
-    for (const part of plan.parts) given.push(await follow(part, context, witness));
-    return given;
+    for (const part of plan.parts) received.push(await follow(part, context, witness));
+    return received;
   }
   for (let tick = 0; tick < plan.ticks; tick += 1) await Promise.resolve();
   return await call(plan, context, witness);

@@ -1,27 +1,17 @@
 import type { RunJournalEntry, RunWait } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type {
-  BegunWait,
-  EndedWait,
-  EntryEnd,
-  EntryHead,
-  EntryKind,
-  JournalEntry,
-  RunJournal,
-  RunJournals,
+import {
+  type BegunWait,
+  type EndedWait,
+  type EntryEnd,
+  type EntryHead,
+  type EntryRow,
+  type RunJournal,
+  type RunJournals,
+  toEntry,
 } from "../../shared/runs/run-journal.ts";
 import { toJournalRecord, toRunWait } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
-
-export interface EntryRow {
-  readonly position: number;
-  readonly kind: EntryKind;
-  readonly name: string;
-  readonly state: JournalEntry["outcome"]["state"];
-  readonly deadline: number | null;
-  readonly ended_as: number | null;
-  readonly value: string | null;
-}
 
 interface PendingSignal {
   readonly id: number;
@@ -165,12 +155,4 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
       for (const deletion of deletions) deletion.run(run);
     },
   };
-}
-
-export function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
-  const outcome =
-    state === "pending"
-      ? { state, deadline: deadline ?? undefined }
-      : { state, ended_as: Number(ended_as), value };
-  return { position, kind, name, outcome };
 }

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type { OpenRun, OpenRuns } from "../../shared/runs/replay-check.ts";
+import { type EntryRow, toEntry } from "../../shared/runs/run-journal.ts";
 import type { RunRow } from "../../shared/runs/run-store.ts";
 import { createBlobReader } from "../database/blobs.ts";
 import { openStoredDatabase } from "../database/engine-database.ts";
-import { type EntryRow, toEntry } from "./journal-rows.ts";
 
 /**
  * Opens the runs of a folder's engine that have not ended, read-only; another process can use the folder. Throws

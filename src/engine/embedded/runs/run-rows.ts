@@ -17,12 +17,13 @@ import {
   mostUntaken,
   otherPayload,
   parentCancelled,
+  parseRunCursor,
   type RunRow,
   type RunStore,
   tooManySignals,
   unknownRun,
 } from "../../shared/runs/run-store.ts";
-import { badCursor, readPage, toStoredTrace } from "../../shared/stored-rows.ts";
+import { readPage, toStoredTrace } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 import type { JournalRows } from "./journal-rows.ts";
 
@@ -213,7 +214,7 @@ export function createRunList({ database, blobs }: EmbeddedBase): (filter: RunFi
 
   return (filter) => {
     const { workflow, status, limit, cursor } = filter;
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseCursor(cursor);
+    const before = parseRunCursor(cursor);
     const values = [workflow, status].filter((value) => value !== undefined);
     return readPage({
       rows: (most) => find(filter).each(...values, before, most),
@@ -234,9 +235,4 @@ function indexFor({
 }): string {
   if (status !== undefined && status !== "completed") return "INDEXED BY runs_by_status";
   return workflow === undefined ? "" : "INDEXED BY runs_by_workflow";
-}
-
-function parseCursor(cursor: string): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
-  return Number(cursor);
 }

@@ -114,6 +114,16 @@ export function notAbove(index: number, last: number): KitError {
   });
 }
 
+/** Throws `invalid_request` for an invalid limit of `EventLog.read`. */
+export function checkReadLimit(limit: number): void {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= 1_000) return;
+  throw new KitError({
+    code: "invalid_request",
+    message: "The limit must be a whole number from 1 to 1,000.",
+    meta: { issues: [{ path: "limit", message: "a whole number from 1 to 1,000" }] },
+  });
+}
+
 /** The event that replaces the removed events after index `after`, up to and including index `missing_to`. */
 export function toGap(stream: string, after: number, missing_to: number): Extract<KitEvent, { type: "gap" }> {
   const [, agent, instance_id = stream.slice(stream.indexOf("/") + 1)] =

@@ -185,3 +185,23 @@ export interface EntryEnd {
   readonly ended_as: number;
   readonly value: string | null;
 }
+
+/** A row of `run_journal`. */
+export interface EntryRow {
+  readonly position: number;
+  readonly kind: EntryKind;
+  readonly name: string;
+  readonly state: JournalEntry["outcome"]["state"];
+  readonly deadline: number | null;
+  readonly ended_as: number | null;
+  readonly value: string | null;
+}
+
+/** Converts a row to an entry. */
+export function toEntry({ position, kind, name, state, deadline, ended_as, value }: EntryRow): JournalEntry {
+  const outcome =
+    state === "pending"
+      ? { state, deadline: deadline ?? undefined }
+      : { state, ended_as: Number(ended_as), value };
+  return { position, kind, name, outcome };
+}

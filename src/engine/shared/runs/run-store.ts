@@ -4,7 +4,7 @@ import type { EventError } from "../../../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
 import type { EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
-import { causeOfStored, createRowReader } from "../stored-rows.ts";
+import { badCursor, causeOfStored, createRowReader } from "../stored-rows.ts";
 import type { EntryKind } from "./run-journal.ts";
 
 /**
@@ -143,6 +143,13 @@ export function toJournalRecord(
   const size = loaded === undefined ? 0 : JSON.stringify(loaded).length;
   if (size > maxValueLength) return { ...ended, value_omitted: size };
   return loaded === undefined ? ended : { ...ended, value: loaded };
+}
+
+/** The id of a cursor of a list of runs; the highest number for the first page. Throws `invalid_request` for an invalid cursor. */
+export function parseRunCursor(cursor: string | undefined): number {
+  if (cursor === undefined) return Number.MAX_SAFE_INTEGER;
+  if (!/^\d{1,15}$/.test(cursor)) throw badCursor();
+  return Number(cursor);
 }
 
 export function hasEnded(status: RunStatus): boolean {

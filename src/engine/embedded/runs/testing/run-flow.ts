@@ -13,11 +13,11 @@ export async function followFlow(
   steps: number,
   work: (number: number) => StepWork<number>,
 ): Promise<readonly number[]> {
-  const given: number[] = [];
+  const results: number[] = [];
   for (let step = 0; step < steps; step += 1) {
     const sides = step % 5 === 4 ? [context.step(`side ${step}`, work(step)), context.sleep(2)] : [];
     const [value] = await Promise.all([context.step(`step ${step}`, work(step)), ...sides]);
-    given.push(value);
+    results.push(value);
   }
-  return given;
+  return results;
 }
