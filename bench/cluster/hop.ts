@@ -43,11 +43,13 @@ async function measure(): Promise<void> {
       hopped.push(await prompt(front, ids[0] ?? ""));
     }
     print("a whole reply", direct.slice(20), hopped.slice(20));
-    const ways = await Promise.all(ids.slice(1, 9).map((id, at) => deltas(at % 2 === 0 ? owner : front, id)));
+    const delays = await Promise.all(
+      ids.slice(1, 9).map((id, at) => deltas(at % 2 === 0 ? owner : front, id)),
+    );
     print(
       "a delta",
-      ways.filter((_, at) => at % 2 === 0).flat(),
-      ways.filter((_, at) => at % 2 === 1).flat(),
+      delays.filter((_, at) => at % 2 === 0).flat(),
+      delays.filter((_, at) => at % 2 === 1).flat(),
     );
   } finally {
     for (const child of children) child.kill("SIGKILL");
@@ -89,15 +91,15 @@ async function prompt(url: string, id: string): Promise<number> {
 
 /** The delays of a hundred deltas, in ms. Events have times in whole milliseconds, so half a millisecond is added to each, for both servers. */
 async function deltas(url: string, id: string): Promise<readonly number[]> {
-  const ways: number[] = [];
+  const delays: number[] = [];
   for await (const { event, data } of readEventStream(
     await ask(url, id, { message: "slow", accept: "text/event-stream" }),
   )) {
     if (event === "text_delta")
-      ways.push(performance.timeOrigin + performance.now() - Date.parse(data.timestamp));
-    if (ways.length === 100) break;
+      delays.push(performance.timeOrigin + performance.now() - Date.parse(data.timestamp));
+    if (delays.length === 100) break;
   }
-  return ways;
+  return delays;
 }
 
 function print(what: string, direct: readonly number[], hopped: readonly number[]): void {

@@ -22,14 +22,14 @@ const faults: Readonly<
     cluster.thaw(kit);
   },
   async silence(_, kit, random) {
-    kit.way.silence();
+    kit.proxy.silence();
     await delay(500 + random(5_000));
-    kit.way.restore();
+    kit.proxy.restore();
   },
   async reset(_, kit, random) {
-    kit.way.reset();
+    kit.proxy.reset();
     await delay(random(1_500));
-    kit.way.restore();
+    kit.proxy.restore();
   },
   async stop(cluster, kit) {
     await cluster.end(kit);

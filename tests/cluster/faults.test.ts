@@ -55,10 +55,10 @@ test.each([
   const load = cluster.load({ lines: 12, each: 3, ms: 400 });
   const long = cluster.load({ lines: 6, each: 1, ms: 4_000 });
   await cluster.begun(load, 14);
-  kits[2].way[cut]();
+  kits[2].proxy[cut]();
   await cluster.settled(long);
   await delay(500);
-  kits[2].way.restore();
+  kits[2].proxy.restore();
   await checkEnd(load);
   await checkEnd(long);
 });
@@ -85,7 +85,7 @@ test("when all connections are dropped again and again, the nodes continue", asy
 });
 
 test("nodes without notifications find all work in the rows", async () => {
-  for (const { way } of kits) way.mute(true);
+  for (const { proxy } of kits) proxy.mute(true);
   await delay(500);
   await cluster.untilBalanced();
   const load = cluster.load({ lines: 12, each: 3, ms: 50 });

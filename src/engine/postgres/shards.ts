@@ -32,7 +32,7 @@ export function shardOfStream(stream: string): number | undefined {
   return stream.startsWith("run/") ? shardOf({ run_id: stream.slice(4) }) : undefined;
 }
 
-/** The shards of the last names asked for: an input's is asked for a dozen times on its way. */
+/** A cache of shards by name: the shard of an input is computed about a dozen times while it is processed. */
 const shardCache = new Map<string, number>();
 const maxCached = 5_000;
 

@@ -5,7 +5,7 @@ import type { Database } from "./database.ts";
 import { addressOf } from "./database.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { Kit, Kits } from "./kits.ts";
-import { Way } from "./way.ts";
+import { NetworkProxy } from "./network-proxy.ts";
 
 /** Describes an engine that several machines share, for the harness. */
 export interface ClusterEngine {
@@ -34,7 +34,7 @@ const schema = "kit";
 export const postgresEngine: ClusterEngine = {
   kind: "postgres",
   toml: 'kind = "postgres"',
-  environment: ({ way }) => ({ KIT_ENGINE_URL: addressOf(way.port) }),
+  environment: ({ proxy }) => ({ KIT_ENGINE_URL: addressOf(proxy.port) }),
   recorder: `
     CREATE TABLE ${schema}.recorded (
       number bigint GENERATED ALWAYS AS IDENTITY, at double precision NOT NULL DEFAULT extract(epoch FROM clock_timestamp()) * 1000,
@@ -85,12 +85,12 @@ export const postgresEngine: ClusterEngine = {
 };
 
 /** The proxies between one node and Restate, in both directions. */
-interface RestateWays {
+interface RestateProxies {
   readonly listen: number;
-  readonly ingress: Way;
-  readonly admin: Way;
+  readonly ingress: NetworkProxy;
+  readonly admin: NetworkProxy;
   /** The proxy from the balancer to the node. */
-  readonly calls: Way;
+  readonly calls: NetworkProxy;
 }
 
 /** The engine on Postgres, with Restate, which calls the nodes through a balancer: each node has its own proxies from and to Restate. */
@@ -102,7 +102,7 @@ export class RestateEngine implements ClusterEngine {
   readonly open = postgresEngine.open;
   readonly occurrences = postgresEngine.occurrences;
   readonly #servers: number;
-  readonly #ways = new Map<Kit, RestateWays>();
+  readonly #proxies = new Map<Kit, RestateProxies>();
   #restate: RestateServers | undefined;
   #balancer: Balancer | undefined;
 
@@ -122,22 +122,25 @@ export class RestateEngine implements ClusterEngine {
     const [ingress = "", admin = ""] = [this.#restate.ingress[0], this.#restate.admin[0]];
     for (const kit of kits) {
       const listen = await freePort();
-      const calls = await Way.to(listen);
+      const calls = await NetworkProxy.to(listen);
       this.#balancer.add(calls.port);
-      const [toIngress, toAdmin] = [await Way.to(portOf(ingress)), await Way.to(portOf(admin))];
-      this.#ways.set(kit, { listen, calls, ingress: toIngress, admin: toAdmin });
+      const [toIngress, toAdmin] = [
+        await NetworkProxy.to(portOf(ingress)),
+        await NetworkProxy.to(portOf(admin)),
+      ];
+      this.#proxies.set(kit, { listen, calls, ingress: toIngress, admin: toAdmin });
     }
   }
 
   async stop(): Promise<void> {
-    for (const { ingress, admin, calls } of this.#ways.values())
-      for (const way of [ingress, admin, calls]) way.close();
+    for (const { ingress, admin, calls } of this.#proxies.values())
+      for (const proxy of [ingress, admin, calls]) proxy.close();
     await this.#balancer?.close();
     await this.#restate?.stop();
   }
 
   environment(kit: Kit): Readonly<Record<string, string>> {
-    const { listen, ingress, admin } = this.#waysOf(kit);
+    const { listen, ingress, admin } = this.#proxiesOf(kit);
     const others = (addresses: readonly string[]) => addresses.slice(1);
     const { restate } = this;
     return {
@@ -159,19 +162,19 @@ export class RestateEngine implements ClusterEngine {
 
   /** Cuts a node off from Restate, in both directions; it still reaches the database. */
   cut(kit: Kit): void {
-    const { ingress, admin, calls } = this.#waysOf(kit);
-    for (const way of [ingress, admin, calls]) way.silence();
+    const { ingress, admin, calls } = this.#proxiesOf(kit);
+    for (const proxy of [ingress, admin, calls]) proxy.silence();
   }
 
   restore(kit: Kit): void {
-    const { ingress, admin, calls } = this.#waysOf(kit);
-    for (const way of [ingress, admin, calls]) way.restore();
+    const { ingress, admin, calls } = this.#proxiesOf(kit);
+    for (const proxy of [ingress, admin, calls]) proxy.restore();
   }
 
-  #waysOf(kit: Kit): RestateWays {
-    const ways = this.#ways.get(kit);
-    if (ways === undefined) throw new Error("Restate was started without this node.");
-    return ways;
+  #proxiesOf(kit: Kit): RestateProxies {
+    const proxies = this.#proxies.get(kit);
+    if (proxies === undefined) throw new Error("Restate was started without this node.");
+    return proxies;
   }
 }
 

@@ -13,13 +13,13 @@ import {
 import { Database } from "./database.ts";
 import type { ClusterEngine } from "./engines.ts";
 import { checkHistory, type Finding, type HistoryEntry } from "./history.ts";
+import { NetworkProxy } from "./network-proxy.ts";
 import { project } from "./project.ts";
-import { Way } from "./way.ts";
 
 /** One `kit start`, with its own proxy to the database. */
 export interface Kit {
   readonly process: KitProcess;
-  readonly way: Way;
+  readonly proxy: NetworkProxy;
   isUp: boolean;
 }
 
@@ -84,7 +84,7 @@ export class Kits {
       for (const [path, text] of Object.entries(project(model.baseUrl, `${engine.toml}\n${toml}`)))
         await repository.write(`${machine}/${path}`, text);
       const process = await createKitProcess(join(root, machine));
-      kits.push({ process, way: await Way.to(database.port), isUp: false });
+      kits.push({ process, proxy: await NetworkProxy.to(database.port), isUp: false });
     }
     const remove = async (): Promise<void> => await repository[Symbol.asyncDispose]();
     const all = new Kits({ engine, root, kits, model, database, remove });
@@ -134,7 +134,7 @@ export class Kits {
   /** Redirects every node's proxy to another database, which replaces the previous one. */
   failOver(to: Database): void {
     this.#database = to;
-    for (const { way } of this.kits) way.restore(to.port);
+    for (const { proxy } of this.kits) proxy.restore(to.port);
   }
 
   /** Starts to send inputs, each to different nodes until one accepts it; an earlier answer can have been lost. */
@@ -254,8 +254,8 @@ export class Kits {
     for (const kit of this.kits) {
       if (dead.includes(kit)) kit.isUp = false;
       if (kit.isUp) this.thaw(kit);
-      kit.way.restore(this.database.port);
-      kit.way.mute(false);
+      kit.proxy.restore(this.database.port);
+      kit.proxy.mute(false);
       if (!kit.isUp) await this.startKit(kit);
     }
     await this.untilBalanced();
@@ -269,7 +269,7 @@ export class Kits {
     for (const kit of this.kits) {
       if (isAlive(kit)) this.thaw(kit);
       await kit.process.end("SIGKILL");
-      kit.way.close();
+      kit.proxy.close();
     }
     await this.engine.stop?.();
     await this.model.close();

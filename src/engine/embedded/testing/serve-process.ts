@@ -6,8 +6,8 @@ import type { EngineLimits } from "../../shared/engine-base.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 
 /**
- * An engine in a process of its own, told over IPC what to do, so that a test can kill it, freeze it or
- * take its disk away. `fork(serve-process.ts, [JSON of EngineProcessSettings])`
+ * A process with an engine, which a test controls over IPC, kills, freezes or deprives of its disk.
+ * `fork(serve-process.ts, [JSON of EngineProcessSettings])`
  */
 
 export interface EngineProcessSettings {
@@ -16,8 +16,8 @@ export interface EngineProcessSettings {
   /** Gets a line `instance number` for each attempt that begins. */
   readonly log?: string;
   /**
-   * `quick`: at once or a few milliseconds later. `hold`: until it is aborted, and then ends well. `poison`: after
-   * a moment, and the input "poison" kills the process.
+   * `quick`: the handler ends at once or a few milliseconds later. `hold`: it waits for its signal, and then succeeds.
+   * `poison`: it ends after a moment, but the input "poison" kills the process.
    */
   readonly work: "quick" | "hold" | "poison";
 }
@@ -25,7 +25,7 @@ export interface EngineProcessSettings {
 export type EngineOrder =
   | { readonly order: "start" | "drain" }
   | { readonly order: "admit"; readonly request: AdmitRequest }
-  /** Admits numbered inputs to so many instances, one after the other in each, until it is killed. */
+  /** Admits numbered inputs to a number of instances, one after the other in each, until the process is killed. */
   | { readonly order: "load"; readonly instances: number; readonly from: number };
 
 export type EngineNews =

@@ -1,6 +1,6 @@
 /**
- * Appends events to a log until it is killed, and says on stdout, line by line, which index it gave
- * last: what a client may have seen. `node serve-process.ts <folder> <fence> <stream>`
+ * Appends events to a log until it is killed, and prints each used index on stdout, one per line: the
+ * events that a client can have seen. `node serve-process.ts <folder> <fence> <stream>`
  */
 import { writeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";

@@ -7,7 +7,7 @@ export interface FlowPayload {
   readonly dies?: "at once" | "one step further each time";
 }
 
-/** A number of steps, one after the other; with each fifth one another goes on beside it, and a sleep. */
+/** A number of steps, one after the other; each fifth step runs in parallel with another step and a sleep. */
 export async function followFlow(
   context: RunContext,
   steps: number,

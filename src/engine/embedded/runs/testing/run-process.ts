@@ -1,7 +1,7 @@
 /**
- * An engine in a process of its own that works on runs until it is killed, or kills itself.
- * `fork(run-process.ts, [folder, log, steps])`: the log gets a line `key` when the work of a step ends; a
- * run that kills its process after one step more each time does so after so many.
+ * A process whose engine executes runs until it is killed, or kills itself.
+ * `fork(run-process.ts, [folder, log, steps])`: the log gets a line `key` when the work of a step ends. `steps` is the
+ * number of steps after which a run kills its process, if the run asks for one more step each time.
  */
 import { appendFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";

@@ -7,7 +7,7 @@ interface Link {
 }
 
 /** A proxy between one machine and a server, which acts as their network: a test can cut it, with or without notice, and redirect it. */
-export class Way {
+export class NetworkProxy {
   readonly #server: Server;
   readonly #links = new Set<Link>();
   #target: number;
@@ -19,11 +19,11 @@ export class Way {
     this.#server = createServer({ allowHalfOpen: true }, (near) => this.#pass(near));
   }
 
-  static async to(port: number): Promise<Way> {
-    const way = new Way(port);
-    way.#server.listen(0, "127.0.0.1");
-    await once(way.#server, "listening");
-    return way;
+  static async to(port: number): Promise<NetworkProxy> {
+    const proxy = new NetworkProxy(port);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
   }
 
   get port(): number {
