@@ -16,7 +16,7 @@ import { createResultStream, type ResultStream } from "./result-stream.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
-/** A run under way; its result is what the workflow returned. */
+/** A running run; its result is the return value of the workflow. */
 export type RunStream<Result = unknown> = ResultStream<CompletedRun<Result>>;
 
 export interface RunEventsInput {
@@ -27,26 +27,26 @@ export interface RunEventsInput {
 }
 
 export interface RunsClient {
-  /** Throws `run_not_found`. */
+  /** Returns the record of a run. Throws `run_not_found`. */
   get(runId: string, options?: CallOptions): Promise<RunRecord>;
-  /** Newest first. */
+  /** Lists runs, newest first. */
   list(query?: RunQuery, options?: CallOptions): Promise<RunPage>;
-  /** A page of a run's events, oldest first. */
+  /** Returns a page of a run's events, oldest first. */
   events(runId: string, input?: RunEventsInput, options?: CallOptions): Promise<RunEventPage>;
-  /** A page of a run's journal: its steps, sleeps and waits, and what they gave. */
+  /** Returns a page of a run's journal: its steps, sleeps and waits, with their results. */
   journal(
     runId: string,
     page?: { readonly after?: number | undefined; readonly limit?: number | undefined },
     options?: CallOptions,
   ): Promise<RunJournalPage>;
   /**
-   * A run's events after an index, then each new one, to its end. Connects again after the last event
-   * when the connection breaks; leaving it early does nothing to the run.
+   * Yields a run's events after an index, then each new one, to its end. If the connection breaks, it reconnects after the
+   * last event. Leaving the loop early does not affect the run.
    */
   stream(runId: string, input?: { readonly after?: number }, options?: CallOptions): RunStream;
-  /** False when it had ended. */
+  /** Cancels a run. Returns false if it had already ended. */
   cancel(runId: string, options?: CallOptions): Promise<boolean>;
-  /** Hands a run the value that it waits for, or will. */
+  /** Sends a run a value that it waits for, now or later. */
   signal(runId: string, signal: SignalBody, options?: WorkOptions): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export function createRunsClient(transport: Transport): RunsClient {
   };
 }
 
-/** The items of a run's stream, to its result. If the stream ends before the result, the run's record has it. */
+/** Yields the items of a run's stream, to its result. If the stream ends before, the result comes from the run's record. */
 export async function* followRun(
   transport: Transport,
   run_id: string,

@@ -2,21 +2,21 @@ import { KitError } from "../base/kit-error.ts";
 import { type ErrorCode, isErrorCode, isRetryableCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 
-/** The error of a reply: its envelope's type is the code, also where this client does not know it. */
+/** Creates the error of a reply: the type in its envelope is the code, also if this client does not know the code. */
 export async function toKitError(response: Response): Promise<KitError> {
   const text = await response.text().catch(() => "");
   const meta = { status: response.status, ...retryAfterOf(response) };
   return fromEnvelope(parse(text), meta) ?? new KitError({ ...ofStatus(response.status), meta });
 }
 
-/** The error of an envelope, or of one frame of it; undefined for anything else. */
+/** Creates the error of an envelope or a frame; undefined for other values. */
 export function fromEnvelope(
   body: unknown,
   meta: Readonly<Record<string, unknown>> = {},
 ): KitError | undefined {
   if (!isEnvelope(body)) return undefined;
   const { type, message, details, meta: own, dev } = body.error;
-  // `kit dev` tells more than details may say.
+  // `kit dev` sends more details.
   const hint = [details, dev?.hint].find((text) => typeof text === "string" && text !== "");
   return new KitError({
     code: type,
@@ -43,7 +43,7 @@ export function connectionLost(cause?: unknown): KitError {
   });
 }
 
-/** This side has closed it: unlike a lost connection, it is not made again. */
+/** Creates the error of a connection that the client has closed: unlike a lost one, it is not opened again. */
 export function connectionClosed(): KitError {
   return new KitError({ code: "aborted", message: "The connection was closed." });
 }
@@ -51,14 +51,14 @@ export function connectionClosed(): KitError {
 export function notAnAnswer(status: number, cause?: unknown): KitError {
   return new KitError({
     code: "unavailable",
-    message: "The server's answer is none of kit's.",
-    hint: "Look at baseUrl: it leads to another service, or to a proxy.",
+    message: "The answer does not come from a kit server.",
+    hint: "Check baseUrl: it leads to another service, or to a proxy.",
     meta: { status },
     cause,
   });
 }
 
-/** Whether the same call may succeed by itself a little later. */
+/** Whether the same call can succeed a little later. */
 export function isTransient(error: unknown): error is KitError {
   if (!(error instanceof KitError)) return false;
   const status = error.meta?.status;
@@ -93,7 +93,7 @@ function retryAfterOf({ headers }: Response): { readonly retry_after_s?: number 
   return Number.isNaN(seconds) ? {} : { retry_after_s: Math.max(0, Math.ceil(seconds)) };
 }
 
-/** For replies that are not kit's: a proxy's, most often. */
+/** Creates the error of a reply that is not kit's, usually a proxy's. */
 function ofStatus(status: number): { readonly code: ErrorCode; readonly message: string } {
   const codes: Readonly<Record<number, ErrorCode>> = {
     400: "invalid_request",

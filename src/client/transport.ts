@@ -13,11 +13,11 @@ export interface Transport {
   readonly signal: AbortSignal | undefined;
   readonly apiKey: string | undefined;
   readonly trace: NonNullable<KitClientOptions["trace"]>;
-  /** Throws `invalid_request` for a segment that no path can have. */
+  /** Returns the address of a path. Throws `invalid_request` for a segment that no path can have. */
   url(call: Pick<Call, "path" | "query">): URL;
-  /** Gives the JSON of the answer. */
+  /** Sends a call and returns the JSON of the answer. */
   request<Reply>(call: RouteCall<Reply>): Promise<Reply>;
-  /** Gives the answer of one attempt once its head is there; `signal` closes it. */
+  /** Resolves with the response of one attempt when its head has arrived; `signal` closes it. */
   open(call: Call, signal: AbortSignal): Promise<Response>;
 }
 
@@ -54,7 +54,7 @@ export function createTransport(client: KitClientOptions): Transport {
   async function open(call: Call, signal: AbortSignal): Promise<Response> {
     const { method, body } = call;
     const target = url(call);
-    // Made here: a call that cannot be sent is not a server that cannot be reached.
+    // Create the request outside of `try`: an invalid call is not an unreachable server.
     const request = {
       method,
       headers: headersOf(call),
@@ -85,7 +85,7 @@ export function createTransport(client: KitClientOptions): Transport {
       try {
         return await attempt<Reply>(call, signal);
       } catch (error) {
-        // An attempt before has deleted it, and its answer was lost.
+        // An earlier attempt has deleted it, and its reply was lost.
         if (attempts > 1 && call.method === "DELETE" && isNotFound(error)) return undefined as Reply;
         const delayMs =
           attempts < retry.attempts && isRepeatable(call) ? delayBefore(error, attempts, retry) : undefined;
@@ -114,7 +114,7 @@ export function createTransport(client: KitClientOptions): Transport {
 }
 
 function readBase(baseUrl: string | URL): string {
-  // In a page, where it stands for the server that the page came from, it may be a path.
+  // In a web page, it can be a path on the page's own server.
   const { location } = globalThis as { readonly location?: { readonly href: string } };
   let url: URL;
   try {
@@ -122,7 +122,7 @@ function readBase(baseUrl: string | URL): string {
   } catch (cause) {
     throw notAnAddress(cause);
   }
-  // `localhost:2024` is an address of the scheme `localhost:`, and `fetch` takes none with a name and password.
+  // `localhost:2024` parses as the scheme `localhost:`, and `fetch` refuses an address with a name and password.
   if (!/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") throw notAnAddress();
   return url.href.replace(/[?#].*$/, "").replace(/\/+$/, "");
 }
@@ -146,7 +146,7 @@ function toPolicy({
 }
 
 function encodeSegment(segment: string): string {
-  // A URL would resolve these away, and so lead to another route.
+  // A URL resolves these segments, so the request would reach another route.
   if (segment !== "" && segment !== "." && segment !== "..") return encodeURIComponent(segment);
   throw new KitError({
     code: "invalid_request",
@@ -170,14 +170,14 @@ export function isRepeatable({ method, options, repeatable }: Call): boolean {
   return repeatable ?? (method !== "POST" || options?.idempotencyKey !== undefined);
 }
 
-/** How long to wait before the next attempt; undefined where there is none. */
+/** Returns the delay before the next attempt; undefined if there is none. */
 export function delayBefore(error: unknown, attempts: number, retry: RetryPolicy): number | undefined {
   if (!isTransient(error)) return undefined;
   const asked = Number(error.meta?.retry_after_s ?? 0) * 1_000;
   return asked > retry.maxDelayMs ? undefined : Math.max(asked, backoff(attempts, retry));
 }
 
-/** Half of the delay is chance, so that clients that failed together do not come back together. */
+/** Half of the delay is random, so that clients that failed together do not retry together. */
 export function backoff(attempts: number, { baseDelayMs, maxDelayMs }: RetryPolicy): number {
   const ceilingMs = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1));
   return ceilingMs / 2 + (Math.random() * ceilingMs) / 2;

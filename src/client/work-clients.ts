@@ -13,17 +13,17 @@ import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
-/** Inputs that were handed over, and their outcome. */
+/** Reads and changes dispatched inputs. */
 export interface DispatchesClient {
-  /** Newest first; `status: "failed"` are the dead letters. */
+  /** Lists dispatches, newest first; those with `status: "failed"` are dead letters. */
   list(query?: DispatchQuery, options?: CallOptions): Promise<DispatchPage>;
   /** Throws `not_found`. */
   get(dispatchId: string, options?: CallOptions): Promise<DispatchRecord>;
-  /** Gives a dead letter its attempts again. Throws `not_found`, and `conflict` for one that is none. */
+  /** Retries a dead letter with new attempts. Throws `not_found`, and `conflict` for another dispatch. */
   retry(dispatchId: string, options?: CallOptions): Promise<DispatchRecord>;
-  /** The same for a page of dead letters, of one agent or instance where they are named; `next_cursor` goes on. */
+  /** Retries a page of dead letters, of all agents or of one agent or instance; continue with `next_cursor`. */
   retryAll(body?: RetryManyBody, options?: CallOptions): Promise<RetriedPage>;
-  /** Takes back what waits, or aborts what runs. False when it had ended. */
+  /** Cancels a waiting dispatch, or aborts a running one. Returns false if it had already ended. */
   cancel(dispatchId: string, options?: CallOptions): Promise<boolean>;
 }
 
@@ -42,7 +42,7 @@ export function createDispatchesClient({ request }: Transport): DispatchesClient
   };
 }
 
-/** The tool calls of all agents that wait for approval; `agents.approve` decides one. */
+/** Lists the tool calls of all agents that wait for approval; decide with `agents.approve`. */
 export interface ApprovalsClient {
   /** Oldest first. */
   list(query?: ApprovalQuery, options?: CallOptions): Promise<ApprovalPage>;
@@ -54,12 +54,12 @@ export function createApprovalsClient({ request }: Transport): ApprovalsClient {
   };
 }
 
-/** The sessions that a server keeps of its agents. */
+/** Lists and removes the sessions of a server's agents. */
 export interface SessionsClient {
-  /** In the order in which they were made, or the newest first. */
+  /** Lists sessions, by creation or newest first. */
   list(query?: SessionsQuery, options?: CallOptions): Promise<SessionPage>;
   /**
-   * Removes the sessions of a page that were not touched for long; `next_cursor` goes on. Throws `invalid_request` for less than an
+   * Removes the old sessions of a page; continue with `next_cursor`. Throws `invalid_request` for an age below an
    * hour.
    */
   prune(body: PruneBody, options?: CallOptions): Promise<PrunedPage>;
@@ -74,7 +74,7 @@ export function createSessionsClient({ request }: Transport): SessionsClient {
 
 /** Lists the deliveries of webhooks. */
 export interface DeliveriesClient {
-  /** Newest first: the last 1,000 since the server started. */
+  /** Lists the last 1,000 deliveries since the server started, newest first. */
   list(query?: DeliveryQuery, options?: CallOptions): Promise<DeliveryPage>;
 }
 

@@ -18,36 +18,36 @@ import { followRun, type RunStream } from "./runs-client.ts";
 import { connectWorkflow, type WorkflowConnection } from "./socket/workflow-connection.ts";
 import type { Transport } from "./transport.ts";
 
-/** A caller that waits for the result alone follows the stream after the last index that there can be. */
+/** The largest index: a caller that only waits for the result reads the stream after it. */
 const pastAllEvents = 999_999_999_999_999;
 
 /**
- * Workflows. A run goes on when its client goes away. `Workflows` are the names with the modules of their files: they
+ * Calls to workflows. A run continues if its client disconnects. `Workflows` maps the names to the modules of their files, which
  * type payloads and results.
  */
 export interface WorkflowsClient<Workflows = AnyProject["workflows"]> {
   list(options?: CallOptions): Promise<readonly WorkflowEntry[]>;
-  /** When workflows run by themselves, with their next times. */
+  /** Lists the schedules of workflows, with their next times. */
   schedules(options?: CallOptions): Promise<readonly ScheduleRecord[]>;
-  /** Runs a workflow; resolves once the run is on the server's disk. */
+  /** Starts a workflow; resolves once the run is on the server's disk. */
   start<Name extends NameIn<Workflows>>(
     name: Name,
     ...given: PayloadArguments<PayloadOf<Workflows[Name]>, WorkOptions>
   ): Promise<RunAccepted>;
   /**
-   * Runs a workflow and waits for its result, over broken connections too. What goes wrong once the run
-   * is on the server's disk has its id in `meta.run_id`.
+   * Runs a workflow and waits for its result, also over broken connections. An error after the run
+   * is on the server's disk has the run's id in `meta.run_id`.
    */
   invoke<Name extends NameIn<Workflows>>(
     name: Name,
     ...given: PayloadArguments<PayloadOf<Workflows[Name]>, WorkOptions>
   ): Promise<CompletedRun<ResultOf<Workflows[Name]>>>;
-  /** Runs a workflow, and gives its events to its end, over broken connections too. */
+  /** Runs a workflow and yields its events to its end, also over broken connections. */
   stream<Name extends NameIn<Workflows>>(
     name: Name,
     ...given: PayloadArguments<PayloadOf<Workflows[Name]>, WorkOptions>
   ): RunStream<ResultOf<Workflows[Name]>>;
-  /** Opens a WebSocket that takes one run. */
+  /** Opens a WebSocket for one run. */
   connect<Name extends NameIn<Workflows>>(
     name: Name,
     options?: CallOptions,
@@ -57,7 +57,7 @@ export interface WorkflowsClient<Workflows = AnyProject["workflows"]> {
 export function createWorkflowsClient(transport: Transport): WorkflowsClient {
   const { request } = transport;
   const startCall = (name: string, payload: WorkflowPayload, options: WorkOptions): RouteCall<RunAccepted> =>
-    // Wrapped, so that a payload whose only field is called `payload` arrives as it is.
+    // Wrap the payload, so that one whose only field is called `payload` arrives unchanged.
     route("POST /workflows/{name}", { params: { name }, body: { payload }, options });
   async function* run(call: RouteCall<RunAccepted>, after?: number): AsyncGenerator<StreamItem, void> {
     const { run_id } = await request(call);
@@ -85,7 +85,7 @@ export function createWorkflowsClient(transport: Transport): WorkflowsClient {
   };
 }
 
-/** The run goes on without its client, which can ask for it by the id in the error. */
+/** Adds the run's id to an error: the run continues, and the client can read it later. */
 function nameRun(error: unknown, runId: string): unknown {
   if (!(error instanceof KitError) || error.meta?.run_id !== undefined) return error;
   const { code, message, hint, meta, cause } = error;

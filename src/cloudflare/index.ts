@@ -1,4 +1,4 @@
-/** `kit/cloudflare`: an application as a Cloudflare worker; `kit build --target cloudflare` writes what calls it. */
+/** `kit/cloudflare`: runs an application as a Cloudflare worker; `kit build --target cloudflare` writes the module that calls it. */
 
 export {
   createWorker,

@@ -15,7 +15,7 @@ test("every code answers its status, in the envelope", () => {
   }
 });
 
-test("anything else is an internal error, and says nothing of itself", () => {
+test("any other thrown value is an internal error without details", () => {
   const foreign = new KitError({ code: "made_up", message: "secret" });
   for (const thrown of [new Error("secret"), foreign, "secret", undefined, { message: "secret" }]) {
     const reply = toErrorReply(thrown, { dev: false });
@@ -24,7 +24,7 @@ test("anything else is an internal error, and says nothing of itself", () => {
   }
 });
 
-test("an error of another copy of kit is what it says it is", async () => {
+test("an error of another copy of kit keeps its code", async () => {
   // A query in its address makes a second module of the same file.
   const address = "../base/kit-error.ts?second";
   const other = (await import(address)) as { readonly KitError: typeof KitError };
@@ -128,7 +128,7 @@ test("details that are no JSON are left out, and the rest is said", () => {
   ]);
 });
 
-test("in development it says everything, even of causes that go in a circle", () => {
+test("in development, the reply has all details, also of circular causes", () => {
   const cause = new Error("deep");
   cause.cause = cause;
   const error = new KitError({ code: "unavailable", message: "No.", hint: "Try this.", cause });
@@ -164,7 +164,7 @@ test("in development a stack begins with the project's own code", () => {
   expect(stack.split("\n")).toEqual(["Error: Odd", "in two lines", ...order]);
 });
 
-test("in development what cannot be looked at is told as far as it can", () => {
+test("in development, an unreadable value is reported as far as possible", () => {
   const bare: unknown = Object.create(null);
   const sly = Object.defineProperty(new Error("x"), "stack", {
     get() {

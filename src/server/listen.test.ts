@@ -47,7 +47,7 @@ test("a public address is refused while anybody may use the server", async () =>
   }
 });
 
-test("a port that is taken is said to be taken", async () => {
+test("a port that is in use is a conflict", async () => {
   await withServer({}, async (port) => {
     const second = createServer({ project: shop.project });
     await expect(second.listen({ port })).rejects.toMatchObject({
@@ -174,7 +174,7 @@ test("a body that is larger than it says, or does not say, is cut off", async ()
   });
 });
 
-test("a refusal is heard by a client that is still sending, and hangs up after it", async () => {
+test("a client that is still sending gets the refusal, and the connection is closed after it", async () => {
   await withServer({ limits: { bodyBytes: 1_000 } }, async (port) => {
     const piece = "a".repeat(10_000);
     const pieces = 40;
@@ -204,7 +204,7 @@ test("a refusal is heard by a client that is still sending, and hangs up after i
   });
 });
 
-test("a client that asks on without waiting for its answers is cut off", async () => {
+test("a client that pipelines too many requests is cut off", async () => {
   const held = Promise.withResolvers<boolean>();
   let asked = 0;
   const auth: AccessOptions["auth"] = () => {
@@ -230,7 +230,7 @@ test("a client that asks on without waiting for its answers is cut off", async (
   });
 });
 
-test("a client that dawdles is cut off in time, with a reason", async () => {
+test("a client that sends too slowly is cut off in time, with a reason", async () => {
   await withServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } }, async (port) => {
     const head = "POST /api/guidelines/export HTTP/1.1\r\nHost: localhost\r\n";
     const [headers, body] = await Promise.all([
@@ -244,7 +244,7 @@ test("a client that dawdles is cut off in time, with a reason", async () => {
   });
 });
 
-test("closing lets a reply under way finish", async () => {
+test("closing waits for a running reply", async () => {
   const reached = Promise.withResolvers<void>();
   const held = Promise.withResolvers<boolean>();
   const auth = async (): Promise<boolean> => {

@@ -54,14 +54,14 @@ test.each([
   expectMasked(await (await served.stream(path, { body })).text());
 });
 
-test("no record, event or guideline that is asked for says a key", async () => {
+test("no record, event or guideline in a reply contains a secret", async () => {
   const { body } = await served.send("/workflows/telling", { body: { payload: { again: key } } });
   await served.service.engine.awaitRun(body.run_id);
   for (const path of [`/runs/${body.run_id}`, `/runs/${body.run_id}/events?types=log`, "/api/guidelines"])
     expectMasked(JSON.stringify((await served.send(path)).body));
 });
 
-test("the reply of a webhook says no key", async () => {
+test("the reply of a webhook contains no secret", async () => {
   const body = "{}";
   const signature = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
   const headers = { "content-type": "application/json", "x-hub-signature-256": `sha256=${signature}` };
@@ -69,14 +69,14 @@ test("the reply of a webhook says no key", async () => {
   expectMasked(await reply.text());
 });
 
-test("no frame of a WebSocket says a key", async () => {
+test("no frame of a WebSocket contains a secret", async () => {
   const client = await openSocket(`${served.url}/workflows/telling`);
   client.send({ type: "invoke", request_id: "one", payload: { again: key } });
   expectMasked(JSON.stringify(await client.until("result")));
   client.socket.close();
 });
 
-test("an entry for the log says no key, and neither does the reply that it is about", async () => {
+test("a log entry and its reply contain no secret", async () => {
   const { body } = await served.send(`/agents/${encodeURIComponent(key)}/1`, { body: { message: "Hello" } });
   expect(JSON.stringify(body)).not.toContain(key);
   await expect(openSocket(`${served.url}/agents/${key}/1`)).rejects.toThrow();
@@ -85,7 +85,7 @@ test("an entry for the log says no key, and neither does the reply that it is ab
   expect(JSON.stringify(entries)).not.toContain(key);
 });
 
-test("a server without agents masks what it is told to", async () => {
+test("a server without agents masks the configured secrets", async () => {
   const shop = await temporaryProject(files);
   const { app } = createServer({ project: shop.project, mask: createSecretMask([key]) });
   expectMasked(await (await app.request("/api/guidelines")).text());

@@ -3,7 +3,7 @@ import { openProject } from "../project/open-project.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { createServer } from "./create-server.ts";
 
-test("a server says of what is still being indexed that it may lack something, and to ask again for what it lacks", async () => {
+test("during indexing, a server marks incomplete answers, and asks to retry for missing records", async () => {
   await using repository = await createTemporaryRepository({ "CLAUDE.md": "## Rule\n\ntext\n" });
   const project = await openProject({ root: repository.root, indexFile: ":memory:" });
   const indexing = { done: 3, total: 9 };

@@ -22,7 +22,7 @@ test("the description names every route, and each of its references resolves", a
   }
 });
 
-test("it says what the schemas check", async () => {
+test("it describes what the schemas check", async () => {
   const shop = await temporaryProject({});
   try {
     const { app } = createServer({ project: shop.project });

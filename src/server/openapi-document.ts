@@ -7,9 +7,9 @@ import type { Route } from "./route.ts";
 type Json = Record<string, unknown>;
 
 /**
- * The OpenAPI 3.1 description of routes, out of the schemas that check their input.
+ * Creates the OpenAPI 3.1 description of routes from the schemas that check their input.
  *
- * OpenAPI 3.1 takes JSON Schema 2020-12 as it is, which is what zod writes, so nothing is translated.
+ * OpenAPI 3.1 uses JSON Schema 2020-12, which zod writes, so nothing is converted.
  */
 export function toOpenApiDocument(routes: readonly Route[]): Json & { readonly openapi: string } {
   const { schemas, components } = toJsonSchemas(routes);
@@ -62,7 +62,7 @@ function toOperation(route: Route, schemas: Json): Json {
   };
 }
 
-/** An empty body is `{}`, which is enough where no field is required. */
+/** An empty body counts as `{}`, which is valid if no field is required. */
 function isNeeded(body: unknown): boolean {
   return isJson(body) && Array.isArray(body.required) && body.required.length > 0;
 }
@@ -97,7 +97,7 @@ const streamSchema = {
     "Server-sent events. `data` of each is an Event; of a last one named `result` it is what the reply is as JSON, of one named `error` an Error.",
 };
 
-/** A stream is always a 200; so is what comes at the end of work that was accepted with a 202. */
+/** A stream, and the result of work that a client waits for, always have the status 200. */
 function replies(route: Route, schemas: Json): Json {
   const jsonOf = (part: string): Json => ({
     "application/json": { schema: schemas[`${route.operation}.${part}`] },
@@ -153,7 +153,7 @@ function errorReplies(route: Route, schema: unknown): Json {
   );
 }
 
-/** All schemas in one pass, so that a record that many of them use becomes one component. */
+/** Converts all schemas in one pass, so that a shared record becomes one component. */
 function toJsonSchemas(routes: readonly Route[]): { schemas: Json; components: Json } {
   const all: Record<string, z.ZodType> = { error: errorEnvelopeSchema };
   for (const route of routes) {
@@ -171,7 +171,7 @@ function toJsonSchemas(routes: readonly Route[]): { schemas: Json; components: J
   return { schemas: moved.properties, components: isJson(moved.$defs) ? moved.$defs : {} };
 }
 
-// zod bounds every integer by what a double can hold, which tells a reader nothing.
+// zod limits every integer to the range of a double; remove these limits, which mean nothing to a reader.
 function tidy(key: string, value: unknown): unknown {
   if (key === "maximum" && value === Number.MAX_SAFE_INTEGER) return undefined;
   if (key === "minimum" && value === Number.MIN_SAFE_INTEGER) return undefined;

@@ -10,20 +10,20 @@ import { defined } from "../base/record.ts";
 import type { Project } from "../project/project.ts";
 import { createServer, type KitServer, type ServerOptions } from "./create-server.ts";
 
-/** A project that is open, with the configuration that it was opened under. */
+/** An open project with its configuration. */
 export interface Configured {
   readonly project: Project;
   readonly loaded: Pick<LoadedConfig, "config">;
   readonly service?: Service | undefined;
 }
 
-/** Settings of a server that a configuration does not have. */
+/** Settings of a server that are not in the configuration. */
 export interface UnconfiguredOptions
   extends Pick<ServerOptions, "dev" | "onRequest" | "onRefused" | "onError" | "mask"> {
   readonly insecure?: boolean | undefined;
 }
 
-/** Creates the server of a project as the `server` table of its configuration says. */
+/** Creates the server of a project with the `server` table of its configuration. */
 export function createConfiguredServer(
   { project, loaded, service }: Configured,
   { insecure = false, ...options }: UnconfiguredOptions = {},
@@ -54,18 +54,18 @@ export function createConfiguredServer(
 
 /** An application that answers requests without a socket. */
 export interface ServedApplication extends OpenedApplication {
-  /** Whether the configuration asks for a key, or has `server.auth`. */
+  /** Whether the configuration has keys or `server.auth`. */
   readonly isGuarded: boolean;
   /**
-   * Answers a request, under any name where a key or `server.auth` guards the server. `sender` is the address that a rate limit
-   * counts.
+   * Answers a request; with a key or `server.auth`, under any host name. `sender` is the address for the rate
+   * limit.
    */
   fetch(request: Request, sender?: string): Promise<Response>;
 }
 
 /**
- * Opens an application that has no project folder, and answers requests for it: for platforms that hand on `Request`s. Its
- * configuration and environment are what `kit start` would read: `KIT_API_KEYS` first of all.
+ * Opens an application without a project folder and answers its requests, for platforms that pass `Request` objects. Its
+ * configuration and environment are those of `kit start`; set `KIT_API_KEYS` first.
  *
  * @example
  * import { createAgent } from "kit";
@@ -93,7 +93,7 @@ export async function serveApplication(
   return {
     ...opened,
     isGuarded,
-    // Platforms send the requests of their own names only. Without a guard, the server answers to this machine alone.
+    // Platforms only pass requests for their own host names. Without a guard, the server only accepts names of this machine.
     fetch: (request, remoteAddress = "") =>
       server.fetch(request, { localAddress: isGuarded ? "0.0.0.0" : "127.0.0.1", remoteAddress }),
     async close(how) {

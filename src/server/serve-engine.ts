@@ -10,8 +10,8 @@ import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/r
 import { createEventStreams } from "./streams/event-streams.ts";
 
 /**
- * The routes of runs and dispatches over an engine alone, as a `fetch` for clients in this process. It asks for no key, and
- * takes a run of any workflow: the process that works on the run knows whether there is one of that name.
+ * Creates a `fetch` with the routes of runs and dispatches over an engine, for clients in this process. It requires no key and
+ * accepts a run of any workflow: the process that runs it checks the name.
  *
  * For example:
  * const client = new KitClient({ baseUrl: "http://kit.invalid", fetch: serveEngine(engine) });

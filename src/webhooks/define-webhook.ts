@@ -12,9 +12,9 @@ type Env = Readonly<Record<string, string | undefined>>;
 export interface WebhookDefinition<Payload = unknown> {
   readonly kind: "kit.webhook";
   readonly scheme: WebhookScheme;
-  /** Finds the secret, or several while one takes the place of another; none, and nothing is accepted. */
+  /** Returns the secret, or several during a rotation; without one, kit refuses every delivery. */
   readonly secret: (env: Env) => string | readonly string[] | undefined;
-  /** Seconds that the sender's clock may differ by; default 300. */
+  /** The most seconds by which the sender's clock can differ; default 300. */
   readonly toleranceSeconds?: number;
   /**
    * Checks the payload before `handle`, which is given what the schema makes of it. The sender of what does not fit hears
@@ -22,8 +22,8 @@ export interface WebhookDefinition<Payload = unknown> {
    */
   readonly payload?: StandardSchemaV1<unknown, Payload> | { readonly [keyword: string]: unknown } | undefined;
   /**
-   * Says what a delivery is for. Senders wait a few seconds only: dispatch the work, and return. What it
-   * gives is the reply's body; by default the receipts of what was dispatched, with status 202.
+   * Handles a delivery. Senders wait only a few seconds: dispatch the work, and return. The return value
+   * is the body of the reply; default: the receipts of the dispatched work, with status 202.
    */
   handle(context: WebhookContext<Payload>): unknown;
 }
@@ -34,22 +34,22 @@ export interface WebhookContext<Payload = unknown> {
   readonly payload: Payload;
   readonly env: Env;
   /**
-   * Gives an input to a continuing session; it is on disk when this resolves. A delivery that comes again
-   * is told by its id, and its inputs are not given twice.
+   * Dispatches an input to a session; resolves once it is on disk. A repeated delivery
+   * has the same id, and its inputs are not dispatched twice.
    */
   dispatch(agent: Parameters<Dispatch>[0], input: WebhookDispatch): ReturnType<Dispatch>;
   /**
-   * Starts a run of a workflow, once for a delivery that comes again. Await its `result` only where it is quick: with the
-   * `signal`, no longer than the sender does.
+   * Starts a run of a workflow, once also for a repeated delivery. Await its `result` only if it is quick: with the
+   * `signal`, not longer than the sender waits.
    */
   readonly startRun: StartRun;
-  /** A run that is known by its id, such as one that waits for what is delivered here. */
+  /** Returns a handle for a run by its id, such as a run that waits for this delivery. */
   readonly getRun: RunCalls["getRun"];
-  /** Fires when the sender has gone. What throws then is tried again when the delivery comes again. */
+  /** Fires when the sender disconnects. If `handle` then throws, it runs again for the repeated delivery. */
   readonly signal: AbortSignal;
 }
 
-/** An input; the delivery's id is its idempotency key. */
+/** An input; the delivery's id is a part of its idempotency key. */
 export type WebhookDispatch = Omit<DispatchInput, "idempotencyKey">;
 
 const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => string | undefined>> = {
@@ -72,7 +72,7 @@ const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => strin
   handle: (value) => (typeof value === "function" ? undefined : "must be a function"),
 };
 
-/** Checks the fields of a webhook that plain JavaScript may have defined; messages never quote a value. */
+/** Returns the error of a webhook that plain JavaScript can have defined; the text never quotes a value. */
 export function faultOfWebhook(definition: object): string | undefined {
   const unknown = unknownKey(definition, { of: "field of a webhook", keys: Object.keys(fields) });
   if (unknown !== undefined) return unknown;
@@ -84,7 +84,7 @@ export function faultOfWebhook(definition: object): string | undefined {
 }
 
 /**
- * Defines a verified webhook. The payload that `handle` is given is typed by the schema `payload`. Throws `TypeError` for
+ * Defines a verified webhook. The schema `payload` types the payload of `handle`. Throws `TypeError` for
  * a secret that is a text, and for an unknown field.
  *
  * @example
@@ -108,7 +108,7 @@ export function isWebhookDefinition(value: unknown): value is WebhookDefinition 
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "kit.webhook";
 }
 
-/** The secret of a webhook, or several; undefined where it finds none, or one that would sign nothing. */
+/** Returns the secret of a webhook, or several; undefined if there is none, or an empty one. */
 export function findSecret(
   { secret: find }: Pick<WebhookDefinition, "secret">,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** `kit/webhooks`: who has sent a webhook, and what it is for. */
+/** `kit/webhooks`: verifies the senders of webhooks, and handles their deliveries. */
 import "../base/require-node.ts";
 
 export type { DispatchReceipt } from "../protocol/dispatch.ts";

@@ -7,9 +7,9 @@ import { findSecret, type WebhookDefinition, type WebhookDispatch } from "./defi
 import { type VerifiedWebhook, verifyWebhook } from "./verify-webhook.ts";
 import { sha256, toBytes } from "./webhook-scheme.ts";
 
-/** A webhook as it arrives, and what it needs of the application. */
+/** A delivery, and the parts of the application that handle it. */
 export interface IncomingWebhook {
-  /** The name of the file: a part of the idempotency keys. */
+  /** The name of the webhook's file, which is a part of the idempotency keys. */
   readonly name: string;
   readonly headers: Headers;
   /** As it came, byte for byte. */
@@ -17,11 +17,11 @@ export interface IncomingWebhook {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The calls of a verified delivery. */
   readonly callsOf: (deliveryId: string) => ApplicationCalls;
-  /** Fires when the sender has gone. */
+  /** Fires when the sender disconnects. */
   readonly signal: AbortSignal;
-  /** Checks a payload by a JSON Schema. */
+  /** Checks a payload with a JSON Schema. */
   readonly validateJson: Parameters<typeof checkAgainst>[2];
-  /** Does the work for a key once, and gives its outcome (JSON) to whoever comes again, over restarts too. */
+  /** Runs the work for a key once, and returns its outcome (JSON) to later callers, also after restarts. */
   readonly once: (key: string, work: () => Promise<WebhookReply>) => Promise<unknown>;
 }
 
@@ -31,11 +31,11 @@ export interface WebhookReply {
 }
 
 /**
- * Verifies a delivery, then hands it to its file. Gives the status and the body of the reply.
+ * Verifies a delivery and passes it to its file. Returns the status and the body of the reply.
  *
- * A delivery that comes again, whatever its time and body, gives the reply of the first and is not handed
- * over again; one that comes meanwhile waits for it. What the file throws is not remembered: the sender
- * sends again, and its dispatches have the same keys then.
+ * A repeated delivery, whatever its time and body, gets the reply of the first and is not handled
+ * again; a concurrent one waits for that reply. An error of the file is not remembered: the sender
+ * retries, and the dispatches then have the same keys.
  *
  * Throws `invalid_signature`, `stale_timestamp`, `invalid_json` for a signed body that is none,
  * `invalid_request` for a payload that the file's schema refuses and for a dispatch to what cannot be an instance or a session, and `unavailable` while
@@ -57,7 +57,7 @@ export async function receiveWebhook(
   const payload = readPayload(delivery);
   const challenge = definition.scheme === "slack" ? slackChallenge(payload) : undefined;
   if (challenge !== undefined) return { status: 200, body: { challenge } };
-  // Names and senders' ids may be long, and one body may go to several webhooks.
+  // Hash the key: names and senders' ids can be long, and several webhooks can get the same body.
   const key = (await sha256(toBytes(`${incoming.name}/${delivery.deliveryId}`))).slice(0, 40);
   const calls = incoming.callsOf(delivery.deliveryId);
   const reply = await incoming.once(`webhook:${key}`, () =>
@@ -111,14 +111,14 @@ async function handOver(
     : { status: 200, body: given };
 }
 
-/** Checks ids, which come from senders: an instance whose id no path can hold could not be reached. */
+/** Checks ids, which come from senders: no request could reach an instance whose id no path can hold. */
 function checkNames({ id, session = "default" }: WebhookDispatch): void {
   for (const [path, value] of Object.entries({ id, session })) {
     const fault = typeof value === "string" ? faultOfName(value) : "must be a string";
     if (fault === undefined) continue;
     throw new KitError({
       code: "invalid_request",
-      message: "The delivery cannot be given to a session.",
+      message: "The delivery names no valid session.",
       meta: { issues: [{ path, message: fault }] },
       hint: `In the webhook's file, build the ${path} as one path segment: join its parts by "-" or ":".`,
     });
@@ -143,7 +143,7 @@ function readPayload(delivery: VerifiedWebhook): unknown {
   }
 }
 
-/** JSON; or a form, as Slack's commands and GitHub's older hooks send it, with JSON in its field `payload`. */
+/** Parses a body: JSON, or a form with JSON in its field `payload`, as Slack's commands and GitHub's older hooks send it. */
 function payloadOf({ headers, text, json }: VerifiedWebhook): unknown {
   if (!(headers.get("content-type") ?? "").startsWith("application/x-www-form-urlencoded")) return json();
   const fields = new URLSearchParams(text());
@@ -155,7 +155,7 @@ function invalidJson(cause: unknown): KitError {
   return new KitError({ code: "invalid_json", message: "The body is not valid JSON.", cause });
 }
 
-/** Slack asks once whether an address is ours. @see https://docs.slack.dev/reference/events/url_verification */
+/** Returns the challenge with which Slack verifies the address once. @see https://docs.slack.dev/reference/events/url_verification */
 function slackChallenge(payload: unknown): string | undefined {
   if (typeof payload !== "object" || payload === null) return undefined;
   const { type, challenge } = payload as Readonly<Record<string, unknown>>;

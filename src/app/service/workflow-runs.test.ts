@@ -155,7 +155,7 @@ export async function run(ctx) {
   expect(asked).toBe(0);
 });
 
-test("a payload is checked before a run is accepted, and comes to the workflow as its schema gives it", async () => {
+test("a payload is checked before a run is accepted, and the workflow gets it as its schema parsed it", async () => {
   const { service } = await openWorkflows({
     "src/workflows/strict.ts": `export const payload = { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false };
 export const run = (ctx) => ctx.payload.n + 1;`,
@@ -183,7 +183,7 @@ export const run = (ctx) => ctx.payload.when.getUTCFullYear();`,
   expect(ends).toEqual([2, 2026]);
 });
 
-test("a run that is cancelled while it waits for its turn, or for a word, ends its stream", async () => {
+test("a run that is cancelled while it waits for its turn or for a signal ends its stream", async () => {
   const { service, restart } = await openWorkflows({
     "src/workflows/wait.ts": `export async function run(ctx) {
   ctx.log.info("waiting");
@@ -202,7 +202,7 @@ test("a run that is cancelled while it waits for its turn, or for a word, ends i
   expect(types).toEqual(["run_start", "log", "run_end"]);
 });
 
-test("a run leaves work to an agent, and a tool of an agent does, without waiting for it", async () => {
+test("a run, and a tool of an agent, can dispatch work to an agent without waiting for it", async () => {
   const { service } = await openWorkflows(
     {
       "src/agents/lead.ts": `export default {
@@ -240,7 +240,7 @@ export async function run(ctx) {
   expect(items.map(({ dispatch_id }) => dispatch_id)).toContain(run?.result);
 });
 
-test("a time that a schedule missed while no worker ran is made up for once", async () => {
+test("a scheduled time that was missed while no worker ran is made up for once", async () => {
   const repository = await createTemporaryRepository({
     "src/workflows/nightly.ts": 'export const schedule = "0 3 * * *";\nexport const run = () => "done";\n',
   });
@@ -269,7 +269,7 @@ test("a time that a schedule missed while no worker ran is made up for once", as
   await second.service.close({ timeoutMs: 0 });
 });
 
-test("a file's schedules are put at the start, and taken back when it has them no longer", async () => {
+test("a file's schedules are added at the start, and removed when the file no longer has them", async () => {
   const schedule = (text: string): string =>
     `export const schedule = ${text};\nexport const run = () => null;\n`;
   const { service, root, restart } = await openWorkflows({

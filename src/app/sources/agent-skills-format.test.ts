@@ -34,7 +34,7 @@ async function skillsOf(files: Readonly<Record<string, string>>) {
   return await loadSkills(folder.root);
 }
 
-test("a skill that kit writes is one for every reader of the format", async () => {
+test("a skill that kit writes is valid for every reader of the format", async () => {
   await using folder = await createTemporaryRepository({});
   const long = ["--description", `Says "so": it's fine. ${"x".repeat(900)}`];
   await runKit(["skill", "new", "release-notes", ...long], { cwd: folder.root });
@@ -154,7 +154,7 @@ test("skills of other tools are read; of one name, .agents goes before .claude, 
   ]);
 });
 
-test("one skill that several tools are given by a link or a copy is one skill", async () => {
+test("a skill that several tools share by a link or a copy counts as one skill", async () => {
   await using folder = await createTemporaryRepository({
     ".agents/skills/a/SKILL.md": described("a"),
     ".github/skills/a/SKILL.md": described("a"),
@@ -164,7 +164,7 @@ test("one skill that several tools are given by a link or a copy is one skill", 
   expect(await loadSkills(folder.root)).toMatchObject({ skills: [{ name: "a" }], problems: [] });
 });
 
-test("kit skill new refuses names and descriptions that the format does", async () => {
+test("kit skill new refuses names and descriptions that the format refuses", async () => {
   await using folder = await createTemporaryRepository({});
   for (const name of ["Triage", "a--b", "a".repeat(65)]) {
     const { exitCode, stderr } = await runKit(["skill", "new", name], { cwd: folder.root });

@@ -34,7 +34,7 @@ const says = async (app, name) => (await (await app.instance(name, String(Math.r
 const heldOf = (app) => app.problems().map(({ message }) => message);
 `;
 
-test("a reload keeps the code that was there, whatever way code of a model comes, and says why", async () => {
+test("a reload keeps the old code, however a model has written new code, and reports why", async () => {
   const names = [
     "over",
     "renamed",
@@ -194,7 +194,7 @@ say({ tried, free, said, after, problems: app.problems() });`;
   });
 });
 
-test("behind a wall, commands leave protected files as they are, and write others", async ({ skip }) => {
+test("behind a wall, commands cannot change protected files, but can write others", async ({ skip }) => {
   const kept = {
     "package.json": '{ "type": "module" }',
     "kit.toml": "",

@@ -57,7 +57,7 @@ test.each<readonly [unknown, string]>([
   expect(faultOfProfile(profile)).toContain(fault);
 });
 
-test("a profile may have every field, and leave every field out", () => {
+test("a profile can have every field, and every field is optional", () => {
   const profile: AgentProfile = {
     name: "a",
     budget: { maxTurns: 1, maxTokens: 1, maxCost: 0 },
@@ -68,7 +68,7 @@ test("a profile may have every field, and leave every field out", () => {
   expect([faultOfProfile(profile), faultOfProfile({})]).toEqual([undefined, undefined]);
 });
 
-test("a profile below itself is refused, and not followed for ever", () => {
+test("a profile that contains itself is refused", () => {
   const round: { name: string; subagents: unknown[] } = { name: "a", subagents: [] };
   round.subagents.push(round);
   expect(faultOfProfile(round)).toContain("is an agent below itself");

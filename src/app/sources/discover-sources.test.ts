@@ -101,7 +101,7 @@ test.each(["__proto__", "..\u202ets", "a\u001b[2J", "a\nb"])(
   },
 );
 
-test("agents and workflows behind links are found in the project, and told where a link leads elsewhere", async () => {
+test("linked agents and workflows are found inside the project; a link out of it is a problem", async () => {
   await using folder = await createTemporaryRepository({ "shared/a.ts": "", "src/agents/b.ts": "" });
   const at = (path: string): string => join(folder.root, path);
   await symlink("../../shared", at("src/agents/team"));

@@ -58,7 +58,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
     expect(loaded.problems[0]).not.toContain("/tmp/");
   });
 
-  test("an entry of a command list that allows nothing is told, and the agent is there", async () => {
+  test("an entry of a command list that allows nothing is a problem, and the agent still works", async () => {
     const loaded = (await load(
       'import { createAgent } from "kit";\nexport default createAgent({ allowedCommands: ["git", "awk"] });\n',
     )) as { readonly agents: readonly unknown[]; readonly problems: readonly string[] };
@@ -68,7 +68,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
     ]);
   });
 
-  test("an error in a helper is told with the helper's place", async () => {
+  test("an error in a helper is reported with the helper's place", async () => {
     await using folder = await createTemporaryRepository({
       "src/agents/a.ts": 'import { help } from "./_help.ts";\nhelp();\n',
       "src/agents/_help.ts": '\nexport function help(): void {\n  throw new Error("helpless");\n}\n',
@@ -88,7 +88,7 @@ describe("a file that cannot be used is named with the reason and the line, and 
   });
 });
 
-test("a file that never finishes is given up", async () => {
+test("a file that never finishes loading is abandoned", async () => {
   await using folder = await createTemporaryRepository({
     "src/agents/a.ts": "await new Promise(() => {});\n",
   });
@@ -101,7 +101,7 @@ test("a file that never finishes is given up", async () => {
   });
 });
 
-test("an agent is reached over HTTP when its file says so, and what it says otherwise is a named problem", async () => {
+test("an agent is reachable over HTTP if its file exports triggers, and invalid triggers are a problem", async () => {
   const declarations: Readonly<Record<string, readonly [declaration: string, webhook: boolean | string]>> = {
     nothing: ["", false],
     empty: ["export const triggers = {};", false],
@@ -146,7 +146,7 @@ test("an agent is reached over HTTP when its file says so, and what it says othe
   }
 });
 
-test("a slip in a file is found when it is loaded, and named with what was meant", async () => {
+test("a misspelled export is found when the file is loaded, with a suggestion", async () => {
   const create = 'import { createAgent } from "kit";\nexport default createAgent';
   const tool = (fields: string): string =>
     `${create}({ tools: [{ name: "t", description: "T.", execute: () => "", ${fields} }] });`;
@@ -232,7 +232,7 @@ test("a slip in a file is found when it is loaded, and named with what was meant
   expect(JSON.stringify(loaded.problems)).not.toContain("hunter2");
 });
 
-test("kit and its entries are there although nothing is installed, also when they are asked for late", async () => {
+test("kit and its entries can be imported although nothing is installed, also late", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": "{}",
     "src/workflows/late.ts": `import { KitError } from "kit";
@@ -247,7 +247,7 @@ export async function run() {
   expect(await runCode(folder.root, code)).toEqual(["KitError", "local", "function"]);
 });
 
-test("a webhook is found by its file, and one that is none is reported", async () => {
+test("a webhook is found by its file, and an invalid one is a problem", async () => {
   await using folder = await createTemporaryRepository({
     "src/webhooks/chat.ts": `import { defineWebhook } from "kit/webhooks";
 export default defineWebhook({ scheme: "slack", secret: (env) => env.CHAT_SECRET, handle: () => "ok" });

@@ -15,22 +15,22 @@ import {
 export interface TelemetryOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly config?: TelemetryConfig | undefined;
-  /** Called with sentences about lost data, and about settings that cannot be followed. */
+  /** Receives sentences about lost data and about invalid settings. */
   readonly onProblem: (text: string) => void;
 }
 
 /** Sends the spans and metrics of a process. */
 export interface Telemetry {
   readonly observer: OpenTelemetryObserver;
-  /** Where they go, for the person who has started it. */
+  /** The receivers, as a text for the person who has started the process. */
   readonly target: string;
-  /** Measures what waits and runs. */
+  /** Measures waiting and running work. */
   measure(load: () => Promise<ServiceLoad>): void;
-  /** Sends the spans that wait. */
+  /** Sends the waiting spans. */
   flushSpans(): Promise<void>;
-  /** Sends what metrics are now, for at most `timeoutMs`: before what they measure is closed. */
+  /** Sends the current metrics, for at most `timeoutMs`; call it before the measured parts are closed. */
   flushMetrics(timeoutMs: number): Promise<void>;
-  /** Sends what is left, for at most `timeoutMs`. */
+  /** Sends the rest, for at most `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -45,8 +45,8 @@ const packages = [
 ];
 
 /**
- * Sets OpenTelemetry up as its variables say (`OTEL_*`), with its SDK, which is loaded here alone. What a program has set
- * up before stays the global one. Throws `unavailable` where a package is missing, with the command that installs it.
+ * Sets OpenTelemetry up from its variables (`OTEL_*`), with its SDK, which only this file loads. A global provider of the
+ * program stays the global one. Throws `unavailable` if a package is missing, with the command that installs it.
  */
 export async function openTelemetry({
   environment,
@@ -155,7 +155,7 @@ function readerOf({ metrics, metricExporter }: Sdk, target: OtlpTarget, { settin
   let failed = false;
   exporter.export = (data, done) =>
     send(data, (result) => {
-      // Said once until it works again: the next ones hold what this one had.
+      // Report the failure once until a send succeeds: the next metrics include these.
       if (result.code !== 0 && !failed)
         onProblem("OpenTelemetry: metrics could not be sent; the next ones have what is missing.");
       failed = result.code !== 0;

@@ -53,7 +53,7 @@ test("spans without room are counted, and reported once", async () => {
   expect(lost).toEqual([[30, "more than 100 waited to be sent"]]);
 });
 
-test("spans wait for a receiver that is away, and are sent when it is back", async () => {
+test("spans wait for an unavailable receiver, and are sent when it is back", async () => {
   let isAway = true;
   const { queue, lost, end, total } = begin(() => (isAway ? away : fine));
   end(25);
@@ -73,7 +73,7 @@ test("spans that a receiver refuses are not sent again, and are reported with th
   expect(lost).toEqual([[5, "the receiver answered with status 401"]]);
 });
 
-test("an end without a receiver says what is lost", async () => {
+test("a close without a receiver reports the lost spans", async () => {
   const { queue, lost, end } = begin(() => away);
   end(7);
   await queue.shutdown();

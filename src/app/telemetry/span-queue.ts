@@ -2,25 +2,25 @@ import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/s
 
 export interface SpanQueueOptions {
   readonly exporter: SpanExporter;
-  /** Spans that may wait to be sent. */
+  /** The most spans that wait to be sent. */
   readonly spans: number;
-  /** Spans of one request. */
+  /** The most spans of one request. */
   readonly batch: number;
   /** How long a span waits for others. */
   readonly delayMs: number;
-  /** Told, at most every 10 seconds, how many spans were lost since, and why. */
+  /** Receives, at most every 10 seconds, the number of lost spans and the reason. */
   readonly onLost: (spans: number, why: string) => void;
 }
 
-/** Between two sentences about what was lost. */
+/** The time between two reports of lost spans. */
 const quietMs = 10_000;
-/** After a receiver that could not be reached; doubled up to the longest. */
+/** The delay after a failed request; it doubles up to the longest. */
 const backoffMs = 500;
 const longestBackoffMs = 30_000;
 
 /**
- * Sends ended spans in batches, one at a time. A burst waits in a queue that is longer than those of the SDK, and so does
- * what a receiver that is away could not take; what has no room is counted and told.
+ * Sends ended spans in batches, one batch at a time. Its queue is longer than the SDK's, so that bursts and spans
+ * for an unavailable receiver fit; spans without room are counted and reported.
  */
 export class SpanQueue implements SpanProcessor {
   readonly #options: SpanQueueOptions;
@@ -39,7 +39,7 @@ export class SpanQueue implements SpanProcessor {
   }
 
   onStart(): void {
-    // Only what has ended is sent.
+    // Only ended spans are sent.
   }
 
   onEnd(span: ReadableSpan): void {
@@ -53,7 +53,7 @@ export class SpanQueue implements SpanProcessor {
     else if (this.#waiting.length === this.#options.batch && this.#failures === 0) this.#sendAfter(0);
   }
 
-  /** Sends all that waits, once: what cannot be sent now waits again. */
+  /** Tries once to send all waiting spans; spans that cannot be sent wait again. */
   async forceFlush(): Promise<void> {
     await this.#sending;
     while (this.#waiting.length > 0) {
@@ -102,7 +102,7 @@ export class SpanQueue implements SpanProcessor {
     }
     this.#failures += 1;
     const room = this.#options.spans - this.#waiting.length;
-    // A receiver that refuses them would refuse them again.
+    // The receiver would refuse the same spans again.
     const kept = isRefusal(error) ? [] : batch.slice(-room);
     this.#waiting.unshift(...kept);
     this.#lose(batch.length - kept.length, reasonOf(error));
@@ -145,7 +145,7 @@ function isRefusal(error: Error): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
 
-/** The status of an answer; its body may hold anything. */
+/** Describes the status of an answer, without its body, which can hold anything. */
 function reasonOf(error: Error): string {
   const code = "code" in error ? String(error.code) : "";
   if (/^\d{3}$/.test(code)) return `the receiver answered with status ${code}`;

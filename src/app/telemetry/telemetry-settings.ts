@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 
 /** Settings from OpenTelemetry's environment variables. */
 export interface TelemetrySettings {
-  /** Absent where traces, or metrics, are not to be sent. */
+  /** Absent if traces are not sent. */
   readonly traces?: OtlpTarget | undefined;
   readonly metrics?: OtlpTarget | undefined;
   readonly resource: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface TelemetrySettings {
   readonly queue: { readonly spans: number; readonly batch: number; readonly delayMs: number };
   readonly metricIntervalMs: number;
   readonly capturesContent: boolean;
-  /** Sentences about settings that cannot be followed. */
+  /** Sentences about invalid settings. */
   readonly remarks: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const samplers = [
 ] as const;
 export type SamplerName = (typeof samplers)[number];
 
-/** Whether the environment asks for telemetry by itself. */
+/** Whether the environment turns telemetry on. */
 export function hasTelemetrySettings(environment: Environment): boolean {
   if (isOn(environment.OTEL_SDK_DISABLED)) return false;
   return ["", "_TRACES", "_METRICS"].some(
@@ -42,8 +42,8 @@ export function hasTelemetrySettings(environment: Environment): boolean {
 }
 
 /**
- * Reads the variables of OpenTelemetry (`OTEL_*`). Throws `invalid_request` for an address that is none; what else is
- * not understood is told in `remarks`, and the default taken.
+ * Reads the variables of OpenTelemetry (`OTEL_*`). Throws `invalid_request` for an invalid address; for other
+ * invalid values, it uses the default and adds a sentence to `remarks`.
  */
 export function readTelemetrySettings(environment: Environment): TelemetrySettings {
   const remarks: string[] = [];
@@ -113,11 +113,11 @@ function urlOf(environment: Environment, signal: "TRACES" | "METRICS"): string {
   throw new KitError({
     code: "invalid_request",
     message: `OTEL_EXPORTER_OTLP${own === undefined ? "" : `_${signal}`}_ENDPOINT is not the address of a receiver.`,
-    hint: "Such as http://localhost:4318, where a collector takes OTLP over HTTP.",
+    hint: "Such as http://localhost:4318, where a collector receives OTLP over HTTP.",
   });
 }
 
-/** `name=value,name=value`, with percent signs for what cannot stand there. */
+/** Parses `name=value,name=value`, percent-decoded. */
 function headersOf(environment: Environment, signal: string): Readonly<Record<string, string>> {
   return listOf(textOf(environment, `OTEL_EXPORTER_OTLP_${signal}HEADERS`));
 }

@@ -9,17 +9,17 @@ import { connectionClosed } from "../to-kit-error.ts";
 import type { Transport } from "../transport.ts";
 import { openSocket, type Socket } from "./open-socket.ts";
 
-// A project for browsers need not name this library itself.
+// Projects for browsers need not list this library in their tsconfig.
 /// <reference lib="esnext.disposable" preserve="true" />
 
 /**
- * A WebSocket to an instance: many prompts, those of one session in their order, others side by side.
+ * A WebSocket to an instance for several prompts: those of one session run in their order, others concurrently.
  *
- * Prompts live with the connection: when it breaks, those under way fail with `unavailable` and are
+ * If the connection breaks, running prompts fail with `unavailable` and are
  * aborted by the server. The next prompt opens a new one.
  */
 export interface AgentConnection<Result = unknown> extends AsyncDisposable {
-  /** Sends a prompt when it is first read. Leaving it early, or the signal, aborts it. */
+  /** Sends a prompt when the stream is first read. Leaving the stream early, or the signal, aborts the prompt. */
   prompt(
     prompt: string | PromptBody,
     options?: { readonly signal?: AbortSignal | undefined },
@@ -28,7 +28,7 @@ export interface AgentConnection<Result = unknown> extends AsyncDisposable {
   approve(decision: ApprovalBody & { readonly approval_id: string }): Promise<void>;
   /** Resolves when the server answers. */
   ping(): Promise<void>;
-  /** Aborts what is under way, and takes no more: `aborted`. */
+  /** Closes the connection: running and later prompts fail with `aborted`. */
   close(): void;
 }
 

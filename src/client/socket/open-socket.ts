@@ -11,25 +11,25 @@ import type { Transport } from "../transport.ts";
 
 type Asking = Extract<ClientFrame, { readonly request_id?: string | undefined }>;
 
-/** A request with an id of its own, and what becomes of it. */
+/** A request on a socket, and its answers. */
 export interface SocketRequest {
   readonly frame: Asking & { readonly request_id: string };
   readonly onStarted?: (runId: string | undefined) => void;
-  /** Whether a reader that leaves early wants no more of it. */
+  /** Whether to cancel the request if its reader leaves early. */
   readonly abortOnLeave: boolean;
-  /** Leaves it, with its reason. */
+  /** Cancels the request with a reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A WebSocket that the server is ready on. */
+/** An open WebSocket on which the server is ready. */
 export interface Socket {
   readonly isOpen: boolean;
   send(frame: ClientFrame): void;
-  /** Sends a request, and gives what comes for it, to its result or failure. */
+  /** Sends a request and yields its frames, to its result or error. */
   ask(request: SocketRequest): AsyncGenerator<StreamItem, void>;
   /** Resolves when the server answers. */
   ping(): Promise<void>;
-  /** Ends the connection; what is under way fails with `aborted`. */
+  /** Closes the connection; running requests fail with `aborted`. */
   close(): void;
 }
 
@@ -37,18 +37,18 @@ export interface SocketTarget {
   readonly path: Call["path"];
   readonly options: CallOptions;
   /**
-   * Throws why the server refuses the handshake: a browser is not told, so a request about the same target is made that
+   * Throws the reason why the server refused the handshake. A browser does not report it, so this sends a request for the same target that
    * changes nothing.
    */
   readonly explainRefusal: () => Promise<unknown>;
 }
 
-/** How often a socket is asked whether it lives, in parts of the time after which it counts as broken. */
+/** The number of pings within the time after which a socket counts as broken. */
 const beatsPerIdleTimeout = 3;
 
 /**
- * Opens a WebSocket; resolves once the server says that it is ready. Throws what the server says of why
- * it is not, and `unavailable` where it says nothing.
+ * Opens a WebSocket; resolves once the server is ready. Throws the server's error if it
+ * refuses, and `unavailable` without an answer.
  */
 export async function openSocket(
   transport: Transport,
@@ -64,7 +64,7 @@ export async function openSocket(
   const ready = Promise.withResolvers<void>();
   const pings: (() => void)[] = [];
   let isReady = false;
-  /** When the first ping was sent that has had no answer yet. */
+  /** The time of the first unanswered ping. */
   let askedAt: number | undefined;
   let failure: unknown;
 
@@ -83,13 +83,13 @@ export async function openSocket(
   const beatMs = Math.min(transport.idleTimeoutMs, longestTimerMs) / beatsPerIdleTimeout;
   const beat = setInterval(onBeat, beatMs);
 
-  // Counts from a ping on, not from what was heard last: a page in the background beats once a minute only.
+  // The timeout counts from a ping, not from the last data: a page in the background runs timers only once a minute.
   function onBeat(): void {
     if (!isReady) return;
     const now = Date.now();
-    // The first unanswered ping went out a beat after what was heard last, and this is the second beat since.
+    // The first unanswered ping was sent one interval after the last data, and this is the second interval since.
     if (askedAt !== undefined && now - askedAt > 1.5 * beatMs) {
-      // The answer has come where the program, the page or the machine has stood still: it is read first.
+      // If the program, the page or the machine was frozen, the answer can be waiting: read it first.
       setTimeout(() => {
         if (askedAt !== undefined) fail(connectionLost());
       }, 0);
@@ -140,7 +140,7 @@ export async function openSocket(
     if (frame === undefined) fail(connectionLost());
     else take(frame);
   });
-  // A browser does not say why a connection failed; the close that follows neither.
+  // A browser reports no reason for a failed connection, and neither does the close event after it.
   socket.addEventListener("error", () => fail(isReady ? connectionLost() : unreachable(undefined)));
   socket.addEventListener("close", () => fail(connectionLost()));
   const giveUp = (): void => fail(timeout?.aborted === true ? unreachable(timeout.reason) : signal.reason);
@@ -154,7 +154,7 @@ export async function openSocket(
   } finally {
     signal.removeEventListener("abort", giveUp);
   }
-  // From here on each request has a signal of its own; that of the client ends them all.
+  // From here on, each request has its own signal; the client's signal ends all of them.
   transport.signal?.addEventListener("abort", stop, { once: true });
 
   return {
@@ -165,7 +165,7 @@ export async function openSocket(
     async *ask(request) {
       const { frame, signal: leaving } = request;
       leaving?.throwIfAborted();
-      // A socket cannot be slowed down: what it brings waits here for the reader.
+      // A socket has no back-pressure: its frames wait here for the reader.
       const queue = new EventBuffer<StreamItem>({
         deltaOf: (item) => (item.kind === "event" ? toDelta(item.event) : undefined),
         ofDelta: (event) => ({ kind: "event", event }),
@@ -197,7 +197,7 @@ export async function openSocket(
   };
 }
 
-/** A browser can send no headers with a WebSocket: the key goes beside the protocol's name. */
+/** A browser cannot send headers with a WebSocket, so the key goes into a second subprotocol. */
 function protocolsOf(apiKey: string | undefined): string[] {
   if (apiKey === undefined) return [socketProtocol];
   const bytes = String.fromCharCode(...new TextEncoder().encode(apiKey));

@@ -1,4 +1,4 @@
-// A project for browsers need not name this library itself.
+// Projects for browsers need not list this library in their tsconfig.
 /// <reference lib="esnext.disposable" preserve="true" />
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -15,19 +15,19 @@ import type { Transport } from "../transport.ts";
 import { openSocket } from "./open-socket.ts";
 
 /**
- * A WebSocket to a workflow: one run, then the server closes it.
+ * A WebSocket to a workflow for one run; the server then closes it.
  *
- * A run goes on without its connection. When that breaks after the run has begun, its stream is taken
- * up over HTTP after the last event that came.
+ * A run continues without its connection. If the connection breaks after the start of the run, the client resumes the
+ * stream over HTTP after the last event.
  */
 export interface WorkflowConnection<Payload = WorkflowPayload, Result = unknown> extends AsyncDisposable {
-  /** Runs the workflow when it is first read. Leaving it early does nothing to the run. */
+  /** Runs the workflow when the stream is first read. Leaving the stream early does not affect the run. */
   invoke(
     ...given: PayloadArguments<Payload, { readonly signal?: AbortSignal | undefined }>
   ): RunStream<Result>;
   /** Resolves when the server answers. */
   ping(): Promise<void>;
-  /** Ends the connection, and the stream of its run with `aborted`; the run goes on. */
+  /** Closes the connection, and ends the stream of its run with `aborted`; the run continues. */
   close(): void;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createKeyCheck } from "./access.ts";
 
-test("any of the keys opens, as a bearer token and in no other way", () => {
+test("each of the keys is accepted, only as a bearer token", () => {
   const find = createKeyCheck(["first-key", "second-key"]);
   const [first, second, padded] = ["Bearer first-key", "bearer  second-key", "Bearer second-key "].map(find);
   expect([first, second]).toEqual([expect.stringMatching(/^key_/), expect.stringMatching(/^key_/)]);
@@ -20,12 +20,12 @@ test("any of the keys opens, as a bearer token and in no other way", () => {
   }
 });
 
-test("a key's name is the same in every process, and says nothing about the key", () => {
+test("a key's id is the same in every process, and reveals nothing about the key", () => {
   // The start of `printf %s first-key | sha256sum`.
   expect(createKeyCheck(["first-key"])("Bearer first-key")).toBe("key_9e24b55356ef");
 });
 
-test("without keys nothing opens", () => {
+test("without keys, no token is accepted", () => {
   expect(createKeyCheck([])("Bearer ")).toBeUndefined();
   expect(createKeyCheck([])("Bearer undefined")).toBeUndefined();
 });

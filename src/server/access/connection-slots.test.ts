@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { type ConnectionSlot, createConnectionSlots } from "./connection-slots.ts";
 
-test("the next caller finds room, however much the others take, and all places are released", () => {
+test("there is always room for the next principal, and all slots are released", () => {
   const steps = fc.array(fc.record({ client: fc.integer({ min: 0, max: 4 }), leaves: fc.boolean() }), {
     maxLength: 200,
   });
@@ -35,7 +35,7 @@ test("the next caller finds room, however much the others take, and all places a
   );
 });
 
-test("a share that the configuration sets is kept to, and senders without a principal have none", () => {
+test("a configured share is enforced, and senders without a principal have none", () => {
   const open = createConnectionSlots({ what: "connections", slots: 5, share: 4 });
   const own = [1, 2, 3, 4].map(() => open.take("one"));
   expect(() => open.take("one")).toThrow("You have 4 open connections, which is the share of one principal.");

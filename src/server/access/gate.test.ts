@@ -22,7 +22,7 @@ const key = "a-secret-key";
 const bearer = { authorization: `Bearer ${key}` };
 
 describe("authorize", () => {
-  test("is asked about every action, with who, what and where, and never told a key", async () => {
+  test("is called for every action, with principal, action and target, and never gets a key", async () => {
     const asked: AuthorizeRequest[] = [];
     const authorize = (request: AuthorizeRequest): boolean => asked.push(request) > 0;
     await withServer({ access: { apiKeys: [key] }, authorize }, async ({ send, stream, url }) => {
@@ -212,7 +212,7 @@ describe("an idempotency key is its principal's own:", () => {
   });
 });
 
-test("auth is told the agent and the instance, decoded, and may refuse by them", async () => {
+test("auth gets the decoded agent and instance, and can refuse by them", async () => {
   const reported: Pick<AuthRequest, "agent" | "instance">[] = [];
   const auth = ({ agent, instance, instance_id }: AuthRequest): boolean => {
     reported.push({
@@ -239,7 +239,7 @@ test("auth is told the agent and the instance, decoded, and may refuse by them",
   ]);
 });
 
-test("a principal that asks too often waits, others do not, and a WebSocket's prompts count", async () => {
+test("a principal over its rate limit is refused, others are not, and a WebSocket's prompts count", async () => {
   const options = { access: { apiKeys: [key, "another"] }, rateLimit: { requests: 3, per_seconds: 3_600 } };
   await withServer(options, async ({ send, url }) => {
     for (let count = 0; count < 3; count += 1)

@@ -20,7 +20,7 @@ async function expectRefusals({ send, url, errors }: ServedService, hook: string
   expect(errors.map(String)).toEqual(Array.from({ length: 2 }, () => expect.stringContaining(hook)));
 }
 
-test("an `authorize` that never answers is a refusal, on WebSockets too, and said to the operator", async () => {
+test("an `authorize` that never answers refuses the request, also on WebSockets, and is reported to the operator", async () => {
   const served = await serveService({ limits, authorize: () => never });
   try {
     await expectRefusals(served, "server.authorize");
@@ -38,7 +38,7 @@ test("so is an `auth` that never answers", async () => {
   }
 });
 
-test("only `true` lets pass, and an answer that takes its time is waited for", async () => {
+test("only `true` permits a request, and kit waits for a slow answer", async () => {
   const answers: Readonly<Record<string, unknown>> = {
     yes: true,
     later: Promise.resolve(true),

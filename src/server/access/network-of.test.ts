@@ -24,7 +24,7 @@ test("all IPv6 addresses of a /64 are one client", () => {
   expect(networkOf("1:2:3:4:5:6:7:8")).toBe("1:2:3:4::/64");
 });
 
-test("a text that is not an address stands for itself", () => {
+test("a text that is not an address is returned unchanged", () => {
   for (const text of ["", "unknown", ":::", "1.2.3"]) expect(networkOf(text)).toBe(text);
 });
 

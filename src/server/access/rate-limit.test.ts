@@ -21,7 +21,7 @@ test("a burst passes, then one for each time that it takes to earn it", () => {
   expect(allowed(() => take("b"))).toBe(true);
 });
 
-test("a refusal says when to come again, in whole seconds", () => {
+test("a refusal names the time of a retry, in whole seconds", () => {
   let now = 0;
   const take = createRateLimiter({ requests: 6 }, () => now);
   for (let count = 0; count < 6; count += 1) take("a");
@@ -47,7 +47,7 @@ test("a hundred thousand are remembered, and of more the one that came last the 
   expect(tries("3")).toBe(false);
 });
 
-test("without a clock of its own it takes the machine's", () => {
+test("the default clock is the machine's", () => {
   const take = createRateLimiter({ requests: 1, per_seconds: 3_600 });
   take("a");
   expect(() => take("a")).toThrow(expect.objectContaining({ meta: { retry_after_s: expect.any(Number) } }));

@@ -18,7 +18,7 @@ async function withServer(
   }
 }
 
-test("the page needs no key, and what it asks for does", async () => {
+test("the page needs no key, but its requests do", async () => {
   await withServer(
     { access: { apiKeys: [apiKey] }, authorize: () => false, rateLimit: { requests: 4 } },
     async ({ url }) => {
@@ -36,7 +36,7 @@ test("the page needs no key, and what it asks for does", async () => {
   );
 });
 
-test("a path of the page takes no other method", async () => {
+test("a path of the page accepts only GET and HEAD", async () => {
   await withServer({}, async ({ send }) => {
     const reply = await send("/console/agents", { method: "POST", body: {} });
     expect([reply.status, reply.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
@@ -50,7 +50,7 @@ test("without a console there is no page", async () => {
   });
 });
 
-test("a page that may only look changes nothing; other clients still do", async () => {
+test("a read-only page cannot write; other clients still can", async () => {
   await withServer({ console: "read", access: { apiKeys: [apiKey] } }, async ({ send, url }) => {
     const ofPage = { ...authorization, origin: url };
     const marked = { ...authorization, "sec-fetch-site": "same-origin" };
@@ -85,7 +85,7 @@ test("a page that may only look changes nothing; other clients still do", async 
     }
     const handshake = { method: "GET", path: "/agents/echo/1", host: new URL(url).host };
     const headers = { upgrade: "websocket", origin: url };
-    expect(() => checkLooksOnly({ ...handshake, headers: new Headers(headers) })).toThrow("may only look");
+    expect(() => checkLooksOnly({ ...handshake, headers: new Headers(headers) })).toThrow("read-only");
     const reply = await send("/agents/echo/1", { headers: authorization, body: { message: "hello" } });
     expect(reply.body.result.text).toBe("hello");
   });

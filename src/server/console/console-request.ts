@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 
-/** Whether the server has its web page, and whether the page may act: `read` is a page that only looks. */
+/** Whether the server has its web page; `read` is a read-only page. */
 export type ConsoleMode = boolean | "read";
 
 interface Head {
@@ -12,8 +12,8 @@ interface Head {
 }
 
 /**
- * Whether a request is for the page or one of its files, which hold nothing secret and need no key. `/` is the page
- * for browsers only: clients get JSON there.
+ * Whether a request is for the page or one of its files, which hold no secrets and need no key. `/` is the page only
+ * for browsers: clients get JSON there.
  */
 export function isPageRequest({ method, path, headers }: Omit<Head, "host">): boolean {
   if (method !== "GET" && method !== "HEAD") return false;
@@ -21,12 +21,12 @@ export function isPageRequest({ method, path, headers }: Omit<Head, "host">): bo
   return isPagePath(path);
 }
 
-/** Whether a path is a screen of the page or a file of it; `/` is a route as well. */
+/** Whether a path is a screen or a file of the page, except `/`, which is also a route. */
 export function isPagePath(path: string): boolean {
   return path === "/console" || path.startsWith("/console/");
 }
 
-/** POST routes that change nothing. Handlers of conversions and syncs know whether they are to write. */
+/** POST routes that a read-only page can call. The handlers of conversions and syncs check whether a request writes. */
 const readingPosts: ReadonlySet<string> = new Set([
   "/api/specs/impact",
   "/api/specs/validate",
@@ -36,8 +36,8 @@ const readingPosts: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses what a page that may only look would change. A page cannot hide where it comes from: browsers set `Origin` and
- * `Sec-Fetch-Site` themselves. Throws `forbidden`.
+ * Throws `forbidden` for a write of a read-only page. A page cannot hide its origin: browsers set `Origin` and
+ * `Sec-Fetch-Site` themselves.
  */
 export function checkLooksOnly({ method, path, headers, host }: Head): void {
   const isHandshake = headers.get("upgrade")?.toLowerCase() === "websocket";
@@ -45,16 +45,16 @@ export function checkLooksOnly({ method, path, headers, host }: Head): void {
   if ((!reads || isHandshake) && isOfOwnPage(headers, host)) throw readOnlyError();
 }
 
-/** The refusal of a write by a page that may only look. */
+/** Creates the error for a write of a read-only page. */
 export function readOnlyError(): KitError {
   return new KitError({
     code: "forbidden",
-    message: 'This page may only look: server.console is "read".',
+    message: 'This page is read-only: server.console is "read".',
     hint: "Use the command line or a client, or set server.console = true.",
   });
 }
 
-/** Whether a page of this very server sends the request. */
+/** Whether a page of this server sends the request. */
 export function isOfOwnPage(headers: Headers, host: string): boolean {
   if (headers.get("sec-fetch-site") === "same-origin") return true;
   const origin = headers.get("origin")?.toLowerCase();

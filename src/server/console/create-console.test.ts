@@ -34,7 +34,7 @@ describe("the page", () => {
     expect(new URL(base, address).pathname).toBe("/kit/console/");
   });
 
-  test("is asked for again each time, and sent again only when it differs", async () => {
+  test("is revalidated each time, and sent again only after a change", async () => {
     const first = await ask("/console/agents");
     expect(first.headers.get("cache-control")).toBe("no-cache");
     const etag = first.headers.get("etag") ?? "";
@@ -45,7 +45,7 @@ describe("the page", () => {
     expect((await ask("/console/a/b", { "if-none-match": etag })).status).toBe(200);
   });
 
-  test("says whether it may only look", async () => {
+  test("says whether it is read-only", async () => {
     expect(await (await ask("/", {}, true)).text()).toContain('content="read"');
   });
 

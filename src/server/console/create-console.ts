@@ -5,20 +5,20 @@ import { fileURLToPath } from "node:url";
 import { ownModule } from "../../base/own-package.ts";
 import { htmlReply, staticReply } from "../reply.ts";
 
-/** The web page of a server, made of the files that `npm run build` puts into `dist/console`. */
+/** The web page of a server, from the files in `dist/console`, which `npm run build` writes. */
 export interface Console {
-  /** The page, or the file that the path names; every path that names no file is a screen of the page. */
+  /** Answers with the file that the path names, else with the page: any other path is a screen of it. */
   answer(request: { readonly path: string; readonly headers: Headers }): Promise<Response>;
 }
 
 export interface ConsoleOptions {
-  /** The page offers nothing that changes anything. */
+  /** Whether the page is read-only. */
   readonly isReadOnly: boolean;
-  /** Default: the folder that belongs to this build of kit. */
+  /** Default: the folder of this build of kit. */
   readonly folder?: string;
 }
 
-/** React Flow, uPlot and virtual lists place what they draw by inline styles; scripts are files of this server. */
+/** React Flow, uPlot and virtual lists need inline styles; scripts only come from files of this server. */
 const policy = [
   "default-src 'self'",
   "script-src 'self'",
@@ -42,7 +42,7 @@ interface StaticFile {
   readonly compressed: Buffer<ArrayBuffer> | undefined;
 }
 
-/** Reads a file when it is first asked for, and keeps it: all of them are less than a megabyte. */
+/** Reads a file at its first request and caches it: all files together are less than a megabyte. */
 export function createConsole({ isReadOnly, folder = builtFolder() }: ConsoleOptions): Console {
   let listed: Promise<ReadonlySet<string>> | undefined;
   const list = (): Promise<ReadonlySet<string>> => {
@@ -72,7 +72,7 @@ export function createConsole({ isReadOnly, folder = builtFolder() }: ConsoleOpt
         `name="kit-console" content="${isReadOnly ? "read" : "full"}"`,
       );
     const etag = `"${createHash("sha256").update(html).digest("base64url").slice(0, 22)}"`;
-    // A browser takes the headers of this reply for those of the page that it has.
+    // A browser applies the headers of this reply to its cached page.
     if (isKnownTo(headers, etag))
       return htmlReply(null, { policy, status: 304, headers: { etag, ...pageCaching } });
     return htmlReply(html, { policy, headers: { etag, ...pageCaching } });
@@ -91,7 +91,7 @@ export function createConsole({ isReadOnly, folder = builtFolder() }: ConsoleOpt
       return staticReply(takesGzip && compressed !== undefined ? compressed : body, {
         headers: {
           "content-type": types[extname(name)] ?? "application/octet-stream",
-          // The name of a file holds a digest of what is in it.
+          // The name of a file holds a digest of its content.
           "cache-control": name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache",
           ...(compressed === undefined ? {} : { vary: "accept-encoding" }),
           ...(takesGzip && compressed !== undefined ? { "content-encoding": "gzip" } : {}),
@@ -118,13 +118,13 @@ function baseOf(path: string): string {
 
 function builtFolder(): string {
   const top = fileURLToPath(new URL(".", ownModule("index")));
-  // The sources have no built files of their own.
+  // The sources contain no built files.
   return top.endsWith(`${sep}src${sep}`) ? join(top, "../dist/console") : join(top, "console");
 }
 
 async function listFolder(folder: string, below = ""): Promise<ReadonlySet<string>> {
   const found = await readdir(join(folder, below), { withFileTypes: true }).catch(() => []);
-  // Folder by folder: workerd gives other names where it is asked for all of them.
+  // Read folder by folder: with `recursive`, workerd returns other names.
   const parts = await Promise.all(
     found.map(async (one) => {
       const path = `${below}${one.name}`;

@@ -7,7 +7,7 @@ interface NetlifyContext {
   waitUntil?(work: Promise<unknown>): void;
 }
 
-/** The default export of a function of Netlify that serves an application; `limit` is that of one call. */
+/** Creates the default export of a Netlify function that serves an application; `limit` is the time limit of one call. */
 export function netlifyFunction(
   data: () => ApplicationData,
   limit: { readonly seconds: number },
@@ -19,7 +19,7 @@ export function netlifyFunction(
   };
 }
 
-/** The default export of a scheduled function of Netlify, which has no address: only its schedule calls it. */
+/** Creates the default export of a scheduled Netlify function; it has no address, so only its schedule calls it. */
 export function netlifySchedule(
   data: () => ApplicationData,
   limit: { readonly seconds: number },

@@ -9,26 +9,26 @@ import { KitError } from "../../base/kit-error.ts";
 import { toErrorReply } from "../reply.ts";
 import { type OpenedShift, openShift, Shifts } from "./shifts.ts";
 
-/** One call of a function, as its platform describes it. */
+/** The platform's data about one call of a function. */
 export interface Invocation {
-  /** The address of the sender; "" where the platform does not say it. */
+  /** The address of the sender; "" if the platform does not report it. */
   readonly sender: string;
-  /** Keeps the process at work after the reply; undefined on a platform that freezes it at once. */
+  /** Keeps the process running after the reply; undefined on a platform that freezes it at once. */
   readonly waitUntil: ((work: Promise<unknown>) => void) | undefined;
 }
 
-/** Before the end of a call, its work is handed on: a drain takes up to eight seconds where handlers ignore their signal. */
+/** How long before the end of a call the function hands its work over: a drain takes up to eight seconds if handlers ignore their signal. */
 const handOnMs = 10_000;
-/** Work that is under way when a call's time is up may end by itself for so long. */
+/** How long running work can still finish when a call's time is up. */
 const patienceMs = 3_000;
-/** A stream ends so long before the work of its call is handed on. */
+/** How long before that handover a stream ends. */
 const streamMarginMs = 2_000;
-/** After its time is up, a request may take so long to say so by itself. */
+/** How long a request can take to answer with its own error when its time is up. */
 const lateMs = 1_000;
 
 /**
- * An application in a function of a platform, whose process is frozen between calls and may vanish: sessions and accepted work lie
- * in Postgres, and the process holds nothing there once its last call has ended.
+ * An application in a function of a platform, which freezes the process between calls and can discard it. Sessions and accepted work are
+ * in Postgres; after its last call, the process holds no connection, lock or work.
  */
 export class ServedFunction {
   readonly #data: () => ApplicationData;
@@ -44,7 +44,7 @@ export class ServedFunction {
     this.#shifts = new Shifts(async () => openShift(await this.#open(), this.#data().modules));
   }
 
-  /** Answers a request, then works on what it has brought until that rests or the call's time is up. */
+  /** Answers a request, then runs the work that it started until the work rests or the call's time is up. */
   async fetch(request: Request, invocation: Invocation): Promise<Response> {
     const limit = limitAfter(this.#workMs);
     let shift: OpenedShift;
@@ -57,7 +57,7 @@ export class ServedFunction {
     const answered = Promise.withResolvers<void>();
     const over = this.#finish(shift, { answered: answered.promise, limit, ...invocation });
     invocation.waitUntil?.(over);
-    // Without it, the platform may freeze the process with the last byte of the reply.
+    // Without `waitUntil`, the platform can freeze the process after the last byte of the reply.
     const held = invocation.waitUntil === undefined ? over : undefined;
     const signal = AbortSignal.any([request.signal, limit.signal]);
     const late = limit.passed.then(() => delay(lateMs)).then(() => toResponse(overTime()));
@@ -74,7 +74,7 @@ export class ServedFunction {
     }
   }
 
-  /** The scheduled call: takes up what is due in the database, until that rests or the call's time is up. */
+  /** The scheduled call: runs the due work in the database until it rests or the call's time is up. */
   async work(): Promise<Response> {
     const limit = limitAfter(this.#workMs);
     let shift: OpenedShift;
@@ -92,21 +92,21 @@ export class ServedFunction {
     return failure === undefined ? Response.json({ ok: true }) : toResponse(failure);
   }
 
-  /** The end of a call, once nothing of its work is under way, or its time is up: then the work is handed on. */
+  /** Resolves at the end of a call: when its work has ended, or when its time is up and the work is handed over. */
   async #finish(
     shift: OpenedShift,
     call: Pick<Invocation, "waitUntil"> & { readonly answered: Promise<void>; readonly limit: Limit },
   ): Promise<void> {
     const { answered, limit, waitUntil } = call;
     await Promise.race([answered, limit.passed.then(() => delay(lateMs))]);
-    // On a platform that freezes the process with the reply, accepted work is the scheduled call's.
+    // On a platform that freezes the process after the reply, the scheduled call runs accepted work.
     if (waitUntil !== undefined) await Promise.race([shift.atRest(), limit.passed]);
     const timeoutMs = limit.signal.aborted ? patienceMs : 0;
     limit.end();
     await this.#shifts.leave(timeoutMs);
   }
 
-  /** The project is opened once: it does not change, and what it holds is of this process alone. */
+  /** Opens the project once: its files do not change, and it holds resources of this process only. */
   #open(): Promise<ApplicationProject> {
     this.#project ??= openApplicationProject(this.#data(), {}).then(
       (opened) => {
@@ -122,7 +122,7 @@ export class ServedFunction {
   }
 }
 
-/** A function is reachable from everywhere, so it answers only senders with a key. */
+/** Throws if no key is set: a function is reachable from everywhere. */
 function checkGuarded(loaded: LoadedConfig): LoadedConfig {
   const { api_keys = [], auth } = loaded.config.server ?? {};
   if (api_keys.length > 0 || auth !== undefined) return loaded;
@@ -132,7 +132,7 @@ function checkGuarded(loaded: LoadedConfig): LoadedConfig {
   });
 }
 
-/** Streams that their readers take up again end before the work of a call does. */
+/** Ends streams that readers can resume before the work of the call ends. */
 function withinLimit(loaded: LoadedConfig, workMs: number): LoadedConfig {
   const { config } = loaded;
   const longest = Math.max(1, Math.floor((workMs - streamMarginMs) / 1_000));
@@ -141,13 +141,13 @@ function withinLimit(loaded: LoadedConfig, workMs: number): LoadedConfig {
 }
 
 interface Limit {
-  /** Fires with the reason that the sender is told. */
+  /** Fires with the error that the sender gets. */
   readonly signal: AbortSignal;
   readonly passed: Promise<void>;
   end(): void;
 }
 
-/** The time at which the work of a call is handed on. */
+/** The time at which the work of a call is handed over. */
 function limitAfter(ms: number): Limit {
   const controller = new AbortController();
   const passed = Promise.withResolvers<void>();
@@ -167,7 +167,7 @@ function overTime(): KitError {
   });
 }
 
-/** An error as every route answers it. */
+/** Creates the error reply that routes send. */
 export function toResponse(error: unknown): Response {
   const { body, ...rest } = toErrorReply(error, { dev: false });
   return new Response(body, rest);

@@ -11,16 +11,16 @@ import type { BriefEngine } from "../../engine/postgres/asked-work.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { createConfiguredServer } from "../serve-application.ts";
 
-/** The connections, shards and agents that a process holds while calls are under way. */
+/** The connections, shards and agents that a process holds during calls. */
 export interface OpenedShift extends Pick<BriefEngine, "takeDue" | "atRest"> {
   fetch(request: Request, sender: string): Promise<Response>;
-  /** Hands on what is under way, after at most `timeoutMs`, and lets everything go. */
+  /** Hands running work over after at most `timeoutMs`, and releases everything. */
   close(timeoutMs: number): Promise<void>;
 }
 
 /**
- * The calls of a function that a process works on side by side. The first one opens what they need, and the last one lets it go, so
- * that a process which its platform freezes afterwards holds no connection, no lock and no work.
+ * The concurrent calls of a function in one process. The first call opens the shared resources, and the last one releases them, so
+ * that a process that the platform then freezes holds no connection, no lock and no work.
  */
 export class Shifts {
   readonly #open: () => Promise<OpenedShift>;
@@ -55,19 +55,19 @@ export class Shifts {
   }
 }
 
-/** Inputs and runs that a function works on side by side, where the configuration does not say. */
+/** The default number of inputs and runs that a function runs concurrently. */
 const concurrency = 32;
-/** Connections of a function beside the one that holds its locks: a database has few, and functions are many. */
+/** Connections of a function in addition to the one for its locks: a database has few, and there are many functions. */
 const maxConnections = 4;
 
-/** Opens the agents of a project with an engine of their own, and the server before them. */
+/** Opens the agents of a project with their own engine, and the server for them. */
 export async function openShift(
   { project, loaded: given }: ApplicationProject,
   modules: ApplicationData["modules"],
 ): Promise<OpenedShift> {
   const loaded = onPostgres(given);
   const mask = maskOf(loaded);
-  // A platform keeps what its functions write there.
+  // The platform stores what functions write to the console.
   const onError = (error: unknown): void => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     process.stderr.write(`${mask(text)}\n`);
@@ -103,13 +103,13 @@ export async function openShift(
   };
 }
 
-/** The engine and the sessions of a function lie in Postgres, whatever a machine with a disk would use. */
+/** Configures the engine and the sessions of a function for Postgres, whatever a machine with a disk would use. */
 function onPostgres(loaded: LoadedConfig): LoadedConfig {
   const { config } = loaded;
   return { ...loaded, config: { ...config, engine: { ...config.engine, kind: "postgres" } } };
 }
 
-/** The sessions in the database of the engine; undefined where the configuration names another place. */
+/** Opens the session store in the engine's database; undefined if the configuration names another place. */
 async function openSessions({ config, environment }: LoadedConfig): Promise<SessionStore | undefined> {
   const shared = sharedEngineOf(config, environment);
   if (shared === undefined || config.store !== undefined) return undefined;
@@ -118,13 +118,13 @@ async function openSessions({ config, environment }: LoadedConfig): Promise<Sess
   return new PostgresSessionStore({ url, maxConnections, ...defined({ schema }) });
 }
 
-/** Agents are listed and refuse their work with the reason that the engine gives. */
+/** Opens the agents without a database: they are listed, and refuse work with the error of the engine. */
 function withoutDatabase(loaded: LoadedConfig): LoadedConfig {
   const { config } = loaded;
   return { ...loaded, config: { ...config, engine: { kind: "embedded" }, store: "memory" } };
 }
 
-/** The engine; where there is no database, one that refuses everything with the reason. */
+/** Opens the engine; without a database, an engine that refuses everything with the reason. */
 async function openEngine({ config, environment }: LoadedConfig): Promise<BriefEngine | Engine> {
   try {
     const shared = sharedEngineOf(config, environment);

@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { createKeyCheck } from "../access/access.ts";
 import { type Invocation, ServedFunction, toResponse } from "./serve-function.ts";
 
-/** The path that Vercel calls by the schedule of a deployment. */
+/** The path that Vercel's cron calls. */
 const workPath = "/_kit/work";
 
 /** The part of Vercel's context of a request that kit uses; the package `@vercel/functions` finds it in the same place. */
@@ -13,7 +13,7 @@ interface RequestContext {
 
 const place = Symbol.for("@vercel/request-context");
 
-/** The default export of a function of Vercel that serves an application; `limit` is that of one call. */
+/** Creates the default export of a Vercel function that serves an application; `limit` is the time limit of one call. */
 export function vercelFunction(
   data: () => ApplicationData,
   limit: { readonly seconds: number },
@@ -38,7 +38,7 @@ function contextOf(): RequestContext | undefined {
   return holder?.get?.();
 }
 
-/** Vercel sends the variable `CRON_SECRET` with its scheduled calls; other callers are refused. */
+/** Returns the error for a scheduled call without the `CRON_SECRET` that Vercel sends. */
 function refusalOf({ headers }: Request): KitError | undefined {
   const secret = process.env.CRON_SECRET?.trim() ?? "";
   if (secret === "")

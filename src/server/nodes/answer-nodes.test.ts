@@ -139,7 +139,7 @@ test("a body as large as the limit reaches the owner, and a larger one is refuse
   expect([larger.status, larger.body.error.type]).toEqual([413, "payload_too_large"]);
 });
 
-test("a client that does not read has its prompt aborted, and fills the memory of neither node", async () => {
+test("the prompt of a client that does not read is aborted, and fills the memory of neither node", async () => {
   const id = await two.owned("echo", 2);
   const socket = connect(one.port, "127.0.0.1");
   const body = JSON.stringify({ message: "long" });
@@ -171,7 +171,7 @@ test("a reader of events that is slow gets all of them, in their order", async (
   expect(text).toContain("word 1999 ");
 });
 
-test("a node that says nothing is lost once the database does not know it any more", async () => {
+test("a silent node counts as lost once the database no longer knows it", async () => {
   const silent = createServer((_, reply) => {
     reply.writeHead(200, { "content-type": "application/x-ndjson" }).write('{"is":"here"}\n');
   }).listen(0, "127.0.0.1");
@@ -187,7 +187,7 @@ test("a node that says nothing is lost once the database does not know it any mo
   silent.close();
 });
 
-test("a node that has answered is not lost where this machine stood still before it read the answer", async () => {
+test("a node that has answered is not lost if this machine was frozen before it read the answer", async () => {
   let reply: ServerResponse | undefined;
   const other = createServer((_, response) => {
     reply = response.writeHead(200, { "content-type": "application/x-ndjson" });

@@ -13,25 +13,25 @@ import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
 
 export interface NodeAnswersOptions {
   readonly cluster: ServiceCluster;
-  /** The largest body; a node has checked its own limits before it asks. */
+  /** The largest body; the calling node has already checked its own limits. */
   readonly bodyBytes: number;
-  /** Unread events of a prompt; past this, it is aborted. */
+  /** The most unread events of a prompt; beyond that, it is aborted. */
   readonly unreadBytes: number;
   readonly toReply: (error: unknown) => ReplyParts;
-  /** Counts a request that no node has signed. */
+  /** Counts a request without a node's signature. */
   readonly onForged: (remoteAddress: string) => void;
-  /** Hears what is an error of ours. */
+  /** Receives internal errors. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The answers of this node to the others of its cluster. */
+/** Answers the calls of other nodes of the cluster. */
 export interface NodeAnswers {
-  /** Whether a request says that it comes from a node. */
+  /** Whether a request claims to come from a node. */
   takes(incoming: IncomingMessage): boolean;
   answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void>;
 }
 
-/** JSON of a request around its body: what a node adds to what its client has sent. */
+/** The size of the JSON that a node adds around its client's request. */
 const aroundBody = 65_536;
 
 export function createNodeAnswers(options: NodeAnswersOptions): NodeAnswers {
@@ -55,7 +55,7 @@ export function createNodeAnswers(options: NodeAnswersOptions): NodeAnswers {
   };
 }
 
-/** Reads the call of a node. Throws `forbidden` for a request that none has signed, before anything of its body is read. */
+/** Reads the call of a node. Throws `forbidden` for a request without a node's signature, before it reads the body. */
 async function readCall(
   incoming: IncomingMessage,
   { cluster, bodyBytes, onForged }: NodeAnswersOptions,
@@ -72,7 +72,7 @@ async function readCall(
     onForged(incoming.socket.remoteAddress ?? "");
     throw notSigned();
   }
-  // The address of this node was another's before, or its sender's own "127.0.0.1".
+  // The address of this node belonged to another node before, or the sender used its own "127.0.0.1".
   if (!cluster.isForMe(call.node)) throw new Misdirected();
   const chunks: Buffer[] = [];
   let length = 0;
@@ -117,7 +117,7 @@ async function perform(
       onEvent: (event) => queue.push(toFrameItem(event, toEventLine)),
       deliver: (event) => answer.write(toEventLine(event)),
     });
-    // The call has its place in line by now.
+    // The call has its place in the line now.
     void answer.write(toLine({ is: "here" }));
     await end({ is: "result", value: await value });
   } catch (error) {
@@ -131,7 +131,7 @@ async function perform(
   }
 }
 
-/** The lines of one answer, and a sign of life where there are none for a while. */
+/** Writes the lines of one answer, and heartbeats. */
 class Answer {
   readonly #outgoing: ServerResponse;
   readonly #timer: NodeJS.Timeout;
@@ -146,7 +146,7 @@ class Answer {
     }, aliveMs / 2).unref();
   }
 
-  /** Resolves when the other node can take more, or is gone. */
+  /** Resolves when the other node can receive more, or has disconnected. */
   async write(text: string): Promise<void> {
     const outgoing = this.#outgoing;
     if (outgoing.destroyed || outgoing.writableEnded) return;
@@ -203,7 +203,7 @@ class Misdirected extends KitError {
 }
 
 function notSigned(): KitError {
-  return new KitError({ code: "forbidden", message: "Only nodes of this cluster may ask this." });
+  return new KitError({ code: "forbidden", message: "Only nodes of this cluster can call this route." });
 }
 
 function tooLarge(limit: number): KitError {

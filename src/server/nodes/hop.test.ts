@@ -86,7 +86,7 @@ test("prompts on a WebSocket go to the owner, in their order, and stop when the 
     .toEqual([false]);
 });
 
-test("a client that leaves has its prompt aborted on the node that owns the instance", async () => {
+test("the prompt of a client that disconnects is aborted on the node that owns the instance", async () => {
   const id = await two.owned("echo", 11);
   const leave = new AbortController();
   const reply = await one.stream(`/agents/echo/${id}`, { body: { message: "slow" }, signal: leave.signal });
@@ -160,7 +160,7 @@ test("calls that wait for approval are listed and decided on any node", async ()
   expect((await two.send("/approvals")).body.approvals).toEqual([]);
 });
 
-test("live events of instances and runs come from the node that makes them, to its end", async () => {
+test("live events of instances and runs come from the node that emits them, until it ends", async () => {
   const id = await two.owned("echo", 13);
   const live = readEventStream(await one.stream(`/agents/echo/${id}/events`));
   const result = await two.send(`/agents/echo/${id}`, { body: { message: "a b c" } });
@@ -199,7 +199,7 @@ test("a prompt under a key is answered with all its events on a node that does n
   expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { text: "a b" } } });
 });
 
-test("lists and records say the same on every machine", async () => {
+test("lists and records are the same on every machine", async () => {
   const id = await two.owned("echo", 15);
   await one.send(`/agents/echo/${id}`, { body: { message: "Hello." } });
   const { dispatch_id } = (await one.send(`/agents/echo/${id}/dispatch`, { body: { input: "Later." } })).body;

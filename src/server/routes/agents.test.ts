@@ -150,7 +150,7 @@ describe("agents", () => {
     expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { type: "model_error" } } });
   });
 
-  test("answer the same request under the same key once, also when its client has gone", async () => {
+  test("run the same request under the same key once, also after its client has disconnected", async () => {
     const headers = { "idempotency-key": "order 1" };
     const gone = new AbortController();
     const asked = served.stream("/agents/echo/keyed", {
@@ -184,7 +184,7 @@ describe("agents", () => {
     }
   });
 
-  test("stop working for a client that has gone", async () => {
+  test("stop working for a client that has disconnected", async () => {
     for (const how of ["send", "stream"] as const) {
       const gone = new AbortController();
       const asked = served[how](`/agents/echo/${how}`, { body: { message: "hold" }, signal: gone.signal });

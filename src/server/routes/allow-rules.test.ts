@@ -58,7 +58,7 @@ async function ask(client: KitClient, name: string, message: string) {
 
 const refund = 'refund {"order":7}';
 
-test("a rule is shown, written with the comments left as they were, and holds at once for live agents", async () => {
+test("a rule is shown, written without changing comments, and applies at once to live agents", async () => {
   const {
     served: { root, send },
     client,
@@ -173,7 +173,7 @@ test("a rule is refused without the permission, and by a server that only reads"
   expect(readFileSync(join(root, "kit.toml"), "utf8")).toBe(toml);
 });
 
-test("a file that cannot take the rule stays as it is, and the answer says so", async () => {
+test("a file to which the rule cannot be written stays unchanged, and the reply says so", async () => {
   const {
     served: { root, send },
     client,

@@ -10,7 +10,7 @@ import { checkAgent, instanceOf, type ServiceContext } from "../service-context.
 
 const defaultPageSize = 50;
 
-/** Its position among the calls that wait. A call that was decided meanwhile still says where the next page begins. */
+/** Encodes the position of a call in the list, which stays valid after the call is decided. */
 function placeOf({ requested_at, approval_id }: ApprovalRequest): string {
   return `${requested_at} ${approval_id}`;
 }
@@ -18,12 +18,12 @@ function placeOf({ requested_at, approval_id }: ApprovalRequest): string {
 function badCursor(): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "The cursor is none of this list.",
+    message: "The cursor does not belong to this list.",
     meta: { issues: [{ path: "cursor", message: "must be the next_cursor of an earlier page" }] },
   });
 }
 
-/** Throws `not_found` for a call that does not wait. */
+/** Returns a waiting call. Throws `not_found` for a call that does not wait. */
 async function waitingCall(
   approvals: ServiceContext["service"]["approvals"],
   { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
@@ -34,8 +34,8 @@ async function waitingCall(
 }
 
 /**
- * Decides about a waiting call. Arguments of an approver fit the schema of the tool; the agent checks them once more. Throws
- * `invalid_request` for those that do not, `not_found` for a call that does not wait.
+ * Decides about a waiting call. It checks the arguments of an approver with the tool's schema; the agent checks them again. Throws
+ * `invalid_request` for invalid arguments, and `not_found` for a call that does not wait.
  */
 export async function decideCall(
   { approvals }: ServiceContext["service"],
@@ -65,8 +65,8 @@ async function checkArgs(
 function notOffered({ no_allow_rule }: ApprovalRequest): KitError {
   return new KitError({
     code: "invalid_request",
-    message: no_allow_rule ?? "The rule is none of those that this call can be allowed by.",
-    hint: "GET the rules of the call, and send one of them as it is.",
+    message: no_allow_rule ?? "The rule is not one of the offered rules of this call.",
+    hint: "GET the rules of the call, and send one of them unchanged.",
     meta: { issues: [{ path: "rule", message: "must be one of the rules that are offered" }] },
   });
 }
@@ -75,8 +75,8 @@ function notOffered({ no_allow_rule }: ApprovalRequest): KitError {
 export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
   const { service, authorization } = context;
   /**
-   * An agent that a workflow made has no file, and another may be kept off HTTP: requests cannot prompt them. But a
-   * call that waits for approval must be within reach of those who may approve it.
+   * Requests cannot prompt an agent that a workflow created, or one that is not reachable over HTTP. But a
+   * permitted approver must be able to decide about its waiting calls.
    */
   const guard = async (request: RouteRequest): Promise<void> => {
     const { principal, action } = request;

@@ -36,7 +36,7 @@ test("an input is accepted, worked on in its session, and its record tells what 
   expect(history.body.messages).toHaveLength(2);
 });
 
-test("any JSON can be dispatched, but not nothing", async () => {
+test("any JSON can be dispatched, but an input is required", async () => {
   for (const input of [{ kind: "order", lines: [1, 2] }, [1], 7, true]) {
     expect((await dispatch("echo/json", { input })).status).toBe(202);
   }

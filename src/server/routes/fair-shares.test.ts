@@ -61,7 +61,7 @@ test.each(Object.entries(entrances))(
   },
 );
 
-test("a principal whose share of the line is full is told so, and when to come again; others are accepted", async () => {
+test("a principal whose share of the queue is full gets an error with the time of a retry; others are accepted", async () => {
   const to = await serve({ running: 1, waiting: 9 });
   let refused = await dispatch(to, "i", "loud");
   for (let number = 0; refused.status === 202; number += 1)

@@ -149,7 +149,7 @@ test("a stream from now on tells what is made from now on, over a connection tha
   expect(seen[0]).toMatchObject({ type: "operation_start", message: "future", index: last + 1 });
 });
 
-test("a page that is none is refused, and what there is not is not found", async () => {
+test("an invalid page is refused, and a missing history is not found", async () => {
   for (const query of [
     "limit=0",
     "limit=1001",

@@ -83,10 +83,10 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
   );
 }
 
-/** How long the pages of one list may come from one reading of the tests. */
+/** How long the pages of one list share one read of the tests. */
 const readingMs = 60_000;
 
-/** Reads coverage, and keeps the last report for the pages behind its first: reading the tests of a large project takes seconds. */
+/** Reads coverage, and caches the last report for its other pages: reading the tests of a large project takes seconds. */
 class CoverageReadings {
   readonly #project: Project;
   #last: { readonly feature: string | undefined; readonly report: CoverageReport } | undefined;
@@ -111,10 +111,10 @@ class CoverageReadings {
   }
 }
 
-/** More changed files than these are another project. */
+/** The most changed files; a revision with more changes is refused. */
 const maxChangedFiles = 10_000;
 
-/** The impact of files, of blocks, and of what changed since a revision; with `graph`, the tests that name criteria are drawn, too. */
+/** Returns the impact of files, of blocks, and of changes since a revision; with `graph`, also the tests that name criteria. */
 async function findImpact(
   project: Project,
   { since, graph, files = [], ...request }: ImpactBody,
@@ -138,13 +138,13 @@ async function changedSince(root: string, since: string): Promise<readonly strin
   }
 }
 
-/** The refusal of a revision, at its place in the body. */
+/** Creates the error for an invalid revision, with its path in the body. */
 function wrongRevision({ message, hint = "Name a branch, a tag or a commit." }: KitError): KitError {
   const meta = { issues: [{ path: "since", message }] };
   return new KitError({ code: "invalid_request", message, hint, meta });
 }
 
-/** Adds the tests that name criteria of the blocks of a graph. */
+/** Adds to a graph the tests that name criteria of its blocks. */
 function withTests(graph: ImpactGraph, { criteria }: CoverageReport): ImpactGraph {
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const added = new Map<string, ImpactGraph["edges"][number]>();
@@ -158,8 +158,8 @@ function withTests(graph: ImpactGraph, { criteria }: CoverageReport): ImpactGrap
   return { ...graph, nodes: [...nodes.values()], edges: [...graph.edges, ...added.values()] };
 }
 
-// Titles in scripts of three bytes a letter make ids longer than any other name in a path may be. Such
-// an id is good when the project has it.
+// Titles in scripts with three bytes per letter make ids longer than other names in a path can be. Such
+// an id is valid if the project has it.
 const maxIdBytes = 1_024;
 
 function findSpec(project: Project, id: string): SpecBlock {
@@ -261,13 +261,13 @@ export function bindFileRoutes(project: Project, authorization: Authorization): 
   );
 }
 
-/** The sign of an answer that may lack what is not indexed yet. */
+/** Marks an answer that can lack files that are not indexed yet. */
 export function indexingOf(project: Project): { readonly indexing?: IndexingProgress } {
   const indexing = project.indexing();
   return indexing === undefined ? {} : { indexing };
 }
 
-/** While a project is being indexed, a record that is not found may still come: the caller should ask again. */
+/** While a project is being indexed, a missing record can still appear: the error asks the caller to retry. */
 function notFoundYet(project: Project, notFound: KitError): KitError {
   const indexing = project.indexing();
   if (indexing === undefined) return notFound;

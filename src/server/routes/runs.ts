@@ -14,7 +14,7 @@ import { isOver, streamRun } from "../streams/run-stream.ts";
 
 const defaultPageSize = 100;
 
-/** Errors about one dead letter, and not about the engine. */
+/** Codes of errors that concern one dead letter and not the engine. */
 const passing: ReadonlySet<string> = new Set(["conflict", "not_found", "too_many_requests"]);
 
 type Found<Parameter extends string> = Pick<RouteRequest<Parameter>, "segment" | "principal"> & {
@@ -25,7 +25,7 @@ type Found<Parameter extends string> = Pick<RouteRequest<Parameter>, "segment" |
 export function bindRunRoutes(context: WorkContext): readonly Route[] {
   const { authorization } = context;
   const { engine } = context.service;
-  /** The run of a request, once its sender may do this with it. */
+  /** Returns the run of a request after checking the sender's permission. */
   const find = async ({ segment, principal, action }: Found<"run_id">): Promise<RunRecord> => {
     const record = await engine.getRun(segment("run_id"));
     if (record === undefined) throw new KitError({ code: "run_not_found", message: "There is no such run." });
@@ -66,7 +66,7 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
       const run = await find(input);
       const { workflow, run_id } = run;
       const after = position === "now" ? await engine.events.last(runStream(run_id)) : position;
-      // A reader that connects again after the end must not connect once more.
+      // A reader that reconnects after the end gets 204, so that it does not reconnect again.
       if (isReconnect(input) && (await isOver(engine, run, after ?? 0))) return emptyReply({});
       const permit = authorization.whilePermitted({ principal, action, workflow, run_id });
       return streamRun(context, run_id, { place: context.streams.reserve(principal), permit, after });
@@ -87,10 +87,10 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
   return bindRoutes(runRoutes, handlers);
 }
 
-/** `/dispatches`: inputs that were handed over, and dead letters that are tried again. */
+/** `/dispatches`: dispatched inputs, and retries of dead letters. */
 export function bindDispatchRoutes({ service, authorization }: WorkContext): readonly Route[] {
   const { engine } = service;
-  /** The dispatch of a request, once its sender may do this with it. */
+  /** Returns the dispatch of a request after checking the sender's permission. */
   const find = async ({ segment, principal, action }: Found<"dispatch_id">): Promise<DispatchRecord> => {
     const record = await engine.getDispatch(segment("dispatch_id"));
     if (record === undefined)
@@ -128,7 +128,7 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
           await engine.redrive(dispatch_id);
           retried.push(dispatch_id);
         } catch (error) {
-          // One that was retried or removed meanwhile, or whose line is full, keeps none of the others from it.
+          // A dead letter that cannot be retried, because it has changed or its line is full, does not stop the others.
           if (!(error instanceof KitError) || !passing.has(error.code)) throw error;
           failed.push({ dispatch_id, error: { type: error.code, message: error.message } });
         }

@@ -4,7 +4,7 @@ import { createConfiguredServer } from "../serve-application.ts";
 import { serveService } from "../testing/serve-service.ts";
 import { temporaryProject } from "../testing/temporary-project.ts";
 
-test("a server tells its limits, the ids of its keys, and what is wrong, and no key", async () => {
+test("a server shows its limits, the ids of its keys and its problems, but no key", async () => {
   const served = await serveService({
     access: { apiKeys: ["a-key-of-the-server-1234"] },
     files: { "src/agents/spoiled.ts": "export default 7;\n" },

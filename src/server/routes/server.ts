@@ -21,11 +21,11 @@ interface ServerRoutesOptions {
   readonly hasAuthorize: boolean;
   readonly console: ServerState["console"];
   readonly expose: ServerState["expose"];
-  /** The configuration that the server was made of; a program's own server has none. */
+  /** The configuration of the server; a program's own server has none. */
   readonly configuration: KitConfig | undefined;
 }
 
-/** `GET /server`: how the server is set up, and what is wrong with it. */
+/** `GET /server`: the settings of the server, and its problems. */
 export function bindServerRoutes(options: ServerRoutesOptions): readonly Route[] {
   const { project, service, authorization, limits, access, configuration: config } = options;
   const started_at = new Date().toISOString();
@@ -51,7 +51,7 @@ export function bindServerRoutes(options: ServerRoutesOptions): readonly Route[]
   return bindRoutes(serverRoutes, handlers);
 }
 
-/** The id by which the principal of a key is known. */
+/** Returns the id of the principal of a key. */
 function idOfKey(key: string): string {
   return `key_${createHash("sha256").update(key).digest("hex").slice(0, 12)}`;
 }
@@ -65,13 +65,13 @@ function toNumbers(limits: ServerLimits): Readonly<Record<string, number>> {
 }
 
 const hidden = "[hidden]";
-/** Names of settings whose values are secrets, and of tables in which any value may be one. */
+/** Names of settings whose values are secrets, and of tables in which any value can be one. */
 const secretName = /key|secret|token|password|credential|authorization|cookie/i;
 const secretTable = /^(env|environment|headers)$/i;
-/** A configuration in code may hold anything, itself included. */
+/** The depth limit: a configuration in code can contain itself. */
 const deepest = 12;
 
-/** A configuration to be looked at: secrets are hidden, and code is named. */
+/** Converts a configuration for display: hides secrets, and replaces code by its name. */
 function withoutSecrets(config: KitConfig): Readonly<Record<string, unknown>> {
   return toReadable(config, { depth: 0, hides: false }) as Readonly<Record<string, unknown>>;
 }
@@ -98,12 +98,12 @@ function toReadable(value: unknown, at: { readonly depth: number; readonly hides
   return typeof value === "string" ? withoutPassword(value) : value;
 }
 
-/** An address without what stands before its host, and without its query, which may hold a password, too. */
+/** Removes the user, the password and the query of an address; a query can also hold a password. */
 function withoutPassword(text: string): string {
   const [scheme] = /^\s*[a-z][a-z0-9+.-]*:\/\//i.exec(text) ?? [];
   if (scheme === undefined) return text;
   const url = URL.parse(text);
-  // Parsers do not find the password of an address that is not percent-encoded, or that names several hosts.
+  // Parsers do not find the password in an address that is not percent-encoded, or that has several hosts.
   if (url === null || url.pathname.includes("@") || url.hash.includes("@"))
     return text.includes("@")
       ? `${scheme}${text.slice(text.lastIndexOf("@") + 1).replace(/\?.*$/s, "")} ${hidden}`

@@ -5,9 +5,9 @@ import type { ListedSession } from "../../protocol/session-page.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
-/** `/sessions`: the sessions of all agents, and the removal of those that were not touched for long. */
+/** `/sessions`: the sessions of all agents, and the removal of old ones. */
 export function bindSessionRoutes({ service, authorization }: ServiceContext): readonly Route[] {
-  /** The sessions for which the sender of a request may do this. */
+  /** Filters the sessions for which the sender has the permission of the route. */
   const permitted = (
     sessions: readonly TouchedSession[],
     {

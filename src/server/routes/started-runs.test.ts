@@ -149,7 +149,7 @@ test.each<[string, string, () => Promise<unknown>]>([
     .toBe(4);
 });
 
-test("records say what began them, and a delivery lists what it began", async () => {
+test("records name their cause, and a delivery lists the work that it started", async () => {
   await served.send("/agents/echo/sent/dispatch", { body: { input: "hello" } });
   const { dispatches } = (await served.send("/dispatches")).body as { dispatches: readonly DispatchRecord[] };
   const { runs } = (await served.send("/runs?limit=1000")).body as { runs: readonly RunRecord[] };
@@ -224,7 +224,7 @@ test("an agent's function starts a run once by its key, however often the instan
   expect(await runsOf("waiting")).toBe(before + 1);
 });
 
-test("a webhook whose sender has gone stops waiting for its run", async () => {
+test("a webhook whose sender has disconnected stops waiting for its run", async () => {
   const sender = new AbortController();
   const before = await runsOf("waiting");
   const delivery = deliver({ wait: true }, sender.signal).catch((error: unknown) => error);
@@ -234,7 +234,7 @@ test("a webhook whose sender has gone stops waiting for its run", async () => {
   await expect.poll(() => Reflect.get(globalThis, "goneSender")).toBe("aborted");
 });
 
-test("a call that is aborted stops waiting for its run, which goes on", async () => {
+test("an aborted call stops waiting for its run, which continues", async () => {
   const stop = new AbortController();
   const prompt = served
     .send("/agents/starter/5", { body: { message: "pay 4" }, signal: stop.signal })

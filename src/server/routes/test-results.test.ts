@@ -10,7 +10,7 @@ const files = {
 const report = (message: string): string =>
   `<testsuite><testcase classname="src/login.test.ts" name="opens a session (auth#1.1)"><failure message="${message}"/></testcase></testsuite>`;
 
-test("a report that is handed in shows in coverage, without the application's secrets", async () => {
+test("a submitted report appears in coverage, without the application's secrets", async () => {
   const served = await serveService({ files, env: { MY_API_KEY: "sk-very-secret-value-123" } });
   const client = new KitClient({ baseUrl: served.url });
   try {

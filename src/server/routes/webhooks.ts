@@ -14,7 +14,7 @@ import { readBody } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
-/** `POST /webhooks/{name}`: what signed senders deliver. The signature takes the place of a key. */
+/** `POST /webhooks/{name}`: deliveries of signed senders. The signature replaces a key. */
 export function bindWebhookRoutes({
   service,
   limits,
@@ -47,7 +47,7 @@ export function bindWebhookRoutes({
           env: service.app.env,
           callsOf(deliveryId) {
             record.deliveryId = deliveryId.slice(0, longestId);
-            // The signer of this webhook is one sender, however many threads it writes to.
+            // All deliveries of this webhook count as one sender, whatever instances they name.
             const principal = `webhook/${name}`;
             const cause = { type: "webhook", webhook: name, delivery_id: record.deliveryId } as const;
             return record.watch(service.callsFor({ principal, cause }));
@@ -57,7 +57,7 @@ export function bindWebhookRoutes({
           once: (key, work) =>
             once(key, async () => {
               const reply = await work();
-              // In one transaction with the outcome of the work.
+              // The record is written in one transaction with the outcome of the work.
               void record.end(reply.status, reply.body);
               return reply;
             }),
@@ -80,10 +80,10 @@ const longestId = 200;
 const mostBegun = 100;
 /** The most characters of an error's message that records keep. */
 const longestMessage = 2_000;
-/** A reply waits so long at most for its record, which is written beside what the reply waits for. */
+/** How long a reply waits at most for its record, which is written concurrently with the work. */
 const recordMs = 100;
 
-/** The record of one request of a webhook's sender. */
+/** Records one request of a webhook's sender. */
 class DeliveryRecord {
   bytes = 0;
   deliveryId: string | undefined;
@@ -93,9 +93,9 @@ class DeliveryRecord {
   readonly #began = performance.now();
   readonly #dispatches = new Set<string>();
   readonly #runs = new Set<string>();
-  /** The write of a record without a reply, before the first work is begun. */
+  /** The write of a record without a reply, before the first work starts. */
   #opened: Promise<void> | undefined;
-  /** The outcome as it was recorded, and its write. */
+  /** The recorded outcome, and its write. */
   #ended: { readonly status: number; readonly written: Promise<void> } | undefined;
 
   constructor(
@@ -111,7 +111,7 @@ class DeliveryRecord {
     this.#head = { record_id: createId("delivery"), webhook, received_at: isoTime(Date.now()), node };
   }
 
-  /** Notes what the calls begin. The record is written beside the first of it. */
+  /** Wraps the calls of a delivery and notes the work that they start. The record is written concurrently with the first of it. */
   watch(calls: ApplicationCalls): ApplicationCalls {
     return {
       getRun: calls.getRun,
@@ -132,13 +132,13 @@ class DeliveryRecord {
     };
   }
 
-  /** Records the reply, once; one that comes again has the dispatches of the first one's reply. */
+  /** Records the reply once; a repeated delivery has the dispatches of the first reply. */
   end(status: number, body: unknown): Promise<void> {
     for (const id of dispatchesIn(status, body).slice(0, mostBegun)) this.#dispatches.add(id);
     return this.#end({ status });
   }
 
-  /** The same where the reply is an error. */
+  /** Records an error reply. */
   fail(error: unknown): Promise<void> {
     const { type, message } =
       error instanceof KitError && isErrorCode(error.code)
@@ -179,7 +179,7 @@ function outcomeOf(status: number): DeliveryOutcome {
   return status < 500 ? "refused" : "failed";
 }
 
-/** The ids in the reply that kit itself gives; a file's own reply may say anything. */
+/** Reads the ids in kit's own reply; the reply of a webhook's file can have any form. */
 function dispatchesIn(status: number, body: unknown): readonly string[] {
   if (status !== 202) return [];
   return (body as WebhookAccepted).dispatches.map(({ dispatch_id }) => dispatch_id);

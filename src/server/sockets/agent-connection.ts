@@ -12,7 +12,7 @@ export interface ConnectionPeer {
   readonly principal: Principal | undefined;
   /** The handshake. */
   readonly request: Request;
-  /** Takes one of the client's allowance. Throws `too_many_requests`. */
+  /** Counts a request for the rate limit. Throws `too_many_requests`. */
   readonly count: () => void;
 }
 
@@ -20,8 +20,8 @@ type PromptFrame = Extract<ClientFrame, { type: "prompt" }>;
 type ApproveFrame = Extract<ClientFrame, { type: "approve" }>;
 
 /**
- * A connection to an instance: many prompts, those of one session in their order, others side by side.
- * Prompts under way are aborted when the connection is gone.
+ * A connection to an instance for several prompts: those of one session run in their order, others concurrently.
+ * The server aborts running prompts when the connection closes.
  */
 export function serveAgent(
   connection: Connection,
@@ -32,9 +32,9 @@ export function serveAgent(
   const { principal } = peer;
   const about = { principal, agent: target.agent, instance: target.instance_id };
   const underWay = new Map<string, AbortController>();
-  /** Resolves once every prompt before has its place in the line of its session, or was refused. */
+  /** Resolves once every earlier prompt has its place in the line of its session, or was refused. */
   let placed: Promise<unknown> = Promise.resolve();
-  /** Approvals that are being looked at. */
+  /** Approvals in progress. */
   let deciding = 0;
   let closing = false;
 
@@ -48,7 +48,7 @@ export function serveAgent(
     peer.count();
     const controller = new AbortController();
     underWay.set(request_id, controller);
-    // Asked side by side; places are taken in the order of the frames.
+    // Permissions are checked concurrently; prompts join the line in the order of their frames.
     const permitted = authorization.check({ ...about, action: "agent.prompt" });
     const mayBegin = Promise.all([permitted, placed]);
     void answer(frame, controller, mayBegin);
@@ -64,7 +64,7 @@ export function serveAgent(
     try {
       await mayBegin;
       controller.signal.throwIfAborted();
-      // Its file may have changed since the connection was opened.
+      // The agent's file can have changed since the connection was opened.
       checkAgent(context, target.agent);
       const result = await perform(frame, controller);
       connection.send({ type: "result", request_id, result });
@@ -133,7 +133,7 @@ export function serveAgent(
     }
   };
 
-  // An instance with an open connection is not removed for its age.
+  // An instance with an open connection is not removed as an old one.
   const detach = service.sessions.attach(target);
   const leave = (): void => connection.close(closeCodes.goingAway, "The server is closing.");
   const abortAll = (message: string): void => {
@@ -146,7 +146,7 @@ export function serveAgent(
         case "prompt":
           return accept(frame);
         case "abort":
-          // A prompt that has ended in the meantime was answered.
+          // A prompt that has ended in the meantime already has its answer.
           return underWay
             .get(frame.request_id)
             ?.abort(new KitError({ code: "aborted", message: "The client aborted the prompt." }));

@@ -16,7 +16,7 @@ import { checkInput } from "../request/read-request.ts";
 /** Close codes of RFC 6455, section 7.4.1, and 1013 of the IANA registry. */
 export const closeCodes = { done: 1000, goingAway: 1001, notText: 1003, tooSlow: 1013 } as const;
 
-/** More than this on its way to a client makes its next event wait. */
+/** If more than this is on its way to a client, the next event waits. */
 const highWaterBytes = 65_536;
 
 export interface ConnectionOptions {
@@ -25,10 +25,10 @@ export interface ConnectionOptions {
   readonly toEnvelope: (error: unknown) => ErrorEnvelope;
 }
 
-/** One WebSocket, as those see it who answer its frames. */
+/** A WebSocket, for the handlers of its frames. */
 export interface Connection {
   send(frame: ServerFrame): void;
-  /** Sends a frame that is already text; resolves when the client can take more, or is gone. */
+  /** Sends a frame that is already text; resolves when the client can receive more, or has disconnected. */
   deliver(text: string): Promise<void>;
   sendError(error: unknown, requestId?: string): void;
   close(code: number, reason: string): void;
@@ -38,9 +38,9 @@ export interface Connection {
 /** The handler of a connection's frames. */
 export interface FrameHandler {
   onFrame(frame: ClientFrame): void;
-  /** The connection is gone. */
+  /** Called when the connection has closed. */
   onClose(): void;
-  /** The server closes: lets what cannot be taken up again end, then closes the connection. */
+  /** Called when the server closes: waits for work that the client cannot resume, then closes the connection. */
   finish(): void;
 }
 
@@ -53,11 +53,11 @@ export function createConnection(
       socket.send(text, () => onWritten?.());
       return;
     }
-    // A client that asks and never reads would have its answers kept for ever.
+    // Otherwise the answers of a client that never reads would stay in memory forever.
     socket.terminate();
     onWritten?.();
   };
-  // The client's own name for its request comes back as it came, or it would not know the answer.
+  // The request id is not masked: the client matches the answer by it.
   const send = (frame: ServerFrame): void =>
     write(
       JSON.stringify(
@@ -81,7 +81,7 @@ export function createConnection(
   };
 }
 
-/** Reads the frames of a socket; what is not a frame is answered with an error. */
+/** Reads the frames of a socket; answers an invalid frame with an error. */
 export function readFrames(
   socket: WebSocket,
   connection: Connection,
@@ -98,12 +98,12 @@ export function readFrames(
       connection.sendError(error, requestId);
     }
   });
-  // Faults of the protocol close the socket by themselves.
+  // The library closes the socket after an error of the protocol.
   socket.on("error", () => undefined);
   socket.on("close", () => handler.onClose());
 }
 
-/** Runs what a frame asks for in the trace of the frame, else of the handshake. */
+/** Runs the request of a frame in the trace of the frame, else of the handshake. */
 export function inTraceOf<Value>(
   frame: FrameTrace,
   { headers }: Pick<Request, "headers">,
@@ -115,17 +115,17 @@ export function inTraceOf<Value>(
   return trace === undefined ? work() : origins.run(trace, work);
 }
 
-/** The id of a frame that may be wrong in other ways. */
+/** Returns the request id of a frame that can be invalid otherwise. */
 function requestIdOf(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || !("request_id" in value)) return undefined;
   const { request_id: id } = value;
   return typeof id === "string" && id.length <= 128 ? id : undefined;
 }
 
-/** The error for a frame that has no place on this connection. */
+/** Creates the error for a type of frame that this connection does not accept. */
 export function misplacedFrame(type: ClientFrame["type"]): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `A frame of type "${type}" has no place on this connection.`,
+    message: `This connection does not accept frames of type "${type}".`,
   });
 }

@@ -16,17 +16,17 @@ import { serveWorkflow } from "./workflow-connection.ts";
 /** The WebSockets of a server. */
 export interface SocketServer {
   /**
-   * Takes over the connection of a handshake. Throws what is to be answered in its place:
+   * Accepts the connection of a handshake. Throws the error with which to answer it instead:
    * `unauthorized`, `forbidden`, `not_found`, `agent_not_found`, `unavailable`, ….
    */
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
-  /** Closes connections with 1001, each when what it asked for has ended. */
+  /** Closes connections with 1001, each when its requests have ended. */
   close(): void;
-  /** Cuts what is left. */
+  /** Terminates the remaining connections. */
   terminate(): void;
 }
 
-/** A handshake that was let in. */
+/** An accepted handshake. */
 interface Admission {
   readonly target: SocketTarget;
   readonly peer: ConnectionPeer;
@@ -36,7 +36,7 @@ interface Admission {
 interface OpenSocket {
   readonly socket: WebSocket;
   readonly handler: FrameHandler;
-  /** Whether anything came since the last ping. */
+  /** Whether data has arrived since the last ping. */
   alive: boolean;
 }
 
@@ -57,7 +57,7 @@ export function createSocketServer(
     maxPayload: limits.webSocketMessageBytes,
     handleProtocols: (offered) => (offered.has(socketProtocol) ? socketProtocol : false),
   });
-  // A handshake that is none is refused by its own promise.
+  // The promise of an invalid handshake rejects with the error.
   const refusals = new WeakMap<Duplex, (error: KitError) => void>();
   server.on("wsClientError", (cause, socket) => {
     const message = "The WebSocket handshake is not valid.";
@@ -66,7 +66,7 @@ export function createSocketServer(
   let timer: NodeJS.Timeout | undefined;
   let closing = false;
 
-  // One timer for all. A client that has answered nothing between two pings is gone.
+  // One timer serves all. A client that sends nothing between two pings has disconnected.
   const beat = (): void => {
     for (const entry of open) {
       if (entry.alive) {
@@ -84,7 +84,7 @@ export function createSocketServer(
       entry.alive = true;
     };
     open.add(entry);
-    // After the sockets were read: the answers to a ping lie there when the process itself has stood still.
+    // Check after the sockets were read: answers to a ping can wait there if the process itself was frozen.
     timer ??= setInterval(() => setImmediate(beat), limits.heartbeatMs).unref();
     socket.on("pong", revive);
     socket.on("message", revive);
@@ -166,7 +166,7 @@ function serve(
   return serveAgent(connection, { agent, instance_id }, { context, peer });
 }
 
-/** The head of a handshake, and where it comes from. */
+/** The head of a handshake, and its addresses. */
 export interface Handshake extends RequestHead {
   readonly remoteAddress: string;
   /** With its query, as sent. */
@@ -174,12 +174,12 @@ export interface Handshake extends RequestHead {
 }
 
 /**
- * The head of a WebSocket handshake, as the gate looks at it. A browser can send no headers, so that a
- * key may also come as a subprotocol: `kit.bearer.` and the key as base64url, beside `kit`.
+ * Reads the head of a WebSocket handshake for the gate. A browser cannot send headers, so a
+ * key can also come as a subprotocol: `kit.bearer.` and the key as base64url, in addition to `kit`.
  */
 export function readHandshake(incoming: IncomingMessage): Handshake {
   const headers = new Headers();
-  // As they came: `incoming.headers` drops the second of two keys, which the routes refuse.
+  // Read the raw headers: `incoming.headers` drops the second of two keys, which the routes refuse.
   const { rawHeaders } = incoming;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
@@ -197,9 +197,9 @@ export function readHandshake(incoming: IncomingMessage): Handshake {
   };
 }
 
-/** The handshake as what it starts may look at it. */
+/** Converts the handshake to a request for the code that it starts. */
 export function toRequest({ host, target, headers }: Handshake): Request {
-  // The gate has checked the Host; the path begins with a slash, as it found a target.
+  // The gate has checked the Host; the path begins with a slash, because it names a target.
   return new Request(new URL(target, `http://${host}`), { headers });
 }
 
@@ -208,16 +208,16 @@ function keyAmong(protocols: string): string | undefined {
   const bearer = offered.find((name) => name.startsWith(bearerProtocolPrefix));
   if (bearer === undefined) return undefined;
   const key = Buffer.from(bearer.slice(bearerProtocolPrefix.length), "base64url").toString("utf8");
-  // Nothing else can stand in a header, and so nothing else is a key.
+  // A header cannot hold other characters, so a key cannot either.
   return /^[\x21-\x7e]{1,4096}$/.test(key) ? key : undefined;
 }
 
-/** The target of a WebSocket, as the `ready` frame says it. */
+/** The target of a WebSocket, as the `ready` frame names it. */
 export type SocketTarget =
   | { readonly target: "agent"; readonly name: string; readonly instance_id: string }
   | { readonly target: "workflow"; readonly name: string };
 
-/** Reads the target out of a path. Throws `invalid_request`, and `not_found` for any other path. */
+/** Parses the target in a path. Throws `invalid_request`, and `not_found` for any other path. */
 export function findTarget(path: string): SocketTarget {
   const [, kind, name = "", id, ...rest] = path.split("/");
   if (kind === "agents" && id !== undefined && rest.length === 0) {
@@ -233,7 +233,7 @@ export function findTarget(path: string): SocketTarget {
   throw new KitError({ code: "not_found", message: "There is no WebSocket here." });
 }
 
-/** Refuses what does not exist, or is not reachable. */
+/** Throws for a target that does not exist or is not reachable. */
 export function checkTarget(context: ServiceContext, { target, name }: SocketTarget): void {
   if (target === "agent") checkAgent(context, name);
   else checkWorkflow(context.service.app, name);

@@ -8,8 +8,8 @@ import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFra
 type InvokeFrame = Extract<ClientFrame, { type: "invoke" }>;
 
 /**
- * A connection to a workflow: one run, and then it is closed. The run goes on when the connection is
- * gone: it is durable, and its stream can be taken up at `GET /runs/{run_id}/stream`.
+ * A connection to a workflow for one run; the server then closes it. The run is durable and continues if the connection
+ * breaks; a client can resume its stream at `GET /runs/{run_id}/stream`.
  */
 export function serveWorkflow(
   connection: Connection,
@@ -30,7 +30,7 @@ export function serveWorkflow(
   const perform = async ({ request_id, payload = {}, ...trace }: InvokeFrame): Promise<void> => {
     const { signal } = gone;
     try {
-      // The handshake was asked about, which may be long ago.
+      // Check the permission again: the handshake can be long ago.
       await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
       const asked = { request: peer.request, principal: peer.principal?.id };
       const { run_id } = await inTraceOf(trace, peer.request, () =>
@@ -59,7 +59,7 @@ export function serveWorkflow(
       await authorization.check({ principal, action: "run.cancel", workflow, run_id: runId });
       await engine.cancelRun(runId);
     } catch (error) {
-      // The run goes on: this is not an answer to it, and so without its request's id.
+      // The run continues, so this error does not answer it and has no request id.
       connection.sendError(error);
     } finally {
       cancelling = false;
@@ -71,7 +71,7 @@ export function serveWorkflow(
       switch (frame.type) {
         case "invoke":
           if (requestId !== undefined) {
-            throw new KitError({ code: "conflict", message: "This connection has had its run." });
+            throw new KitError({ code: "conflict", message: "This connection has already had its run." });
           }
           requestId = frame.request_id;
           void perform(frame);
