@@ -71,12 +71,6 @@ export type CompletedRun<Result> = unknown extends Result
   ? RunCompleted
   : Omit<RunCompleted, "result"> & { readonly result: Result };
 
-/** A payload, optional if all of its fields are. */
-export type PayloadArguments<Payload, Options> =
-  Record<never, never> extends Payload
-    ? [payload?: Payload, options?: Options]
-    : [payload: Payload, options?: Options];
-
 /** A value after JSON: a `Date` is a text; functions and `undefined` are removed. */
 export type Wire<Value> = unknown extends Value
   ? unknown

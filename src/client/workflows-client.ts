@@ -1,12 +1,12 @@
 import { KitError } from "../base/kit-error.ts";
 import type { RunAccepted, RunCompleted, ScheduleRecord, WorkflowEntry } from "../protocol/run.ts";
+import type { PayloadArguments } from "../protocol/run-calls.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
 import type {
   AnyProject,
   CompletedRun,
   NameIn,
-  PayloadArguments,
   PayloadOf,
   ResultOf,
   WorkflowPayload,

@@ -50,12 +50,17 @@ export interface StartRunOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** A payload, optional if all of its fields are, and options. */
+export type PayloadArguments<Payload, Options> =
+  Record<never, never> extends Payload
+    ? [payload?: Payload, options?: Options]
+    : [payload: Payload, options?: Options];
+
 /** Starts a run; resolves once the application has accepted it. Throws `workflow_not_found`, `invalid_request`. */
 export interface StartRun {
   <Payload, Result>(
     workflow: WorkflowReference<Payload, Result>,
-    payload: NoInfer<Payload>,
-    options?: StartRunOptions,
+    ...given: PayloadArguments<NoInfer<Payload>, StartRunOptions>
   ): Promise<RunHandle<Result>>;
   (
     workflow: string,

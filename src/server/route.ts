@@ -173,7 +173,7 @@ function toRoute(
         if (value instanceof EndReply) return jsonReply(masked(value.value));
         return jsonReply(masked(value), spec.status);
       } catch (error) {
-        throw locateIssues(error, spec.body === undefined ? "query" : "body");
+        throw locateIssues(error, spec.method === "POST" ? "body" : "query");
       }
     },
   };

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { defineTool } from "../agents/define/tool.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createTestAgent } from "./test-runtime.ts";
@@ -26,4 +27,17 @@ test("a model that is called past the end of its script fails once, with an erro
     message: "The script has 1 turns, and the test asked for turn 2.",
   });
   expect(model.calls).toHaveLength(2);
+});
+
+test.each([
+  [{ instuctions: "Be brief." }, "`instuctions` is not a field of a profile; did you mean instructions?"],
+  [{ modelSettings: { temperature: "0" } }, "`modelSettings.temperature` must be a number, not a text."],
+  [
+    { modelSettings: { toolChoice: { type: "tool", toolName: "pay" } } },
+    '`modelSettings.toolChoice` must be auto, none, required or { tool: "<name>" }',
+  ],
+  [{ output: { cents: z.number() } }, "not an object of schemas; wrap it: z.object({ … })"],
+  [{ builtInTools: ["raed"] }, "did you mean read?"],
+])("a test's agent refuses a profile that an application refuses: %j", (profile, message) => {
+  expect(() => createTestAgent(createScriptedModel([]), profile as never)).toThrow(message);
 });

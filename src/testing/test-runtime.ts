@@ -3,8 +3,10 @@ import type { AgentRuntime } from "../agents/agent-runtime.ts";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import { type Agent, createHarness } from "../agents/harness.ts";
 import { createJsonValidator } from "../app/runtime/validate-json.ts";
+import { faultOfProfile } from "../app/sources/check-profile.ts";
 import { resolveBackend } from "../backends/resolve-backend.ts";
 import { systemClock } from "../base/clock.ts";
+import { toSentence } from "../base/error-text.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 
 /**
@@ -43,7 +45,8 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
 }
 
 /**
- * An agent in memory: `createTestAgent(model, { instructions: "…" })`.
+ * An agent in memory: `createTestAgent(model, { instructions: "…" })`. Throws `TypeError` for a profile that an
+ * application would refuse.
  *
  * @example
  * ```ts
@@ -59,5 +62,7 @@ export function createTestAgent(
   over: Partial<AgentRuntime> & { readonly name?: string; readonly id?: string } = {},
 ): Agent {
   const { name = "tester", id = "1", ...runtime } = over;
+  const fault = faultOfProfile(profile);
+  if (fault !== undefined) throw new TypeError(toSentence(fault));
   return createHarness({ name, id }, profile, createTestRuntime(model, runtime));
 }

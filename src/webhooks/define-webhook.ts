@@ -1,7 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toSentence, unknownKey } from "../base/error-text.ts";
-import { isRecord } from "../base/record.ts";
-import { isStandardSchema } from "../base/standard-schema.ts";
+import { faultOfSchema } from "../base/standard-schema.ts";
 import type { Dispatch, DispatchInput, RunCalls, StartRun } from "../protocol/run-calls.ts";
 import type { VerifiedWebhook } from "./verify-webhook.ts";
 import { type WebhookScheme, webhookSchemes } from "./webhook-scheme.ts";
@@ -65,10 +64,7 @@ const fields: Readonly<Record<keyof WebhookDefinition, (value: unknown) => strin
   },
   toleranceSeconds: (value) =>
     value === undefined || typeof value === "number" ? undefined : "must be a number of seconds",
-  payload: (value) =>
-    value === undefined || isStandardSchema(value) || isRecord(value)
-      ? undefined
-      : "must be a schema: of zod, valibot, …, or JSON Schema",
+  payload: (value) => (value === undefined ? undefined : faultOfSchema(value)),
   handle: (value) => (typeof value === "function" ? undefined : "must be a function"),
 };
 

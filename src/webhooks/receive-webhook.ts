@@ -1,3 +1,4 @@
+import { toJsonText } from "../base/json-text.ts";
 import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/names.ts";
 import { type checkAgainst, checkPayload } from "../base/standard-schema.ts";
@@ -108,7 +109,22 @@ async function handOver(
   });
   return given === undefined
     ? { status: 202, body: { status: "accepted", dispatches: receipts } }
-    : { status: 200, body: given };
+    : { status: 200, body: jsonReply(given, incoming.name) };
+}
+
+/** Returns the reply of a handler as JSON. Throws `internal_error` with the place that JSON cannot contain. */
+function jsonReply(reply: unknown, name: string): unknown {
+  try {
+    return JSON.parse(toJsonText(reply));
+  } catch (error) {
+    // biome-ignore lint/style/useErrorCause: the cause is among its fields.
+    throw new KitError({
+      code: "internal_error",
+      message: `The reply of the webhook "${name}" is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
+      hint: "Return plain objects, arrays, texts, numbers, booleans and null from `handle`.",
+      cause: error,
+    });
+  }
 }
 
 /** Checks ids, which come from senders: no request could reach an instance whose id no path can hold. */

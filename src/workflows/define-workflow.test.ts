@@ -48,6 +48,12 @@ test("a value that does not fit the schemas is an error of the type checker", ()
     const run = await ctx.startRun(release, { version: "1", dry: "no" });
     expectTypeOf(await run.result()).toEqualTypeOf<{ published: boolean }>();
     expectTypeOf(await ctx.run("release", {})).toEqualTypeOf<unknown>();
+    expectTypeOf(await ctx.run(loose)).toEqualTypeOf<{ id: string }>();
+    expectTypeOf(await (await ctx.startRun(loose)).result()).toEqualTypeOf<{ id: string }>();
+    // @ts-expect-error the payload has required fields
+    await ctx.run(release);
+    // @ts-expect-error the payload has required fields
+    await ctx.startRun(release);
     const schema = z.object({ approved: z.boolean() });
     expectTypeOf(await ctx.waitFor("word", { schema })).toEqualTypeOf<{ approved: boolean }>();
     expectTypeOf(await ctx.waitFor("word", { schema, timeoutMs: 5 })).toEqualTypeOf<
@@ -66,6 +72,10 @@ test.each([
   ],
   [{ run: (): number => 1, payload: "text" }, "`payload` must be a schema"],
   [{ run: (): number => 1, result: null }, "`result` must be a schema"],
+  [
+    { run: (): number => 1, payload: { text: z.string() } },
+    "not an object of schemas; wrap it: z.object({ … })",
+  ],
 ])("plain JavaScript is told what is wrong with %o", (definition, message) => {
   expect(() => defineWorkflow(definition as never)).toThrow(message);
 });

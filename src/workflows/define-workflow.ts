@@ -1,7 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toSentence, unknownKey } from "../base/error-text.ts";
-import { isRecord } from "../base/record.ts";
-import { isStandardSchema } from "../base/standard-schema.ts";
+import { faultOfSchema } from "../base/standard-schema.ts";
 import type { WorkflowReference } from "../protocol/run-calls.ts";
 import type { WorkflowContext, WorkflowSchema } from "./workflow-context.ts";
 
@@ -77,8 +76,8 @@ export function faultOfWorkflow(definition: object): string | undefined {
   if (typeof run !== "function") return "A workflow has no `run` function: run: async (ctx) => { … }.";
   for (const name of ["payload", "result"] as const) {
     const schema = schemas[name];
-    if (schema !== undefined && !isStandardSchema(schema) && !isRecord(schema))
-      return `\`${name}\` must be a schema: of zod, valibot, …, or JSON Schema.`;
+    const fault = schema === undefined ? undefined : faultOfSchema(schema);
+    if (fault !== undefined) return `\`${name}\` ${fault}.`;
   }
   return undefined;
 }

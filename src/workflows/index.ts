@@ -5,6 +5,7 @@ export type {
   ApplicationCalls,
   Dispatch,
   DispatchInput,
+  PayloadArguments,
   RunCalls,
   RunHandle,
   StartRun,

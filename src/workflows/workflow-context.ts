@@ -6,6 +6,7 @@ import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type {
   Dispatch,
   DispatchInput,
+  PayloadArguments,
   RunCalls,
   RunHandle,
   StartRun,
@@ -65,7 +66,10 @@ export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
   /** Starts a run that is cancelled with this one. A replay does not start it again. */
   readonly startRun: StartRun;
   /** Starts a run and waits for its result: `startRun`, then `result` of its handle. */
-  run<Input, Result>(workflow: WorkflowReference<Input, Result>, payload: NoInfer<Input>): Promise<Result>;
+  run<Input, Result>(
+    workflow: WorkflowReference<Input, Result>,
+    ...given: PayloadArguments<NoInfer<Input>, never>
+  ): Promise<Result>;
   run(workflow: string, payload?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /** Returns a handle for a run. The journal records the calls of the handle, too. */
   getRun(runId: string): RunHandle;

@@ -16,7 +16,7 @@ import {
   objectWith,
   string,
 } from "../../base/settings.ts";
-import { isStandardSchema } from "../../base/standard-schema.ts";
+import { faultOfSchema } from "../../base/standard-schema.ts";
 import { type ThinkingLevel, thinkingLevels } from "../../protocol/enums.ts";
 import type { AnyPythonDataclass, PythonFunction, PythonResourceLimits } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
@@ -38,17 +38,22 @@ const flagOrCallback = z.union([flag, callback()], { error: expecting("true, fal
 
 /** A schema of zod is an object, one of ArkType a function. */
 export const schemaOrJson = live<StandardSchemaV1 | JsonSchema>(
-  "a schema: of zod, valibot, …, or JSON Schema",
+  (value) => faultOfSchema(value)?.replace("must be ", "") ?? "",
   isSchema,
 );
 
 function isSchema(value: unknown): boolean {
-  return isStandardSchema(value) || isRecord(value);
+  return faultOfSchema(value) === undefined;
 }
 
 const jsonSchema = live<JsonSchema>("a JSON Schema", isRecord);
 /** Monty accepts infinity as a limit. */
-const limit = live<number>("a number", (value) => typeof value === "number" && !Number.isNaN(value));
+const limit = live<number>("a number", isLimit);
+
+/** Infinity is a limit that never applies. */
+function isLimit(value: unknown): boolean {
+  return typeof value === "number" && !Number.isNaN(value);
+}
 
 /** The error of an invalid `backend` lists the known ones. */
 export const backend = live<BackendChoice>(
@@ -62,7 +67,7 @@ const toolSchema = objectOf<AnyTool>()(
     description: string,
     input: live(() => "a schema of an object: of zod, valibot, …, or JSON Schema", isSchema),
     execute: callback(),
-    timeoutMs: z.number({ error: expecting("a number of milliseconds") }),
+    timeoutMs: live<number>("a number of milliseconds", isLimit),
     maxResultChars: z.number({ error: expecting("a number of characters") }),
     exclusive: flag,
     touches: callback(),

@@ -40,6 +40,11 @@ function isModel(value: unknown): value is LanguageModelV4 {
   return isRecord(value) && value.specificationVersion === "v4";
 }
 
+function isToolChoice(value: unknown): boolean {
+  if (isRecord(value)) return typeof value.tool === "string" && Object.keys(value).length === 1;
+  return value === "auto" || value === "none" || value === "required";
+}
+
 /**
  * Settings of model calls, under the names of the AI SDK.
  *
@@ -62,9 +67,10 @@ export const modelSettings = object(
      * Whether the model calls tools. `"required"`, and a tool by its name, hold for the first answer of an operation: once
      * the tool was called, the model may end.
      */
-    toolChoice: z.union([z.enum(["auto", "none", "required"]), z.object({ tool: z.string() })], {
-      error: expecting('auto, none, required or { tool: "<name>" }'),
-    }),
+    toolChoice: live<"auto" | "none" | "required" | { readonly tool: string }>(
+      'auto, none, required or { tool: "<name>" }',
+      isToolChoice,
+    ),
     /** For one provider, under its name: `{ anthropic: { … } }`. */
     providerOptions: live<SharedV4ProviderOptions>(
       "an object of objects, by provider",

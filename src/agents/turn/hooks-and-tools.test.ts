@@ -66,6 +66,41 @@ test.each([
   expect((await prompt({ tools: [tool] }, calling("give"))).output).toBe(output);
 });
 
+test.each([
+  [{ rows: [new Map([["a", 1]])] }, "rows[0] is a Map"],
+  [{ id: 1n }, "id is a bigint"],
+  [() => 1, "it is a function"],
+])(
+  "a tool that returns what JSON would lose has failed, and the place is named: %#",
+  async (value, place) => {
+    const tool = defineTool({
+      name: "give",
+      description: "x",
+      input: { type: "object" },
+      execute: () => value,
+    });
+    expect(await prompt({ tools: [tool] }, calling("give"))).toMatchObject({
+      isError: true,
+      output: `The tool returned a value that is not JSON: ${place}.`,
+    });
+  },
+);
+
+test("a generator that is not async works, too", async () => {
+  const tool = defineTool({
+    name: "work",
+    description: "x",
+    input: { type: "object" },
+    *execute() {
+      yield { at: 1 };
+      return { done: true };
+    },
+  });
+  const { events, output } = await prompt({ tools: [tool] }, calling("work"));
+  expect(events).toContainEqual(expect.objectContaining({ type: "tool_progress", progress: { at: 1 } }));
+  expect(output).toBe('{"done":true}');
+});
+
 test("a generator's values and ctx.progress are events, and the last value or what it returns is the result", async () => {
   const tool = defineTool({
     name: "work",

@@ -1,3 +1,4 @@
+import { toJsonText } from "../../base/json-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { codePointsIn } from "../../base/text-size.ts";
 import { receiptKinds } from "../../protocol/enums.ts";
@@ -175,7 +176,8 @@ function progressOf(value: unknown, mask: SecretMask | undefined): unknown {
 }
 
 export function isGenerator(given: unknown): given is AsyncGenerator<unknown, ToolReturn> {
-  return typeof given === "object" && given !== null && Symbol.asyncIterator in given && "next" in given;
+  if (typeof given !== "object" || given === null || !("next" in given)) return false;
+  return Symbol.asyncIterator in given || Symbol.iterator in given;
 }
 
 /** Reads a generator to its end; one that was stopped is closed where it stands. */
@@ -278,7 +280,17 @@ export function toOutcome(output: ToolReturn): Outcome {
       content: content.map((part) => (part.type === "image" ? checkedImagePart(part) : part)),
     });
   }
-  return { content: JSON.stringify(output) ?? "" };
+  return { content: jsonResult(output) };
+}
+
+function jsonResult(output: ToolReturn): string {
+  try {
+    return toJsonText(output);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    // biome-ignore lint/style/useErrorCause: the model reads causes, and this one is in the message.
+    throw new TypeError(`The tool returned a value that is not JSON: ${why}.`);
+  }
 }
 
 /** Receipt items of one result; further ones are dropped. */

@@ -217,7 +217,7 @@ test.each<readonly [string, unknown, string]>([
   ],
   ["an image without bytes", { content: [{ type: "image", media_type: "image/png" }] }, "An image has"],
   ["no address", { content: [{ type: "image", media_type: "image/png", data: "https://" }] }, "An image has"],
-  ["what is not JSON", 5n, "BigInt"],
+  ["what is not JSON", 5n, "it is a bigint"],
 ])("a tool that gives %s harms no later prompt", async (_what, output, text) => {
   const tool = defineTool({ name: "odd", description: "", input: anything, execute: () => output as string });
   const model = createScriptedModel([{ toolCalls: [{ name: "odd" }] }, { text: "Done." }, { text: "On." }]);

@@ -204,9 +204,10 @@ test("the first receipt has the whole list, and later ones only the additions", 
 
 test("a receipt of many rules is bounded, and counts the omitted ones", async () => {
   const skills = Array.from({ length: 300 }, (_, index) => ({
-    name: `skill-${index}${"x".repeat(1_000)}`,
+    name: `skill-${index}`,
     description: "Does.",
     instructions: "Do.",
+    file: `.agents/skills/${"x".repeat(1_000)}/${index}.md`,
   }));
   const events: KitEvent[] = [];
   const profile = { skills, onEvent: (event: KitEvent) => events.push(event) };

@@ -1,6 +1,6 @@
 import type { ValidateJson } from "../../agents/define/tool.ts";
 import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
-import { checkAgainst, isStandardSchema } from "../../base/standard-schema.ts";
+import { checkAgainst, faultOfSchema, isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
 import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
@@ -92,6 +92,8 @@ export function typedWait(
     { schema, timeoutMs }: { readonly schema?: WorkflowSchema; readonly timeoutMs?: number } = {},
   ) => {
     if (schema === undefined) return await context.waitFor(name, { timeoutMs });
+    const fault = faultOfSchema(schema);
+    if (fault !== undefined) throw new TypeError(`The schema of waitFor(${JSON.stringify(name)}) ${fault}.`);
     runs.expect(context.id, name, schema);
     const stored = isStandardSchema(schema) ? (jsonSchemaOf(schema) ?? true) : schema;
     const deadline = timeoutMs === undefined ? undefined : (await context.now()) + timeoutMs;

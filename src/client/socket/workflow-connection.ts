@@ -3,9 +3,10 @@
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { RunCompleted } from "../../protocol/run.ts";
+import type { PayloadArguments } from "../../protocol/run-calls.ts";
 import type { CallOptions } from "../call-options.ts";
 import { follow } from "../follow.ts";
-import type { PayloadArguments, WorkflowPayload } from "../project-types.ts";
+import type { WorkflowPayload } from "../project-types.ts";
 import type { StreamItem } from "../read-stream.ts";
 import { createResultStream } from "../result-stream.ts";
 import { route } from "../route-call.ts";

@@ -225,6 +225,36 @@ describe("records of deliveries", () => {
     }
   });
 
+  test("name the field of a payload that does not match, and the place of a reply that is not JSON", async () => {
+    const own = await serveService({
+      files: {
+        "src/webhooks/strict.ts": `export default {
+  kind: "kit.webhook",
+  scheme: "standard",
+  secret: () => "${webhookSecrets.standard}",
+  payload: { type: "object", properties: { order: { type: "string" } } },
+  handle: () => ({ orders: [{ cents: 1n }] }),
+};
+`,
+      },
+    });
+    try {
+      const send = async (id: string, body: string) =>
+        (await fetch(`${own.url}/webhooks/strict`, standard(id, body))).json();
+      expect(await send("msg_wrong", '{"order": 5}')).toMatchObject({
+        error: { type: "invalid_request", meta: { issues: [{ path: "body.payload.order" }] } },
+      });
+      expect(await send("msg_right", '{"order": "a"}')).toMatchObject({
+        error: {
+          type: "internal_error",
+          message: 'The reply of the webhook "strict" is not JSON: orders[0].cents is a bigint.',
+        },
+      });
+    } finally {
+      await own.close();
+    }
+  });
+
   test("are open while the file is at work, once it has begun something", async () => {
     const own = await serveService({
       files: {
