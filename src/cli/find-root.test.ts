@@ -31,12 +31,12 @@ test("without one it is the root of the work tree, and without Git the folder it
   expect(findRoot(join(folder, "bare/src"))).toBe(join(folder, "bare/src"));
 });
 
-test("a link to a folder leads to where the folder is", () => {
+test("a link to a folder is resolved to the folder", () => {
   symlinkSync(join(folder, "repo/packages"), join(folder, "link"));
   expect(findRoot(join(folder, "link"))).toBe(join(folder, "repo"));
 });
 
-test("paths are written from the current folder, and known from the root", () => {
+test("paths are given relative to the current folder, and stored relative to the root", () => {
   const root = join(folder, "repo");
   const cwd = join(root, "packages/api");
   expect(toProjectPath("src/new.ts", { cwd, root })).toBe("packages/api/src/new.ts");

@@ -27,7 +27,7 @@ async function helpOf(words: readonly string[], columns: number): Promise<readon
   return stripVTControlCharacters(text).split("\n");
 }
 
-test("every help page fits 80 columns, says what the command does, and has no heading without lines", async () => {
+test("every help page fits 80 columns, describes the command, and has no empty section", async () => {
   const lines = linesOf(commandTable);
   expect(lines.length).toBeGreaterThan(40);
   for (const words of [[], ...lines]) {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, test, vi } from "vitest";
 import { listenForInterrupt } from "./main.ts";
 
-test("the first signal asks the work to end, and its echo does not end the process", () => {
+test("the first signal aborts the work, and its echo does not end the process", () => {
   const interrupt = listenForInterrupt();
   try {
     process.emit("SIGTERM", "SIGTERM");
@@ -17,7 +17,7 @@ test("the first signal asks the work to end, and its echo does not end the proce
   }
 });
 
-test("an abort that no signal asked for is an error like any other", () => {
+test("an abort without a signal is an error like any other", () => {
   const interrupt = listenForInterrupt();
   interrupt.stop();
   expect(interrupt.isCause(new DOMException("timeout", "AbortError"))).toBe(false);
@@ -56,7 +56,7 @@ for (;;) await new Promise((resolve) => setImmediate(resolve));`;
   expect(await once(child, "exit")).toEqual([code, null]);
 });
 
-test("a command that ends in time is not cut off", () => {
+test("a command that ends in time is not killed", () => {
   vi.useFakeTimers();
   try {
     const interrupt = listenForInterrupt();

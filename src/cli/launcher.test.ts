@@ -60,7 +60,7 @@ test("the command line runs in this process, with its arguments and its exit cod
   expect(status).toBe(1);
 });
 
-test("a checkout whose sources changed since it was built says so, and runs what was built", () => {
+test("a checkout whose sources changed since its build reports that, and runs the build", () => {
   const root = createPackage("checkout", echo);
   const run = (line = "specs") => spawnSync(process.execPath, [join(root, "bin/kit.mjs"), line]);
   mkdirSync(join(root, "src/cli"), { recursive: true });
@@ -79,7 +79,7 @@ test("a checkout whose sources changed since it was built says so, and runs what
   expect(String(run("--help").stderr)).toBe("");
 });
 
-test("a Node that is too old hands over to the one that npm installed beside kit", () => {
+test("a Node that is too old starts the one that npm installed next to kit", () => {
   const root = createPackage("beside", echo);
   installNode(root);
   const { stdout, status } = spawnSync(process.execPath, [
@@ -93,7 +93,7 @@ test("a Node that is too old hands over to the one that npm installed beside kit
   expect(status).toBe(1);
 });
 
-test("a Node that is too old says so in one line when there is no other", () => {
+test("a Node that is too old prints one line if there is no other", () => {
   const root = createPackage("alone", echo);
   const { stdout, stderr, status } = spawnSync(process.execPath, [
     "--require",

@@ -16,7 +16,7 @@ const names = commandTable.flatMap((entry: AnyEntry) =>
   "commands" in entry ? entry.commands.map((command) => [entry.name, command.name]) : [[entry.name]],
 );
 
-test("kit alone, kit --help and kit help say which commands there are", async () => {
+test("kit without arguments, kit --help and kit help list the commands", async () => {
   const outputs = await Promise.all([[], ["--help"], ["help"]].map((args) => runKit(args, { cwd })));
   for (const { exitCode, stdout, stderr } of outputs) {
     expect(exitCode).toBe(0);
@@ -102,7 +102,7 @@ test.each([
   },
 );
 
-test("with --json an error is the envelope on stdout, too", async () => {
+test("with --json an error is also the envelope on stdout", async () => {
   const { exitCode, stdout, stderr } = await runKit(["specs", "lst", "--json"], { cwd });
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/^error: /);
@@ -111,7 +111,7 @@ test("with --json an error is the envelope on stdout, too", async () => {
   });
 });
 
-test("KIT_DEBUG=1 adds where an error comes from", async () => {
+test("KIT_DEBUG=1 adds the stack of an error", async () => {
   const { stderr } = await runKit(["specs", "list", "--limit", "x"], { cwd, env: { KIT_DEBUG: "1" } });
   expect(stderr).toContain("    at ");
 });
@@ -136,7 +136,7 @@ test("a reader that leaves early does not break the command", async () => {
   expect(stderr).toBe("");
 });
 
-test("the help brings in the command table and nothing of what the commands need", async () => {
+test("the help loads the command table and no module of the commands", async () => {
   const script = `
     import { registerHooks } from "node:module";
     registerHooks({ load(url, context, next) { if (url.startsWith("file:")) console.error(url); return next(url, context); } });

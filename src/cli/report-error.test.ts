@@ -13,7 +13,7 @@ function handedOn(error: KitError): KitError {
   return new KitError({ code, message, meta, cause: error, hint });
 }
 
-test("the log of an error that kit hands on shows once where the project threw it", () => {
+test("the log of an error that kit passes on shows once where the project threw it", () => {
   const text = describeError(handedOn(thrownByProject()));
   expect(text.split("\n")[0]).toBe("run_1 KitError: Say which file.");
   expect(text).toContain("at thrownByProject ");
@@ -21,13 +21,13 @@ test("the log of an error that kit hands on shows once where the project threw i
   expect(text.split("Say which file.")).toHaveLength(2);
 });
 
-test("the project's own cause is printed, too", () => {
+test("the project's own cause is printed too", () => {
   const text = describeError(handedOn(thrownByProject({ cause: new Error("No such column.") })));
   expect(text).toContain("at thrownByProject ");
   expect(text).toContain("caused by Error: No such column.");
 });
 
-test("an error with a hint says what to do in place of where it was thrown", () => {
+test("an error with a hint prints what to do instead of where it was thrown", () => {
   expect(describeError(handedOn(thrownByProject({ hint: "Name one." })))).toBe(
     "run_1 Say which file. Name one.",
   );

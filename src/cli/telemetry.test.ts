@@ -215,7 +215,7 @@ campaignTest(
   60_000,
 );
 
-test("a receiver that is not there harms nothing, and what is lost is said at the end", async () => {
+test("an unreachable receiver does no harm, and lost spans are reported at the end", async () => {
   await using repository = await createTemporaryRepository(files);
   const kit = await serveKit(running, ["start", "--port", "0", "--otel"], {
     cwd: repository.root,
@@ -258,7 +258,7 @@ test("--otel without its packages ends with the command that installs them", asy
   expect(said).not.toContain("    at ");
 });
 
-test("an environment that asks for telemetry without its packages ends no server", async () => {
+test("a server starts even if the environment asks for telemetry without its packages", async () => {
   await using repository = await createTemporaryRepository({ ...files, "without-sdk.mjs": withoutSdk });
   const kit = await serveKit(running, ["start", "--port", "0"], {
     cwd: repository.root,

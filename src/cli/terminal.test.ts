@@ -81,7 +81,7 @@ test.skipIf(!hasScript)(
   },
 );
 
-test.runIf(hasScript && isCampaign)("NO_COLOR takes the colours away and leaves the columns", async () => {
+test.runIf(hasScript && isCampaign)("NO_COLOR removes the colours and keeps the columns", async () => {
   const text = await inTerminal(100, ["specs", "list"], { NO_COLOR: "1" });
   expect(text).not.toContain("\u001b");
   expect(text).toMatch(/^ID +FRAMEWORK +TYPE +TITLE +WHERE$/m);

@@ -37,14 +37,14 @@ test("looks at the machine and at every part of the project", async () => {
   });
 });
 
-test("prints one line per check, and what to do below what is not well", async () => {
+test("prints one line per check, and the remedy below each problem", async () => {
   const { exitCode, stdout } = await runKit(["doctor"], { cwd: project.root });
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^✓ Node +v\d/m);
   expect(stdout).toMatch(/^! spec problems +0 errors, 1 warning\n +→ 'kit specs validate' lists them\.$/m);
 });
 
-test("says which model would answer, with which key and package, and where sessions are kept", async () => {
+test("prints which model would answer, with which key and package, and where sessions are stored", async () => {
   const inspect = async (env: Readonly<Record<string, string>>) => {
     const { stdout } = await runKit(["doctor", "--json"], {
       cwd: project.root,
@@ -155,7 +155,7 @@ test("entries of command lists that allow nothing are named, with what to write"
   await listed[Symbol.asyncDispose]();
 });
 
-test("a folder that cannot be written is told, and what is lost by that", async () => {
+test("a folder that cannot be written is reported, with the consequences", async () => {
   await using project = await createSampleProject();
   // A file in the place of the folder keeps everybody out, the superuser as well.
   await project.write(".kit", "");
@@ -178,7 +178,7 @@ test("a folder without Git and without sources is not an error", async () => {
   rmSync(bare, { recursive: true });
 });
 
-test("every MCP server of the configuration is started once, and told when it does not work", async () => {
+test("every MCP server of the configuration is started once, and reported if it does not work", async () => {
   await using served = await createSampleProject();
   const script = join(import.meta.dirname, "../../mcp/testing/serve-process.ts");
   const command = JSON.stringify(process.execPath);

@@ -39,7 +39,7 @@ const events = [
   turn("t3", { digest: "2", items: 2, tokens: 1_230, before: "t1", added: [rule] }, ["tools"]),
 ];
 
-test("a log says on one line what is new in the model's context, and nothing where nothing is", () => {
+test("a log prints one line with the new items of the model's context, and none if there are none", () => {
   const lines = createReceiptLines({ whole: false });
   expect(events.map(lines)).toEqual([
     ["  in the model's context: AGENTS.md:1 (in all 1 item, about 1,200 tokens)"],
@@ -51,7 +51,7 @@ test("a log says on one line what is new in the model's context, and nothing whe
   ]);
 });
 
-test("all of it is said with each turn when it is asked for", () => {
+test("with --receipts all items are printed with each turn", () => {
   const lines = createReceiptLines({ whole: true });
   const said = events.map(lines);
   expect(said[1]).toEqual([

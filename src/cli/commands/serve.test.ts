@@ -42,7 +42,7 @@ test("start prints where to look and three things that work, and drains on SIGTE
   expect(await stop("SIGTERM")).toBe(0);
 });
 
-test("a server that asks for keys says how to send one, and none of them", async () => {
+test("a server with keys prints how to send one, and prints no key", async () => {
   const open = await serve("start", ["--port", "0"]);
   expect(await open.stop("SIGTERM")).toBe(0);
   expect(open.stdout()).toContain("Three things to try");
@@ -53,7 +53,7 @@ test("a server that asks for keys says how to send one, and none of them", async
   expect(asking.stdout()).not.toContain("secret-key-for-a-test");
 });
 
-test("the banner invites to no agent that declares nothing, and says what reaches it", async () => {
+test("the banner does not suggest an agent without triggers, and says how to reach it", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": '{"type": "module"}',
     "src/agents/writer.ts":
@@ -80,7 +80,7 @@ test("the banner invites to no agent that declares nothing, and says what reache
   expect(await dev.stop("SIGTERM")).toBe(0);
 });
 
-test("--json says the address for machines; a route gives the body of the command's --json", async () => {
+test("--json prints the address as JSON; a route returns the body of the command's --json", async () => {
   const { url, stdout, stop } = await serve("start", ["--port", "0", "--json"]);
   expect(JSON.parse(stdout())).toMatchObject({ url, host: "127.0.0.1", port: Number(new URL(url).port) });
   for (const [route, args] of [
@@ -95,7 +95,7 @@ test("--json says the address for machines; a route gives the body of the comman
   expect(await stop("SIGINT")).toBe(0);
 });
 
-test("the default port gives way to the next free one, a chosen one fails clearly", async () => {
+test("the default port falls back to the next free one, and a chosen port that is taken fails with an error", async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   const address = taken.address();
@@ -108,7 +108,7 @@ test("the default port gives way to the next free one, a chosen one fails clearl
   expect(first.url).not.toBe(second.url);
 });
 
-test("a public address without keys is refused, and taken with --insecure or keys", async () => {
+test("a public address without keys is refused, and accepted with --insecure or keys", async () => {
   const refused = await runKit(["start", "--host", "0.0.0.0", "--port", "0"], { cwd: project.root });
   expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
   expect(refused.stderr).toContain("--insecure");
@@ -128,7 +128,7 @@ test("the key that commands send is not taken for one that the server asks for, 
   expect([asking.exitCode, asking.stderr]).toEqual([0, expect.not.stringContaining("KIT_API_KEY")]);
 });
 
-test("--env gives variables that the environment lacks", async () => {
+test("--env sets variables that the environment lacks", async () => {
   await project.write("serve.env", "KIT_API_KEYS=another-key-for-a-test\n");
   const { url } = await serve("start", ["--port", "0", "--env", "serve.env"]);
   expect((await fetch(`${url}/api/specs`)).status).toBe(401);

@@ -67,11 +67,11 @@ test("each activity is one line, cut to the terminal", () => {
   expect(more).toEqual([]);
 });
 
-test("in a pipe a remark is one line, however long", () => {
+test("in a pipe a note is one line, however long", () => {
   expect(print(undefined, (printer) => printer.problem(problem))).toHaveLength(1);
 });
 
-test("the words of an agent that the work was handed to are the answer; those of a task are not", () => {
+test("the text of an agent that got the work by a handoff is the answer; that of a task is not", () => {
   const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
   const output = createOutput(stdout, new PassThrough());
   const { onEvent } = createEventPrinter({ output, json: false }, { stream: true, answers: true });

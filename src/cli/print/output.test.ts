@@ -8,7 +8,7 @@ function terminal(columns: number): OutputStream & PassThrough {
   return Object.assign(new PassThrough(), { isTTY: true, columns });
 }
 
-test("a terminal that does not know its width is taken as 80 columns wide", () => {
+test("a terminal of unknown width counts as 80 columns wide", () => {
   const stderr = terminal(0);
   const output = createOutput(terminal(0), stderr);
   expect(output.width).toBe(80);
@@ -17,7 +17,7 @@ test("a terminal that does not know its width is taken as 80 columns wide", () =
   expect(createOutput(terminal(60), stderr).width).toBe(60);
 });
 
-test("remarks on a terminal break at words, and are whole where they are piped", () => {
+test("notes are wrapped at words in a terminal, and not in a pipe", () => {
   const [stderr, piped] = [terminal(20), new PassThrough()];
   const remark = "error: There is no agent here.\n  meta: what was wrong with it";
   createOutput(terminal(20), stderr).note(remark);
@@ -34,7 +34,7 @@ test("piped output has no width, and shows no progress", () => {
   expect(stderr.read()).toBeNull();
 });
 
-test("progress stays on one line, whatever it is written in: the next one clears that line only", () => {
+test("progress stays on one line in any script: the next one clears only that line", () => {
   const stderr = terminal(40);
   createOutput(terminal(40), stderr).progress("返金を探しています ".repeat(10));
   const printed = stripVTControlCharacters(String(stderr.read())).trim();

@@ -44,7 +44,7 @@ test("in a wide terminal the columns line up below their headings", () => {
   }
 });
 
-test("in a narrow terminal no line is wider than it, and ids give way before paths and texts", () => {
+test("in a narrow terminal no line is too wide, and ids are cut before paths and texts", () => {
   const long = rows.map((row) => ({ ...row, id: `run_${"0".repeat(20)}${row.id}` }));
   for (const width of [40, 60, 80, 100]) {
     for (const line of print(width, long)) expect(displayWidth(line)).toBeLessThanOrEqual(width);
@@ -55,7 +55,7 @@ test("in a narrow terminal no line is wider than it, and ids give way before pat
   expect(first).toContain(long[0]?.where);
 });
 
-test("where texts and paths would say too little, they have a line of their own above the rest", () => {
+test("texts and paths that would be cut too short get a separate line above the rest", () => {
   const lines = print(30, rows);
   expect(lines).toEqual([
     "Guests pay wi…  …rements.md:12",
@@ -65,7 +65,7 @@ test("where texts and paths would say too little, they have a line of their own 
   ]);
 });
 
-test("a terminal may show a cell otherwise than a program reads it", () => {
+test("a cell can look different in a terminal and in a pipe", () => {
   const column: Column<string> = { header: "SINCE", value: (time) => time, forPeople: () => "3 min ago" };
   const texts = [true, false].map((isTTY) => {
     const stdout = Object.assign(new PassThrough(), { isTTY, columns: 80 });
@@ -79,7 +79,7 @@ test("a column without values is left out", () => {
   expect(print(80, [{ id: "x", title: "", where: "w" }])).toEqual(["ID  WHERE", "x   w"]);
 });
 
-test("in a pipe there are whole values between tabs, and no heading", () => {
+test("in a pipe values are complete, separated by tabs, without a heading", () => {
   expect(print(undefined)).toEqual(rows.map((row) => `${row.id}\t${row.title}\t${row.where}`));
 });
 
@@ -91,7 +91,7 @@ test("no rows print nothing", () => {
   expect(print(80, [])).toEqual([]);
 });
 
-test("the widest columns give way first, and none below what still says something", () => {
+test("the widest columns are cut first, and none below a readable width", () => {
   expect(
     fitWidths(
       [

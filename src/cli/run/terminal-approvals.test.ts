@@ -57,14 +57,14 @@ test("questions come one after the other, with all of their arguments and withou
   expect(printed.match(/Approve it\?/g)).toHaveLength(2);
 });
 
-test("an end of the input is a denial", async () => {
+test("the end of the input denies the call", async () => {
   const terminal = openTerminal();
   const word = createTerminalApprovals(terminal).request(request("a1", {}), forever);
   terminal.input.end();
   expect(await word).toEqual({ approved: false, reason: "No person answered." });
 });
 
-test("an abort ends the question, and the next one is asked", async () => {
+test("an abort cancels the question, and the next one is asked", async () => {
   const terminal = openTerminal();
   const approvals = createTerminalApprovals(terminal);
   const stop = new AbortController();

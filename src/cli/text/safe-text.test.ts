@@ -6,7 +6,7 @@ import { safeLine, safeLines, toSafeJson } from "./safe-text.ts";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const harmful = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C\uFEFF]/;
 
-test("a title with terminal sequences becomes its words", () => {
+test("a title loses its terminal sequences and keeps its words", () => {
   expect(safeLine("# A\u001b[2J\u001b[31mred\n\nx\n")).toBe("# Ared x");
   expect(safeLine("\u001b]8;;https://evil.example\u0007click\u001b]8;;\u0007")).toBe("click");
   expect(safeLine("\u001b]0;title\u001b\\a\u009b31mb")).toBe("ab");
@@ -17,7 +17,7 @@ test("an unfinished sequence hides nothing of what follows", () => {
   expect(safeLine("a\u001bPtext")).toBe("atext");
 });
 
-test("bidirectional overrides are gone, letters of such scripts stay", () => {
+test("bidirectional overrides are removed, letters of such scripts stay", () => {
   expect(safeLine("user\u202Enimda\u2066x\u2069 שלום")).toBe("usernimdax שלום");
 });
 
@@ -44,7 +44,7 @@ test("unfinished sequences take linear time", () => {
   expect(processorMs() - started).toBeLessThan(2000);
 });
 
-test("JSON for a terminal says the same without raw control characters", () => {
+test("JSON for a terminal has the same content without raw control characters", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       const json = toSafeJson({ text });
