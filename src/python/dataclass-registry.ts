@@ -1,6 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import { checkKeys } from "./check-keys.ts";
-import type { AnyPythonDataclass, PythonField, PythonObject } from "./contract.ts";
+import type { AnyPythonDataclass, PythonDataclass, PythonField, PythonObject } from "./contract.ts";
 
 /** A dataclass as the registry keeps it, whatever the type of its instances. */
 export interface RegisteredDataclass {
@@ -120,4 +120,20 @@ export const ownPrefix = "__kit_";
 /** Whether Python code can use it as a name of its own. */
 export function isPythonName(name: string): boolean {
   return identifier.test(name) && !keywords.has(name) && !name.startsWith(ownPrefix);
+}
+
+/**
+ * Gives a dataclass as it is: in a list, this is where its methods learn what their instance is.
+ *
+ * @example
+ * ```ts
+ * import { definePythonDataclass } from "kit/python";
+ *
+ * export const point = definePythonDataclass({ name: "Point", fields: ["x", "y"] });
+ * ```
+ */
+export function definePythonDataclass<Instance extends object = PythonObject>(
+  dataclass: PythonDataclass<Instance>,
+): AnyPythonDataclass {
+  return dataclass;
 }

@@ -43,7 +43,7 @@ function withPoint(): PythonSession {
   return session;
 }
 
-test("a dataclass is constructed in Python, and comes back as an instance", async () => {
+test("a dataclass constructed in Python is returned as an instance", async () => {
   const session = withPoint();
   const { result } = await session.run("p = Point(3, y=4)\n[p, p.x, p == Point(3, 4), repr(p), Point(1)]");
   expect(result).toEqual([new Point(3, 4), 3, true, "Point(x=3, y=4)", new Point(1, 0)]);
@@ -51,7 +51,7 @@ test("a dataclass is constructed in Python, and comes back as an instance", asyn
   expect(first).toBeInstanceOf(Point);
 });
 
-test("its methods run on the host, with the instance as it is then", async () => {
+test("methods run on the host with the current instance", async () => {
   const session = withPoint();
   const code =
     "p = Point(3, 4)\np.x = 6\np.y = 8\nq = p.moved(by=1)\n[p.norm(), p.norm(2), q, q.norm() > 1, p.proof()]";
@@ -60,7 +60,7 @@ test("its methods run on the host, with the instance as it is then", async () =>
   expect((await session.run(failing)).result).toBe("no such point");
 });
 
-test("instances go to Python as inputs, in containers, and as results of functions", async () => {
+test("instances can be inputs, parts of containers, and results of functions", async () => {
   const session = withPoint();
   const { result } = await session.run("[points['a'].x + make(5).y, make(1)]", {
     inputs: { points: { a: new Point(1, 2) } },
@@ -69,7 +69,7 @@ test("instances go to Python as inputs, in containers, and as results of functio
   expect(result).toEqual([6, new Point(1, 1)]);
 });
 
-test("instances stay between runs, and in a dump", async () => {
+test("instances are kept between runs and in a dump", async () => {
   const session = withPoint();
   await session.run("p = Point(3, 4)\nboth = [p, p]");
   await session.run("both[0].x = 30");
@@ -87,7 +87,7 @@ test("instances stay between runs, and in a dump", async () => {
   await expect(stranger.run("p.norm()")).rejects.toMatchObject({ exception: { type: "AttributeError" } });
 });
 
-test("wrong arguments, unknown methods and frozen fields are the exceptions that Python has for them", async () => {
+test("wrong arguments, unknown methods and frozen fields raise Python's usual exceptions", async () => {
   const session = withPoint();
   session.registerDataclass({ name: "Fixed", fields: ["v"], frozen: true });
   const cases: readonly (readonly [string, string])[] = [
@@ -104,7 +104,7 @@ test("wrong arguments, unknown methods and frozen fields are the exceptions that
   expect((await session.run("{Fixed(1): 'a'}[Fixed(1)]")).result).toBe("a");
 });
 
-test("without a class, values come back as plain objects, which are known when they go back", async () => {
+test("without a class, instances are returned as plain objects, which Python recognizes again", async () => {
   const session = python.createSession();
   session.registerDataclass({
     name: "Pair",
@@ -119,7 +119,7 @@ test("without a class, values come back as plain objects, which are known when t
   expect(again.result).toBeInstanceOf(Point);
 });
 
-test("a method and a function may have one name", async () => {
+test("a method and a function can have the same name", async () => {
   const session = withPoint();
   const { result } = await session.run("[norm(Point(3, 4)), Point(3, 4).norm()]", {
     functions: { norm: () => "function" },
@@ -127,7 +127,7 @@ test("a method and a function may have one name", async () => {
   expect(result).toEqual(["function", 5]);
 });
 
-test("a dataclass that Python cannot have is refused when it is registered", () => {
+test("an invalid dataclass is refused at registration", () => {
   const session = python.createSession();
   const bad = [
     { name: "a b", fields: [] },
@@ -145,7 +145,7 @@ test("a dataclass that Python cannot have is refused when it is registered", () 
   }
 });
 
-test("a run whose result cannot be made on the host changes nothing", async () => {
+test("a run whose result cannot be created on the host changes no variables", async () => {
   const session = python.createSession();
   session.registerDataclass({
     name: "Age",

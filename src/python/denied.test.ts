@@ -59,7 +59,7 @@ for (const code of attempts) {
   });
 }
 
-test("a function is called by the name it was given, and nothing else is", async () => {
+test("Python can call functions by their given names only", async () => {
   const called: string[] = [];
   const functions = { allowed: () => called.push("allowed") };
   const session = python.createSession();

@@ -9,7 +9,7 @@ const page = await readFile(new URL("../../docs/python.md", import.meta.url), "u
 const fences = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
 const programs = fences.filter((code) => code.includes('"kit/python"'));
 
-test("the page has programs to run", () => {
+test("the documentation has programs to run", () => {
   expect(programs.length).toBeGreaterThanOrEqual(3);
 });
 

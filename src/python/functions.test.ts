@@ -12,7 +12,7 @@ const session = python.createSession();
 
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-test("functions are called with positional and keyword arguments, and may be slow", async () => {
+test("functions get positional and keyword arguments, and can be slow", async () => {
   const functions = {
     add: (a: number, b: number) => a + b,
     later: async (value: string, { ms }: { readonly ms: number }) => {
@@ -43,7 +43,7 @@ test("a thousand calls take the host a fraction of a second", async () => {
   expect(processorMs() - started).toBeLessThan(3_000);
 });
 
-test("a name of the program takes the place of a function of the host", async () => {
+test("a name bound by the program replaces a host function", async () => {
   const functions = { f: () => "host" };
   expect((await session.run("f = lambda: 'own'\nf()", { functions })).result).toBe("own");
   expect((await session.run("f()", {})).result).toBe("own");
@@ -85,10 +85,10 @@ test("an error of a function is an exception of the right type, without stack an
   }
 });
 
-test("a value that Python cannot have is a TypeError or ValueError in the calling code", async () => {
+test("a value that Python cannot accept is a TypeError or ValueError in the calling code", async () => {
   const code = "try:\n    give()\nexcept RuntimeError as e:\n    r = str(e)\nr";
   expect((await session.run(code, { functions: { give: () => () => 1 } })).result).toBe(
-    "Python cannot take the result of give(): it is a function.",
+    "Python cannot accept the result of give(): it is a function.",
   );
   const large = "try:\n    give('x' * 4000001)\nexcept ValueError as e:\n    r = str(e)\nr";
   expect((await session.run(large, { functions: { give: () => 1 } })).result).toBe(
@@ -96,14 +96,14 @@ test("a value that Python cannot have is a TypeError or ValueError in the callin
   );
 });
 
-test("waiting for the host is not the program's time, computing after it is", async () => {
+test("waiting for the host does not count as the program's time, but computing afterwards does", async () => {
   const limits = { resourceLimits: { maxDurationSecs: 2 }, functions: { wait: () => later(1_000) } };
   expect((await session.run("n = 0\nwhile n < 3:\n    wait()\n    n += 1\nn", limits)).result).toBe(3);
   const endless = session.run("wait()\nwhile True: pass", limits);
   await expect(endless).rejects.toMatchObject({ exception: { type: "TimeoutError" } });
 });
 
-test("a function that does not answer in time is a TimeoutError, and is told to stop", async () => {
+test("a function that does not answer in time is a TimeoutError, and its signal fires", async () => {
   const reported: unknown[] = [];
   const functions = {
     never: {
@@ -117,7 +117,7 @@ test("a function that does not answer in time is a TimeoutError, and is told to 
   expect(reported).toHaveLength(1);
 });
 
-test("an abort while the host works stops both, and the variables stay as they were", async () => {
+test("an abort during a host call stops both, and the variables stay unchanged", async () => {
   await session.run("kept = 1");
   const controller = new AbortController();
   const reported: unknown[] = [];
@@ -136,19 +136,19 @@ test("an abort while the host works stops both, and the variables stay as they w
   expect((await session.run("kept")).result).toBe(1);
 });
 
-test("others compute while a program waits for the host, also one that the host asks for itself", async () => {
+test("other programs compute while one waits for the host, also one that the host starts", async () => {
   const inner = python.createSession();
   const functions = { inner: async (code: string) => (await inner.run(code)).result };
   expect((await session.run("[inner('x = 20'), inner('x + 1')]", { functions })).result).toEqual([null, 21]);
 });
 
-test("a function cannot run more of the Python that waits for it", async () => {
+test("a function cannot use the session that waits for it", async () => {
   const functions = { again: async () => (await session.run("1")).result };
   const code = "try:\n    again()\nexcept RuntimeError as e:\n    r = str(e)\nr";
   expect((await session.run(code, { functions })).result).toContain("cannot use the same Python session");
 });
 
-test("names that cannot be, or that are two things, are refused", async () => {
+test("invalid names, and names used twice, are refused", async () => {
   for (const name of ["a b", "import", "", "__kit_f"]) {
     await expect(session.run("1", { functions: { [name]: () => 1 } })).rejects.toMatchObject({
       code: "invalid_request",
@@ -159,7 +159,7 @@ test("names that cannot be, or that are two things, are refused", async () => {
   );
 });
 
-test("any thrown value is an exception that Python can catch, with a text of bounded length", async () => {
+test("every thrown value becomes an exception that Python can catch, with a bounded text", async () => {
   const withProperty = (name: string, property: PropertyDescriptor): Error =>
     Object.defineProperty(new Error("own text"), name, property);
   const fails = {
@@ -200,7 +200,7 @@ test("any thrown value is an exception that Python can catch, with a text of bou
   }
 });
 
-test("a returned value that Python cannot have is an exception there", async () => {
+test("a returned value that Python cannot accept is an exception in Python", async () => {
   const session = python.createSession();
   const thrown = async (value: unknown): Promise<unknown> => {
     const { result } = await session.run(
@@ -218,9 +218,9 @@ test("a returned value that Python cannot have is an exception there", async () 
   };
   const cyclic: { self?: unknown } = {};
   cyclic.self = cyclic;
-  expect(await thrown([failing])).toBe("Python cannot take the result of f(): reading it failed.");
+  expect(await thrown([failing])).toBe("Python cannot accept the result of f(): reading it failed.");
   expect(await thrown(new Map([[{ a: 1 }, 2]]))).toBe(
-    "Python cannot take the result of f() (a key): it cannot be hashed.",
+    "Python cannot accept the result of f() (a key): it cannot be hashed.",
   );
   expect(await thrown(cyclic)).toContain("nested deeper than 100 levels");
   expect(await thrown(new Array(4_000_000_000))).toContain("has more than 1,000,000 parts");
@@ -235,7 +235,7 @@ test("keywords arrive under any name, or are refused", async () => {
   });
   expect(result).toEqual(["__proto__", [1], "constructor", 2, "a b", 3]);
   await expect(session.run("see(**{'a\\0b': 1})", { functions })).rejects.toThrow(
-    "keywords must be texts without NUL",
+    "keywords must be strings without NUL",
   );
   await expect(session.run("see(**{'k' * 5000000: 1})", { functions })).rejects.toThrow(
     "The call of see() holds more than 4,000,000 characters.",

@@ -18,7 +18,7 @@ export type {
   PythonValue,
 } from "./contract.ts";
 export { createPython, type PythonOptions } from "./create-python.ts";
-export { definePythonDataclass } from "./define-python-dataclass.ts";
+export { definePythonDataclass } from "./dataclass-registry.ts";
 export { PythonError, PythonException, type PythonExceptionInfo } from "./python-error.ts";
 export { defaultResourceLimits } from "./resource-limits.ts";
 export { type PlainValue, toPlain } from "./values/to-plain.ts";

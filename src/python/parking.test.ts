@@ -37,7 +37,7 @@ test("sixty programs wait for the host at once, with one process for all of them
   expect(await Promise.all(runs)).toEqual(runs.map((_, index) => [index, `before ${index}\nafter\n`]));
 });
 
-test("a program goes on where it was, with all that it held", async () => {
+test("a parked program continues at the same point with all its values", async () => {
   const session = python.createSession();
   session.registerDataclass({
     name: "Point",
@@ -97,7 +97,7 @@ test("an exception after the wait has the lines of the program", async () => {
   });
 });
 
-test("limits hold over the wait", async () => {
+test("limits apply across the wait", async () => {
   const run = async (code: string, resourceLimits: object): Promise<unknown> => {
     const meet = meeting(2);
     const other = python.createSession().run("meet()", { functions: { meet } });
@@ -119,7 +119,7 @@ test("limits hold over the wait", async () => {
   });
 });
 
-test("output before and after the wait has one bound", async () => {
+test("output before and after the wait has one common limit", async () => {
   const meet = meeting(2);
   const other = python.createSession().run("meet()", { functions: { meet } });
   const code = "print('x' * 60000)\nmeet()\nprint('y' * 60000)";
@@ -128,7 +128,7 @@ test("output before and after the wait has one bound", async () => {
   expect([stdout.length, dropped_chars]).toEqual([100_000, 20_002]);
 });
 
-test("a program that waits is ended by its signal and by close, and the next one runs", async () => {
+test("the signal and close end a waiting program, and the next one runs", async () => {
   const closing = createPython({ maxRunning: 1, maxProcesses: 1 });
   const forever = { wait: () => new Promise(() => undefined) };
   const abort = new AbortController();

@@ -1,6 +1,6 @@
 import { isMarked, KitError, markInstances } from "../base/kit-error.ts";
 
-/** An exception as Python names it. */
+/** A Python exception. */
 export interface PythonExceptionInfo {
   /** `ValueError`, `TimeoutError`, … */
   readonly type: string;
@@ -11,7 +11,7 @@ const errorMark = Symbol.for("kit.error.python");
 const exceptionMark = Symbol.for("kit.error.python_exception");
 
 /**
- * Thrown by a run whose code raised an exception, could not be compiled, or passed a limit.
+ * Thrown by a run whose code raised an exception, could not be compiled, or exceeded a limit.
  *
  * @example
  * ```ts
@@ -29,9 +29,9 @@ const exceptionMark = Symbol.for("kit.error.python_exception");
  */
 export class PythonError extends KitError<"python_error"> {
   readonly exception: PythonExceptionInfo;
-  /** As Python prints it, with the user's code only, and the hint where there is one. */
+  /** The traceback as Python prints it, of the user's code only, with the hint if there is one. */
   readonly traceback: string;
-  /** The output that the code had printed by then. */
+  /** The output that the code printed before the error. */
   readonly stdout: string;
 
   static {
@@ -46,7 +46,7 @@ export class PythonError extends KitError<"python_error"> {
     readonly exception: PythonExceptionInfo;
     readonly traceback: string;
     readonly stdout: string;
-    /** Advice on what to write instead: it is the last line of the traceback, too. */
+    /** Advice on what to write instead; also the last line of the traceback. */
     readonly hint?: string | undefined;
   }) {
     const { hint } = failure;
@@ -60,8 +60,8 @@ export class PythonError extends KitError<"python_error"> {
 }
 
 /**
- * Throw it in a function of the host to raise this very exception in Python: `new PythonException("KeyError",
- * "no such user")`. A type that Python does not know becomes a RuntimeError.
+ * Throw it in a host function to raise this exception in Python: `new PythonException("KeyError", "no such user")`. An
+ * unknown type becomes a RuntimeError.
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export class PythonException extends Error {
   }
 }
 
-/** `ValueError: too small`, cut to a length that fits a log. */
+/** Formats an exception as `ValueError: too small`, shortened for a log. */
 export function exceptionLine({ type, message }: PythonExceptionInfo): string {
   return bounded(message === "" ? type : `${type}: ${message}`, maxMessageChars);
 }
@@ -103,7 +103,7 @@ export function exceptionLine({ type, message }: PythonExceptionInfo): string {
 const maxMessageChars = 2_000;
 const maxTracebackChars = 20_000;
 
-/** An exception as it may leave a process and enter a log: its texts are the program's, of any length. */
+/** Shortens the texts of an exception, which come from the program and can have any length. */
 export function boundedException({ type, message }: PythonExceptionInfo): PythonExceptionInfo {
   return { type: bounded(type, 200), message: bounded(message, maxMessageChars) };
 }

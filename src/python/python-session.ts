@@ -19,25 +19,26 @@ import {
 } from "./state/session-variables.ts";
 import { decodeValue } from "./values/decode-value.ts";
 
-/** The process sends no more than half of it; this is for one that is not what it was. */
+/** A limit against a compromised process; a correct process sends at most half of it. */
 const maxOutputChars = 200_000;
 
 export function createPythonSession(
   pool: ProcessPool,
   registry: DataclassRegistry,
 ): Omit<PythonSession, "registerDataclass"> {
-  // The call from this session's own Python that the code which asks is part of.
+  // Set in code that runs inside a host call of this session's own Python.
   const inside = new AsyncLocalStorage<{ answered: boolean }>();
   let variables: SessionVariables = noVariables;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One at a time, in the order asked. */
+  /** Runs one call at a time, in order. */
   const inTurn = async <Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> => {
     if (inside.getStore()?.answered === false) {
       throw new KitError({
         code: "invalid_request",
-        message: "A function that Python called cannot use the same Python session: it is running.",
-        hint: "Use another session.",
+        message:
+          "A function called by Python cannot use the same Python session, because the session is running.",
+        hint: "Use another session in the function.",
       });
     }
     const before = last;
@@ -78,7 +79,7 @@ export function createPythonSession(
         });
         const { message, attachment } = completed(ended, { code, stdout });
         const updated = updateVariables(variables, selected.names, { saved: message.saved, attachment });
-        // The host's `create` can throw: nothing is kept before the result is known.
+        // A dataclass's `create` can throw, so save nothing before the result is decoded.
         const result = decodeValue(message.result, registry);
         variables = updated.variables;
         return {
@@ -108,7 +109,7 @@ type Done = Extract<RunEnd, { readonly message: unknown }> & {
   readonly message: { readonly type: "done" };
 };
 
-/** Returns the result of a run that came to its end; throws for one that did not. */
+/** Returns the result of a completed run; throws the error of any other end. */
 function completed(
   ended: RunEnd,
   { code, stdout }: { readonly code: string; readonly stdout: string },
@@ -122,11 +123,14 @@ function completed(
     throw new PythonError({ ...message, stdout, hint: hintFor(message.exception, code) });
   }
   if (message.type === "refused") {
-    throw new KitError({ code: "invalid_request", message: `Python could not begin: ${message.message}` });
+    throw new KitError({
+      code: "invalid_request",
+      message: `Python could not start the code: ${message.message}`,
+    });
   }
   if (message.type === "broken") {
     const cause = new Error(message.message);
-    throw new KitError({ code: "internal_error", message: "The code could not be run.", cause });
+    throw new KitError({ code: "internal_error", message: "kit could not run the code.", cause });
   }
   return ended as Done;
 }

@@ -4,8 +4,8 @@ import { checkKeys } from "./check-keys.ts";
 import type { PythonResourceLimits } from "./contract.ts";
 
 /**
- * The limits of a run that names none. Monty by itself collects garbage five times as often, which doubles
- * the time of a program with many objects.
+ * The default limits of a run. Monty's own default collects garbage five times as often, which doubles the time of a
+ * program with many objects.
  */
 export const defaultResourceLimits: PythonResourceLimits = {
   maxDurationSecs: 10,
@@ -13,17 +13,17 @@ export const defaultResourceLimits: PythonResourceLimits = {
   gcInterval: 500_000,
 };
 
-/** Milliseconds that a program may compute beyond its limit before its process is ended. */
+/** Milliseconds beyond the time limit after which the process is killed. */
 const graceMs = 500;
 
-/** Where the limits name no duration: nothing runs for ever. */
+/** The time limit if the limits set none. */
 const longestMs = 300_000;
 
 const mebibyte = 1024 * 1024;
 
 const limitNames = ["maxAllocations", "maxDurationSecs", "maxMemory", "maxRecursionDepth", "gcInterval"];
 
-/** Throws `invalid_request` for limits that are none of Monty's, and for those that are no numbers. */
+/** Throws `invalid_request` for unknown limits, and for values that are not numbers. */
 export function checkLimits(limits: PythonResourceLimits): void {
   checkKeys(limits, "resourceLimits", { of: "limit of Python", keys: limitNames });
   for (const [name, value] of Object.entries(limits)) {
@@ -32,7 +32,7 @@ export function checkLimits(limits: PythonResourceLimits): void {
   }
 }
 
-/** Milliseconds of computing after which the process is ended. */
+/** Milliseconds of computing after which the process is killed. */
 export function deadlineOf(limits: PythonResourceLimits): number {
   const seconds = limits.maxDurationSecs;
   return typeof seconds === "number" && seconds >= 0 && Number.isFinite(seconds)
@@ -41,8 +41,8 @@ export function deadlineOf(limits: PythonResourceLimits): number {
 }
 
 /**
- * Bytes of memory at which the process is ended. A process without a program takes about 80 MiB, and the
- * values it takes in and gives out are in memory twice.
+ * Bytes of memory at which the process is killed. A process without a program takes about 80 MiB, and received and sent
+ * values are in memory twice.
  */
 export function memoryCeilingOf(limits: PythonResourceLimits): number {
   const bytes = limits.maxMemory;

@@ -14,7 +14,7 @@ const failureOf = async (run: Promise<unknown>): Promise<PythonError> => {
   return error;
 };
 
-test("the result is that of the expression the code ends with", async () => {
+test("the result is the value of the last expression", async () => {
   const session = python.createSession();
   const cases: readonly (readonly [string, unknown])[] = [
     ["1 + 1", 2],
@@ -48,7 +48,7 @@ test("the result is that of the expression the code ends with", async () => {
   expect((await session.run("[1.0, (2,), 'é']", { returns: "repr" })).result).toBe("[1.0, (2,), 'é']");
 });
 
-test("printed output is collected, and past a limit only counted", async () => {
+test("printed output is collected up to a limit, and then only counted", async () => {
   const session = python.createSession();
   const { stdout } = await session.run("print('a', 'b', sep='-')\nprint('c', end='')");
   expect(stdout).toBe("a-b\nc");
@@ -87,7 +87,7 @@ test("an exception carries its type, its message and a traceback of the user's c
   );
 });
 
-test("code that does not compile says where", async () => {
+test("the error of code that does not compile has the line", async () => {
   const session = python.createSession();
   const syntax = await failureOf(session.run("a = 1\nif a\n  b"));
   expect(syntax.exception).toEqual({ type: "SyntaxError", message: "Expected `:`, found newline" });
@@ -97,7 +97,7 @@ test("code that does not compile says where", async () => {
   expect(unknown.traceback).toContain("class A: pass");
 });
 
-test("code that would be answered wrongly is refused by its line, before anything runs", async () => {
+test("code that Monty would get wrong is refused with its line before it runs", async () => {
   const session = python.createSession();
   const cases: readonly (readonly [string, string, string])[] = [
     [
@@ -113,7 +113,7 @@ test("code that would be answered wrongly is refused by its line, before anythin
     ],
     ["[1, 2] < [i for i in (1, 3)]", "line 1", "compare tuple(a) < tuple(b)"],
     ["f = lambda a: 1 < a < sorted(a)", "line 1", "'<' of lists and sets"],
-    ["import re\nre.split(r'[(]\\((,)', 'a')", "line 2", "re.split() leaves out what groups match"],
+    ["import re\nre.split(r'[(]\\((,)', 'a')", "line 2", "re.split() drops the text that groups match"],
     ["import re\nre.split('(?P<sign>,)', 'a', maxsplit=1)", "line 2", "re.split()"],
   ];
   for (const [code, place, message] of cases) {
@@ -128,7 +128,7 @@ test("code that would be answered wrongly is refused by its line, before anythin
   expect((await session.run(fine)).result).toEqual([["a", "b"], true, true, ["a,", "b"]]);
 });
 
-test("SystemExit has its number, and can be caught", async () => {
+test("SystemExit keeps its number and can be caught", async () => {
   const session = python.createSession();
   const exit = await failureOf(session.run("def stop(n):\n    raise SystemExit(n + 1)\nstop(1)"));
   expect(exit.exception).toEqual({ type: "SystemExit", message: "2" });
@@ -144,7 +144,7 @@ test("SystemExit has its number, and can be caught", async () => {
   }
 });
 
-test("no fault of the code is told as one of Monty's inside", async () => {
+test("errors of the code are not reported as internal errors of Monty", async () => {
   const session = python.createSession();
   for (const code of [
     "raise ValueError(42)",
@@ -158,7 +158,7 @@ test("no fault of the code is told as one of Monty's inside", async () => {
   }
 });
 
-test("functions may speak of what is defined below them, and of the main program", async () => {
+test("functions can use names that are defined below them or in the main program", async () => {
   const session = python.createSession();
   const code = `
 def main():
@@ -190,7 +190,7 @@ test("a deep stack is shown from both ends, and its exception can be caught", as
   expect((await session.run(caught)).result).toBe("caught");
 });
 
-test("kit's own names stay its own", async () => {
+test("names reserved for kit are refused", async () => {
   const session = python.createSession();
   for (const code of ["__kit_finish__", "def f(): return __kit_table__", "__kit_x = 1"]) {
     await expect(session.run(code)).rejects.toMatchObject({ code: "invalid_request" });
@@ -198,7 +198,7 @@ test("kit's own names stay its own", async () => {
   expect((await session.run("'__kit_x'")).result).toBe("__kit_x");
 });
 
-test("built-ins that a program takes for itself do not touch what kit does", async () => {
+test("built-ins that a program rebinds do not affect kit's code", async () => {
   const session = python.createSession();
   const names =
     "type id len list dict set tuple float int bool str bytes repr map zip enumerate range NameError ValueError".split(
@@ -211,7 +211,7 @@ test("built-ins that a program takes for itself do not touch what kit does", asy
   expect((await session.run("kept")).result).toEqual([1, new Map([[2, 2.5]])]);
 });
 
-test("runs of a session go one after the other, those of several side by side", async () => {
+test("runs of one session are sequential, and runs of several sessions are concurrent", async () => {
   const session = python.createSession();
   await session.run("order = []");
   const runs = Array.from({ length: 20 }, (_, index) => session.run(`order.append(${index})\nlen(order)`));
@@ -224,7 +224,7 @@ test("runs of a session go one after the other, those of several side by side", 
   expect(await Promise.all(others)).toEqual(others.map((_, index) => index * 2));
 });
 
-test("limits are forwarded as they are, and what Monty says of bad ones is told", async () => {
+test("limits are passed on unchanged, and Monty's error for invalid ones is reported", async () => {
   const session = python.createSession();
   const few = await failureOf(
     session.run("[[i] for i in range(10000)]", { resourceLimits: { maxAllocations: 500 } }),
@@ -239,7 +239,7 @@ test("limits are forwarded as they are, and what Monty says of bad ones is told"
   );
   await expect(session.run("1", { resourceLimits: { maxMemory: -1 } })).rejects.toMatchObject({
     code: "invalid_request",
-    message: "Python could not begin: maxMemory must be non-negative",
+    message: "Python could not start the code: maxMemory must be non-negative",
   });
 });
 
@@ -253,7 +253,7 @@ test("without its package, the error is the command that installs it", async () 
   await missing.close();
 });
 
-test("after close nothing runs", async () => {
+test("after close no code runs", async () => {
   const closing = createPython();
   const session = closing.createSession();
   await session.run("1");
@@ -263,7 +263,7 @@ test("after close nothing runs", async () => {
   await expect(session.run("1")).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("options, limits and functions that kit does not know are refused by their names", async () => {
+test("unknown options, limits and functions are refused by name", async () => {
   const session = python.createSession();
   const cases: readonly (readonly [object, string])[] = [
     [{ resourceLimits: { maxMemmory: 5 } }, "`maxMemmory` is not a limit of Python; did you mean maxMemory?"],
@@ -301,7 +301,7 @@ test("options, limits and functions that kit does not know are refused by their 
   expect(() => python.createSession({ dataclass: [] } as object)).toThrow("did you mean dataclasses?");
 });
 
-test("texts of an exception are bounded, wherever they come from", async () => {
+test("the texts of every exception are bounded", async () => {
   const session = python.createSession();
   const codes = [
     "raise ValueError('x' * 5000000)",

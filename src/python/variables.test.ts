@@ -10,7 +10,7 @@ import { createPython } from "./create-python.ts";
 const python = createPython();
 afterAll(() => python.close());
 
-test("variables, functions and imports of one run are there in the next", async () => {
+test("variables, functions and imports of one run exist in the next", async () => {
   const session = python.createSession();
   await session.run(`
 import math, json as j
@@ -79,7 +79,7 @@ a.append('end')
   ]);
 });
 
-test("a name that was an import and is something else by now is not the import again", async () => {
+test("a rebound name of an import is not restored as the import", async () => {
   const session = python.createSession();
   const first = await session.run(
     "import math as a, math as b, json\na = range(3)\ntry:\n    import re as c\nexcept ImportError:\n    c = None",
@@ -94,7 +94,7 @@ test("a name that was an import and is something else by now is not the import a
   expect((await session.run("json.dumps(c.escape('.'))")).result).toBe('"\\\\."');
 });
 
-test("dates, times, spans and zones stay what they are, wherever they lie", async () => {
+test("dates, times, timedeltas and time zones keep their types, also inside containers", async () => {
   const session = python.createSession();
   session.registerDataclass({ name: "Visit", fields: ["day"] });
   const { forgotten } = await session.run(`
@@ -146,7 +146,7 @@ numbers, nothing, step = range(3), ..., [range(2)]
   expect((await session.run("repr(data)")).result).toBe("Box(x=[1, {'a': (2.5, None)}, Box(x=b'')])");
 });
 
-test("functions that are values of variables and containers are the functions they were", async () => {
+test("functions in variables and containers stay the same functions", async () => {
   const session = python.createSession();
   await session.run(`
 count = 0
@@ -162,7 +162,7 @@ table = {'step': step, 'all': [step, step]}
   expect((await session.run("count")).result).toBe(5);
 });
 
-test("a variable that cannot be kept is reported with the reason, and nothing else is lost", async () => {
+test("a variable that cannot be saved is reported with the reason, and no other is lost", async () => {
   const session = python.createSession();
   const { forgotten } = await session.run(`
 def maker():
@@ -196,7 +196,7 @@ for i in range(2): pass
   await expect(session.run("made")).rejects.toMatchObject({ exception: { type: "NameError" } });
 });
 
-test("a run that fails leaves everything as it was", async () => {
+test("a failed run changes no variables", async () => {
   const session = python.createSession();
   await session.run("x = [1]\ndef f(): return 'old'");
   await expect(session.run("x.append(2)\ny = 1\ndef f(): return 'new'\n1 / 0")).rejects.toThrow(
@@ -206,14 +206,14 @@ test("a run that fails leaves everything as it was", async () => {
   await expect(session.run("y")).rejects.toMatchObject({ exception: { type: "NameError" } });
 });
 
-test("inputs are variables, and take the place of those of their name alone", async () => {
+test("inputs are variables, and replace only those of the same name", async () => {
   const session = python.createSession();
   await session.run("shared = [1]\nx = shared\ny = shared");
   expect((await session.run("1", { inputs: { x: [9] } })).result).toBe(1);
   expect((await session.run("[x, y, shared is y]")).result).toEqual([[9], [1], true]);
 });
 
-test("an input takes the place of a function and an import, which values may still hold", async () => {
+test("an input replaces a function or an import, which values can still refer to", async () => {
   const session = python.createSession();
   await session.run("import math\ndef f(): return 'function'\nlisted = [f]");
   const code = "[f, math, listed[0]()]";
@@ -238,14 +238,14 @@ test("variables that a run does not name cost it nothing", async () => {
   expect((await session.run("len(rows)", { resourceLimits: { maxDurationSecs: 20 } })).result).toBe(count);
 });
 
-test("a variable that is too large is told, and the others stay", async () => {
+test("a variable that is too large is reported, and the others stay", async () => {
   const session = python.createSession();
   const { forgotten } = await session.run("large = 'x' * 17000000\nsmall = 1");
   expect(forgotten).toEqual([{ name: "large", reason: "it takes more than 16 MiB" }]);
   expect((await session.run("small")).result).toBe(1);
 });
 
-campaignTest("a session fills up to its bound, and no further", async () => {
+campaignTest("a session fills up to its limit", async () => {
   const session = python.createSession();
   const names = ["a", "b", "c", "d", "e"];
   const forgotten: string[] = [];
@@ -258,7 +258,7 @@ campaignTest("a session fills up to its bound, and no further", async () => {
   await expect(session.run("a")).rejects.toMatchObject({ exception: { type: "NameError" } });
 });
 
-test("a dump is loaded by another process, which goes on from there", async () => {
+test("another process can load a dump and continue", async () => {
   const session = python.createSession();
   await session.run(
     "import math\nitems = [1, {'k': (2.0, None)}]\nsame = items\ndef area(r): return math.pi * r * r",
@@ -290,7 +290,7 @@ test("a dump is loaded by another process, which goes on from there", async () =
   }
 });
 
-test("bytes that are no dump, damaged or of another version are refused, and change nothing", async () => {
+test("bytes that are not a dump, damaged or of another version are refused and change nothing", async () => {
   const session = python.createSession();
   await session.run("x = [1, 2, 3]");
   const dump = await session.dump();
@@ -300,12 +300,12 @@ test("bytes that are no dump, damaged or of another version are refused, and cha
     return copy;
   };
   const cases: readonly (readonly [Uint8Array, string])[] = [
-    [new Uint8Array(), "These bytes are no dump of Python variables."],
-    [new TextEncoder().encode("hello".repeat(100)), "These bytes are no dump of Python variables."],
-    [with_(14, 57), "This dump is of version 9; this kit reads version 2."],
+    [new Uint8Array(), "These bytes are not a dump of Python variables."],
+    [new TextEncoder().encode("hello".repeat(100)), "These bytes are not a dump of Python variables."],
+    [with_(14, 57), "This dump has version 9; this kit reads version 2."],
     [
       new TextEncoder().encode("KIT-PYTHON-STATE\0\u0001"),
-      "This dump is of version 1; this kit reads version 2.",
+      "This dump has version 1; this kit reads version 2.",
     ],
     [with_(dump.length - 3, 0), "This dump of Python variables is damaged."],
     [with_(110, 0), "This dump of Python variables is damaged."],

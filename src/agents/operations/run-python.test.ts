@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { createPython } from "../../python/create-python.ts";
-import { definePythonDataclass } from "../../python/define-python-dataclass.ts";
+import { definePythonDataclass } from "../../python/dataclass-registry.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";

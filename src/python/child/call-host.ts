@@ -8,18 +8,18 @@ import { fromMonty, toMonty } from "./monty-values.ts";
 
 export type Answer = { readonly returnValue: unknown } | { readonly exception: PythonExceptionInfo };
 
-/** A call that kit was told of, and whose answer it sends. */
+/** A call that was sent to kit, which answers it. */
 const asked = "asked";
 
 /**
- * A function as Monty holds it. The space in its name cannot be in a name of Python's: so a call of it can be
- * told from the call of a method, which Monty reports by its bare name.
+ * A host function in Monty's form. Its name contains a space, which no Python name can, to distinguish its calls from those
+ * of a method, which Monty reports by its plain name.
  */
 export function hostFunction(kind: "host" | "class", name: string): () => void {
   return Object.defineProperty(() => undefined, "name", { value: `${kind} ${name}` });
 }
 
-/** Answers a call that Python made: a dataclass here. Everything else kit is asked, and "asked" is given. */
+/** Answers the call of a dataclass here; sends any other call to kit and returns "asked". */
 export function callHost(
   snapshot: MontySnapshot,
   host: { readonly link: HostLink; readonly types: DataclassTypes },
@@ -27,7 +27,7 @@ export function callHost(
   const { functionName, args } = snapshot;
   const kwargs = keywordsOf(snapshot);
   if (kwargs === undefined) {
-    const message = "keywords must be texts without NUL";
+    const message = "keywords must be strings without NUL";
     return { exception: { type: "TypeError", message } };
   }
   const [, kind, name = ""] = /^(host|class) (.*)$/s.exec(functionName) ?? [];
@@ -52,7 +52,7 @@ function keywordsOf(snapshot: MontySnapshot): ReadonlyMap<string, unknown> | und
   try {
     return new Map(Object.entries(snapshot.kwargs));
   } catch {
-    // Monty makes properties of the keywords, whose names cannot hold a NUL there.
+    // Monty turns keywords into properties, whose names cannot contain NUL.
     return undefined;
   }
 }
@@ -94,7 +94,7 @@ function ask(call: HostCall, { link }: { readonly link: HostLink }): Answer | ty
   }
 }
 
-/** An answer of kit's as Monty takes it. */
+/** Converts kit's answer to Monty's form. */
 export function toAnswer(message: AnswerMessage, types: DataclassTypes): Answer {
   return message.type === "raise"
     ? { exception: message.exception }

@@ -10,20 +10,20 @@ export interface CompiledProgram {
   readonly composed: ComposedProgram;
 }
 
-/** Compiles the code by itself, so that an error in it is told by its own lines. Throws `RunFailed`. */
+/** Compiles the code alone, so that errors have its own line numbers. Throws `RunFailed`. */
 export function checkCode(code: string, monty: MontyModule): void {
   try {
     new monty.Monty(code, { scriptName: "main.py" });
   } catch (error) {
     if (!(error instanceof monty.MontyError)) throw error;
     const { typeName, message } = error.exception;
-    // The declared formats leave this one out; the native side has it for every kind of error.
+    // The type declaration lacks this format, but the native part supports it for every error.
     const traceback = (error as { display(format: string): string }).display("traceback").slice(0, 4_000);
     throw new RunFailed({ type: typeName, message }, { traceback, cause: error });
   }
 }
 
-/** Compiles code that compiles by itself together with what kit puts around it. */
+/** Compiles code, which compiles alone, together with the code that kit adds. */
 export function compileProgram(parts: ProgramParts, monty: MontyModule): CompiledProgram {
   const attempt = (functions: ProgramParts["reading"]["functions"]): CompiledProgram => {
     const composed = composeProgram({ ...parts, reading: { ...parts.reading, functions } });
@@ -34,14 +34,14 @@ export function compileProgram(parts: ProgramParts, monty: MontyModule): Compile
   try {
     return attempt(functions);
   } catch (error) {
-    // The grammar took something for the end of a function that is none: then no function is kept.
+    // The grammar may have found a wrong end of a function, so try again without saving functions.
     const kept = [parts.functions, parts.imports].some((sources) => sources.length > 0);
     if (functions.length === 0 && !kept) throw error;
     return compileKept(() => attempt([]), monty);
   }
 }
 
-/** The code compiles by itself: where it does not with what is kept, that is at fault. */
+/** The code compiles alone, so if it fails with the saved state, the saved state is invalid. */
 function compileKept(attempt: () => CompiledProgram, monty: MontyModule): CompiledProgram {
   try {
     return attempt();
@@ -52,8 +52,8 @@ function compileKept(attempt: () => CompiledProgram, monty: MontyModule): Compil
 }
 
 /**
- * Writes `SystemExit(str(1))` for `SystemExit(1)`: exceptions of Monty's take texts alone, and this one is called
- * with a number more often than not. What a program is shown of itself is what was written.
+ * Replaces `SystemExit(1)` by `SystemExit(str(1))`, because Monty's exceptions accept only strings and this one usually gets
+ * a number. Tracebacks show the original code.
  */
 export function withTextExits(code: string): string {
   if (!/\bSystemExit\s*\(/.test(code)) return code;

@@ -4,29 +4,29 @@ import type { KeptFunction, KeptImport } from "../process/messages.ts";
 import type { ProgramReading } from "./read-program.ts";
 
 /**
- * The beginning of every program. It lies beside the module of the process, in the sources and in `dist/`.
+ * The beginning of every program. The file is next to the process's module, in the sources and in `dist/`.
  */
 const prelude = readFileSync(new URL("prelude.py", ownModule("python/child/main")), "utf8");
 
-/** Where a line of a program comes from: the code of the run, or a function of an earlier one. */
+/** The origin of a program's line: the code of the run, or a function of an earlier run. */
 export interface LineOrigin {
   readonly file: "main.py" | "earlier.py";
   readonly line: number;
-  /** The line as it was written. */
+  /** The original line. */
   readonly source: string;
 }
 
 export interface ComposedProgram {
   readonly text: string;
-  /** The first line after what puts the kept functions, imports and variables back. */
+  /** The first line after the code that restores functions, imports and variables. */
   readonly codeLine: number;
-  /** The origin of a line, counted from 1; undefined for lines of kit's own. */
+  /** The origin of a line, counted from 1; `undefined` for lines that kit added. */
   originOf(line: number): LineOrigin | undefined;
 }
 
 export interface ProgramParts {
   readonly code: string;
-  /** The code as it was written, which tracebacks show; its lines are those of `code`. */
+  /** The original code, which tracebacks show; it has the same lines as `code`. */
   readonly written: string;
   readonly reading: ProgramReading;
   readonly functions: readonly KeptFunction[];
@@ -34,33 +34,33 @@ export interface ProgramParts {
   /** Variables of earlier runs. */
   readonly variables: readonly string[];
   readonly returns: "value" | "repr";
-  /** Names of fields that its dataclasses have, and of the functions of the host. */
+  /** Names of the fields of its dataclasses, and of the host functions. */
   readonly fields: readonly string[];
   readonly hosts: readonly string[];
-  /** Names that the program is started with. */
+  /** Names of the program's inputs. */
   readonly inputs: ReadonlySet<string>;
   /** Names of the run's own inputs; each replaces an earlier function, import or variable of that name. */
   readonly given: ReadonlySet<string>;
-  /** Names whose values are kept at the end. */
+  /** Names whose values are saved at the end. */
   readonly names: readonly string[];
 }
 
-/** The name under which a program finds the tables of its variables. */
+/** The input name of the tables of variables. */
 export const tablesInput = "__kit_tables__";
 
-/** The name of an instance of a dataclass: Python has no other name for the type of them all. */
+/** The name of a sample dataclass instance, from which the prelude gets the common type of all instances. */
 export const dataclassInput = "__kit_dataclass__";
 
 /**
- * Lays the program of one run out: kit's prelude, what is kept of earlier runs, the code, and last a call
- * that gives its result and takes its variables.
+ * Composes the program of one run: kit's prelude, the saved state of earlier runs, the code, and finally a call that returns
+ * its result and saves its variables.
  */
 export function composeProgram(parts: ProgramParts): ComposedProgram {
   const writer = createLineWriter();
   writer.own(prelude);
-  // Before the code can give these names to something else.
+  // Read these names before the code can rebind them.
   writer.own(`__kit_known__ = (${JSON.stringify(parts.fields)}, [${parts.hosts.join(", ")}])`);
-  // To Monty, a function can only speak of variables that are set somewhere above it; here, they all are.
+  // Monty lets a function use only variables that are set somewhere above it, so set all of them here.
   const mentioned = new Set([
     ...parts.functions.flatMap(({ mentions }) => mentions),
     ...parts.reading.mentioned,
@@ -82,7 +82,7 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
   if (parts.variables.length > 0) {
     writer.own(`${tablesInput} = __kit_restore__(${tablesInput})`);
     for (const name of parts.variables) writer.own(`${name} = ${tablesInput}["${name}"]`);
-    // The values that the program lets go of are free again.
+    // Delete the tables, so that values that the program drops can be freed.
     writer.own(`${tablesInput} = None`);
   }
   const codeLine = writer.line;
@@ -93,7 +93,7 @@ export function composeProgram(parts: ProgramParts): ComposedProgram {
   return { ...writer.finish(), codeLine };
 }
 
-/** The code with its last expression caught, and each function that can stay made known after it. */
+/** The code, with its last expression assigned to the result, and a registration after each function that can be saved. */
 function writeCode(writer: LineWriter, { code, written, reading }: ProgramParts): void {
   const lines = written.split("\n");
   let from = 0;
@@ -113,7 +113,7 @@ function writeCode(writer: LineWriter, { code, written, reading }: ProgramParts)
     const start = code.lastIndexOf("\n", reading.result - 1) + 1;
     upTo(start);
     const before = code.slice(start, reading.result);
-    // The backslash joins the lines, so that the expression keeps its columns for the traceback.
+    // The backslash joins the lines, so that the expression keeps its columns in tracebacks.
     write(`${before}__kit_result__ = \\`);
     write(" ".repeat(before.length) + code.slice(reading.result));
     return;
@@ -125,7 +125,7 @@ function defineLine(name: string): string {
   return `__kit_define__("${name}", ${name})`;
 }
 
-/** A stretch of lines: the file it is from, the number of its first line there, and the lines of the file. */
+/** A range of lines: its file, the number of its first line there, and the lines of the file. */
 interface Stretch {
   readonly file: LineOrigin["file"];
   readonly line: number;
@@ -135,7 +135,7 @@ interface Stretch {
 interface LineWriter {
   write(text: string, stretch: Stretch): void;
   own(text: string): void;
-  /** The number of the line that is written next. */
+  /** The number of the next line. */
   readonly line: number;
   finish(): Omit<ComposedProgram, "codeLine">;
 }

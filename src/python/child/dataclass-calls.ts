@@ -3,7 +3,7 @@ import type { DataclassShape } from "../process/messages.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
 import { toMonty } from "./monty-values.ts";
 
-/** The shape and the type id of a dataclass, which Monty needs to make an instance. */
+/** The shape and the type id of a dataclass, which Monty needs to create an instance. */
 export interface DataclassTypes {
   get(name: string): DataclassShape | undefined;
   typeId(name: string): bigint;
@@ -14,7 +14,7 @@ export function createDataclassTypes(shapes: readonly DataclassShape[]): Datacla
   const ids = new Map<string, bigint>();
   return {
     get: (name) => byName.get(name),
-    // The id depends on the name alone, so that it is the same in every process that a program goes on in.
+    // The id depends only on the name, so that it is the same in every process that continues a program.
     typeId(name) {
       const id = ids.get(name) ?? createHash("sha256").update(name).digest().readBigUInt64BE() >> 1n;
       ids.set(name, id);
@@ -25,7 +25,7 @@ export function createDataclassTypes(shapes: readonly DataclassShape[]): Datacla
 
 export type Constructed = { readonly instance: unknown } | { readonly exception: PythonExceptionInfo };
 
-/** Calls a dataclass as Python would: the same arguments, the same complaints. */
+/** Calls a dataclass with Python's rules and errors for arguments. */
 export function constructDataclass(
   shape: DataclassShape,
   call: { readonly args: readonly unknown[]; readonly kwargs: ReadonlyMap<string, unknown> },

@@ -14,23 +14,23 @@ export interface Driving {
   readonly machine: Machine;
   readonly types: DataclassTypes;
   readonly output: Output;
-  /** Milliseconds that Monty allows; infinite where it has no such limit. */
+  /** Monty's time limit in milliseconds; infinite if there is none. */
   readonly limitMs: number;
-  /** Milliseconds after which the process ends itself, and the bytes at which it does. */
+  /** The milliseconds and bytes at which the watchdog ends the process. */
   readonly deadlineMs: number;
   readonly memoryCeiling: number;
-  /** Milliseconds that the program has computed before, in other processes. */
+  /** Milliseconds of computing in other processes before. */
   readonly executedMs: number;
 }
 
-/** A larger program stays in its process while it waits for the host. */
+/** A larger snapshot is not sent, so the program stays in its process while it waits for the host. */
 const maxParkedBytes = 1024 * 1024;
-/** A process that holds more is not even asked for the bytes of its program. */
+/** A process with more memory does not even create a snapshot. */
 const maxMemoryToPark = 192 * 1024 * 1024;
 
 /**
- * Answers what a program asks until it ends. Time spent waiting for the host is not the program's. Gives undefined
- * for a program that was parked while it waited: its process is free for another one.
+ * Answers a program's calls until it ends. Time spent waiting for the host does not count. Returns `undefined` if the
+ * program was parked while it waited, so that the process is free for another one.
  */
 export function driveProgram(start: () => Progress, driving: Driving): MontyComplete | undefined {
   const { limitMs, machine, output, types } = driving;
@@ -41,7 +41,7 @@ export function driveProgram(start: () => Progress, driving: Driving): MontyComp
   let progress = start();
   while (!(progress instanceof Complete)) {
     if (progress instanceof NameLookup) {
-      // Without a value, Python raises its NameError.
+      // Without a value, Python raises a NameError.
       progress = progress.resume(progress.variableName === "__name__" ? { value: "__main__" } : undefined);
       continue;
     }
@@ -56,7 +56,7 @@ export function driveProgram(start: () => Progress, driving: Driving): MontyComp
     since = monotonicMs();
     waitedMs += since - paused;
     machine.watchdog.watch(driving.deadlineMs - executedMs, driving.memoryCeiling);
-    // Monty's clock runs on while it waits; a snapshot that is loaded again starts it anew.
+    // Monty's clock keeps running while it waits; loading the snapshot again restarts it.
     if (waitedMs > limitMs / 20) {
       progress = Snapshot.load(progress.dump(), { printCallback: output.callback });
       waitedMs = 0;
@@ -66,7 +66,7 @@ export function driveProgram(start: () => Progress, driving: Driving): MontyComp
   return progress;
 }
 
-/** Waits for what kit answers. Gives undefined where kit has taken the program out of this process. */
+/** Waits for kit's answer. Returns `undefined` if kit parked the program. */
 function awaitAnswer(snapshot: MontySnapshot, driving: Driving): ReturnType<typeof toAnswer> | undefined {
   const { machine, output, types } = driving;
   for (;;) {

@@ -3,7 +3,7 @@ import type { Watchdog } from "./watchdog-state.ts";
 
 export type MontyModule = typeof import("@pydantic/monty");
 
-/** The machinery that runs a program. */
+/** The objects that are needed to run a program. */
 export interface Machine {
   readonly monty: MontyModule;
   readonly link: HostLink;

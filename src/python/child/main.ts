@@ -1,6 +1,6 @@
 /**
- * The process that Python runs in. It is started by kit with nothing in its environment, speaks frames on its
- * standard input and output, runs one program at a time, and keeps nothing between two of them.
+ * The process in which Python runs. kit starts it with an empty environment. It exchanges frames on standard input and
+ * output, runs one program at a time, and keeps no state between programs.
  */
 import { ownModule } from "../../base/own-package.ts";
 import type { HostMessage } from "../process/messages.ts";

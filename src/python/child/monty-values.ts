@@ -6,14 +6,14 @@ import {
   type WireValue,
 } from "../values/wire-value.ts";
 
-/** How Monty marks what JavaScript has no value for. */
+/** Monty's markers of values without a JavaScript counterpart. */
 type Marked = { readonly __monty_type__: string } & Readonly<Record<string, unknown>>;
 
-/** Gives a wire value to Monty. Monty tells dataclasses apart by an id of its own: `typeId` makes it of the name. */
+/** Converts a wire value to Monty's form. Monty identifies dataclasses by a number, which `typeId` derives from the name. */
 export function toMonty(wire: WireValue, typeId: (name: string) => bigint): unknown {
   if (wire === null || typeof wire !== "object") return wire;
   const inside = (part: WireValue): unknown => toMonty(part, typeId);
-  // In a place where Python hashes, a list has to be a tuple.
+  // Where Python needs a hashable value, a list becomes a tuple.
   const key = (part: WireValue): unknown =>
     isWireList(part) ? Object.assign(part.map(key), { __tuple__: true }) : inside(part);
   if (isWireList(wire)) return wire.map(inside);
@@ -46,7 +46,7 @@ export function toMonty(wire: WireValue, typeId: (name: string) => bigint): unkn
   }
 }
 
-/** Takes a value from Monty. Throws what `budget` throws where it is too deep or too large. */
+/** Converts a value from Monty's form. Throws the error of `budget` if it is too deep or too large. */
 export function fromMonty(value: unknown, budget: ValueBudget, depth = 0): WireValue {
   budget.enter(depth);
   switch (typeof value) {
@@ -110,7 +110,7 @@ function fromMarked(value: Marked, inside: (part: unknown) => WireValue): WireVa
     case "TimeDelta":
     case "TimeZone":
       return { t: "time", v: { kind, ...fields } as WireTime };
-    // The rest is said as Python's repr says it.
+    // Other values become their Python repr.
     case "Exception":
       return `${String(fields.excType)}(${JSON.stringify(String(fields.message ?? ""))})`;
     case "Type":

@@ -1,24 +1,24 @@
 import type { HostLink } from "./host-link.ts";
 
-/** Characters of output that a run may print; what comes after them is only counted. */
+/** The limit of a run's output in characters; further output is only counted. */
 const maxOutputChars = 100_000;
 
 const batchChars = 8_192;
 const batchMs = 100;
 
 export interface Output {
-  /** As Monty calls it. */
+  /** The callback that Monty calls. */
   readonly callback: (stream: string, text: string) => void;
-  /** Sends what waits; called before anything else is said, so that kit hears things in their order. */
+  /** Sends buffered output. Call it before sending another message, to keep the order. */
   flush(): void;
-  /** Characters printed, and how many of them were dropped. */
+  /** The number of printed characters, and of dropped ones. */
   readonly printed: number;
   readonly dropped: number;
 }
 
 /**
- * Batches what Python prints. It is sent while the program runs, so that it survives a process that is killed.
- * `printed` is what the program has printed before, in another process.
+ * Batches Python's output. It is sent while the program runs, so that it is not lost if the process is killed. `printed` is
+ * the number of characters that the program printed before in another process.
  */
 export function createOutput(link: HostLink, printed = 0): Output {
   let waiting = "";

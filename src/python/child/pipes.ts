@@ -2,7 +2,7 @@ import { readSync, writeSync } from "node:fs";
 import { checkedFrameLength, decodeFrame, encodeFrame } from "../process/frame.ts";
 import type { HostLink } from "./host-link.ts";
 
-/** Frames on standard input and output, read and written where they are needed. */
+/** Reads and writes frames on standard input and output synchronously. */
 export function createPipes(): HostLink {
   return {
     read() {
@@ -35,7 +35,7 @@ function readExactly(length: number): Buffer | undefined {
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-// Some systems give pipes that do not block; there, the thread waits a moment and asks again.
+// On some systems the pipes do not block; then the thread waits a moment and tries again.
 function retrying(work: () => number): number {
   for (;;) {
     try {

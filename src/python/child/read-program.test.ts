@@ -4,7 +4,7 @@ import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { readProgram } from "./read-program.ts";
 
-test("every statement that gives a name a value is seen, and no other", () => {
+test("every statement that binds a name is found, and no other", () => {
   const cases: Readonly<Record<string, readonly string[]>> = {
     "a = b = c": ["a", "b"],
     "a, (b, *c), [d] = x": ["a", "b", "c", "d"],
@@ -29,7 +29,7 @@ test("every statement that gives a name a value is seen, and no other", () => {
   for (const [code, bound] of Object.entries(cases)) expect(readProgram(code).bound, code).toEqual(bound);
 });
 
-test("a function is kept where its source alone makes it again", () => {
+test("a function is saved if its source alone recreates it", () => {
   const kept = (code: string): readonly string[] => readProgram(code).functions.map(({ source }) => source);
   const plain = "def f(a, b=(1, -2.5, 'x', None, True), *c, d={}, **e) -> int:\n    return a";
   expect(kept(`${plain}\n\n\n# after\nf(1)`)).toEqual([plain]);
@@ -51,7 +51,7 @@ test("a function is kept where its source alone makes it again", () => {
   }
 });
 
-test("the last expression is found where there is one", () => {
+test("the last expression is found if there is one", () => {
   const result = (code: string): string | undefined => {
     const { result: at } = readProgram(code);
     return at === undefined ? undefined : code.slice(at);

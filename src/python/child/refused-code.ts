@@ -1,17 +1,17 @@
 import { childrenOf, type SyntaxNode, textOf } from "./syntax.ts";
 
-/** Code that Monty would run and give a wrong answer for, without an error. */
+/** Code for which Monty would return a wrong result without an error. */
 export interface RefusedCode {
-  /** The offsets of what is refused. */
+  /** The offsets of the refused code. */
   readonly from: number;
   readonly to: number;
   readonly message: string;
 }
 
 /**
- * Refuses what Monty 0.0.18 is certain to answer wrongly: decorators, which it ignores; the order of lists and
- * sets, which is False in every case; and `re.split` by a group, which it leaves out of the result. What only
- * values can tell (two variables that hold lists) it cannot refuse; docs/python.md lists it.
+ * Refuses code that Monty 0.0.18 always gets wrong: decorators, which it ignores; comparing the order of lists and sets,
+ * which is always False; and `re.split` with a group, which it drops from the result. Cases that depend on values (two
+ * variables that hold lists) cannot be refused; docs/python.md lists them.
  */
 export function refusedCode(node: SyntaxNode, code: string): RefusedCode | undefined {
   switch (node.name) {
@@ -54,17 +54,17 @@ function splitByGroup(node: SyntaxNode, code: string): RefusedCode | undefined {
   if (callee !== "re.split" && callee !== "split") return undefined;
   const pattern = node.getChild("ArgList")?.getChild("String");
   if (pattern === null || pattern === undefined) return undefined;
-  // `split` alone is a function of `re` or none at all: texts have it as a method.
+  // A plain `split(…)` can only be the function of `re`, because that of strings is a method.
   if (!hasGroup(code.slice(pattern.from, pattern.to))) return undefined;
   return {
     from: node.from,
     to: node.to,
     message:
-      "re.split() leaves out what groups match; write (?:…) for a group that only groups, or use re.findall()",
+      "re.split() drops the text that groups match; write (?:…) for a group that only groups, or use re.findall()",
   };
 }
 
-/** Whether a pattern, as it is written, has a group that captures. */
+/** Whether the source of a pattern has a capturing group. */
 function hasGroup(pattern: string): boolean {
   const plain = pattern.replace(/\\./gs, "").replace(/\[\^?\]?[^\]]*\]/g, "");
   return /\((?!\?(?!P<))/.test(plain);

@@ -1,6 +1,6 @@
 import { boundedException, exceptionLine, type PythonExceptionInfo } from "../python-error.ts";
 
-/** Ends a run with an exception, of Python's or of the limits around it. */
+/** Ends a run with an exception of Python or of a limit. */
 export class RunFailed extends Error {
   readonly exception: PythonExceptionInfo;
   readonly traceback: string;
@@ -15,5 +15,5 @@ export class RunFailed extends Error {
   }
 }
 
-/** Ends a run that cannot begin: what it was given is not what Monty takes. */
+/** Ends a run that cannot start, because Monty does not accept its inputs or limits. */
 export class RunRefused extends Error {}

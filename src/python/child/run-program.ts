@@ -18,13 +18,13 @@ import { batchesToMonty, decodeTable, fieldsOf, unreadable, type VariableTable }
 
 export interface RunRequest {
   readonly message: RunMessage;
-  /** The variables, one after the other; of a program that was parked, its snapshot. */
+  /** The variables, concatenated; for a parked program, its snapshot. */
   readonly attachment: Uint8Array;
-  /** How a program goes on that was parked while it waited for this answer. */
+  /** Continues a program that was parked while it waited for this answer. */
   readonly resumed?: { readonly progress: ParkedProgress; readonly answer: AnswerMessage };
 }
 
-/** Runs one program to its end or until it is parked, and tells kit what became of it. Nothing is thrown. */
+/** Runs one program until it ends or is parked, and reports the outcome to kit. Never throws. */
 export function runProgram(request: RunRequest, machine: Machine): void {
   const { link, monty, watchdog } = machine;
   const { progress } = request.resumed ?? {};
@@ -51,8 +51,7 @@ export function runProgram(request: RunRequest, machine: Machine): void {
 }
 
 /**
- * Monty reports a feature that it lacks as an internal error: the fault is in the code, which uses the
- * feature.
+ * Monty reports a missing feature as an internal error, but the error is that the code uses the feature.
  */
 function toException({ typeName, message }: ExceptionInfo): PythonExceptionInfo {
   const inside = /^Internal error in monty: (.*)$/s.exec(message)?.[1];
@@ -62,12 +61,12 @@ function toException({ typeName, message }: ExceptionInfo): PythonExceptionInfo 
     : boundedException({ type: "NotImplementedError", message: inside });
 }
 
-/** Monty's native side says with a code what is wrong with limits and inputs. */
+/** Monty's native part reports invalid limits and inputs by an error code. */
 function isRefusal(error: unknown): boolean {
   return error instanceof RunRefused || (error instanceof Error && "code" in error);
 }
 
-/** A program can run into these errors before its own code, too: putting its variables back counts. */
+/** These errors can occur before a program's own code, because restoring its variables counts. */
 const limitErrors: ReadonlySet<string> = new Set(["MemoryError", "RecursionError", "TimeoutError"]);
 
 function execute(
@@ -81,7 +80,7 @@ function execute(
   const reading = readProgram(code);
   if (reading.refused !== undefined) throw refusedFailure(reading.refused, code);
   if (reading.reserved !== undefined) {
-    throw new RunRefused(`Names that begin with __kit_ are kit's own: ${reading.reserved}.`);
+    throw new RunRefused(`Names that begin with __kit_ are reserved for kit: ${reading.reserved}.`);
   }
   const types = createDataclassTypes(message.dataclasses);
   const given: ReadonlySet<string> = new Set(message.inputs.map(([name]) => name));
@@ -143,7 +142,7 @@ function execute(
     const exception = toException(error.exception);
     const frames = error.traceback();
     const [outer] = frames;
-    // Inputs of the host are checked before they come here; those of a dump are what it says.
+    // kit has checked inputs of the host, but not values of a dump.
     const isInput = outer === undefined && exception.message.startsWith("invalid input type");
     const isBefore = outer !== undefined && outer.line < composed.codeLine;
     if ((isInput || isBefore) && !limitErrors.has(exception.type)) throw unreadable(exceptionLine(exception));
@@ -152,7 +151,7 @@ function execute(
   }
 }
 
-/** Every name whose value at the end is kept: those that the code sets, and those that were there before it. */
+/** The names whose final values are saved: those that the code binds, and those that existed before. */
 function namesOf(
   message: RunMessage,
   reading: ProgramReading,
@@ -208,7 +207,7 @@ function inputsOf(
   return Object.fromEntries(inputs);
 }
 
-/** The tables of the variables, as they came. */
+/** The received tables of the variables. */
 function tablesOf({ message, attachment }: RunRequest): readonly VariableTable[] {
   let from = 0;
   return message.state.variables.map(({ size }) => {

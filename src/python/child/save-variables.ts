@@ -3,7 +3,7 @@ import type { KeptFunction, KeptImport, SavedState, SavedVariable } from "../pro
 import { sharesWith } from "../state/session-variables.ts";
 import { besideFromMonty, encodeTable } from "./variables.ts";
 
-/** The variables that the last call of a program gives beside the result; see `prelude.py`. */
+/** The variables that the last call of a program returns with the result; see `prelude.py`. */
 export type TakenVariables = readonly [
   functions: readonly string[],
   written: readonly WrittenVariable[],
@@ -18,21 +18,21 @@ type WrittenVariable = readonly [
   shares: readonly string[],
 ];
 
-/** Where the sources of functions and imports are found; of one name, the last is meant. */
+/** The sources of functions and imports; if a name occurs several times, the last one counts. */
 export interface KnownSources {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
-  /** Names that the program gives other values than those of its imports. */
+  /** Names that the program binds other than by an import. */
   readonly assigned: ReadonlySet<string>;
 }
 
 const mebibyte = 1024 * 1024;
-/** Bytes that one variable may take. */
+/** The limit for one variable, in bytes. */
 const maxVariableBytes = 16 * mebibyte;
-/** Bytes that all variables of one run may take. */
+/** The limit for all variables of one run, in bytes. */
 const maxSavedBytes = 48 * mebibyte;
 
-/** Makes what is stored of the variables that a program ended with. */
+/** Serializes the variables at the end of a program. */
 export function saveVariables(
   taken: TakenVariables,
   known: KnownSources,
@@ -77,7 +77,7 @@ export function saveVariables(
   };
 }
 
-/** The bytes of a variable, or why it cannot be kept. */
+/** The bytes of a variable, or the reason why it cannot be saved. */
 function encodeVariable([, text, values]: WrittenVariable, total: number): Buffer | string {
   let bytes: Buffer;
   try {

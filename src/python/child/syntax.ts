@@ -1,6 +1,6 @@
 import { parser } from "@lezer/python";
 
-/** A node of the tree that Lezer's grammar of Python gives. */
+/** A node of the syntax tree of Lezer's Python grammar. */
 export type SyntaxNode = ReturnType<typeof parser.parse>["topNode"];
 
 export function parsePython(code: string): SyntaxNode {
@@ -13,7 +13,7 @@ export function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {
   return children;
 }
 
-/** A name in the normal form that Python compares names in (PEP 3131). */
+/** A name in Python's normal form of identifiers (PEP 3131). */
 export function textOf(name: SyntaxNode, code: string): string {
   return code.slice(name.from, name.to).normalize("NFKC");
 }

@@ -4,14 +4,14 @@ import type { LineOrigin } from "./compose-program.ts";
 import type { RefusedCode } from "./refused-code.ts";
 import { RunFailed } from "./run-failed.ts";
 
-/** Frames shown of a deep stack, half of them from either end. */
+/** The most frames shown of a deep stack, half of them from each end. */
 const maxFrames = 20;
 
 const maxSourceChars = 200;
 
 type Place = Omit<Frame, "filename">;
 
-/** A traceback as Python prints it, of the frames that `originOf` knows. */
+/** A traceback in Python's format, of the frames that `originOf` knows. */
 export function formatTraceback(
   exception: PythonExceptionInfo,
   frames: readonly Place[],
@@ -39,7 +39,6 @@ function frameText(frame: Place, origin: LineOrigin): string {
   return `${head}\n    ${source.trim()}${pointer}`;
 }
 
-/** How code fails that is not run at all. */
 export function refusedFailure({ from, to, message }: RefusedCode, code: string): RunFailed {
   const exception = { type: "NotImplementedError", message };
   const before = code.slice(0, from).split("\n");

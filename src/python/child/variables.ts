@@ -4,22 +4,22 @@ import { fromMonty, toMonty } from "./monty-values.ts";
 import { RunRefused } from "./run-failed.ts";
 
 /**
- * A variable as it is stored: a line with the values beside its table as JSON `[[place, value], …]`, and the table
- * that `prelude.py` wrote. Nothing but Python reads the table.
+ * A stored variable: a JSON line `[[position, value], …]` with the values that are not in its table, then the table that
+ * `prelude.py` wrote. Only Python reads the table.
  */
 export interface VariableTable {
   readonly text: string;
   readonly values: readonly (readonly [place: number, value: WireValue])[];
 }
 
-/** The limits of the values beside one table. */
+/** The limits of the values that belong to one table. */
 const besideLimits = { depth: 200, nodes: 1_000_000, chars: 32_000_000 };
 
 export function encodeTable({ text, values }: VariableTable): Buffer {
   return Buffer.from(`${JSON.stringify(values)}\n${text}`);
 }
 
-/** Throws `RunRefused` for bytes that no run has written: a dump can hold any. */
+/** Throws `RunRefused` for invalid bytes, because a dump can contain any. */
 export function decodeTable(bytes: Buffer): VariableTable {
   const end = bytes.indexOf("\n");
   if (end === -1) throw unreadable("they end too early");
@@ -42,7 +42,7 @@ function parseValues(json: string): VariableTable["values"] {
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const [value, depth] = next;
     const parts = depth > besideLimits.depth ? undefined : partsOf(value);
-    if (parts === undefined) throw unreadable("a value has a form that kit does not write");
+    if (parts === undefined) throw unreadable("a value has an unknown form");
     for (const part of parts) stack.push([part, depth + 1]);
   }
   return values as VariableTable["values"];
@@ -50,7 +50,7 @@ function parseValues(json: string): VariableTable["values"] {
 
 const scalars: ReadonlySet<string> = new Set(["boolean", "number", "string"]);
 
-/** The parts of a wire value; undefined for what is none. */
+/** The parts of a wire value; `undefined` for any other value. */
 function partsOf(value: unknown): readonly unknown[] | undefined {
   if (value === null || scalars.has(typeof value)) return [];
   if (Array.isArray(value)) return value;
@@ -100,12 +100,12 @@ function isDataclass(value: object): value is { readonly v: readonly unknown[] }
   );
 }
 
-/** The error for kept variables that kit cannot put together again. */
+/** The error for saved variables that kit cannot restore. */
 export function unreadable(why: string): RunRefused {
-  return new RunRefused(`The kept variables cannot be read: ${why.slice(0, 500)}.`);
+  return new RunRefused(`The saved variables cannot be read: ${why.slice(0, 500)}.`);
 }
 
-/** Names of the fields of all dataclasses beside the tables. */
+/** The field names of all dataclasses in the values of the tables. */
 export function fieldsOf(tables: readonly VariableTable[]): ReadonlySet<string> {
   const fields = new Set<string>();
   const stack = tables.flatMap(({ values }) => values.map(([, value]) => value));
@@ -122,7 +122,7 @@ export function fieldsOf(tables: readonly VariableTable[]): ReadonlySet<string> 
   return fields;
 }
 
-/** The tables as the prelude's `restore` takes them: batch by batch. */
+/** The tables in the form of the prelude's `restore`: one batch after the other. */
 export function batchesToMonty(
   variables: readonly { readonly name: string; readonly batch: number; readonly table: VariableTable }[],
   typeId: (name: string) => bigint,
@@ -137,7 +137,7 @@ export function batchesToMonty(
   );
 }
 
-/** The values that the prelude put beside a table. Throws `RangeError` for those that are too large. */
+/** The values that the prelude returned with a table. Throws `RangeError` if they are too large. */
 export function besideFromMonty(values: readonly (readonly [number, unknown])[]): VariableTable["values"] {
   const budget = createValueBudget((problem) => {
     throw new RangeError(`it ${problem}`);

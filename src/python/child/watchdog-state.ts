@@ -1,27 +1,27 @@
 import { Worker } from "node:worker_threads";
 
-/** Shared between the thread that runs Python and the one that watches it. */
+/** State shared by the thread that runs Python and the watchdog thread. */
 export interface WatchdogState {
   /** 1 while Python runs. */
   readonly armed: Int32Array<SharedArrayBuffer>;
-  /** The moment to end at (of `monotonicMs`), and the bytes of memory to end at. */
+  /** The time (by `monotonicMs`) and the bytes of memory at which to end the process. */
   readonly limits: Float64Array<SharedArrayBuffer>;
-  /** The process that this one works for. */
+  /** The id of the host process. */
   readonly host: number;
 }
 
 /**
- * The note that the watchdog writes to standard error before it ends the process, with the reason after it.
+ * The text that the watchdog writes to standard error before it ends the process, followed by the reason.
  */
 export const watchdogNote = "kit-watchdog: ";
 
 export interface Watchdog {
-  /** Watches until `rest`: ends the process after `ms`, or when it holds more than `bytes`. */
+  /** Watches until `rest` is called: ends the process after `ms`, or when it has more than `bytes` of memory. */
   watch(ms: number, bytes: number): void;
   rest(): void;
 }
 
-/** Starts the thread. `file` is that of `watchdog.ts`, `host` the process that this one works for. */
+/** Starts the thread. `file` is the path of `watchdog.ts`, `host` the id of the host process. */
 export function startWatchdog(file: URL, host: number): Watchdog {
   const state: WatchdogState = {
     armed: new Int32Array(new SharedArrayBuffer(4)),
@@ -43,7 +43,7 @@ export function startWatchdog(file: URL, host: number): Watchdog {
   };
 }
 
-/** Milliseconds of a clock that all threads share and that never jumps. */
+/** Milliseconds of a monotonic clock that all threads share. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }

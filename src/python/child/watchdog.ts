@@ -1,7 +1,7 @@
 /**
- * A thread beside the one that runs Python. A native operation of Monty can pass its limits by seconds or by
- * gigabytes, and nothing on its own thread can stop it; this one ends the process from outside. It also
- * ends a process whose host is gone while it computes.
+ * A thread that watches the one that runs Python. A native operation of Monty can exceed its limits by seconds or gigabytes,
+ * and nothing on the same thread can stop it, so this thread ends the process. It also ends a process whose host has
+ * ended while it computes.
  */
 import { writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";

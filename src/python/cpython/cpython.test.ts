@@ -60,7 +60,7 @@ describe.skipIf(interpreter === undefined)("held against CPython 3.11 or newer",
   });
 });
 
-test("there are some two hundred programs, each by its own name", () => {
+test("there are some two hundred programs with unique names", () => {
   expect(programs.length).toBeGreaterThan(200);
   expect(new Set(programs.map(({ title }) => title)).size).toBe(programs.length);
 });

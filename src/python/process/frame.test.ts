@@ -5,7 +5,7 @@ import { createFrameReader, encodeFrame, maxFrameBytes } from "./frame.ts";
 
 const frames = fc.array(fc.tuple(fc.object(), fc.uint8Array({ maxLength: 200 })), { maxLength: 8 });
 
-test("frames come out as they went in, however the stream is cut", () => {
+test("frames are read as they were written, however the stream is split", () => {
   fc.assert(
     fc.property(frames, fc.array(fc.nat(60), { minLength: 1 }), (given, cuts) => {
       const stream = Buffer.concat(given.map(([header, attachment]) => encodeFrame(header, attachment)));

@@ -2,7 +2,7 @@ import type { ForgottenVariable } from "../contract.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
 import type { WireValue } from "../values/wire-value.ts";
 
-/** A dataclass as the process knows it: enough to construct one, and to tell which methods there are. */
+/** The parts of a dataclass that the process needs: to construct instances and to know the methods. */
 export interface DataclassShape {
   readonly name: string;
   readonly frozen: boolean;
@@ -16,16 +16,16 @@ export interface KeptImport {
   readonly source: string;
 }
 
-/** A function that stays, as its source, with the names that the source speaks of: they come with it. */
+/** A saved function: its source, and the names that the source uses, which are loaded with it. */
 export interface KeptFunction extends KeptImport {
   readonly mentions: readonly string[];
 }
 
-/** The variables that a run begins with. Their bytes are the frame's attachment, in order. */
+/** The variables at the start of a run. Their bytes are the frame's attachment, in order. */
 export interface StateMessage {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];
-  /** `batch` numbers the run that has saved a variable: places in its table count within that batch. */
+  /** `batch` is the number of the run that saved a variable; positions in its table count within that batch. */
   readonly variables: readonly { readonly name: string; readonly batch: number; readonly size: number }[];
 }
 
@@ -33,30 +33,30 @@ export interface RunMessage {
   readonly type: "run";
   readonly code: string;
   readonly inputs: readonly (readonly [name: string, value: WireValue])[];
-  /** Names of the host's functions. */
+  /** Names of the host functions. */
   readonly functions: readonly string[];
   readonly dataclasses: readonly DataclassShape[];
-  /** Monty's limits as the caller gave them. */
+  /** Monty's limits as the caller set them. */
   readonly limits: WireValue;
   readonly returns: "value" | "repr";
   readonly state: StateMessage;
-  /** Milliseconds of execution after which the process ends itself. */
+  /** Milliseconds of execution after which the watchdog ends the process. */
   readonly deadline_ms: number;
-  /** Bytes of memory at which the process ends itself. */
+  /** Bytes of memory at which the watchdog ends the process. */
   readonly memory_ceiling: number;
 }
 
-/** How far a program had come when it was taken out of a process. */
+/** The progress of a program when it was parked. */
 export interface ParkedProgress {
-  /** Milliseconds that it has computed. */
+  /** Milliseconds of computing time. */
   readonly executed_ms: number;
-  /** Characters that it has printed, those included that were dropped. */
+  /** Printed characters, including dropped ones. */
   readonly printed_chars: number;
 }
 
 /**
- * Goes on with a program that was parked, in any process. The attachment is its snapshot; `run` is the message
- * that began it, without the values of the inputs, which are in the snapshot.
+ * Continues a parked program, in any process. The attachment is its snapshot; `run` is its first message without the values
+ * of the inputs, which are in the snapshot.
  */
 export interface ResumeMessage {
   readonly type: "resume";
@@ -66,28 +66,28 @@ export interface ResumeMessage {
 }
 
 /**
- * The messages that kit sends to its Python process. `park` goes to a process whose program waits for the
- * host: another program needs the process.
+ * The messages that kit sends to its Python process. kit sends `park` to a process whose program waits for the host, if
+ * another program needs the process.
  */
 export type HostMessage = RunMessage | ResumeMessage | AnswerMessage | { readonly type: "park" };
 
-/** The outcome of a call of the host. */
+/** The outcome of a host call. */
 export type AnswerMessage =
   | { readonly type: "answer"; readonly value: WireValue }
   | { readonly type: "raise"; readonly exception: PythonExceptionInfo };
 
-/** A variable as data. */
+/** A serialized variable. */
 export interface SavedVariable {
   readonly name: string;
   /** Functions that the value refers to, by name. */
   readonly functions: readonly string[];
-  /** Variables saved before it that hold some of the same objects, by name. */
+  /** Names of variables saved before it that share objects with it. */
   readonly shares: readonly string[];
   /** Bytes in the attachment. */
   readonly size: number;
 }
 
-/** The state of the variables that a run could have set. */
+/** The state after a run of the variables that it could have set. */
 export interface SavedState {
   readonly functions: readonly KeptFunction[];
   readonly imports: readonly KeptImport[];

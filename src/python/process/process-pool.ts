@@ -5,40 +5,40 @@ import { type PythonProcess, startPythonProcess } from "./python-process.ts";
 
 export interface PoolOptions {
   readonly backend: string;
-  /** Programs that compute at the same time. */
+  /** The most programs that compute at the same time. */
   readonly maxRunning: number;
-  /** Processes there may be, those included whose program waits for the host and is too large to be parked. */
+  /** The most processes, including those with a waiting program that is too large to be parked. */
   readonly maxProcesses: number;
-  /** Milliseconds after which a process without work is ended. */
+  /** Milliseconds after which an idle process is ended. */
   readonly idleMs: number;
 }
 
-/** The right of one run to compute, and the process that it computes in. */
+/** The right of one run to compute, and its process. */
 export interface Lease {
-  /** Another one after a `resume` that gave a snapshot. */
+  /** Changes after a `resume` that returned a snapshot. */
   readonly process: PythonProcess;
   /**
-   * Lets others compute while the host works. Where another run lacks a process, the pool calls `park`, which
-   * takes the program out of this one as a snapshot, or gives undefined for one that has to stay.
+   * Lets other runs compute during a host call. If another run needs a process, the pool calls `park`, which removes the
+   * program from this process as a snapshot, or returns `undefined` if the program has to stay.
    */
   pause(park: () => Promise<Uint8Array | undefined>): void;
   /**
-   * Waits for the right to compute. Gives the snapshot of a parked program, to be loaded into `process`. Rejects
-   * with the signal's reason.
+   * Waits for the right to compute. Returns the snapshot of a parked program, to be loaded into `process`. Rejects with the
+   * signal's reason.
    */
   resume(signal: AbortSignal): Promise<Uint8Array | undefined>;
-  /** Gives the process back; one that is not fit for another run is ended. */
+  /** Returns the process to the pool; a process that is not fit for another run is ended. */
   release(fit: boolean): void;
 }
 
 export interface ProcessPool {
-  /** Aborted by `close`, with the error of every run that it ends. */
+  /** Aborted by `close`, with the error for the aborted runs. */
   readonly closing: AbortSignal;
   acquire(signal: AbortSignal): Promise<Lease>;
   close(): Promise<void>;
 }
 
-/** A run that waits in line: for a process, or with its own process for the right to compute. */
+/** A waiting run: it needs a process, or has one and needs the right to compute. */
 interface Waiter {
   readonly own: PythonProcess | undefined;
   start(process: PythonProcess): void;
@@ -47,10 +47,10 @@ interface Waiter {
 
 const processors = availableParallelism();
 
-/** Bytes of all parked programs: further ones stay in their processes. */
+/** The limit for all parked programs, in bytes; further programs stay in their processes. */
 const maxParkedBytes = 64 * 1024 * 1024;
 
-/** Keeps processes warm, and bounds how many compute at once. Who asks first is served first. */
+/** Keeps idle processes ready, and limits how many programs compute at once. Serves runs in order. */
 export function createProcessPool(options: PoolOptions): ProcessPool {
   return new Pool(options);
 }
@@ -61,7 +61,7 @@ class Pool implements ProcessPool {
   readonly #line: Waiter[] = [];
   readonly #all = new Set<PythonProcess>();
   readonly #idle: { readonly process: PythonProcess; readonly timer: NodeJS.Timeout }[] = [];
-  /** How to empty the processes whose programs wait for the host, those first that have waited longest. */
+  /** Functions that park the programs of processes waiting for the host, longest wait first. */
   readonly #parkable = new Map<PythonProcess, () => Promise<void>>();
   #computing = 0;
   #starting = 0;
@@ -128,7 +128,7 @@ class Pool implements ProcessPool {
         const own = holds === "process" ? process : undefined;
         const given = await this.#wait(signal, own);
         if (holds === "nothing") {
-          // The run ended in the very moment in which its turn came.
+          // The run was aborted at the moment of its turn.
           this.#computing -= 1;
           if (own === undefined) this.#returnToPool(given, true);
           this.#serve();
@@ -177,10 +177,10 @@ class Pool implements ProcessPool {
     });
   }
 
-  /** Starts those in line for whom there is a turn and a process, and makes room for the next. */
+  /** Starts waiting runs while there are turns and processes, and prepares processes for the next ones. */
   #serve(): void {
     while (this.#computing < this.#options.maxRunning) {
-      // A run that waits for a process must not hold up one that has its own.
+      // A run that waits for a process must not block a run that has its own.
       const warm = this.#idle.some(({ process }) => process.alive);
       const at = this.#line.findIndex(({ own }) => warm || own !== undefined);
       const next = this.#line[at];
@@ -195,11 +195,11 @@ class Pool implements ProcessPool {
     while (this.#starting + this.#parking < needed) if (!this.#makeRoom()) return;
   }
 
-  /** Parking a program takes a millisecond, starting a process a quarter of a second: it comes last. */
+  /** Prefers parking a program, which takes a millisecond, over starting a process, which takes a quarter of a second. */
   #makeRoom(): boolean {
     const { maxProcesses, maxRunning } = this.#options;
     const count = this.#all.size + this.#starting;
-    // Starts beyond the number of processors only hold up one another.
+    // More concurrent starts than processors only slow each other down.
     const mayStart = count < maxProcesses && this.#starting < processors;
     if (mayStart && count < Math.min(maxRunning, processors)) void this.#start();
     else if (this.#parkable.size > 0 && this.#parkedBytes < maxParkedBytes) void this.#park();
@@ -252,7 +252,7 @@ class Pool implements ProcessPool {
   #returnToPool(process: PythonProcess, fit: boolean): void {
     process.listen(undefined);
     const { idleMs, maxRunning } = this.#options;
-    // As many as can compute at once are worth keeping.
+    // Keep at most as many idle processes as can compute at once.
     if (!fit || !process.alive || this.closing.aborted || this.#idle.length >= maxRunning) {
       process.kill("closed");
       return;

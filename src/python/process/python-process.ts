@@ -5,7 +5,7 @@ import { type RunningProcess, startProcess } from "../../processes/start-process
 import { createFrameReader, encodeFrame } from "./frame.ts";
 import type { HostMessage, ProcessMessage } from "./messages.ts";
 
-/** Why a process is gone: kit or its own watchdog ended it, or it broke down. */
+/** Why a process ended: kit or its watchdog killed it, or it crashed. */
 export type ProcessEnd = "closed" | "time" | "memory" | "crash";
 
 export interface ProcessListener {
@@ -13,35 +13,35 @@ export interface ProcessListener {
   ended(end: ProcessEnd): void;
 }
 
-/** One Python process. It hears one listener at a time: that of the run it works on. */
+/** One Python process. It has one listener at a time, that of its current run. */
 export interface PythonProcess {
   readonly pid: number | undefined;
-  /** False once it is gone or has said something that makes no sense. */
+  /** False after the process ended or sent an invalid message. */
   readonly alive: boolean;
   send(message: HostMessage, attachment?: Uint8Array): void;
   listen(listener: ProcessListener | undefined): void;
-  /** Ends it at once, whatever it does. `end` is what the listener is told. */
+  /** Kills the process. The listener gets `end`. */
   kill(end: ProcessEnd): void;
-  /** Resolves when it is gone. */
+  /** Resolves when the process has ended. */
   readonly gone: Promise<void>;
-  /** Lets the program of the host end while this process waits for work. */
+  /** Lets the host program exit while this process is idle. */
   unref(): void;
   ref(): void;
 }
 
 const installCommand = "npm install @pydantic/monty@0.0.18";
 
-// V8 says this when its heap is full, which the values of a program can do as well as Python's heap.
+// V8 prints this when its heap is full, for example because of a program's values.
 const outOfMemory = /heap out of memory|Allocation failed|memory allocation of \d+ bytes failed/;
 
 const readyTimeoutMs = 30_000;
 
 /**
- * Starts a process and waits until Monty is loaded in it. It inherits nothing of the environment. Throws
- * `unavailable` where Monty is not installed or does not load here.
+ * Starts a process and waits until it has loaded Monty. The process inherits no environment variables. Throws `unavailable`
+ * if Monty is not installed or cannot be loaded.
  */
 export async function startPythonProcess(backend: string): Promise<PythonProcess> {
-  // Monty gives keyword arguments as an object: `__proto__` is to be a key of it like any other.
+  // Monty passes keyword arguments as an object, in which `__proto__` must be an ordinary key.
   const flags = ["--max-old-space-size=1024", "--no-warnings", "--disable-proto=delete"];
   const child = startProcess({
     program: process.execPath,
@@ -72,13 +72,13 @@ export async function startPythonProcess(backend: string): Promise<PythonProcess
   return started;
 }
 
-/** Windows itself needs one variable to start a program; nothing else is handed on. */
+/** Windows needs one variable to start a program; no other is passed on. */
 function systemEnvironment(): NodeJS.ProcessEnv {
   const { SystemRoot } = process.env;
   return process.platform === "win32" && SystemRoot !== undefined ? { SystemRoot } : {};
 }
 
-/** Where this process finds the package: the project's, where it is not installed beside kit. */
+/** Where the process finds the package: next to kit, otherwise in the project. */
 function resolved(backend: string): string {
   try {
     return import.meta.resolve(backend);
@@ -105,12 +105,12 @@ function watch(child: RunningProcess): PythonProcess {
         if (alive) listener?.message(header as ProcessMessage, attachment);
       }
     } catch {
-      // Nothing that kit runs speaks like this: whatever it is now, it does not go on.
+      // kit's own process never sends such a message, so kill it.
       kill("crash");
     }
   });
   stderr.on("data", (chunk: Buffer) => {
-    // The last words of a process are short; a flood of them is not collected.
+    // Keep only a short part of stderr, which explains the end of the process.
     if (errors.length < 16_384) errors += chunk.toString("utf8");
   });
   const gone = child.closed.then(() => {
@@ -151,7 +151,7 @@ function unavailable(reason: "missing" | "broken", cause: unknown): KitError {
       })
     : new KitError({
         code: "unavailable",
-        message: "The process that runs Python could not be started.",
+        message: "kit could not start the process that runs Python.",
         hint: `Install its package again: ${installCommand}`,
         cause,
       });

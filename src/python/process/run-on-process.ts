@@ -17,8 +17,7 @@ export interface ProcessRun {
   readonly signal: AbortSignal;
   output(text: string): void;
   /**
-   * Answers a call of Python's; never rejects. The signal fires when the run does not wait for the answer any
-   * more.
+   * Answers a call from Python; never rejects. The signal fires when the run no longer waits for the answer.
    */
   call(message: CallMessage, signal: AbortSignal): Promise<AnswerMessage>;
 }
@@ -28,14 +27,13 @@ export type RunEnd =
   /** The process ended before the program did. */
   | { readonly end: ProcessEnd };
 
-/** A process that holds more than this after a run is replaced. */
+/** A process with more memory than this after a run is replaced. */
 const maxIdleBytes = 200 * 1024 * 1024;
 
 /**
- * Runs one program on a process of the pool. The deadline counts what the program computes, not what the host
- * takes for its calls; when it is over, or the signal fires, the process is killed. While the host works, the
- * program may be parked and go on in another process. Rejects with the signal's reason or the pool's;
- * everything else is an end.
+ * Runs one program on a process of the pool. The deadline counts computing time, not the time of host calls; at the deadline,
+ * or when the signal fires, the process is killed. During a host call the program may be parked and continued in another
+ * process. Rejects with the reason of the signal or the pool; resolves with every other outcome.
  */
 export async function runOnProcess(pool: ProcessPool, run: ProcessRun): Promise<RunEnd> {
   const lease = await pool.acquire(run.signal);
@@ -60,7 +58,7 @@ function isEnd(message: ProcessMessage): message is EndMessage {
   return ["done", "failed", "refused", "broken"].includes(message.type);
 }
 
-/** The message of a process while its program computes: a call of the host, or the end of the run. */
+/** A process's message while its program computes: a host call, or the end of the run. */
 type Heard = RunEnd | { readonly call: CallMessage };
 
 class ProgramOnLease {
@@ -97,7 +95,7 @@ class ProgramOnLease {
     let last: NodeJS.Immediate | undefined;
     const timer = setTimeout(
       () => {
-        // A host that was busy itself may have the answer in its pipe, unread as yet.
+        // If the host was busy, the answer may be in the pipe, not read yet.
         last = setImmediate(() => process.kill("time"));
       },
       Math.max(0, this.#run.message.deadline_ms - this.#executedMs),
@@ -119,7 +117,7 @@ class ProgramOnLease {
     });
   }
 
-  /** The host's answer; or the end of the process, where it does not live as long. */
+  /** The host's answer, or the end of the process if it ends first. */
   async #answer(call: CallMessage): Promise<AnswerMessage | { readonly end: ProcessEnd }> {
     const { process } = this.#lease;
     const died = Promise.withResolvers<{ readonly end: ProcessEnd }>();

@@ -60,7 +60,7 @@ const forged: Readonly<Record<string, Uint8Array>> = {
 };
 
 for (const [name, dump] of Object.entries(forged)) {
-  test(`a forged dump with ${name} is told as what it is, and harms no other session`, async () => {
+  test(`a forged dump with ${name} is refused, and harms no other session`, async () => {
     const session = python.createSession();
     const error: unknown = await session
       .load(dump)
@@ -68,7 +68,7 @@ for (const [name, dump] of Object.entries(forged)) {
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: "invalid_request",
-      message: expect.stringMatching(/^(Python could not begin: |This dump of Python)/),
+      message: expect.stringMatching(/^(Python could not start the code: |This dump of Python)/),
     });
     expect((await session.run("1 + 1")).result).toBe(2);
   });
@@ -86,7 +86,7 @@ test("a value that is not bytes is not a dump", async () => {
   ]) {
     await expect(python.createSession().load(value as Uint8Array)).rejects.toMatchObject({
       code: "invalid_request",
-      message: "A dump of Python variables is a Uint8Array.",
+      message: "A dump of Python variables must be a Uint8Array.",
     });
   }
 });

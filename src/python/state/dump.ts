@@ -5,7 +5,6 @@ import type { KeptFunction, KeptImport } from "../process/messages.ts";
 import { maxSessionBytes, type SessionVariables } from "./session-variables.ts";
 
 const version = 2;
-/** The beginning of a dump. */
 const start = /^\{"kit_python":(\d+),"sha256":"([0-9a-f]{64})",/;
 
 /** The content of a dump, in this order of keys: the hash is that of its text. */
@@ -36,13 +35,13 @@ export function encodeDump({ functions, imports, data }: SessionVariables): Uint
   return new TextEncoder().encode(`${head.slice(0, -1)},${text.slice(1)}`);
 }
 
-/** Throws `invalid_request` for bytes that are no dump, that are damaged, or that another version of kit wrote. */
+/** Throws `invalid_request` for bytes that are not a dump, are damaged, or have another version. */
 export function decodeDump(bytes: Uint8Array): SessionVariables {
-  if (!(bytes instanceof Uint8Array)) throw refused("A dump of Python variables is a Uint8Array.");
+  if (!(bytes instanceof Uint8Array)) throw refused("A dump of Python variables must be a Uint8Array.");
   const dump = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (dump.subarray(0, oldStart.length).equals(oldStart)) throw otherVersion(1);
   const found = start.exec(dump.toString("latin1", 0, 200));
-  if (found === null) throw refused("These bytes are no dump of Python variables.");
+  if (found === null) throw refused("These bytes are not a dump of Python variables.");
   const [head, number, hash] = found;
   if (Number(number) !== version) throw otherVersion(Number(number));
   const text = `{${dump.toString("utf8", head.length)}`;
@@ -116,7 +115,7 @@ function isText(value: unknown): value is string {
 }
 
 function otherVersion(found: number): KitError {
-  return refused(`This dump is of version ${found}; this kit reads version ${version}.`);
+  return refused(`This dump has version ${found}; this kit reads version ${version}.`);
 }
 
 function damaged(cause?: unknown): KitError {

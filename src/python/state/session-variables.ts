@@ -1,19 +1,19 @@
 import type { ForgottenVariable } from "../contract.ts";
 import type { KeptFunction, KeptImport, SavedState, StateMessage } from "../process/messages.ts";
 
-/** A variable as data, which only a Python process reads. */
+/** A stored variable, which only a Python process can read. */
 export interface StoredVariable {
   readonly name: string;
   /** Functions that the value refers to. */
   readonly functions: readonly string[];
-  /** Variables that hold some of the same objects: a run takes all of them, or none. */
+  /** Variables that share objects with this one: a run loads all of them or none. */
   readonly shares: readonly string[];
-  /** The run that has saved it. */
+  /** The run that saved the variable. */
   readonly batch: number;
   readonly bytes: Uint8Array;
 }
 
-/** The state that a session remembers between two runs. */
+/** The state of a session between runs. */
 export interface SessionVariables {
   readonly functions: ReadonlyMap<string, KeptFunction>;
   readonly imports: ReadonlyMap<string, KeptImport>;
@@ -22,22 +22,22 @@ export interface SessionVariables {
 
 export const noVariables: SessionVariables = { functions: new Map(), imports: new Map(), data: new Map() };
 
-/** Bytes that the variables of a session may take. */
+/** The limit for all variables of a session, in bytes. */
 export const maxSessionBytes: number = 64 * 1024 * 1024;
 
 const identifiers = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*/gu;
 
-/** The part of a session's variables that one run takes. */
+/** The variables of a session that one run loads. */
 export interface SelectedVariables {
   readonly state: StateMessage;
-  /** The bytes of the variables, one after the other. */
+  /** The bytes of the variables, concatenated. */
   readonly attachment: Uint8Array;
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * Chooses what a run needs: the variables that its code may name and those it is given, what their functions
- * name, and what shares objects with them. Everything else stays where it is, however large it is.
+ * Selects what a run needs: variables that its code may name, its inputs, the names used by their functions, and variables
+ * that share objects with them. All other variables are not loaded, however large they are.
  */
 export function selectVariables(
   run: { readonly code: string; readonly inputs: readonly string[] },
@@ -47,7 +47,7 @@ export function selectVariables(
   const functions = new Set<KeptFunction>();
   const imports = new Set<KeptImport>();
   const data = new Set<StoredVariable>();
-  // Python reads identifiers in this normal form (PEP 3131).
+  // Python normalizes identifiers to NFKC (PEP 3131).
   const queue = [...new Set(run.code.normalize("NFKC").match(identifiers)), ...run.inputs];
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
     if (names.has(name)) continue;
@@ -77,14 +77,14 @@ export function selectVariables(
   };
 }
 
-/** The variables after a run that took `taken` of them and ended with `saved`. */
+/** The variables after a run that loaded `taken` and ended with `saved`. */
 export function updateVariables(
   before: SessionVariables,
   taken: ReadonlySet<string>,
   run: { readonly saved: SavedState; readonly attachment: Uint8Array },
 ): { readonly variables: SessionVariables; readonly forgotten: readonly ForgottenVariable[] } {
   const { saved } = run;
-  // Names are of one kind at a time: what the run gave a new value is gone as what it was.
+  // A name has one kind at a time, so a new value replaces the old one of any kind.
   const replaced = new Set(taken);
   for (const { name } of [...saved.functions, ...saved.imports, ...saved.forgotten]) replaced.add(name);
   for (const { name } of saved.variables) replaced.add(name);
@@ -100,12 +100,12 @@ export function updateVariables(
   let total = [...data.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
   let from = 0;
   for (const { size, ...variable } of saved.variables) {
-    // A copy, so that a small variable does not hold on to the whole of a large message.
+    // Copy the bytes, so that a small variable does not keep a large message in memory.
     const bytes = new Uint8Array(run.attachment.subarray(from, from + size));
     from += size;
     const missing = variable.shares.find((name) => data.get(name)?.batch !== batch);
     if (total + size > maxSessionBytes || missing !== undefined) {
-      const limit = `the variables of a session may take ${maxSessionBytes / 1024 / 1024} MiB`;
+      const limit = `the variables of a session can take at most ${maxSessionBytes / 1024 / 1024} MiB`;
       forgotten.push({ name: variable.name, reason: missing === undefined ? limit : sharesWith(missing) });
       continue;
     }
@@ -119,7 +119,7 @@ export function updateVariables(
   return { variables: { functions, imports, data }, forgotten };
 }
 
-/** Why a variable is forgotten together with another one. */
+/** The reason for dropping a variable together with another one. */
 export function sharesWith(name: string): string {
   return `it shares a value with ${name}, which is forgotten`;
 }

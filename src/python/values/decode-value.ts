@@ -2,7 +2,7 @@ import type { PythonObject, PythonValue } from "../contract.ts";
 import type { DataclassRegistry } from "../dataclass-registry.ts";
 import { isWireList, type WireTime, type WireValue } from "./wire-value.ts";
 
-/** Decodes a value of Python for the host. A registered dataclass becomes what its registration says. */
+/** Decodes a value from Python for the host. An instance of a registered dataclass becomes the result of its `create`. */
 export function decodeValue(wire: WireValue, registry: DataclassRegistry): PythonValue {
   if (wire === null || typeof wire !== "object") return wire;
   const inside = (part: WireValue): PythonValue => decodeValue(part, registry);
@@ -13,7 +13,7 @@ export function decodeValue(wire: WireValue, registry: DataclassRegistry): Pytho
     case "int":
       return BigInt(wire.v);
     case "bytes":
-      // A copy of its own: a Buffer shares its memory, and prints and compares differently.
+      // Copy the bytes: a Buffer shares its memory, and prints and compares differently.
       return new Uint8Array(Buffer.from(wire.v, "base64"));
     case "tuple":
       return wire.v.map(inside);
@@ -33,7 +33,7 @@ export function decodeValue(wire: WireValue, registry: DataclassRegistry): Pytho
   }
 }
 
-/** An aware datetime is a Date; one without a zone names no moment, so it is its ISO 8601 text. */
+/** An aware datetime becomes a Date; one without a time zone becomes its ISO 8601 text. */
 function decodeTime(time: WireTime): Date | string | number {
   switch (time.kind) {
     case "DateTime": {

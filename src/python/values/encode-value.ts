@@ -15,16 +15,16 @@ interface Encoding {
 }
 
 /**
- * Encodes a value of the host for Python. `name` is how an error calls it: `inputs.rows`. Throws
- * `invalid_request` for what Python cannot have (functions, symbols, class instances that are no registered
- * dataclass, cycles) and for what is too deep or too large.
+ * Encodes a value of the host for Python. `name` is its name in errors, such as `inputs.rows`. Throws `invalid_request` for
+ * a value without a Python counterpart (functions, symbols, instances of unregistered classes, cycles), and for a value
+ * that is too deep or too large.
  */
 export function encodeValue(value: unknown, name: string, registry: DataclassRegistry): WireValue {
   const fail = (problem: string, path: string): never => {
     throw new KitError({
       code: "invalid_request",
-      message: `Python cannot take ${path}: it ${problem}.`,
-      hint: "See docs/python.md for the values that Python takes.",
+      message: `Python cannot accept ${path}: it ${problem}.`,
+      hint: "See docs/python.md for the values that Python accepts.",
     });
   };
   const budget = createValueBudget((problem) => fail(problem, name), toPythonLimits);
@@ -35,9 +35,9 @@ export function encodeValue(value: unknown, name: string, registry: DataclassReg
   }
 }
 
-/** A getter, a proxy or an iterator of the host's has thrown. */
+/** The error of a value whose getter, proxy or iterator throws. */
 function unreadable(name: string, cause: unknown): KitError {
-  const message = `Python cannot take ${name}: reading it failed.`;
+  const message = `Python cannot accept ${name}: reading it failed.`;
   return new KitError({ code: "invalid_request", message, cause });
 }
 
@@ -54,7 +54,7 @@ function encode(value: unknown, place: Place, encoding: Encoding): WireValue {
     case "boolean":
       return value;
     case "number":
-      // Python's int has any size, so a number without a fraction is one, also beyond what JSON says exactly.
+      // Python's int has any size, so every number without a fraction becomes one, also beyond JSON's exact range.
       return Number.isInteger(value) && !Number.isSafeInteger(value)
         ? { t: "int", v: value }
         : toWireNumber(value);
@@ -75,7 +75,7 @@ function encodeObject(value: object, place: Place, encoding: Encoding): WireValu
   const { budget, registry } = encoding;
   const inside = (part: unknown, step: string): WireValue =>
     encode(part, { path: `${place.path}${step}`, depth: place.depth + 1 }, encoding);
-  // With its holes, which an array of any length can have.
+  // Count holes too, which a sparse array of any length can have.
   if (Array.isArray(value)) {
     budget.count(value.length);
     return Array.from(value, (part, index) => inside(part, `[${index}]`));
@@ -98,7 +98,7 @@ function encodeObject(value: object, place: Place, encoding: Encoding): WireValu
   if (value instanceof Date) return encodeDate(value, place, encoding);
   const dataclass = registry.dataclassOf(value);
   if (dataclass !== undefined) {
-    // Every instance carries the names, so that it can be read where the dataclass is not registered.
+    // Every instance contains its field names, so that it can be read without the registered dataclass.
     budget.text(dataclass.fields.reduce((sum, field) => sum + field.name.length, dataclass.name.length));
     const fields = dataclass.fields.map((field) => inside(Reflect.get(value, field.name), `.${field.name}`));
     return {
@@ -120,7 +120,7 @@ function encodeObject(value: object, place: Place, encoding: Encoding): WireValu
   return { t: "dict", v: pairs };
 }
 
-/** Whether it can be a key in Python, where an array is a tuple. What is nested too deep is told elsewhere. */
+/** Whether the value can be a key in Python, where an array becomes a tuple. Does not check the depth. */
 function isHashable(value: unknown, registry: DataclassRegistry, depth = 0): boolean {
   if (typeof value !== "object" || value === null || depth > toPythonLimits.depth) return true;
   if (Array.isArray(value)) return value.every((part) => isHashable(part, registry, depth + 1));
@@ -130,8 +130,8 @@ function isHashable(value: unknown, registry: DataclassRegistry, depth = 0): boo
 
 function encodeDate(value: Date, place: Place, { fail }: Encoding): WireValue {
   const year = value.getUTCFullYear();
-  // The years that Python's datetime has; an invalid date has none.
-  if (!(year >= 1 && year <= 9999)) return fail("is a date that Python does not have", place.path);
+  // Python's datetime supports these years only; the year of an invalid date is NaN.
+  if (!(year >= 1 && year <= 9999)) return fail("is a date that Python cannot express", place.path);
   return {
     t: "time",
     v: {
@@ -153,7 +153,7 @@ function stepOf(key: unknown): string {
   return /^[\w$]{1,40}$/.test(text) ? `.${text}` : `[${JSON.stringify(text.slice(0, 40))}]`;
 }
 
-// Converting first and counting then would take as long as the number is large.
+// Check the size first, because the conversion of a huge number takes very long.
 function digitsOf(value: bigint): number {
   const bits = value < 0n ? -value : value;
   return Math.ceil(bits.toString(16).length * 1.21);

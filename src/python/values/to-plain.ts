@@ -1,6 +1,6 @@
 import type { PythonValue } from "../contract.ts";
 
-/** A value as JSON has it, but for bytes, dates and large integers, which stay what they are. */
+/** A JSON value that can also contain bytes, dates and large integers. */
 export type PlainValue =
   | null
   | boolean
@@ -13,8 +13,8 @@ export type PlainValue =
   | { readonly [key: string]: PlainValue };
 
 /**
- * Turns dicts into objects and sets into arrays, all the way down. Keys become texts; each is a
- * property of the object itself, `__proto__` too.
+ * Converts dicts to objects and sets to arrays, recursively. Keys become strings; each one is an own property, also
+ * `__proto__`.
  *
  * @example
  * ```ts

@@ -52,7 +52,7 @@ const { value: anyValue } = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 }));
 
-test("a value comes back from Python as what the table of the documentation says", async () => {
+test("values are converted as in the table of the documentation", async () => {
   await fc.assert(
     fc.asyncProperty(anyValue, async (value) => {
       expect(await returned(value)).toEqual(expected(value));
@@ -61,7 +61,7 @@ test("a value comes back from Python as what the table of the documentation says
   );
 });
 
-test("a variable is the same after it was kept, also from a dump", async () => {
+test("a saved variable is unchanged, also when loaded from a dump", async () => {
   const other = python.createSession();
   await fc.assert(
     fc.asyncProperty(anyValue, async (value) => {
@@ -76,7 +76,7 @@ test("a variable is the same after it was kept, also from a dump", async () => {
   );
 });
 
-test("Python values without a JavaScript type become the nearest one", async () => {
+test("Python values without a JavaScript type become the nearest type", async () => {
   const { result } = await session.run(`
 import datetime, math
 from pathlib import Path
@@ -108,13 +108,13 @@ utc = datetime.timezone.utc
   ]);
 });
 
-test("a tuple is a key of a Map, and can go back as one", async () => {
+test("a tuple can be a key of a Map, and become a tuple again", async () => {
   const { result } = await session.run("{(1, 'a'): 2}");
   expect(result).toEqual(new Map([[[1, "a"], 2]]));
   expect((await session.run("back == {(1, 'a'): 2}", { inputs: { back: result } })).result).toBe(true);
 });
 
-test("a value of the documented size is taken, however its characters are written down", async () => {
+test("a value of the documented size is accepted, however its characters are encoded", async () => {
   // JSON writes a control character with six, and a number beyond 2^53 with up to 309.
   const cases: readonly (readonly [unknown, number])[] = [
     ["\u0001".repeat(16_000_000), 16_000_000],
@@ -144,24 +144,24 @@ test("names of prototypes are plain keys, on both sides", async () => {
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
 });
 
-test("an argument that Python cannot have is refused by its place, before anything runs", async () => {
+test("an argument that Python cannot accept is refused with its path before the code runs", async () => {
   const cycle: unknown[] = [];
   cycle.push(cycle);
   const deep = Array.from({ length: 200 }).reduce<unknown>((inner) => [inner], null);
   class Account {}
   const cases: readonly (readonly [unknown, string])[] = [
-    [{ rows: [1, () => 2] }, "Python cannot take inputs.value.rows[1]: it is a function."],
-    [[Symbol("s")], "Python cannot take inputs.value[0]: it is a symbol."],
+    [{ rows: [1, () => 2] }, "Python cannot accept inputs.value.rows[1]: it is a function."],
+    [[Symbol("s")], "Python cannot accept inputs.value[0]: it is a symbol."],
     [
       { "a b": new Account() },
-      'Python cannot take inputs.value["a b"]: it is an instance of a class that is not a registered dataclass.',
+      'Python cannot accept inputs.value["a b"]: it is an instance of a class that is not a registered dataclass.',
     ],
-    [cycle, "Python cannot take inputs.value: it is nested deeper than 100 levels."],
-    [deep, "Python cannot take inputs.value: it is nested deeper than 100 levels."],
-    ["x".repeat(16_000_001), "Python cannot take inputs.value: it holds more than 16,000,000 characters."],
-    [new Date(Number.NaN), "Python cannot take inputs.value: it is a date that Python does not have."],
-    [new Array(1_000_001).fill(0), "Python cannot take inputs.value: it has more than 1,000,000 parts."],
-    [new Array(4_000_000_000), "Python cannot take inputs.value: it has more than 1,000,000 parts."],
+    [cycle, "Python cannot accept inputs.value: it is nested deeper than 100 levels."],
+    [deep, "Python cannot accept inputs.value: it is nested deeper than 100 levels."],
+    ["x".repeat(16_000_001), "Python cannot accept inputs.value: it holds more than 16,000,000 characters."],
+    [new Date(Number.NaN), "Python cannot accept inputs.value: it is a date that Python cannot express."],
+    [new Array(1_000_001).fill(0), "Python cannot accept inputs.value: it has more than 1,000,000 parts."],
+    [new Array(4_000_000_000), "Python cannot accept inputs.value: it has more than 1,000,000 parts."],
     [
       [
         {
@@ -170,10 +170,10 @@ test("an argument that Python cannot have is refused by its place, before anythi
           },
         },
       ],
-      "Python cannot take inputs.value: reading it failed.",
+      "Python cannot accept inputs.value: reading it failed.",
     ],
-    [{ a: new Map([[[1, {}], 2]]) }, "Python cannot take inputs.value.a (a key): it cannot be hashed."],
-    [new Set([new Set()]), "Python cannot take inputs.value (an element): it cannot be hashed."],
+    [{ a: new Map([[[1, {}], 2]]) }, "Python cannot accept inputs.value.a (a key): it cannot be hashed."],
+    [new Set([new Set()]), "Python cannot accept inputs.value (an element): it cannot be hashed."],
   ];
   for (const [value, message] of cases) {
     await expect(returned(value)).rejects.toMatchObject({ code: "invalid_request", message });
@@ -185,7 +185,7 @@ test("an argument that Python cannot have is refused by its place, before anythi
   }
 });
 
-test("a result that is too deep or too large is an error, and the session goes on", async () => {
+test("a result that is too deep or too large is an error, and the session stays usable", async () => {
   const cases: readonly (readonly [string, string])[] = [
     ["a = []\nfor _ in range(300): a = [a]\na", "ValueError: The result is nested deeper than 100 levels."],
     ["['x' * 1000] * 4001", "ValueError: The result holds more than 4,000,000 characters."],

@@ -1,13 +1,13 @@
 /**
- * A value between kit and its Python process, and in a dump, as JSON. An array is a list; every object is
- * one of the tagged ones, so that no key of a dict is ever a key of a JavaScript object.
+ * A value as JSON, between kit and its Python process and in dumps. An array is a list; every object is a tagged value, so
+ * that a key of a dict is never a key of a JavaScript object.
  */
 export type WireValue = null | boolean | number | string | readonly WireValue[] | WireTagged;
 
 export type WireTagged =
-  /** A float that JSON has no number for. */
+  /** A float that JSON cannot express. */
   | { readonly t: "number"; readonly v: "NaN" | "Infinity" | "-Infinity" | "-0" }
-  /** As text, or as a number beyond what JSON says exactly, which is an integer as it stands. */
+  /** As text, or as a number beyond JSON's exact range, which is an integer. */
   | { readonly t: "int"; readonly v: string | number }
   /** Base64. */
   | { readonly t: "bytes"; readonly v: string }
@@ -17,7 +17,7 @@ export type WireTagged =
   | { readonly t: "time"; readonly v: WireTime }
   | WireDataclass;
 
-/** It says its fields itself, so that it can be read where the dataclass is not registered. */
+/** Contains the names of its fields, so that it can be read without the registered dataclass. */
 export interface WireDataclass {
   readonly t: "dataclass";
   readonly name: string;
@@ -26,7 +26,7 @@ export interface WireDataclass {
   readonly v: readonly WireValue[];
 }
 
-/** The values of Python's `datetime` module, as Monty takes and gives them. */
+/** The values of Python's `datetime` module in Monty's form. */
 export type WireTime =
   | {
       readonly kind: "DateTime";
@@ -51,22 +51,22 @@ export type WireTime =
   | { readonly kind: "TimeZone"; readonly offsetSeconds: number; readonly name?: string };
 
 export interface ValueLimits {
-  /** Lists and dicts inside each other. */
+  /** Nesting of lists and dicts. */
   readonly depth: number;
   readonly nodes: number;
   readonly chars: number;
 }
 
-/** The limits of one value of the host. */
+/** The limits of one value from the host. */
 export const toPythonLimits: ValueLimits = { depth: 100, nodes: 1_000_000, chars: 16_000_000 };
 
-/** The limits of one value of Python: decoding it takes time on the host's own thread. */
+/** The limits of one value from Python, because decoding takes time on the host's main thread. */
 export const fromPythonLimits: ValueLimits = { depth: 100, nodes: 200_000, chars: 4_000_000 };
 
-/** Counts what a value holds while it is walked. `report` throws, and is told what is too much. */
+/** Counts the parts of a value during a walk. `report` gets the exceeded limit, and throws. */
 export interface ValueBudget {
   enter(depth: number): void;
-  /** Fails for a list of `length` before it is walked; what it holds is counted by `enter`. */
+  /** Checks a list of `length` before its elements are walked; `enter` counts the elements. */
   count(length: number): void;
   text(length: number): void;
 }
@@ -91,7 +91,7 @@ export function createValueBudget(report: (problem: string) => never, limits: Va
   };
 }
 
-/** A float as JSON can carry it. */
+/** Converts a float to JSON. */
 export function toWireNumber(value: number): WireValue {
   if (Number.isFinite(value)) return Object.is(value, -0) ? { t: "number", v: "-0" } : value;
   return { t: "number", v: Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity" };
