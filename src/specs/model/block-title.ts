@@ -1,3 +1,5 @@
+import { isRecord } from "../../base/record.ts";
+
 /** Longer texts are cut at a word; tables and graphs stay readable. */
 const maxLength = 120;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a title
@@ -115,8 +117,4 @@ function namesIn(value: unknown): string[] {
   if (Array.isArray(value))
     return value.slice(0, 20).flatMap((item) => (Array.isArray(item) ? [] : namesIn(item)));
   return isRecord(value) && typeof value.name === "string" ? namesIn(value.name) : [];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

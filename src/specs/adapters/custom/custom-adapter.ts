@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
 import { compileGlob } from "../../../base/glob/glob.ts";
+import { isRecord } from "../../../base/record.ts";
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import { lifecycles, priorities } from "../../../protocol/enums.ts";
 import type { Framework, SpecBlock, SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
@@ -313,10 +314,6 @@ function tagsOf(value: unknown): unknown {
     .split(",")
     .map((tag) => tag.trim())
     .filter((tag) => tag !== "");
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The base id of a file that declares no id: `custom-<file name>`. */
