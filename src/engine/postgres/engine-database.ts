@@ -358,7 +358,7 @@ const steps: readonly Migration[] = [
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */
-export function engineMigrations(schema: string, migrations: readonly Migration[] = steps): Migrations {
+function engineMigrations(schema: string, migrations: readonly Migration[] = steps): Migrations {
   // The number is kit's own ("kite").
   return {
     steps: migrations,

@@ -236,13 +236,13 @@ type StoredError = Omit<KitErrorInit, "cause"> & { readonly cause?: ErrorCause }
  * The error that a step throws to its run: the `KitError` that its work threw, otherwise an `internal_error`, because the
  * message of another error may hold secrets. That message goes into the cause and the hint.
  */
-export function toStepError(error: unknown, what: string): KitError {
+function toStepError(error: unknown, what: string): KitError {
   if (error instanceof KitError) return error;
   return new KitError({ code: "internal_error", message: `${what} failed.`, cause: error });
 }
 
 /** Converts an error to its form in the journal; details that are not JSON are dropped. */
-export function storeError(error: KitError, causeOf: EngineHandlers["causeOf"]): StoredError {
+function storeError(error: KitError, causeOf: EngineHandlers["causeOf"]): StoredError {
   const { code, message, meta } = error;
   const cause = causeOf?.(error);
   const hint = error.hint ?? (cause === undefined ? undefined : causeLine(cause));
