@@ -237,7 +237,7 @@ const leastMs = 1_000;
  * memory, with its timers; the alarm loads it again, and its engine resumes stored work. While there is work, the
  * alarm comes every half minute, which also keeps the object in memory.
  */
-export function createWakeUps(
+function createWakeUps(
   storage: AlarmStorage,
   onError: (error: unknown) => void,
 ): { set(): Promise<void>; soon(): void } {

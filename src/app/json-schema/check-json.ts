@@ -311,7 +311,7 @@ const compiled = new Map<string, LinearPattern | undefined>();
  * Compiles a pattern as JSON Schema has them, which matches anywhere in a text; undefined for one that is not
  * valid or that no linear engine takes: look-around, back-references, enormous repetitions.
  */
-export function linearPattern(pattern: string): LinearPattern | undefined {
+function linearPattern(pattern: string): LinearPattern | undefined {
   if (compiled.has(pattern)) return compiled.get(pattern);
   if (compiled.size >= maxCached) compiled.clear();
   const made = compile(pattern);

@@ -178,7 +178,7 @@ const formats: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ["uri", (text) => /^[a-z][a-z0-9+.-]*:[^\s<>"{}|\\^`]*$/i.test(text)],
 ]);
 
-export function hasFormat(text: string, format: string): boolean {
+function hasFormat(text: string, format: string): boolean {
   const check = formats.get(format);
   return check === undefined || (text.length <= maxLength && check(text));
 }

@@ -59,7 +59,7 @@ export function bindDescriptionRoutes(routes: readonly Route[]): readonly Route[
 }
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */
-export function overviewOf(project: Project, sources?: OverviewSources): Overview {
+function overviewOf(project: Project, sources?: OverviewSources): Overview {
   const specs = project.specs.query({ limit: 1 });
   const guidelines = project.guidelines.list({ limit: 1 });
   const spec = project.specs.query({ spec_type: "requirement", limit: 1 }).specs[0] ?? specs.specs[0];
@@ -102,7 +102,7 @@ const serviceLinks = {
 type OverviewSources = Required<Pick<Overview, "agents" | "workflows">>;
 
 /** The names of agents that can be reached, and of workflows, as far as who asks may see them. */
-export async function permittedSources(
+async function permittedSources(
   app: App,
   {
     authorization,

@@ -177,7 +177,7 @@ export interface Handshake extends RequestHead {
  * Reads the head of a WebSocket handshake for the gate. A browser cannot send headers, so a
  * key can also come as a subprotocol: `kit.bearer.` and the key as base64url, in addition to `kit`.
  */
-export function readHandshake(incoming: IncomingMessage): Handshake {
+function readHandshake(incoming: IncomingMessage): Handshake {
   const headers = new Headers();
   // Read the raw headers: `incoming.headers` drops the second of two keys, which the routes refuse.
   const { rawHeaders } = incoming;
@@ -198,7 +198,7 @@ export function readHandshake(incoming: IncomingMessage): Handshake {
 }
 
 /** Converts the handshake to a request for the code that it starts. */
-export function toRequest({ host, target, headers }: Handshake): Request {
+function toRequest({ host, target, headers }: Handshake): Request {
   // The gate has checked the Host; the path begins with a slash, because it names a target.
   return new Request(new URL(target, `http://${host}`), { headers });
 }
@@ -218,7 +218,7 @@ export type SocketTarget =
   | { readonly target: "workflow"; readonly name: string };
 
 /** Parses the target in a path. Throws `invalid_request`, and `not_found` for any other path. */
-export function findTarget(path: string): SocketTarget {
+function findTarget(path: string): SocketTarget {
   const [, kind, name = "", id, ...rest] = path.split("/");
   if (kind === "agents" && id !== undefined && rest.length === 0) {
     return {
@@ -234,7 +234,7 @@ export function findTarget(path: string): SocketTarget {
 }
 
 /** Throws for a target that does not exist or is not reachable. */
-export function checkTarget(context: ServiceContext, { target, name }: SocketTarget): void {
+function checkTarget(context: ServiceContext, { target, name }: SocketTarget): void {
   if (target === "agent") checkAgent(context, name);
   else checkWorkflow(context.service.app, name);
 }
