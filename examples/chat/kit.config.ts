@@ -1,6 +1,6 @@
 import { defineConfig } from "kit";
 
-// An endpoint that speaks OpenAI's chat completions; the demo and the tests put their script here. Without it, the
+// An endpoint with OpenAI's chat completions API; the demo and the tests use it for their script. Without it, the
 // model is one of the provider whose key is set.
 const { MODEL_URL } = process.env;
 

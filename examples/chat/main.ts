@@ -1,11 +1,11 @@
-/** `node main.ts`: a chat, a scripted model and kit between them, each on a port of its own, and what happens there. */
+/** `node main.ts`: starts a chat, a scripted model and kit between them on separate ports, and prints what happens. */
 import { openDemo } from "./demo/open-demo.ts";
 
 await using demo = await openDemo();
 const { chat, service } = demo;
 const listed = new Map<string, number>();
 
-/** Gives the webhook's answer. */
+/** Returns the webhook's answer. */
 async function write(thread: string, author: string, text: string): Promise<string> {
   const response = await chat.write({ thread, author, text });
   console.log(`  ${author}: ${text}  → ${response.status}`);

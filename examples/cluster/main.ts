@@ -1,6 +1,6 @@
 /**
- * `npm start`: three kits over one Postgres, with parcels for them to bring, and keys that kill one. `--kill 2` does without
- * keys: it kills kit 2 after a moment, waits, and counts.
+ * `npm start`: three kits over one Postgres, which deliver parcels, and keys that kill one. `--kill 2` runs without
+ * keys: it kills kit 2 after a moment, waits, and counts the parcels.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -20,7 +20,7 @@ stop.abort();
 await sending;
 await count();
 
-/** Draws five times a second, and does what the keys say. */
+/** Draws the screen five times a second, and handles the keys. */
 async function play(): Promise<void> {
   let delivered = 0;
   let isCounting = false;
@@ -60,7 +60,7 @@ async function show(number: number): Promise<void> {
   for (const line of kits.story) console.log(line);
 }
 
-/** Waits until every parcel that was accepted is at its door. */
+/** Waits until every accepted parcel is delivered. */
 async function count(): Promise<void> {
   const accepted = kits.accepted.size;
   let delivered = await kits.delivered();

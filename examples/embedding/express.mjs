@@ -1,4 +1,4 @@
-// kit inside an Express application: `handle` takes Node's request and response. Mount it before anything that reads bodies.
+// kit in an Express application: `handle` gets Node's request and response. Mount it before middleware that reads bodies.
 import express from "express";
 import { openKit } from "./kit.mjs";
 

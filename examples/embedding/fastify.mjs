@@ -1,4 +1,4 @@
-// kit inside a Fastify application: in a plugin of its own, where Fastify reads no body.
+// kit in a Fastify application: in a separate plugin, in which Fastify does not read bodies.
 import Fastify from "fastify";
 import { openKit } from "./kit.mjs";
 

@@ -1,4 +1,4 @@
-// kit inside a Hono application: `fetch` answers requests, below any path.
+// kit in a Hono application: `fetch` answers requests below any path.
 import { Hono } from "hono";
 import { openKit } from "./kit.mjs";
 

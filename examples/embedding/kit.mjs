@@ -1,4 +1,4 @@
-// The agents of a project, and a server of them that listens nowhere: a framework hands it requests.
+// The agents of a project and their server, which does not listen: a framework passes it requests.
 import { openProject, openService } from "kit";
 import { createServer } from "kit/server";
 
@@ -10,7 +10,7 @@ export async function openKit({ root = process.cwd() } = {}) {
     service,
     access: {
       apiKeys: (process.env.KIT_API_KEYS ?? "").split(",").filter((key) => key !== ""),
-      // Names other than this machine's own, under which the framework is reached.
+      // Other host names of the framework's server.
       allowedHosts: (process.env.KIT_ALLOWED_HOSTS ?? "").split(",").filter((name) => name !== ""),
     },
   });

@@ -1,11 +1,11 @@
-// kit in a route of Next.js: save it as app/kit/[...path]/route.js, with kit.mjs beside it, and keep kit out of Next's bundles:
-// serverExternalPackages: ["kit"] in next.config.mjs. Handlers of routes take a Request and give a Response.
+// kit in a route of Next.js: save this as app/kit/[...path]/route.js, next to kit.mjs, and keep kit out of Next's bundles:
+// serverExternalPackages: ["kit"] in next.config.mjs. Route handlers get a Request and return a Response.
 import { openKit } from "./kit.mjs";
 
 export const runtime = "nodejs";
 export const dynamic = "force-dynamic";
 
-// Development loads modules again and again: one kit for all of them.
+// In development, Next.js reloads modules; share one kit between them.
 globalThis.kit ??= openKit();
 const { kit } = globalThis;
 

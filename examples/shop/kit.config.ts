@@ -3,9 +3,9 @@ import { gherkinAdapter } from "./adapters/gherkin.ts";
 
 export default defineConfig({
   specs: {
-    // Markdown with front matter, and JSON files that hold spec blocks.
+    // Markdown with front matter, and JSON files with spec blocks.
     custom: [{ include: "docs/decisions/*.md", tags: ["decision"] }, { include: "docs/limits.json" }],
-    // A format that kit does not know: see adapters/gherkin.ts.
+    // A custom format: see adapters/gherkin.ts.
     adapters: [gherkinAdapter],
   },
 });

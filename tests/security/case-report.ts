@@ -8,11 +8,11 @@ export interface LoadedRecord {
   readonly path: string;
 }
 
-/** What `load-case.ts` prints. */
+/** The output of `load-case.ts`. */
 export interface CaseReport {
   /** Processor time of the load. */
   readonly cpu_ms: number;
-  /** How much the process grew at its largest, from after the warm-up on. */
+  /** The peak growth of the process after the warm-up. */
   readonly rss_growth_mb: number;
   readonly records: readonly LoadedRecord[];
   readonly diagnostics: readonly Diagnostic[];
@@ -24,11 +24,11 @@ export interface CaseReport {
   }[];
   readonly replies: readonly { readonly path: string; readonly status: number; readonly body: string }[];
   readonly polluted: boolean;
-  /** What an agent gets of a case that is a skill, or why it gets nothing. */
+  /** For a skill: what an agent gets, or why it gets nothing. */
   readonly skill?:
     | { readonly name: string; readonly description: string; readonly instructions: string }
     | { readonly problem: string };
-  /** How many guidelines apply to `match_path`. */
+  /** The number of guidelines that apply to `match_path`. */
   readonly matched?: number;
   readonly headings?: readonly (readonly [number, string])[];
   readonly frontmatter?: Readonly<Record<string, unknown>>;

@@ -12,7 +12,7 @@ import type { LaidOutCase } from "./load-case.ts";
 import { contentOfCase, type MarkdownCase, pathOfCase } from "./markdown-case.ts";
 import { layOut } from "./path-cases.ts";
 
-/** How a case is tried. */
+/** Options for testing a case. */
 export interface CaseTrial {
   readonly load: (laidOut: LaidOutCase) => Promise<CaseReport>;
   /** The commands that print it. */
@@ -21,9 +21,9 @@ export interface CaseTrial {
 
 export const everyCommand: readonly string[] = ["specs list", "specs validate", "guidelines list"];
 
-/** Lays a case out on disk, loads and prints it, and checks the outcome. */
+/** Creates a case on disk, loads and prints it, and checks the outcome. */
 export async function checkCase(markdownCase: MarkdownCase, { load, commands }: CaseTrial): Promise<void> {
-  // One folder deeper, since a fixture may write beside the repository.
+  // One folder deeper, because a fixture can write next to the repository.
   const base = await mkdtemp(join(tmpdir(), "kit-security-"));
   const root = join(base, "repository");
   try {
@@ -34,7 +34,7 @@ export async function checkCase(markdownCase: MarkdownCase, { load, commands }: 
       await mkdir(dirname(file), { recursive: true });
       await writeFile(file, contentOfCase(markdownCase));
     }
-    // One after the other: the processor's time is measured.
+    // Sequential, because processor time is measured.
     const report = await load({ root, markdownCase });
     const printed = await runCommands(root, commands);
     checkOutcome(report, markdownCase);
@@ -50,12 +50,12 @@ export async function checkCase(markdownCase: MarkdownCase, { load, commands }: 
   }
 }
 
-/** Loads a case in a process of its own, whose memory and time are the case's alone. */
+/** Loads a case in a separate process, to measure its memory and time alone. */
 export async function loadInOwnProcess({ root, markdownCase }: LaidOutCase): Promise<CaseReport> {
   const caseFile = join(dirname(root), "case.json");
   await writeFile(caseFile, JSON.stringify(markdownCase));
   const script = join(import.meta.dirname, "load-case.ts");
-  // Garbage is collected when this is full: without it, how far the process grows is up to how busy the machine is.
+  // With this heap limit garbage is collected in time; otherwise the growth of the process depends on how busy the machine is.
   const args = ["--max-old-space-size=160", script, root, caseFile];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: repositoryRoot,
@@ -65,7 +65,7 @@ export async function loadInOwnProcess({ root, markdownCase }: LaidOutCase): Pro
   return JSON.parse(stdout);
 }
 
-/** What the command line prints for people; it may fail the validation, and must not break. */
+/** Runs the command line's output for people, which may report invalid files, but must not crash. */
 async function runCommands(root: string, commands: readonly string[]): Promise<string> {
   let output = "";
   for (const line of commands) {
@@ -139,7 +139,7 @@ function checkRecords(report: CaseReport, markdownCase: MarkdownCase): void {
   }
 }
 
-/** Headings are those of the scanner that every adapter uses; no title may come from anywhere else. */
+/** Every title must be a heading that the shared scanner found. */
 function checkHeadings(report: CaseReport, markdownCase: MarkdownCase): void {
   const { expected } = markdownCase;
   const headings = report.headings ?? [];
@@ -173,7 +173,7 @@ function checkOutput(
 }
 
 function checkLimits(report: CaseReport, { expected }: MarkdownCase): void {
-  // Processor time: the clock also counts what other processes do on a busy machine.
+  // Processor time, because elapsed time includes other processes on a busy machine.
   expect(report.cpu_ms).toBeLessThan(expected.max_ms ?? 2000);
   expect(report.rss_growth_mb).toBeLessThan(expected.max_rss_growth_mb ?? 256);
 }

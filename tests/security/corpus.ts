@@ -45,13 +45,13 @@ export const fixtureEntry: z.ZodType<FixtureEntry> = z.union([
   z.strictObject({ type: z.enum(["symlink", "hardlink"]), path: z.string(), target: z.string() }),
 ]);
 
-/** What every case has, of whatever kind. */
+/** The fields of every case. */
 export interface AnyCase {
   readonly id: string;
   readonly class: string;
   readonly tier: "core" | "hardening" | "usability";
   readonly why: string;
-  /** The systems of `process.platform` that have what the case needs; all without it. */
+  /** The values of `process.platform` that support the case; default: all. */
   readonly platform?: readonly string[];
 }
 
@@ -71,7 +71,7 @@ const headFields = {
   cases: z.array(z.looseObject({ id: z.string() })),
 };
 
-/** The keys of a kind, beside those that every kind has; no others are allowed. */
+/** The allowed keys of a kind, in addition to those of every kind. */
 export interface CorpusSchema {
   readonly head: z.ZodRawShape;
   readonly one: z.ZodRawShape;
@@ -83,8 +83,8 @@ export interface Corpus<Head, Case> {
 }
 
 /**
- * Reads a file of this folder. Throws for a key that no test looks at, for a case that is there twice
- * and for another number of cases than the head says.
+ * Reads a file of this folder. Throws for a key that no test uses, for a duplicate case
+ * and for a number of cases other than the head's.
  */
 export function readCorpus<Head, Case extends AnyCase>(
   kind: string,
@@ -108,7 +108,7 @@ function assertShape(name: string, schema: z.ZodType, value: unknown): void {
   if (error !== undefined) throw new Error(`${name}: ${z.prettifyError(error)}`);
 }
 
-/** Whether the case is for this system. */
+/** Whether the case applies to this system. */
 export function isForThisSystem({ platform }: AnyCase): boolean {
   return platform?.includes(process.platform) ?? true;
 }

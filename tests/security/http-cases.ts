@@ -4,7 +4,7 @@ import { type AnyCase, type Corpus, type Generated, generate, generated, readCor
 
 type Texts = Readonly<Record<string, string>>;
 
-/** One frame of a WebSocket; bytes in hex, as a binary frame, as a text frame, or as they go over the wire. */
+/** One WebSocket frame: bytes in hex as a binary frame, as a text frame, or as raw bytes on the wire. */
 export type HttpFrame =
   | { readonly text: string }
   | { readonly text_gen: Generated }
@@ -12,7 +12,7 @@ export type HttpFrame =
   | { readonly text_hex: string }
   | { readonly raw_hex: string };
 
-/** One request, and what must come of it. */
+/** One request, and the expected outcome. */
 export interface HttpCase extends AnyCase {
   readonly route: string;
   readonly transport: "http" | "raw" | "sse" | "ws";
@@ -26,22 +26,22 @@ export interface HttpCase extends AnyCase {
   readonly raw_gen?: Generated;
   readonly frames?: readonly HttpFrame[];
   readonly chunked?: boolean;
-  /** "auth": the server with a key; "webhooks"; "route:/path": that the route is there. */
+  /** What the server must have: "auth" for a key, "webhooks", or "route:/path" for a route. */
   readonly requires?: string;
   readonly sign?: {
     readonly scheme: "github" | "slack" | "standard";
     readonly secret: string;
     readonly id?: string;
     readonly timestamp_offset_s?: number;
-    /** What is signed in place of the body. */
+    /** The text to sign instead of the body. */
     readonly over?: string;
   };
-  /** The same request, so often one after the other; default once. */
+  /** How often to send the request, one after the other; default once. */
   readonly send_times?: number;
   readonly abort_after_bytes?: number;
-  /** Nothing more is sent, and the end is waited for. */
+  /** Sends nothing more and waits for the end of the connection. */
   readonly then?: "wait";
-  /** Milliseconds of processor time; 2,000 without it. */
+  /** Milliseconds of processor time; default 2,000. */
   readonly max_ms?: number;
   readonly expected: {
     readonly status: readonly (number | "closed")[];

@@ -1,4 +1,4 @@
-/** Loads one case of the corpus as kit would; as a program, in a process of its own, it prints what came of it. */
+/** Loads one case of the corpus as kit would. Run as a separate process, it prints the outcome. */
 import { lstat, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { readFrontMatter, scanMarkdown } from "kit/specs";
 import type { CaseReport, LoadedRecord } from "./case-report.ts";
 import { type MarkdownCase, matchPathOf, pathOfCase } from "./markdown-case.ts";
 
-/** What one case is loaded from. */
+/** The source of one case. */
 export interface LaidOutCase {
   /** The project's folder, absolute. */
   readonly root: string;
@@ -52,7 +52,7 @@ export async function loadCase(laidOut: LaidOutCase): Promise<CaseReport> {
   }
 }
 
-/** A harmless project is loaded first, so that what is measured is the case and not the start of Node. */
+/** Loads a harmless project first, so that the start of Node is not measured. */
 export async function warmUp(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "kit-warm-up-"));
   try {
@@ -67,7 +67,7 @@ export async function warmUp(): Promise<void> {
   }
 }
 
-/** The file as an agent would use it. */
+/** Loads the file as an agent would. */
 async function readSkill({ root, markdownCase }: LaidOutCase): Promise<Pick<CaseReport, "skill">> {
   try {
     const { name, description, instructions } = await loadSkill(pathOfCase(markdownCase), { root });
@@ -108,7 +108,7 @@ async function idsOfSecondLoad(root: string): Promise<readonly string[]> {
   }
 }
 
-/** Every guideline as a steering file, with the front matter that a reader finds in it. */
+/** Converts every guideline to a steering file, with the front matter that a parser finds in it. */
 async function convertAll(opened: Project): Promise<CaseReport["steering"]> {
   const guidelines = opened.guidelines.list({ limit: 50 }).guidelines;
   const results = guidelines.map(async ({ id }) => {
@@ -134,7 +134,7 @@ async function repliesOf(opened: Project): Promise<CaseReport["replies"]> {
   );
 }
 
-/** The headings of the file itself; a link or a folder in its place is none of the reader's business. */
+/** The headings of the file itself; none if a link or a folder is in its place. */
 async function scanOf({ root, markdownCase }: LaidOutCase): Promise<Partial<CaseReport>> {
   const file = join(root, pathOfCase(markdownCase));
   if (!(await lstat(file)).isFile()) return {};

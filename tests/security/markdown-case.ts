@@ -21,12 +21,12 @@ export interface MarkdownExpectation {
   readonly headings?: readonly (readonly [number, string])[];
   readonly html_excludes?: readonly string[];
   readonly log_output_excludes?: readonly string[];
-  /** The path that the file's pattern is matched with; spelled out or generated. */
+  /** The path to match the file's pattern with, literal or generated. */
   readonly match_path?: string;
   readonly match_path_gen?: Generated;
-  /** Milliseconds of processor time; 2,000 without it. */
+  /** Milliseconds of processor time; default 2,000. */
   readonly max_ms?: number;
-  /** 256 without it. */
+  /** Default 256. */
   readonly max_rss_growth_mb?: number;
   readonly max_title_chars?: number;
   readonly no_canary?: true;
@@ -41,7 +41,7 @@ export interface MarkdownExpectation {
 
 export interface MarkdownCase extends AnyCase {
   readonly kind: "steering" | "claude" | "skill" | "requirements" | "tasks";
-  /** A case has one of the first three, or a fixture, whose first entry is what the case is about. */
+  /** A case has one of the first three, or a fixture, whose first entry is the tested file. */
   readonly content?: string;
   readonly content_b64?: string;
   readonly content_gen?: Generated;
@@ -106,12 +106,12 @@ export function readMarkdownCases(): Corpus<unknown, MarkdownCase> {
   return corpus;
 }
 
-/** The file a case is about, relative to the repository. */
+/** The tested file of a case, relative to the repository. */
 export function pathOfCase(markdownCase: MarkdownCase): string {
   return markdownCase.fixture?.[0]?.path ?? usualPaths[markdownCase.kind];
 }
 
-/** The bytes of a case that is one file; text where the corpus gives text. */
+/** The content of a case with one file: text if the corpus has text, otherwise bytes. */
 export function contentOfCase({ content, content_b64, content_gen }: MarkdownCase): string | Uint8Array {
   if (content !== undefined) return content;
   if (content_b64 !== undefined) return Buffer.from(content_b64, "base64");

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { z } from "zod";
 import { type AnyCase, type Corpus, type FixtureEntry, fixtureEntry, readCorpus } from "./corpus.ts";
 
-/** The calls of the contract, each with the arguments that it takes. */
+/** The calls of the contract with their arguments. */
 const argumentsOf: Readonly<Record<string, readonly string[]>> = {
   read_file: ["path"],
   read_bytes: ["path"],
@@ -26,7 +26,7 @@ const argumentsOf: Readonly<Record<string, readonly string[]>> = {
   convert_guideline: ["title", "format"],
 };
 
-/** One call on a workspace with a hostile path, and what must come of it. */
+/** One call on a workspace with a hostile path, and the expected outcome. */
 export interface PathCase extends AnyCase {
   readonly op: string;
   readonly args: Readonly<Record<string, string>>;
@@ -71,7 +71,7 @@ const one = {
 
 const head = { fixture: z.array(fixtureEntry), race: z.strictObject({ note: z.string() }).optional() };
 
-/** Reads `paths.json`. Throws, too, for an argument that the call of a case does not take, or needs. */
+/** Reads `paths.json`. Also throws for an argument that a case's call does not accept, and for a missing one. */
 export function readPathCases(): Corpus<{ readonly fixture: readonly FixtureEntry[] }, PathCase> {
   const corpus = readCorpus<{ readonly fixture: readonly FixtureEntry[] }, PathCase>("paths", { head, one });
   for (const { id, op, args } of corpus.cases) {
@@ -87,13 +87,13 @@ export function readPathCases(): Corpus<{ readonly fixture: readonly FixtureEntr
   return corpus;
 }
 
-/** What stands for the temporary folder in the corpus. */
+/** The placeholder of the temporary folder in the corpus. */
 const baseMark = "$".concat("{BASE}");
 
-/** A text of the corpus for a temporary folder. */
+/** Replaces the placeholder in a text of the corpus. */
 export const inBase = (text: string, base: string): string => text.replaceAll(baseMark, base);
 
-/** Lays out entries below a folder; later ones replace links. */
+/** Creates entries below a folder; later ones replace links. */
 export async function layOut(base: string, fixture: readonly FixtureEntry[]): Promise<void> {
   for (const entry of fixture) {
     const place = join(base, entry.path);
@@ -112,7 +112,7 @@ export async function layOut(base: string, fixture: readonly FixtureEntry[]): Pr
       case "hardlink": {
         const target = inBase(entry.target, base);
         await rm(place, { force: true });
-        // Named from the base as all paths are, or from its own folder as the target of a link is.
+        // Relative to the base like all paths, or to its own folder like the target of a link.
         const fromBase = resolve(base, target);
         await link(existsSync(fromBase) ? fromBase : resolve(dirname(place), target), place);
         break;
@@ -123,7 +123,7 @@ export async function layOut(base: string, fixture: readonly FixtureEntry[]): Pr
   }
 }
 
-/** Everything below a folder with type, mode and content, but for what `leaveOut` names. Follows no link. */
+/** Type, mode and content of all entries below a folder, except those in `leaveOut`. Follows no link. */
 export async function snapshot(
   base: string,
   leaveOut: (path: string) => boolean,

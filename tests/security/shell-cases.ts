@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type AnyCase, type Corpus, type Generated, generate, generated, readCorpus } from "./corpus.ts";
 
-/** One command line under a policy, and what must come of it. */
+/** One command line under a policy, and the expected outcome. */
 export interface ShellCase extends AnyCase {
   /** A case has this or `command_gen`. */
   readonly command?: string;
@@ -12,17 +12,17 @@ export interface ShellCase extends AnyCase {
     readonly allow_compound_commands?: boolean;
   };
   readonly expected: "allow" | "deny" | "allow_or_deny";
-  /** One argument list, or those of several commands. */
+  /** One argument list, or one per command. */
   readonly expect_argv?: readonly string[] | readonly (readonly string[])[];
-  /** How long the decision may take. */
+  /** The time limit of the decision. */
   readonly max_ms?: number;
-  /** The shells in which the line does what it should not. For readers. */
+  /** The shells in which the line is harmful; for readers only. */
   readonly fires_under?: readonly string[];
-  /** For readers. */
+  /** For readers only. */
   readonly fixture_note?: string;
 }
 
-/** The workspace that command lines run in, by path below it. */
+/** The files of the workspace of command lines, by path. */
 export interface ShellFixture {
   readonly files: Readonly<Record<string, string>>;
   readonly executables: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ export function commandOf({ id, command, command_gen }: ShellCase): string {
   return command ?? generate(command_gen ?? "");
 }
 
-/** The argument lists that a case expects to be run; undefined where it says nothing of them. */
+/** The argument lists that a case expects to be run; `undefined` if it does not specify them. */
 export function argvOf({ expect_argv }: ShellCase): readonly (readonly string[])[] | undefined {
   if (expect_argv === undefined) return undefined;
   return expect_argv.every((word) => typeof word === "string") ? [expect_argv] : (expect_argv as string[][]);

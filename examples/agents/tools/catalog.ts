@@ -6,7 +6,7 @@ const prices = new Map([
   ["Emil", 990],
 ]);
 
-/** A tool of the program's own: it runs in this process, and takes what its schema says. */
+/** A tool of the program: it runs in this process, and its schema describes its arguments. */
 export const catalog = defineTool({
   name: "catalog",
   description: "Tells the price of a book, in cents.",

@@ -1,4 +1,4 @@
-/** Stands in for Slack, Teams and the like, over real HTTP: threads, signed webhooks, and a route for bots. */
+/** A stand-in for Slack, Teams and the like over real HTTP: threads, signed webhooks, and a route for bots. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { startLocalServer } from "./local-server.ts";
@@ -12,9 +12,9 @@ export interface ChatMessage {
   readonly text: string;
 }
 
-/** How a delivery differs from an honest one. */
+/** The differences of a delivery from a correct one. */
 export interface DeliveryOptions {
-  /** Default: the chat's. */
+  /** Default: the chat's secret. */
   readonly secret?: string;
   /** Seconds since 1970; default: now. */
   readonly timestamp?: number;
@@ -25,26 +25,26 @@ export interface FakeChat extends AsyncDisposable {
   /** The chat signs deliveries with the secret; a bot authenticates with the token. */
   readonly secret: string;
   readonly token: string;
-  /** From now on, every new message is delivered there. */
+  /** Delivers every new message to this address from now on. */
   subscribe(webhook: string): void;
   /** Adds a person's message to its thread, delivers it, and returns the webhook's answer. */
   write(message: Pick<ChatMessage, "thread" | "author" | "text">): Promise<Response>;
-  /** Delivers once more what was delivered last, as chats do that have missed the answer. */
+  /** Repeats the last delivery, like a chat that missed the answer. */
   repeat(): Promise<Response>;
   /** Delivers any body. */
   deliver(body: string, options?: DeliveryOptions): Promise<Response>;
   /** Waits until bots have sent at least `count` messages in a thread, and returns them. */
   replies(thread: string, count: number): Promise<readonly string[]>;
-  /** How the webhook has answered to the deliveries of what bots have said. */
+  /** The webhook's answers to deliveries of bots' messages. */
   echoes(): Promise<readonly unknown[]>;
 }
 
 export interface FakeChatOptions {
-  /** A bot's message has arrived, and is about to be confirmed. */
+  /** Called when a bot's message arrives, before its confirmation. */
   readonly beforeConfirming?: () => Promise<void>;
 }
 
-/** A reply that takes longer is not coming. */
+/** The time after which a missing reply is an error. */
 const patienceSeconds = 60;
 
 export async function startFakeChat({ beforeConfirming }: FakeChatOptions = {}): Promise<FakeChat> {

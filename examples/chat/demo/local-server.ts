@@ -7,13 +7,13 @@ export interface LocalServer extends AsyncDisposable {
 }
 
 export interface Call {
-  /** Such as `POST /messages`. */
+  /** Method and path, such as `POST /messages`. */
   readonly route: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** Serves HTTP on a free port of this machine, until it is disposed of. */
+/** Serves HTTP on a free port of this machine until it is disposed. */
 export async function startLocalServer(
   answer: (call: Call, response: ServerResponse) => Promise<void>,
 ): Promise<LocalServer> {
@@ -21,7 +21,7 @@ export async function startLocalServer(
     const { method, url, headers } = request;
     text(request)
       .then((body) => answer({ route: `${method} ${url}`, headers, body }, response))
-      // The client has gone, or has sent a body that cannot be read: it gets no answer.
+      // The client has disconnected or sent an unreadable body, so it gets no answer.
       .catch(() => response.destroy());
   });
   server.listen(0, "127.0.0.1");

@@ -2,17 +2,17 @@ import { type FakeChat, startFakeChat } from "./fake-chat.ts";
 import { startScriptedModel } from "./scripted-model.ts";
 import { type ServiceProcess, startService } from "./service-process.ts";
 
-/** Where kit is in its work: it waits for the model's answer, or for the chat to confirm a reply. */
+/** The moment to kill kit: while it waits for the model's answer, or for the chat to confirm a reply. */
 export type Moment = "thinking" | "replying";
 
 export interface Demo extends AsyncDisposable {
   readonly chat: FakeChat;
   readonly service: ServiceProcess;
-  /** Does something, lets kit begin to work on it, and kills kit at that moment. */
+  /** Runs `act`, waits until kit reaches the moment, and kills kit. */
   killWhile(moment: Moment, act: () => Promise<unknown>): Promise<void>;
 }
 
-/** A chat, a model and kit between them: three servers that know each other's addresses. */
+/** Starts a chat, a model and kit between them: three servers with each other's addresses. */
 export async function openDemo(): Promise<Demo> {
   const interruptions = new Map<Moment, () => Promise<void>>();
   const reach = async (moment: Moment): Promise<void> => {

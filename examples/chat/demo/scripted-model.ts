@@ -1,6 +1,6 @@
 /**
- * No model: a few rules behind the protocol of one (OpenAI's chat completions, streamed), so that the demo needs neither
- * a key nor a network. What they know is what kit sends along with each request: the conversation of one thread.
+ * Not a model, but a few rules with the API of one (OpenAI's chat completions, streamed), so that the demo needs neither
+ * a key nor a network. The rules see only what kit sends with each request: the conversation of one thread.
  */
 import { type LocalServer, startLocalServer } from "./local-server.ts";
 
@@ -12,7 +12,7 @@ interface Message {
 type Turn = { readonly text: string } | { readonly reply: Readonly<Record<string, string>> };
 
 export interface ScriptedModelOptions {
-  /** It has been asked, and is about to answer. */
+  /** Called when a request arrives, before the answer. */
   readonly beforeAnswering?: () => Promise<void>;
 }
 
@@ -32,7 +32,7 @@ function nextTurn(messages: readonly Message[]): Turn {
   const written = messages.filter(({ role }) => role === "user").map(textOf);
   const message = written.at(-1) ?? "";
   const order = written.findLast((text) => orderIn(text) !== undefined);
-  // As easily led as a model can be: it posts where it is told to, if only it could.
+  // A gullible model: it would post wherever a message tells it to.
   const [, thread, text] = /tell thread (\S+) (.+)/.exec(message) ?? [];
   if (thread !== undefined && text !== undefined) return { reply: { thread, text } };
   if (/which order/i.test(message)) {

@@ -4,19 +4,19 @@ import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** `kit start`, as a process of its own. */
+/** `kit start` as a separate process. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly url: string;
-  /** Ends it as a power cut would. */
+  /** Kills it as a power failure would. */
   kill(): Promise<void>;
-  /** Starts it again, on the same folder and the same port. */
+  /** Restarts it with the same folder and port. */
   restart(): Promise<void>;
 }
 
 const example = join(import.meta.dirname, "..");
 const kit = join(dirname(fileURLToPath(import.meta.resolve("kit/package.json"))), "bin/kit.mjs");
 
-/** Serves a copy of this example with nothing behind it yet, so that what you do in the example is left alone. */
+/** Serves a fresh copy of this example, so that your work in the example is not touched. */
 export async function startService(env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   await mkdir(join(example, ".kit"), { recursive: true });
   const folder = await mkdtemp(join(example, ".kit/demo-"));
@@ -44,7 +44,7 @@ export async function startService(env: Readonly<Record<string, string>>): Promi
 interface StartOptions {
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   readonly port: number;
 }
 
@@ -66,7 +66,7 @@ async function start({ folder, env, port }: StartOptions) {
   return { ...address, child, exit };
 }
 
-/** Without the settings of kit that are meant for your own projects. */
+/** The environment without kit's settings for your own projects. */
 function ownEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("KIT_")));
 }

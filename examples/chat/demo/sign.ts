@@ -7,7 +7,7 @@ export interface Delivery {
   readonly body: string;
 }
 
-/** The headers of a delivery that is signed as https://www.standardwebhooks.com says. */
+/** The headers of a delivery signed by https://www.standardwebhooks.com. */
 export function sign({ id, timestamp, body }: Delivery, secret: string): Record<string, string> {
   const key = Buffer.from(secret.replace("whsec_", ""), "base64");
   const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");

@@ -42,7 +42,7 @@ test("a delivery that comes again has the same receipt, and is answered once", a
   await chat.replies("again", 1);
   const afterIt = await chat.repeat();
   assert.deepEqual([afterIt.status, await afterIt.json()], [202, receipt]);
-  // A session works on one message after the other, so a second answer would come before this one.
+  // A session processes messages in order, so a second answer would arrive before this one.
   await write("again", "Which order was it?");
   assert.deepEqual(await chat.replies("again", 2), ["A person will look at order 2.", "It is order 2."]);
 });

@@ -12,7 +12,7 @@ import { Parcels, type Takeover } from "./parcels.ts";
 const root = join(import.meta.dirname, "..");
 const launcher = join(root, "../../bin/kit.mjs");
 
-/** One `kit start`, as it would run on a machine of its own. */
+/** One `kit start`, as on a separate machine. */
 export interface Kit {
   readonly name: string;
   readonly url: string;
@@ -21,13 +21,13 @@ export interface Kit {
   state: "starting" | "working" | "killed";
 }
 
-/** Several kits over one Postgres, with parcels that are sent to any of them. */
+/** Several kits over one Postgres; parcels are sent to any of them. */
 export class Kits implements AsyncDisposable {
   readonly kits: readonly Kit[];
   readonly parcels: Parcels;
   /** The events so far, oldest first. */
   readonly story: string[] = [];
-  /** The runs of all parcels that were accepted. */
+  /** The runs of all accepted parcels. */
   readonly accepted = new Map<number, string>();
   readonly #postgres: EmbeddedPostgres;
   readonly #folder: string;
@@ -51,7 +51,7 @@ export class Kits implements AsyncDisposable {
     const folder = mkdtempSync(join(tmpdir(), "kit-example-cluster-"));
     const port = await freePort();
     const postgres = new EmbeddedPostgres({
-      // Beside the folder, which only its user may enter: as root, Postgres runs as a user of its own.
+      // Outside the folder, which only its user can enter: if started by root, Postgres runs as another user.
       databaseDir: `${folder}-database`,
       port,
       user: "kit",
@@ -75,7 +75,7 @@ export class Kits implements AsyncDisposable {
       });
     }
     const all = new Kits(kits, { postgres, folder, url: `postgres://kit:kit@127.0.0.1:${port}/postgres` });
-    // The first one makes the tables.
+    // The first kit creates the tables.
     for (const kit of kits) await all.startKit(kit);
     return all;
   }
@@ -94,7 +94,7 @@ export class Kits implements AsyncDisposable {
     this.#report(kit.state === "working" ? `${kit.name} works.` : `${kit.name} does not start.`);
   }
 
-  /** Ends a kit as a power cut would, and tells who goes on with what it had in its hands. */
+  /** Kills a kit as a power failure would, and reports which kits continue its parcels. */
   async kill(kit: Kit): Promise<Takeover | undefined> {
     if (kit.state !== "working" || kit.child?.pid === undefined) return undefined;
     kit.state = "killed";
@@ -120,7 +120,7 @@ export class Kits implements AsyncDisposable {
     return undefined;
   }
 
-  /** Sends parcels to kits that work, one after the other, until it is told to stop. */
+  /** Sends parcels to running kits, one after the other, until it is stopped. */
   async send(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#sent += 1;
@@ -129,7 +129,7 @@ export class Kits implements AsyncDisposable {
     }
   }
 
-  /** How many parcels are at their doors: their runs have completed. */
+  /** The number of delivered parcels, whose runs have completed. */
   async delivered(): Promise<number> {
     let count = 0;
     let cursor: string | undefined;
@@ -157,7 +157,7 @@ export class Kits implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** A careful sender: until a kit has accepted it, to one after the other, with a key that makes it count once. */
+  /** Sends a parcel to one kit after the other until one accepts it. An idempotency key makes it count once. */
   async #sendOne(number: number): Promise<void> {
     const { run_id } = (await this.#ask("/workflows/parcel", number)) as { run_id: string };
     this.accepted.set(number, run_id);
@@ -174,7 +174,7 @@ export class Kits implements AsyncDisposable {
         });
         if (reply.ok) return await reply.json();
       } catch {
-        // It was killed: the next one is asked.
+        // This kit was killed, so try the next one.
       }
       await delay(20);
     }

@@ -8,15 +8,15 @@ interface Line {
   readonly pid: number;
 }
 
-/** The parcels that a kit had in its hands when it was killed, and the kits that took them. */
+/** The parcels that a kit was working on when it was killed, and the kits that took them over. */
 export interface Takeover {
   readonly parcels: number;
   readonly taken: readonly { readonly pid: number; readonly parcels: number }[];
-  /** Until the last of them went on, in ms. */
+  /** Milliseconds until the last of them continued. */
   readonly afterMs: number;
 }
 
-/** The records of the kits about their parcels. */
+/** The log records of the kits about their parcels. */
 export class Parcels {
   readonly #file: string;
 
@@ -24,7 +24,7 @@ export class Parcels {
     this.#file = file;
   }
 
-  /** Steps that a kit is at. */
+  /** The running steps of a kit. */
   atWork(pid: number): readonly Line[] {
     const open = new Map<string, Line>();
     for (const line of this.#lines()) {
@@ -36,12 +36,12 @@ export class Parcels {
     return [...open.values()];
   }
 
-  /** How many steps a kit has done. */
+  /** The number of a kit's finished steps. */
   done(pid: number): number {
     return this.#lines().filter((line) => line.pid === pid && line.what === "end").length;
   }
 
-  /** The kits that went on with the steps cut off at a time; undefined while one of these steps still waits. */
+  /** The kits that continued the steps interrupted at a time; `undefined` while one of these steps still waits. */
   takeover(cut: readonly Line[], at: number): Takeover | undefined {
     const later = this.#lines().filter((line) => line.what === "begin" && line.at >= at);
     const next = cut.map(({ number, way, pid }) =>

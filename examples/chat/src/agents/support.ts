@@ -2,8 +2,8 @@ import { createAgent, defineTool } from "kit";
 import { z } from "zod";
 
 /**
- * One instance for each thread: its id is the thread's. It declares no triggers, so that `kit start` serves it to
- * no client: only the webhook reaches it.
+ * One instance for each thread, with the thread's id. It declares no triggers, so that `kit start` serves it to
+ * no client; only the webhook can reach it.
  */
 export default createAgent(({ id: thread, env }) => ({
   description: "Answers customers in the threads of a chat.",
@@ -13,9 +13,9 @@ They see nothing of what you say but what you send with the tool \`reply\`: send
     defineTool({
       name: "reply",
       description: "Sends a message to the customer.",
-      // The thread is not an argument: what a customer writes cannot make the model post elsewhere.
+      // The thread is not an argument, so a customer's text cannot make the model post elsewhere.
       input: z.object({ text: z.string().min(1).max(4_000) }),
-      // The chat knows the key of a message that it has already, so that trying again is safe.
+      // The chat recognizes the key of a message that it already has, so that a retry is safe.
       idempotent: true,
       async execute({ text }, { idempotencyKey, signal }) {
         const response = await fetch(`${env.CHAT_URL}/messages`, {

@@ -2,7 +2,7 @@ import { KitError } from "kit";
 import { defineWebhook } from "kit/webhooks";
 import { z } from "zod";
 
-/** The body that the chat delivers for each new message, the agent's own included. */
+/** The body that the chat delivers for each new message, including the agent's own. */
 const Delivery = z.object({
   message: z.object({
     thread: z.string().regex(/^[\w-]{1,64}$/),
@@ -12,7 +12,7 @@ const Delivery = z.object({
   }),
 });
 
-/** POST /webhooks/chat: whoever signs with CHAT_SECRET gives the agent a message of a thread. */
+/** POST /webhooks/chat: a sender that signs with CHAT_SECRET passes a message of a thread to the agent. */
 export default defineWebhook({
   scheme: "standard",
   secret: (env) => env.CHAT_SECRET,
@@ -26,9 +26,9 @@ export default defineWebhook({
       });
     }
     const { thread, author, from_bot, text } = delivery.data.message;
-    // Without this line the agent would answer itself, and again.
+    // Without this line the agent would answer its own messages endlessly.
     if (from_bot) return;
-    // kit derives the idempotency key from the delivery's id, so a delivery that is repeated is worked on once.
+    // kit derives the idempotency key from the delivery's id, so a repeated delivery is processed once.
     await dispatch("support", { id: thread, input: `${author}: ${text}` });
   },
 });

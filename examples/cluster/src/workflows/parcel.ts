@@ -5,7 +5,7 @@ import { z } from "zod";
 
 const ways = ["pack", "carry", "ring"] as const;
 
-/** Three steps of a moment each; the demo reads in the log which kit is at which. */
+/** Three short steps; the demo reads from the log which kit runs which step. */
 export default defineWorkflow({
   payload: z.object({ number: z.int() }),
   async run({ step, payload: { number } }) {
