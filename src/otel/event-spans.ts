@@ -156,9 +156,12 @@ export class EventSpans implements Tracing {
       case "aborted":
       case "command_start":
       case "command_end":
+      case "tool_progress":
       case "log":
       case "gap":
         break;
+      default:
+        event satisfies never;
     }
   }
 

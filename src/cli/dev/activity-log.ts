@@ -100,7 +100,26 @@ function lineOf(event: KitEvent): Line | undefined {
       };
     case "log":
       return { text: logLine(event), ...(event.level === "info" ? {} : { style: "yellow" as const }) };
+    // The result of the call or of the operation shows the same, or the event is for machines.
+    case "agent_start":
+    case "turn_request":
+    case "turn":
+    case "turn_end":
+    case "idle":
+    case "abort_requested":
+    case "aborted":
+    case "text_delta":
+    case "reasoning_delta":
+    case "tool_progress":
+    case "command_start":
+    case "command_end":
+    case "task_end":
+    case "gap":
+    case "compaction_start":
+    case "step_start":
+      return undefined;
     default:
+      event satisfies never;
       return undefined;
   }
 }

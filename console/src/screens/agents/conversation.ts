@@ -291,7 +291,23 @@ function apply(draft: Draft, event: KitEvent): void {
       });
       return;
     }
+    // The conversation shows their work in other entries, or not at all.
+    case "agent_start":
+    case "idle":
+    case "abort_requested":
+    case "aborted":
+    case "command_start":
+    case "command_end":
+    case "compaction_start":
+    case "run_start":
+    case "run_end":
+    case "step_start":
+    case "step_end":
+    case "log":
+      return;
     default:
+      // A newer server can send types that this page does not know.
+      event satisfies never;
   }
 }
 

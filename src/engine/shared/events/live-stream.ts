@@ -65,7 +65,7 @@ export function settle(live: LiveStream, isRead: boolean): void {
 /** The gap in the indexes after a crash: larger than the number of unwritten events whose indexes readers can have seen. */
 export const crashGap = 10_000;
 
-/** The approximate size of an event without its texts. */
+/** The approximate size of an event without its texts, and of an item of a turn's receipt. */
 const eventOverhead = 200;
 
 /**
@@ -83,8 +83,16 @@ export function toOwn(event: KitEvent): { readonly own: KitEvent; readonly lengt
     }
     case "reasoning_delta":
       return texts(event.text.length);
+    case "operation_start":
+      return texts(event.message?.length ?? 0);
+    case "turn_request":
+      return texts((event.receipt?.added?.length ?? 0) * eventOverhead);
+    case "error":
+      return texts(event.error.message.length);
+    case "tool_progress":
+      return texts(JSON.stringify(event.progress)?.length ?? 0);
     case "tool_end":
-      return texts(event.result.length);
+      return texts(event.result.length + (event.cause?.message.length ?? 0));
     case "task_start":
       return texts(event.prompt.length);
     case "command_start":
@@ -101,7 +109,30 @@ export function toOwn(event: KitEvent): { readonly own: KitEvent; readonly lengt
       const own = json === undefined ? rest : { ...rest, data: JSON.parse(json) };
       return { own, length: eventOverhead + event.message.length + (json?.length ?? 0) };
     }
+    case "approval": {
+      const json = JSON.stringify(event.args);
+      const own = json === undefined ? event : { ...event, args: JSON.parse(json) };
+      return { own, length: eventOverhead + (json?.length ?? 0) + (event.reason?.length ?? 0) };
+    }
+    case "operation":
+    case "agent_start":
+    case "turn":
+    case "turn_end":
+    case "idle":
+    case "abort_requested":
+    case "aborted":
+    case "task_end":
+    case "gap":
+    case "compaction_start":
+    case "compaction_end":
+    case "run_start":
+    case "run_end":
+    case "step_start":
+    case "step_end":
+      return texts(0);
     default:
+      // A new event decides here what it costs. An event of a newer version, from another node, costs no more than its fields.
+      event satisfies never;
       return texts(0);
   }
 }
