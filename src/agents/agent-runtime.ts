@@ -16,8 +16,9 @@ import type { ProfileModel } from "./define/profile-settings.ts";
 import type { AnyTool, JsonSchema, ToolLookup, ValidateJson } from "./define/tool.ts";
 import type { EventHub, EventListener, EventScope, OperationPart, OperationTracing } from "./events.ts";
 import type { OperationLog } from "./log/operation-log.ts";
-import type { PastOperation, Suspension } from "./log/resume.ts";
+import type { PastOperation } from "./log/past-operation.ts";
 import type { SessionState } from "./log/session-state.ts";
+import type { Suspension } from "./log/suspension.ts";
 import type { NativeOutput } from "./output/typed-output.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
 import type { SessionPrompt } from "./prompt/system-prompt.ts";
@@ -118,9 +119,9 @@ export interface Harness {
     },
   ): Promise<{ readonly text: string }>;
   /** The live session of that name, created if there is none. */
-  live(name: string, options?: LiveSessionOptions): LiveSession;
+  liveSession(name: string, options?: LiveSessionOptions): LiveSession;
   /** Evicts the session that has been idle longest. */
-  readonly lives: {
+  readonly liveSessions: {
     markBusy(live: LiveSession): void;
     markIdle(live: LiveSession): void;
   };

@@ -7,8 +7,8 @@ import { notWaiting } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
 import { createEventHub, type EventListener } from "./events.ts";
 import { PythonSessions } from "./operations/run-python.ts";
-import { OpenSession } from "./session/live-session.ts";
-import { NamedSession, type Session } from "./session/session.ts";
+import { SessionInMemory } from "./session/live-session.ts";
+import { type Session, SessionHandle } from "./session/session.ts";
 
 /** An instance of an agent: its profile, sessions and events. */
 export interface Agent {
@@ -66,7 +66,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
   const { guardStore = (own) => own } = runtime;
   const store = profile.store === undefined ? runtime.store : guardStore(profile.store);
-  const lives = new LiveSessions(runtime.maxIdleSessions);
+  const liveSessions = new LiveSessions(runtime.maxIdleSessions);
   // Thousands of instances may be idle: rarely needed parts are created on first use.
   let pythons: PythonSessions | undefined;
   let closed = false;
@@ -76,17 +76,19 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     runtime,
     store,
     events,
-    lives,
+    liveSessions,
     async startTask(operation, task) {
       const { startTask } = await import("./operations/run-task.ts");
       return startTask(harness, operation, task);
     },
-    live(name, options) {
+    liveSession(name, options) {
       if (closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
-      return lives.get(name) ?? lives.add(name, new OpenSession(harness, name, options ?? {}));
+      return (
+        liveSessions.get(name) ?? liveSessions.add(name, new SessionInMemory(harness, name, options ?? {}))
+      );
     },
     drop(live) {
-      lives.drop(live);
+      liveSessions.drop(live);
       pythons?.delete(live.key.session);
     },
     python(name) {
@@ -95,7 +97,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     },
   };
   const own = { agent: identity.name, instance_id: identity.id };
-  const open = (name = "default"): Session => new NamedSession(harness, checkedName(name));
+  const open = (name = "default"): Session => new SessionHandle(harness, checkedName(name));
   const keyOf = (name: string): SessionKey => ({
     agent: identity.name,
     instance_id: identity.id,
@@ -121,10 +123,10 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       list: async () => store.list({ agent: identity.name, instance_id: identity.id }),
       async delete(name) {
         const key = keyOf(name);
-        const live = lives.get(name);
+        const live = liveSessions.get(name);
         if (live !== undefined) {
           await live.close();
-          lives.drop(live);
+          liveSessions.drop(live);
         }
         pythons?.delete(name);
         await store.delete(key);
@@ -143,13 +145,13 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     onEvent: (listener) => events.subscribe(listener),
     subscribe: (listener) => events.subscribe(listener),
     get busy() {
-      return lives.busy;
+      return liveSessions.busy;
     },
     async close({ drain = false } = {}) {
-      if (drain) await Promise.all(lives.all().map((live) => live.queue.drained()));
+      if (drain) await Promise.all(liveSessions.all().map((live) => live.queue.drained()));
       closed = true;
-      await Promise.all(lives.all().map((live) => live.close()));
-      lives.clear();
+      await Promise.all(liveSessions.all().map((live) => live.close()));
+      liveSessions.clear();
     },
   };
 }
@@ -165,7 +167,7 @@ class LiveSessions {
   readonly #maxIdle: number;
   /** Evicts in batches: a map is slow to find its first key after many single deletions. */
   readonly #evictBeyond: number;
-  readonly #lives = new Map<string, LiveSession>();
+  readonly #sessions = new Map<string, LiveSession>();
   // Ordered by last use.
   readonly #idle = new Map<string, LiveSession>();
 
@@ -175,12 +177,12 @@ class LiveSessions {
   }
 
   get(name: string): LiveSession | undefined {
-    return this.#lives.get(name);
+    return this.#sessions.get(name);
   }
 
   /** A new session starts idle: its caller may only read it. */
   add(name: string, live: LiveSession): LiveSession {
-    this.#lives.set(name, live);
+    this.#sessions.set(name, live);
     this.markIdle(live);
     return live;
   }
@@ -189,13 +191,13 @@ class LiveSessions {
     const name = live.key.session;
     this.#idle.delete(name);
     // With a small limit, the session was evicted as soon as it was added.
-    if (!this.#lives.has(name)) this.#lives.set(name, live);
+    if (!this.#sessions.has(name)) this.#sessions.set(name, live);
   }
 
   markIdle(live: LiveSession): void {
     const name = live.key.session;
     // The session may have been evicted while it was busy.
-    if (this.#lives.get(name) !== live) return;
+    if (this.#sessions.get(name) !== live) return;
     this.#idle.delete(name);
     this.#idle.set(name, live);
     if (this.#idle.size > this.#evictBeyond) this.#evictOldest();
@@ -203,23 +205,23 @@ class LiveSessions {
 
   drop(live: LiveSession): void {
     const name = live.key.session;
-    if (this.#lives.get(name) !== live) return;
-    this.#lives.delete(name);
+    if (this.#sessions.get(name) !== live) return;
+    this.#sessions.delete(name);
     this.#idle.delete(name);
   }
 
   all(): readonly LiveSession[] {
-    return [...this.#lives.values()];
+    return [...this.#sessions.values()];
   }
 
   /** Whether an operation runs or waits in any of them. */
   get busy(): boolean {
-    for (const live of this.#lives.values()) if (live.queue.busy) return true;
+    for (const live of this.#sessions.values()) if (live.queue.busy) return true;
     return false;
   }
 
   clear(): void {
-    this.#lives.clear();
+    this.#sessions.clear();
     this.#idle.clear();
   }
 
@@ -227,7 +229,7 @@ class LiveSessions {
     for (const [name, live] of this.#idle) {
       if (this.#idle.size <= this.#maxIdle) return;
       this.#idle.delete(name);
-      if (live.evict()) this.#lives.delete(name);
+      if (live.evict()) this.#sessions.delete(name);
     }
   }
 }

@@ -8,7 +8,7 @@ import type { AssistantMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { JsonSchema, ToolDefinition, ToolLookup } from "../define/tool.ts";
-import type { PastOperation } from "../log/resume.ts";
+import type { PastOperation } from "../log/past-operation.ts";
 import { promptOf } from "../log/session-state.ts";
 import { toPromptMessage } from "../log/to-prompt.ts";
 import { findJson, resultRequest } from "../output/typed-output.ts";

@@ -15,7 +15,7 @@ import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../proto
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { BackendWork } from "../agent-runtime.ts";
 import { notRun } from "../log/operation-log.ts";
-import { type AsideNote, asideNote } from "../log/resume.ts";
+import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
 import { CallWatch } from "../turn/call-model.ts";
 import {

@@ -9,7 +9,7 @@ import type { GatedCall } from "../approvals/call-gate.ts";
 import type { ToolContext } from "../define/tool.ts";
 import { createToolContext } from "../define/tool-context.ts";
 import { taskIdOf, taskOfPart } from "../events.ts";
-import { isSuspension, Postponed } from "../log/resume.ts";
+import { isSuspension, Postponed } from "../log/suspension.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 
 /**

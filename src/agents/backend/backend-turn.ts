@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import type { ToolLookup } from "../define/tool.ts";
-import { type AsideNote, asideNote, type PastOperation } from "../log/resume.ts";
+import { type AsideNote, asideNote, type PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 

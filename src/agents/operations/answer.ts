@@ -8,7 +8,7 @@ import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { JsonSchema } from "../define/tool.ts";
 import { askAgain } from "../log/operation-log.ts";
-import type { PastOperation } from "../log/resume.ts";
+import type { PastOperation } from "../log/past-operation.ts";
 import {
   checkOutput,
   isRefusal,

@@ -10,7 +10,7 @@ import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { AgentHooks } from "../define/hooks.ts";
 import type { ModelSettings, ModelSource, ProfileModel } from "../define/profile-settings.ts";
-import { instructionsWithout } from "../log/resume.ts";
+import { instructionsWithout } from "../log/fork.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";

@@ -11,7 +11,7 @@ import {
   compactionOf,
   needsCompaction,
 } from "../define/profile-settings.ts";
-import type { PastOperation } from "../log/resume.ts";
+import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import {
   checkOutput,

@@ -9,7 +9,7 @@ import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { defineTool } from "../define/tool.ts";
-import { forkEntries } from "../log/resume.ts";
+import { forkEntries } from "../log/fork.ts";
 
 const shared = {
   sandbox: {

@@ -10,7 +10,7 @@ import type { PromptHost } from "./prepare.ts";
 import { runPrompt } from "./run-prompt.ts";
 
 /** The parts of an agent that a task uses. */
-type TaskHost = PromptHost & Pick<Harness, "live" | "drop">;
+type TaskHost = PromptHost & Pick<Harness, "liveSession" | "drop">;
 
 const defaultMaxTaskDepth = 8;
 
@@ -40,7 +40,7 @@ export async function startTask<Result>(
     });
   }
   const taskId = await taskIdOf(task.key);
-  const child = harness.live(`${parent.key.session.slice(0, 80)}.${taskId}`, {
+  const child = harness.liveSession(`${parent.key.session.slice(0, 80)}.${taskId}`, {
     parent: parent.key,
     profile: profileFor(parent.profile, options.agent),
     sandbox: below(parent, options.cwd),

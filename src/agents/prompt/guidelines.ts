@@ -6,7 +6,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
 import type { ToolLookup } from "../define/tool.ts";
-import { isLeftOut } from "../log/resume.ts";
+import { isLeftOut } from "../log/fork.ts";
 import type { Repository, ShownGuideline } from "../project-context.ts";
 
 const noteName = "guidelines_shown";

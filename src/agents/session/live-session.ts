@@ -13,8 +13,8 @@ import type {
   Toolkit,
 } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
-import { isSuspension } from "../log/resume.ts";
 import { loadState, type SessionState } from "../log/session-state.ts";
+import { isSuspension } from "../log/suspension.ts";
 import { SessionToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
 import { SessionPrompt } from "../prompt/system-prompt.ts";
@@ -26,7 +26,7 @@ interface SessionSandbox {
 }
 
 /** A class, because there may be thousands: their methods are shared. */
-export class OpenSession implements LiveSession {
+export class SessionInMemory implements LiveSession {
   readonly key: SessionKey;
   readonly profile: AgentProfile;
   readonly depth: number;
@@ -51,7 +51,7 @@ export class OpenSession implements LiveSession {
   }
 
   onIdle(): void {
-    this.#harness.lives.markIdle(this);
+    this.#harness.liveSessions.markIdle(this);
   }
 
   get current(): Operation | undefined {
@@ -130,7 +130,7 @@ export class OpenSession implements LiveSession {
   }
 
   operate<Value>(asked: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
-    this.#harness.lives.markBusy(this);
+    this.#harness.liveSessions.markBusy(this);
     // A task's origin is that of its parent.
     const { runtime, events } = this.#harness;
     const origin =

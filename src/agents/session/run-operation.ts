@@ -6,16 +6,11 @@ import type { EventBody, EventError } from "../../protocol/event.ts";
 import type { TracePlace } from "../../protocol/tracing.ts";
 import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
 import { type EventScope, type OperationTracing, taskOfPart } from "../events.ts";
+import { forkOf, rulesLeftOut } from "../log/fork.ts";
 import { OperationLog } from "../log/operation-log.ts";
-import {
-  forkOf,
-  isSuspension,
-  loadPastOperation,
-  type PastOperation,
-  rulesLeftOut,
-  suspensionBefore,
-} from "../log/resume.ts";
+import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
+import { isSuspension, suspensionBefore } from "../log/suspension.ts";
 import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";

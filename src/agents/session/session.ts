@@ -123,7 +123,7 @@ export interface Session {
  * have been evicted, and two live sessions of one name would not share a queue. A class, because there may be
  * thousands: their methods are shared.
  */
-export class NamedSession implements Session {
+export class SessionHandle implements Session {
   readonly name: string;
   readonly #harness: Harness;
 
@@ -180,7 +180,7 @@ export class NamedSession implements Session {
 
   async runPython(code: string, options: PythonRunOptions = {}): Promise<PythonResult> {
     checkOptions("python", options);
-    return runPython(this.#harness, this.#harness.live(this.name), { code, options });
+    return runPython(this.#harness, this.#harness.liveSession(this.name), { code, options });
   }
 
   registerPythonDataclass(dataclass: AnyPythonDataclass): void {
@@ -204,15 +204,15 @@ export class NamedSession implements Session {
   }
 
   async abort(): Promise<boolean> {
-    return this.#harness.live(this.name).abort();
+    return this.#harness.liveSession(this.name).abort();
   }
 
   async history(): Promise<readonly Message[]> {
-    return [...(await this.#harness.live(this.name).history())];
+    return [...(await this.#harness.liveSession(this.name).history())];
   }
 
   async fs(): Promise<Sandbox> {
-    return this.#harness.live(this.name).sandbox();
+    return this.#harness.liveSession(this.name).sandbox();
   }
 
   async #prompt<Result>({
@@ -243,7 +243,7 @@ export class NamedSession implements Session {
   ): Promise<Value> {
     const id = checkedOperationId(operationId) ?? request.id;
     const own = { ...request, id, resumes: operationId !== undefined && resumes, signal };
-    return this.#harness.live(this.name).operate(own, work);
+    return this.#harness.liveSession(this.name).operate(own, work);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Cost, ModelPrice, Usage } from "../../protocol/message.ts";
 import { addUsage, noUsage, unknownCost } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Budget } from "../define/profile-settings.ts";
-import { spentNote } from "../log/resume.ts";
+import { spentNote } from "../log/past-operation.ts";
 
 const defaultMaxTurns = 100;
 

@@ -12,7 +12,7 @@ import {
   type ToolCallPart,
 } from "../../protocol/message.ts";
 import type { AgentHooks, HookCall, Refusal } from "../define/hooks.ts";
-import { Postponed, willResume } from "../log/resume.ts";
+import { Postponed, willResume } from "../log/suspension.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 import type { ModelReply } from "./call-model.ts";

@@ -12,7 +12,7 @@ import { passGate, type ToolGate } from "../approvals/call-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ToolReturn, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
-import { isSuspension, Postponed, type Suspension, willResume } from "../log/resume.ts";
+import { isSuspension, Postponed, type Suspension, willResume } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
 import {

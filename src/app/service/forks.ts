@@ -1,4 +1,4 @@
-import { type ForkOrigin, forkEntries, isLeftOut } from "../../agents/log/resume.ts";
+import { type ForkOrigin, forkEntries, isLeftOut } from "../../agents/log/fork.ts";
 import { isoTime, systemClock } from "../../base/clock.ts";
 import { suggest } from "../../base/error-text.ts";
 import { createId } from "../../base/id.ts";

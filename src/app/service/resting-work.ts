@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { OperationName } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { resumeFrom, Suspension, willResume } from "../../agents/log/resume.ts";
+import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
 import { defined } from "../../base/record.ts";
 import type { LinePlace, WorkContext } from "../../engine/contract.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";

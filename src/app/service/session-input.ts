@@ -1,4 +1,4 @@
-import type { ForkOrigin } from "../../agents/log/resume.ts";
+import type { ForkOrigin } from "../../agents/log/fork.ts";
 import { checkedText } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { suggest, toSentence } from "../../base/error-text.ts";

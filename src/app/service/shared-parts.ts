@@ -1,5 +1,5 @@
 import { type Approvals, createApprovals, notWaiting } from "../../agents/approvals/approvals.ts";
-import { willResume } from "../../agents/log/resume.ts";
+import { willResume } from "../../agents/log/suspension.ts";
 import type { WaitingCalls } from "../../engine/cluster.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ForkOrigin } from "../../agents/log/resume.ts";
+import type { ForkOrigin } from "../../agents/log/fork.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { PromptRequest } from "../../protocol/prompt.ts";

@@ -1,4 +1,4 @@
-import { type AsideNote, asideNote } from "../../agents/log/resume.ts";
+import { type AsideNote, asideNote } from "../../agents/log/past-operation.ts";
 import { promptOf, stateOf } from "../../agents/log/session-state.ts";
 import { type ComposedPrompt, composedNote, toPromptMessage } from "../../agents/log/to-prompt.ts";
 import type { PromptHead } from "../../agents/prompt/turn-records.ts";

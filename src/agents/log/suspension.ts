@@ -1,0 +1,91 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { EventBody } from "../../protocol/event.ts";
+
+/**
+ * The abort reason that suspends an operation which only waits for approval: it leaves memory without an event. After
+ * the decision, the service starts the same operation with a signal that `resumeFrom` marks: it resumes from the log, as
+ * after a crash, and repeats no event.
+ */
+export class Suspension extends KitError {
+  /** When the operation started, by its runtime's clock. */
+  startedAt: number | undefined;
+  /** The turn whose calls wait. */
+  turnId: string | undefined;
+  /** When each call started, in milliseconds of this process. */
+  readonly #calls: { readonly id: string; readonly startedAt: number }[] = [];
+  readonly #starts: string[] = [];
+  readonly #requests: string[] = [];
+
+  constructor() {
+    super({
+      code: "aborted",
+      message: "The operation is suspended until its approval is decided.",
+      meta: { will_resume: true },
+    });
+  }
+
+  /** Records a waiting call. */
+  add(id: string, startedAt: number): void {
+    this.#calls.push({ id, startedAt });
+    this.#starts.push(id);
+    this.#requests.push(id);
+  }
+
+  /** When a resumed call started. */
+  startOf(id: string): number | undefined {
+    return this.#calls.find((call) => call.id === id)?.startedAt;
+  }
+
+  /** Whether readers got this event before the suspension. */
+  hasEmitted(body: EventBody): boolean {
+    switch (body.type) {
+      case "operation_start":
+      case "agent_start":
+        return true;
+      case "tool_start":
+        return take(this.#starts, body.tool_call_id);
+      case "approval_request":
+        return take(this.#requests, body.tool_call_id);
+      default:
+        return false;
+    }
+  }
+}
+
+/** Call ids come from providers and may repeat, so each entry counts once. */
+function take(ids: string[], id: string): boolean {
+  const at = ids.indexOf(id);
+  if (at !== -1) ids.splice(at, 1);
+  return at !== -1;
+}
+
+const marked = new WeakMap<AbortSignal, Suspension>();
+
+/** Marks the signal of an operation that resumes after a suspension. */
+export function resumeFrom(suspension: Suspension, signal: AbortSignal): void {
+  marked.set(signal, suspension);
+}
+
+/** The suspension that the operation with that signal resumes from. */
+export function suspensionBefore(signal: AbortSignal | undefined): Suspension | undefined {
+  return signal === undefined ? undefined : marked.get(signal);
+}
+
+/** Whether the signal suspends its operation. */
+export function isSuspension(signal: AbortSignal): signal is AbortSignal & { readonly reason: Suspension } {
+  return signal.aborted && signal.reason instanceof Suspension;
+}
+
+/** Thrown by a call that continues when its operation resumes: it has no result yet. `cause` is the reason. */
+export class Postponed extends Error {
+  override readonly name = "Postponed";
+}
+
+/**
+ * Whether an aborted operation will be resumed, by another process or at the next start: resumable work is then left
+ * as a crash would leave it.
+ */
+export function willResume({ aborted, reason }: AbortSignal): boolean {
+  if (!aborted || !(reason instanceof KitError)) return false;
+  return reason.code === "lease_lost" || reason.meta?.will_resume === true;
+}
