@@ -100,6 +100,7 @@ export default defineWorkflow({
   const wrong = { name: "approve", payload: { approved: "yes" } };
   const refusal = {
     code: "invalid_request",
+    meta: { issues: [{ path: "payload.approved", message: expect.any(String) }] },
     message: expect.stringMatching(
       /^The payload of the signal "approve" does not fit the schema of the run's wait: approved/,
     ),

@@ -201,6 +201,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       engine,
       sources: () => ({ workflows: sources.loaded.workflows, problems: problems() }),
       onError,
+      validateJson: runtime.validateJson,
     });
     await schedules.renew();
   };

@@ -70,7 +70,7 @@ function filesOf(declared: readonly string[]) {
 }
 
 function quiet(engine: Engine) {
-  return { engine, onError: () => undefined, everyMs: 20 };
+  return { engine, onError: () => undefined, validateJson: () => [], everyMs: 20 };
 }
 
 function syncOf(engine: Engine, declared: readonly string[]): ScheduleSync {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { KitError } from "../../base/kit-error.ts";
+import { checkPayload } from "../../base/standard-schema.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ScheduleRecord } from "../../protocol/run.ts";
 import type { LoadedWorkflow } from "../sources/discover-sources.ts";
@@ -18,6 +19,7 @@ interface ScheduleSyncOptions {
   /** The files as they are now. */
   readonly sources: () => Pick<ProjectSources, "workflows" | "problems">;
   readonly onError: (error: unknown) => void;
+  readonly validateJson: Parameters<typeof checkPayload>[2]["validateJson"];
   /** For tests. */
   readonly everyMs?: number;
 }
@@ -35,8 +37,7 @@ export class ScheduleSync {
   /** Call it after each change of the files. Schedules that only the files of other nodes declare go with the last of these nodes. */
   async renew(): Promise<void> {
     clearTimeout(this.#timer);
-    const { engine, sources, onError } = this.#options;
-    const isSettled = await syncSchedules(engine, sources(), onError);
+    const isSettled = await syncSchedules(this.#options);
     if (!isSettled) this.#again();
   }
 
@@ -61,11 +62,13 @@ export class ScheduleSync {
  * that is there already stays as it is, and so do those of a file that is broken just now: what they missed
  * while no process ran is still to come. False where another node's files declare some that these do not.
  */
-async function syncSchedules(
-  engine: Engine,
-  { workflows, problems }: Pick<ProjectSources, "workflows" | "problems">,
-  onError: (error: unknown) => void,
-): Promise<boolean> {
+async function syncSchedules({
+  engine,
+  sources,
+  onError,
+  validateJson,
+}: ScheduleSyncOptions): Promise<boolean> {
+  const { workflows, problems } = sources();
   const known = new Map((await engine.listSchedules()).map((schedule) => [schedule.name, schedule]));
   const files = [...known.values()].filter(({ name }) => name.startsWith(prefix));
   const broken = new Set(problems.map(({ source }) => source?.kind === "workflow" && source.name));
@@ -83,8 +86,16 @@ async function syncSchedules(
   const elsewhere =
     engine.cluster === undefined ? new Set() : await engine.cluster.declareSchedules([...kept]);
   for (const { workflow, schedule } of declared) {
-    if (isSame(known.get(schedule.name), schedule)) continue;
-    await engine.putSchedule(schedule).catch((error: unknown) => onError(unusable(workflow, error)));
+    try {
+      // Each of its runs would fail with this error.
+      await checkPayload(workflow.payload, schedule.payload ?? {}, {
+        receiver: `the workflow "${workflow.name}"`,
+        validateJson,
+      });
+      if (!isSame(known.get(schedule.name), schedule)) await engine.putSchedule(schedule);
+    } catch (error) {
+      onError(unusable(workflow, error));
+    }
   }
   const others = files.filter(({ name }) => !kept.has(name));
   const gone = others.filter(({ name }) => elsewhere?.has(name) === false);
@@ -93,7 +104,8 @@ async function syncSchedules(
 }
 
 function unusable({ path }: LoadedWorkflow, cause: unknown): KitError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const hint = cause instanceof KitError && cause.hint !== undefined ? ` ${cause.hint}` : "";
+  const why = cause instanceof Error ? `${cause.message}${hint}` : String(cause);
   return new KitError({
     code: "invalid_request",
     message: `The schedule of ${path} cannot be used: ${why}`,

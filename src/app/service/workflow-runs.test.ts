@@ -7,7 +7,7 @@ import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engi
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestParts } from "../../testing/test-app.ts";
-import type { TestService } from "../../testing/test-service.ts";
+import { createTestService, type TestService } from "../../testing/test-service.ts";
 import { createService } from "./create-service.ts";
 import { eventsOf, openWorkflows, waiting } from "./testing/open-workflows.ts";
 
@@ -267,6 +267,24 @@ test("a scheduled time that was missed while no worker ran is made up for once",
   expect((await second.engine.listRuns()).items).toHaveLength(1);
   expect((await second.engine.listSchedules())[0]?.last_run_id).toBe(runs.items[0]?.run_id);
   await second.service.close({ timeoutMs: 0 });
+});
+
+test("a schedule whose payload does not match its workflow is reported at the start, and not added", async () => {
+  const repository = await createTemporaryRepository({
+    "src/workflows/strict.ts": `export const payload = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+export const schedule = [{ cron: "@daily", payload: { n: "one" } }, { cron: "@daily", payload: { n: 1 } }];
+export const run = () => null;
+`,
+  });
+  onTestFinished(() => repository[Symbol.asyncDispose]());
+  const errors: string[] = [];
+  const options = { root: repository.root, model: createScriptedModel([]) };
+  const service = await createTestService(options, {}, (error) => errors.push(String(error)));
+  onTestFinished(() => service.close());
+  expect((await service.engine.listSchedules()).map(({ name }) => name)).toEqual(["file:strict#2"]);
+  expect(errors).toEqual([
+    'KitError: The schedule of src/workflows/strict.ts cannot be used: The payload is not what the workflow "strict" accepts. n: must be number, not string.',
+  ]);
 });
 
 test("a file's schedules are added at the start, and removed when the file no longer has them", async () => {

@@ -1,5 +1,6 @@
 import { isoTime } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { locateIssue } from "../../../base/standard-schema.ts";
 import type { EventError } from "../../../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
 import type { EngineHandlers } from "../../contract.ts";
@@ -196,7 +197,7 @@ function unfit(name: string, issues: readonly string[]): KitError {
     code: "invalid_request",
     message: `The payload of the signal ${JSON.stringify(name)} does not fit the schema of the run's wait: ${issues.join("; ")}.`,
     hint: "The run keeps waiting. Send the signal again with a payload that fits.",
-    meta: { issues: issues.map((message) => ({ path: "payload", message })) },
+    meta: { issues: issues.map((issue) => locateIssue(issue, "payload")) },
   });
 }
 
