@@ -36,7 +36,7 @@ function bash(command: string, more: Partial<AllowedCall> = {}): AllowedCall {
 
 const isCovered = (rule: Omit<AllowRule, "agent">, call: AllowedCall) => isAllowed([rule], call);
 
-describe("the rules that a call is offered", () => {
+describe("the allow rules offered for a call", () => {
   test.each<[AllowedCall, readonly Partial<AllowRule>[]]>([
     [
       bash("git status --short"),
@@ -74,13 +74,13 @@ describe("the rules that a call is offered", () => {
     [callOf("write", { path: "../outside.txt", content: "" }), "lead out"],
     [callOf("write", { path: "/etc/passwd", content: "" }), "lead out"],
     [callOf("refund", { reason: "\ud800", more: "x".repeat(3_000) }), "every call|too long"],
-  ])("%o is offered none where it is denied or leads out", async (call, why) => {
+  ])("%o is offered no rule if it is denied or leaves the workspace", async (call, why) => {
     const choices = await allowChoices(call);
     if (call.tool === "refund") expect(choices).toEqual([{ tool: "refund", agent: "mender" }]);
     else expect(choices).toMatch(new RegExp(why));
   });
 
-  test("each rule that any call is offered fits that call, and no other agent's", async () => {
+  test("every offered rule matches its call, and no call of another agent or tool", async () => {
     const words = fc.constantFrom(
       "git",
       "status",
@@ -152,11 +152,11 @@ describe("a rule for a command", () => {
     ["deploy staging *", "deploy production", false],
     ["deploy staging *", "deploy 'staging --dry'", false],
     ["deploy staging *", "deploy \u202estaging", false],
-  ])("%j and %j: %j", async (command, line, expected) => {
+  ])("the rule %j matches the line %j: %j", async (command, line, expected) => {
     expect(await isCovered({ tool: "bash", command }, bash(line))).toBe(expected);
   });
 
-  test("holds in its working folder alone", async () => {
+  test("matches in its working folder only", async () => {
     const rule = { tool: "bash", command: "npm test *" };
     expect(await isCovered(rule, callOf("bash", { command: "npm test", cwd: "src" }))).toBe(false);
     expect(await isCovered(rule, bash("npm test", { sandbox: async () => files.at("src") }))).toBe(false);
@@ -166,7 +166,7 @@ describe("a rule for a command", () => {
     expect(await isCovered({ ...rule, cwd: "src" }, bash("npm test"))).toBe(false);
   });
 
-  test("gives an agent without allowWrite no command that writes", async () => {
+  test("does not let an agent without allowWrite run a command that writes", async () => {
     const call = bash("git commit -m x", { policy: { allowShell: true } });
     expect(await isCovered({ tool: "bash", command: "git commit" }, call)).toBe(false);
   });
@@ -188,11 +188,11 @@ describe("a rule for a path", () => {
     ["src/cart/linked", false],
     ["/src/cart/x", false],
     ["~/src/cart/x", false],
-  ])("%j below src/cart/: %j", async (path, expected) => {
+  ])("src/cart/ matches the path %j: %j", async (path, expected) => {
     expect(await isCovered(folder, callOf("write", { path, content: "" }))).toBe(expected);
   });
 
-  test("is not a pattern, and is of the workspace, not of the working folder", async () => {
+  test("is no pattern, and is relative to the workspace, not to the working folder", async () => {
     const write = (path: string, more = {}) => callOf("write", { path, content: "" }, more);
     expect(await isCovered({ tool: "write", path: "src/*" }, write("src/x"))).toBe(false);
     expect(await isCovered({ tool: "write", path: "src/*" }, write("src/*"))).toBe(true);
@@ -202,7 +202,7 @@ describe("a rule for a path", () => {
     expect(await isCovered(folder, write("src/cart/x", inSource))).toBe(false);
   });
 
-  test("fits no tool whose path is not all that it works on", async () => {
+  test("does not match a tool that uses more than its path", async () => {
     expect(
       await isCovered({ tool: "grep", path: "src/" }, callOf("grep", { path: "src/x", pattern: "x" })),
     ).toBe(false);
@@ -212,7 +212,7 @@ describe("a rule for a path", () => {
   });
 });
 
-test("a rule with arguments fits these very arguments, in whatever order their keys come", async () => {
+test("a rule with arguments matches exactly these arguments, in any order of their keys", async () => {
   const rule = { tool: "refund", args: '{"order":1,"deep":{"a":1,"b":[1,2]}}' };
   expect(await isCovered(rule, callOf("refund", { deep: { b: [1, 2], a: 1 }, order: 1 }))).toBe(true);
   for (const args of [

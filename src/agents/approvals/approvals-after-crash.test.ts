@@ -36,7 +36,7 @@ function openOn(file: string, { doom, ran, tool = {}, profile = {} }: Life): Ope
 }
 
 // Appends: 1 the prompt, 2 the call, 3 the request, 4 the word, 5 the result, 6 the answer.
-test("a call that still waited when the process died is asked about again, under the same id", async () => {
+test("a call that waited for approval when the process died requests it again under the same id", async () => {
   const ran: string[] = [];
   const first = openOn("waiting.db", { doom: { at: 4, when: "before" }, ran });
   const asked = first.asked();
@@ -55,21 +55,24 @@ test("a call that still waited when the process died is asked about again, under
 test.each([
   ["approved", true, "outcome is unknown"],
   ["denied", false, "The call was denied"],
-])("a call that was %s when the process died is not asked about again", async (name, approved, text) => {
-  const ran: string[] = [];
-  const first = openOn(`${name}.db`, { doom: { at: 4, when: "after" }, ran });
-  const asked = first.asked();
-  void first.ask();
-  await first.agent.approvals.decide((await asked).approval_id, { approved });
-  await first.doomed.end;
-  const second = openOn(`${name}.db`, { doom: { at: 0, when: "after" }, ran });
-  const { messages } = await second.ask();
-  expect(second.events.map((event) => event.type)).not.toContain("approval_request");
-  expect(JSON.stringify(resultOf(messages).content)).toContain(text);
-  expect(ran).toEqual([]);
-});
+])(
+  "a call that was %s when the process died does not request approval again",
+  async (name, approved, text) => {
+    const ran: string[] = [];
+    const first = openOn(`${name}.db`, { doom: { at: 4, when: "after" }, ran });
+    const asked = first.asked();
+    void first.ask();
+    await first.agent.approvals.decide((await asked).approval_id, { approved });
+    await first.doomed.end;
+    const second = openOn(`${name}.db`, { doom: { at: 0, when: "after" }, ran });
+    const { messages } = await second.ask();
+    expect(second.events.map((event) => event.type)).not.toContain("approval_request");
+    expect(JSON.stringify(resultOf(messages).content)).toContain(text);
+    expect(ran).toEqual([]);
+  },
+);
 
-test("a call that may run twice, and was approved when the process died, is run without another question", async () => {
+test("an approved idempotent call runs after a crash without a second request", async () => {
   const ran: string[] = [];
   const tool: Place["tool"] = {
     idempotent: true,
@@ -130,7 +133,7 @@ test.each([
   ["other arguments", paying(7), paying(900)],
   ["arguments that it had left alone", {}, paying(900)],
   ["the model's arguments again", paying(7), {}],
-])("a waiting call that resumes with a hook that leaves %s is not run", async (name, before, after) => {
+])("a waiting call does not run if, on resume, its hook leaves %s", async (name, before, after) => {
   const ran: string[] = [];
   const file = `waiting ${name}.db`;
   const first = openOn(file, { doom: { at: 4, when: "before" }, ran, profile: before ?? {} });
@@ -152,7 +155,7 @@ test.each([
   ["other arguments", paying(900), []],
   ["the same arguments", payingInOtherOrder, ["pay 7"]],
 ])(
-  "an approved call that may run twice and resumes with a hook that leaves %s runs only if they are the approved ones",
+  "an approved idempotent call with a hook that leaves %s on resume runs only with the approved arguments",
   async (name, after, expected) => {
     const ran: string[] = [];
     const file = `approved ${name}.db`;
@@ -170,7 +173,7 @@ test.each([
   },
 );
 
-test("a call that waits when its work is put off is asked about again; what ran beside it is not run again", async () => {
+test("a suspended call requests approval again, and calls that ran in the same turn do not run again", async () => {
   const ran: string[] = [];
   const approvals: Approvals = createApprovals();
   const script: Script = ({ prompt }) =>

@@ -33,7 +33,7 @@ test("a call that needs approval waits, and runs once it is approved", async () 
   expect(events.find((event) => event.type === "approval")).toMatchObject({ approved: true, by: "ann" });
 });
 
-test("a denial is a result that the model reads, with its reason", async () => {
+test("the model reads a denial and its reason as the result of the call", async () => {
   const { agent, ran, asked } = open();
   const request = asked();
   const answer = agent.session().prompt("pay");
@@ -54,7 +54,7 @@ test.each([
   [undefined, ""],
   [" ", ""],
   [" Too much.\n", "\nReason: Too much."],
-])("a denial without a name, with the reason %j, says no more than that", async (reason, why) => {
+])("a denial without a name and with the reason %j shows only what was given", async (reason, why) => {
   const { agent, asked } = open();
   const request = asked();
   const answer = agent.session().prompt("pay");
@@ -73,19 +73,22 @@ test.each([
   ["approved by a person", true, true],
   ["free for all", false, false],
   ["found to need no approval", async () => false, false],
-])("a tool is told whether a person approved its call: %s", async (_how, needsApproval, approved) => {
-  const ran: string[] = [];
-  const { agent, asked } = open({
-    tool: { needsApproval, execute: (_input, context) => `${ran.push(`${context.approved}`)}` },
-  });
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  if (approved) await agent.approvals.decide((await request).approval_id, { approved: true });
-  await answer;
-  expect(ran).toEqual([`${approved}`]);
-});
+])(
+  "`approved` tells a tool whether a person approved its call: %s",
+  async (_how, needsApproval, approved) => {
+    const ran: string[] = [];
+    const { agent, asked } = open({
+      tool: { needsApproval, execute: (_input, context) => `${ran.push(`${context.approved}`)}` },
+    });
+    const request = asked();
+    const answer = agent.session().prompt("pay");
+    if (approved) await agent.approvals.decide((await request).approval_id, { approved: true });
+    await answer;
+    expect(ran).toEqual([`${approved}`]);
+  },
+);
 
-test("a word counts once, and only where it belongs", async () => {
+test("a decision counts once, and only at the agent of the request", async () => {
   const approvals = createApprovals();
   const { agent, asked } = open({ over: { approvals } });
   const other = createTestAgent(createScriptedModel([]), {}, { approvals, id: "2" });
@@ -101,7 +104,7 @@ test("a word counts once, and only where it belongs", async () => {
   await answer;
 });
 
-test("without approvals, a call is denied at once", async () => {
+test("without configured approvals, a call that needs one is denied at once", async () => {
   const events: KitEvent[] = [];
   const pay = defineTool({
     name: "pay",
@@ -123,7 +126,7 @@ test("without approvals, a call is denied at once", async () => {
   });
 });
 
-test("an undecided call is denied at its time limit", async () => {
+test("an undecided call is denied when its time limit ends", async () => {
   const { agent, events, ran } = open({ over: { approvals: createApprovals({ timeoutMs: 5 }) } });
   const { messages } = await agent.session().prompt("pay");
   expect(JSON.stringify(resultOf(messages).content)).toContain("It was not approved in time.");
@@ -133,7 +136,7 @@ test("an undecided call is denied at its time limit", async () => {
   expect(ran).toEqual([]);
 });
 
-test("one call too many is denied instead of kept", async () => {
+test("a call above the limit of waiting calls is denied", async () => {
   const { agent, asked } = open({
     over: { approvals: createApprovals({ maxWaiting: 1 }) },
     script: ({ prompt }) =>
@@ -159,7 +162,7 @@ test("one call too many is denied instead of kept", async () => {
   expect(results).toMatchObject([{ is_error: false }, { is_error: true }]);
 });
 
-test("the wait does not count against the time limit of the tool", async () => {
+test("waiting for approval does not count against the tool's time limit", async () => {
   const { agent, asked, ran } = open({ tool: { timeoutMs: 1, execute: async () => "paid at last" } });
   const request = asked();
   const answer = agent.session().prompt("pay");
@@ -170,7 +173,7 @@ test("the wait does not count against the time limit of the tool", async () => {
   expect(ran).toEqual([]);
 });
 
-test("an abort ends the wait, and leaves a history that the next prompt can use", async () => {
+test("an abort ends the wait and leaves a history that the next prompt can use", async () => {
   const { agent, asked, ran } = open();
   const session = agent.session();
   const request = asked();
@@ -187,7 +190,7 @@ test("an abort ends the wait, and leaves a history that the next prompt can use"
 test.each([
   ["small enough", 5, 0],
   ["too large", 500, 1],
-])("a function decides by the arguments what needs approval: %s", async (_name, amount, requests) => {
+])("a needsApproval function decides by the arguments: %s", async (_name, amount, requests) => {
   const { agent, events, asked } = open({
     tool: { needsApproval: async (input) => (input.amount ?? 0) > 100 },
     script: ({ prompt }) =>
@@ -202,7 +205,7 @@ test.each([
   expect(events.filter((event) => event.type === "approval_request")).toHaveLength(requests);
 });
 
-test("a function that throws lets nothing through", async () => {
+test("a needsApproval function that throws denies the call", async () => {
   const { agent, ran } = open({
     tool: {
       needsApproval: () => {
@@ -224,7 +227,7 @@ test.each([
   ["pay*y", false],
   ["pa", false],
   ["bash", false],
-])("the rule %s asks about pay: %s", async (pattern, requires) => {
+])("the approval rule %s applies to pay: %s", async (pattern, requires) => {
   const { agent, events } = open({
     tool: { needsApproval: false },
     profile: { approvals: { tools: [pattern], timeoutMs: 1 } },
@@ -233,7 +236,7 @@ test.each([
   expect(events.some((event) => event.type === "approval_request")).toBe(requires);
 });
 
-test("a tool that calls others is asked about by their names too", async () => {
+test("the names of the calls within a call count for approval rules, too", async () => {
   const { agent, events } = open({
     tool: { needsApproval: false, standsFor: () => "mcp__bank__transfer" },
     profile: { approvals: { tools: ["mcp__bank__*"], timeoutMs: 1 } },
@@ -266,7 +269,7 @@ test("a command can need approval", async () => {
   expect(ran).toEqual(["deploy"]);
 });
 
-test("a task asks too, under the rules of its parent", async () => {
+test("a task requests approval under the rules of its parent", async () => {
   const { agent, asked, ran } = open({
     tool: { needsApproval: false },
     profile: { approvals: { tools: ["pay"] }, subagents: [] },
@@ -288,7 +291,7 @@ test("a task asks too, under the rules of its parent", async () => {
   expect(ran).toEqual(["pay 7"]);
 });
 
-test("calls that wait keep no timers", async () => {
+test("waiting calls leave no timers", async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
   const positions = Array.from({ length: 20 }, () => open({ over: { modelIdleTimeoutMs: 10 } }));

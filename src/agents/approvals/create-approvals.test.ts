@@ -46,7 +46,7 @@ test("each of a thousand calls is denied at its own time", async () => {
   expect(await approvals.list()).toEqual([]);
 });
 
-test("a thousand calls of one time are denied together, and have no timer each", async () => {
+test("a thousand calls with the same time limit are denied together and share a timer", async () => {
   const approvals = createApprovals();
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
@@ -64,7 +64,7 @@ test("a thousand calls of one time are denied together, and have no timer each",
 test.each([
   ["forward", 2 * 3_600_000],
   ["back", -2 * 3_600_000],
-])("a clock that is set %s changes nothing about how long a call waits", async (_how, ms) => {
+])("setting the clock %s does not change how long a call waits", async (_how, ms) => {
   const clock = createManualClock();
   const approvals = createApprovalsBy(clock);
   const denied = ask(approvals, clock, [10_000, 20_000]);
@@ -77,7 +77,7 @@ test.each([
   expect(denied).toEqual([0, 1]);
 });
 
-test("the time that the machine was asleep counts, within a minute", async () => {
+test("time during which the machine was asleep counts, with a delay of at most a minute", async () => {
   const clock = createManualClock();
   const approvals = createApprovalsBy(clock);
   const denied = ask(approvals, clock, [3_600_000]);
@@ -86,7 +86,7 @@ test("the time that the machine was asleep counts, within a minute", async () =>
   expect(denied).toEqual([0]);
 });
 
-test("a decision at the moment of its end counts, if it was there first", async () => {
+test("a decision in the last millisecond counts if it comes before the denial", async () => {
   const clock = createManualClock();
   const approvals = createApprovalsBy(clock);
   const word = approvals.request(toRequest(0, clock.now(), 1_000), endless);
@@ -100,7 +100,7 @@ test("a decision at the moment of its end counts, if it was there first", async 
   });
 });
 
-test("a call that comes late and ends early has its time, and what was asked before keeps its own", async () => {
+test("a later call with a shorter limit ends on time, and earlier calls keep their limits", async () => {
   const clock = createManualClock();
   const approvals = createApprovalsBy(clock);
   const denied = ask(approvals, clock, [60_000]);
@@ -111,7 +111,7 @@ test("a call that comes late and ends early has its time, and what was asked bef
   expect(denied).toEqual([7, 0]);
 });
 
-test("a call whose time was over before it was asked is denied at once", async () => {
+test("a call whose time limit has already passed is denied at once", async () => {
   const clock = createManualClock();
   const denied = ask(createApprovalsBy(clock), clock, [-5_000]);
   await clock.advance(0);

@@ -27,7 +27,7 @@ function open(
   return openStage({ create: () => backend }, { script, over: runtime });
 }
 
-test("a backend asks with messages and a system prompt of its own, and both turns are in the log", async () => {
+test("a backend calls the model with its own messages and system prompt, and the log has both turns", async () => {
   const stage = open(
     async (operation) => {
       await operation.turn({ system: "Plan.", tools: [] });
@@ -47,7 +47,7 @@ test("a backend asks with messages and a system prompt of its own, and both turn
   expect(rolesOf(await stage.log())).toBe("user assistant assistant");
 });
 
-test("a side question is counted and kept, and later turns do not see it", async () => {
+test("a side question is billed and logged, and later turns do not see it", async () => {
   const seen: unknown[] = [];
   const stage = open(
     async (operation) => {
@@ -72,7 +72,7 @@ test("a side question is counted and kept, and later turns do not see it", async
   expect(JSON.stringify(stage.model.calls[2]?.prompt)).not.toContain("side one");
 });
 
-test("a turn has only the tools it was offered, and those that the backend brings along", async () => {
+test("a turn has only the offered tools and those of the backend itself", async () => {
   const calls: string[][] = [];
   const stage = open(
     async (operation) => {
@@ -104,7 +104,7 @@ test("a turn has only the tools it was offered, and those that the backend bring
   expect(stage.ran).toEqual([]);
 });
 
-test("calls that the backend does not run are run before the next turn, and get a result that says so at the end", async () => {
+test("open calls run before the next turn, and are closed with a note when the backend ends", async () => {
   const stage = open(
     async (operation) => {
       await operation.turn();
@@ -119,7 +119,7 @@ test("calls that the backend does not run are run before the next turn, and get 
   expect((await stage.agent.session().prompt("go on", { backend: "typed" })).text).toBe("Yes.");
 });
 
-test("a backend calls tools itself, under the same policy, and answers in its own words", async () => {
+test("a backend calls tools itself, under the same policy, and writes its own answer", async () => {
   const stage = open(
     async (operation) => {
       const { content } = await operation.call("price", { article: "jar" });
@@ -184,13 +184,13 @@ test.each<{ readonly what: string; readonly run: Run; readonly script?: Script; 
     error: { code: "payload_too_large" },
   },
   { what: "fails by itself", run: () => Promise.reject(new TypeError("mine")), error: { message: "mine" } },
-])("a backend that $what ends its operation with that error", async ({ run, script = [], error }) => {
+])("a backend that $what fails its operation with that error", async ({ run, script = [], error }) => {
   const stage = open(run, script);
   await expect(stage.agent.session().prompt("go")).rejects.toMatchObject(error);
   expect(stage.events.filter(({ type }) => type === "operation")).toMatchObject([{ is_error: true }]);
 });
 
-test("work that a backend left running has ended before its operation does", async () => {
+test("an operation ends only after the work that its backend left running", async () => {
   let slow: Promise<BackendTurn> | undefined;
   const stage = open(
     async (operation) => {
@@ -204,7 +204,7 @@ test("work that a backend left running has ended before its operation does", asy
   expect((await slow)?.text).toBe("late");
 });
 
-test("after its end, an operation does nothing for its backend any more", async () => {
+test("an ended operation does no more work for its backend", async () => {
   let kept: BackendOperation | undefined;
   const stage = open(
     async (operation) => {
@@ -217,7 +217,7 @@ test("after its end, an operation does nothing for its backend any more", async 
   await expect(kept?.turn()).rejects.toMatchObject({ code: "invalid_request" });
 });
 
-test("a question waits as an approval does, over a restart too, and is asked once", async () => {
+test("a backend's question waits like an approval, also over a restart, and is asked once", async () => {
   const store = new InMemorySessionStore();
   const ask: Run = async (operation) => {
     const { approved, by } = await operation.ask({ id: "q1", name: "publish", args: { page: 1 } });
@@ -241,7 +241,7 @@ test("a question waits as an approval does, over a restart too, and is asked onc
   expect(tools.map(({ type }) => type)).toEqual(["tool_start", "approval_request", "approval", "tool_end"]);
 });
 
-test("a backend that keeps state goes on from there: turns it had not heard of are given again", async () => {
+test("a backend with state resumes there, and gets the turns it has not seen again", async () => {
   const backendThat = (isCut: (step: number) => boolean): AgentBackend =>
     backendOf(
       async (operation) => {
@@ -286,7 +286,7 @@ test("a backend that keeps state goes on from there: turns it had not heard of a
   expect(third.model.calls).toHaveLength(0);
 });
 
-test("a call that the backend made itself before it was interrupted is not made again", async () => {
+test("a call that a backend made before its interruption does not run again", async () => {
   const store = new InMemorySessionStore();
   const ran: string[] = [];
   const life = (dies: boolean) => {
@@ -315,7 +315,7 @@ test("a call that the backend made itself before it was interrupted is not made 
   expect(ran).toEqual(["price jar"]);
 });
 
-test("a backend copies files in and out of the sandbox of its agent", async () => {
+test("a backend copies files into and out of its agent's sandbox", async () => {
   const { virtual } = await import("../../sandboxes/virtual/virtual-sandbox.ts");
   const copied: string[] = [];
   const stage = openStage(

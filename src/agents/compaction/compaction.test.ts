@@ -19,7 +19,7 @@ function answerOrSummary(
   return isSummary ? { text: `SUMMARY ${index}` } : { text: `answer ${index}` };
 }
 
-test("a history that passes the threshold is shortened before the turn, and the log keeps everything", async () => {
+test("a history above the threshold is compacted before the turn, and the log keeps every message", async () => {
   const store = new InMemorySessionStore();
   const model = createScriptedModel((call, index) => answerOrSummary(call.prompt, index));
   const events: KitEvent[] = [];
@@ -43,7 +43,7 @@ test("a history that passes the threshold is shortened before the turn, and the 
   expect(log.filter((entry) => entry.type === "message")).toHaveLength(12);
 });
 
-test("with a model that only quotes, the conversation itself stands for its summary", async () => {
+test("if the model can only quote, the conversation itself replaces the summary", async () => {
   const model = createScriptedModel(() => ({ text: "I quote. \u{1F4D6}" }));
   const resolveModel = async (name: string) =>
     ({ name, model, structuredOutput: "never", quotesOnly: true }) as const;
@@ -59,7 +59,7 @@ test("with a model that only quotes, the conversation itself stands for its summ
   expect(events.filter((event) => event.type === "turn" && event.purpose === "compaction")).toEqual([]);
 });
 
-test("a session that was compacted is the same after it is opened again", async () => {
+test("a compacted session is the same after it is opened again", async () => {
   const store = new InMemorySessionStore();
   const model = createScriptedModel((call, index) => answerOrSummary(call.prompt, index));
   const session = createTestAgent(model, { compaction: small }, { store }).session();
@@ -68,7 +68,7 @@ test("a session that was compacted is the same after it is opened again", async 
   expect(await reopened.history()).toEqual(await session.history());
 });
 
-test("a provider that says the prompt is too long gets a shortened one, once", async () => {
+test("a prompt that the provider calls too long is compacted and sent again, once", async () => {
   let refused = 0;
   const model = createScriptedModel((call, index) => {
     const answer = answerOrSummary(call.prompt, index);
@@ -89,7 +89,7 @@ test("a provider that says the prompt is too long gets a shortened one, once", a
   expect(refused).toBe(2);
 });
 
-test("compact() shortens on demand, and says when there is nothing to do", async () => {
+test("compact() shortens on demand, and returns false if there is nothing to shorten", async () => {
   const model = createScriptedModel((call, index) => answerOrSummary(call.prompt, index));
   const session = createTestAgent(model, {
     compaction: { ...small, contextWindowTokens: 100_000 },
@@ -107,7 +107,7 @@ const textOf = (tokens: number): string => "x".repeat((tokens - 4) * 4);
 test.each([
   [111_616, 0],
   [111_617, 1],
-])("by default a history of %i tokens is shortened %i times", async (tokens, times) => {
+])("by default a history of %i tokens is compacted %i times", async (tokens, times) => {
   const events: KitEvent[] = [];
   const model = createScriptedModel(() => ({ text: "ok", usage: { input: tokens - 100, output: 50 } }));
   const agent = createTestAgent(model, { onEvent: (event) => events.push(event) });
@@ -169,7 +169,7 @@ const exchange = (calls: number, text: string): Message[] => [
       ]),
 ];
 
-test("wherever the cut falls, it never parts a tool call from its result", () => {
+test("a compaction never separates a tool call from its result", () => {
   const exchanges = fc.array(fc.tuple(fc.nat(3), fc.string({ maxLength: 400 })), {
     minLength: 1,
     maxLength: 20,

@@ -35,7 +35,7 @@ test.each<readonly [object, string]>([
   [{ images: [{ data: "no base64!", media_type: "image/png" }] }, "An image has its bytes as `data`"],
   [{ images: [{ data: "", media_type: "image/png" }] }, "An image has its bytes as `data`"],
   [{ images: [{ url: "http://example.com/a.png" }] }, "An image has an address that starts with https://."],
-])("a prompt with the options %j is refused, and leaves nothing behind", async (options, message) => {
+])("a prompt with the options %j is refused and leaves no history", async (options, message) => {
   const { model, session } = open();
   const refused = await session.prompt("Hi", options as PromptOptions).catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: "invalid_request", message: expect.stringContaining(message) });
@@ -68,7 +68,7 @@ test.each<readonly [string, (session: Session) => Promise<unknown>, string]>([
   ["runPython", (session) => session.runPython("1", { input: {} } as object), "did you mean inputs?"],
   ["a command", (session) => session.shell(undefined as never), "must be a text"],
   ["null", (session) => session.prompt("x", null as never), "The options must be an object."],
-])("a misspelled option is named for %s too", async (_name, call, message) => {
+])("a misspelled option of %s is refused and named", async (_name, call, message) => {
   await expect(call(open().session)).rejects.toThrow(message);
 });
 
@@ -76,6 +76,6 @@ test.each([
   ["", "A prompt needs a text."],
   [" \n", "A prompt needs a text."],
   ["half a \ud83d", "A prompt's text must be well-formed Unicode."],
-])("the text %j is not a prompt", async (text, message) => {
+])("the text %j is refused as a prompt", async (text, message) => {
   await expect(open().session.prompt(text)).rejects.toMatchObject({ code: "invalid_request", message });
 });

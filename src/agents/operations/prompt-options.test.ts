@@ -18,7 +18,7 @@ function tireless(): ScriptedModel {
 
 const answer = () => createScriptedModel(() => ({ text: "ok", usage: { input: 1_000, output: 500 } }));
 
-test("images go to the model as bytes or as an address, and stay in the history", async () => {
+test("the model gets images as bytes or as a URL, and the history keeps them", async () => {
   const model = answer();
   const session = createTestAgent(model).session();
   await session.prompt("What is this?", {
@@ -49,13 +49,13 @@ test.each([
   ["medium", "medium"],
   ["high", "high"],
   ["xhigh", "xhigh"],
-] as const)("the thinking level %s is the provider's %s", async (thinkingLevel, reasoning) => {
+] as const)("the thinking level %s becomes the provider's %s", async (thinkingLevel, reasoning) => {
   const model = answer();
   await createTestAgent(model, { thinkingLevel: "low" }).session().prompt("x", { thinkingLevel });
   expect(model.calls[0]?.reasoning).toBe(reasoning);
 });
 
-test("the call's model wins over the role's, the role's over the agent's, for a prompt and for a skill", async () => {
+test("the model of the call overrides the role's, and the role's the agent's, for prompts and skills", async () => {
   const asked: string[] = [];
   const messages: string[] = [];
   const model = createScriptedModel(({ prompt }) => {
@@ -79,7 +79,7 @@ test("the call's model wins over the role's, the role's over the agent's, for a 
   expect(messages.map((system) => system.includes("Check twice."))).toEqual([false, true, true, false]);
 });
 
-test("tools and commands of a call are there for that call only", async () => {
+test("tools and commands of a call exist for that call only", async () => {
   const model = answer();
   const session = createTestAgent(model).session();
   await session.prompt("x", { tools: [lookTool], commands: [defineCommand("deploy", () => "done")] });
@@ -90,7 +90,7 @@ test("tools and commands of a call are there for that call only", async () => {
   expect(offered[1]).not.toContain("deploy");
 });
 
-test("a budget of turns, of tokens or of money ends an operation, and the next one goes on", async () => {
+test("a budget of turns, tokens or money ends an operation, and the next one continues the conversation", async () => {
   const price = { input: 1_000, output: 1_000 };
   const model = tireless();
   const resolveModel = async (name: string): Promise<ResolvedModel> => ({
@@ -116,7 +116,7 @@ test("a budget of turns, of tokens or of money ends an operation, and the next o
   expect(history.at(-1)?.role).toBe("tool");
 });
 
-test("the cost of a task counts for the operation that started it", async () => {
+test("the cost of a task counts toward the operation that started it", async () => {
   const model = createScriptedModel((call) =>
     JSON.stringify(call.prompt).includes("Count.")
       ? { text: "three", usage: { input: 900, output: 100 } }
@@ -129,7 +129,7 @@ test("the cost of a task counts for the operation that started it", async () => 
   expect(model.calls).toHaveLength(2);
 });
 
-test("the cost is what the price makes of the tokens, null without a price, and no budget of money then", async () => {
+test("the cost follows from the price of the tokens; without a price it is null and a money budget is refused", async () => {
   const model = answer();
   const resolve = (price?: ResolvedModel["price"]) => ({
     resolveModel: async (name: string): Promise<ResolvedModel> => ({
@@ -161,7 +161,7 @@ test("the cost is what the price makes of the tokens, null without a price, and 
   expect(busy.calls).toHaveLength(1);
 });
 
-test("a prompt without a text, an unknown role or skill, and a secret that is not set are refused", async () => {
+test("a prompt without text, an unknown role or skill, and an unset secret are refused", async () => {
   const model = answer();
   const session = createTestAgent(model).session();
   const refused = { code: "invalid_request" };

@@ -11,7 +11,7 @@ afterAll(() => python.close());
 
 const silent = (): ReturnType<typeof createScriptedModel> => createScriptedModel([]);
 
-test("a session runs Python with variables of its own, and the history does not show it", async () => {
+test("a session runs Python with its own variables, and the history does not record it", async () => {
   const agent = createTestAgent(silent(), {}, { python });
   const session = agent.session();
   await session.runPython("total = sum(prices)", { inputs: { prices: [1, 2, 3.5] } });
@@ -22,7 +22,7 @@ test("a session runs Python with variables of its own, and the history does not 
   await expect(session.runPython("total")).rejects.toMatchObject({ exception: { type: "NameError" } });
 });
 
-test("the profile's Python options hold for every run, and those of the call win", async () => {
+test("the profile's Python options apply to every run, and the call's options override them", async () => {
   const agent = createTestAgent(
     silent(),
     {
@@ -51,7 +51,7 @@ test("the profile's Python options hold for every run, and those of the call win
   expect((await session.runPython(deep, { resourceLimits: { maxDurationSecs: 5 } })).result).toBe(0);
 });
 
-test("Python is an operation: in its turn, with events, and ended by abort", async () => {
+test("Python runs as an operation: it is queued, emits events and can be aborted", async () => {
   const agent = createTestAgent(silent(), {}, { python });
   const events: KitEvent[] = [];
   agent.onEvent((event) => events.push(event));
@@ -67,7 +67,7 @@ test("Python is an operation: in its turn, with events, and ended by abort", asy
   expect(kinds).toEqual(["python true", "python false"]);
 });
 
-test("variables go on in another process by a dump", async () => {
+test("a dump carries the variables to another process", async () => {
   const first = createTestAgent(silent(), {}, { python }).session();
   await first.runPython("found = {'a': [1, 2]}");
   const second = createTestAgent(silent(), {}, { python }).session();
@@ -75,7 +75,7 @@ test("variables go on in another process by a dump", async () => {
   expect((await second.runPython("found['a'][1]")).result).toBe(2);
 });
 
-test("the model runs code, sees what it prints and gives, and its own mistakes", async () => {
+test("the model runs code and sees its output, its result and its errors", async () => {
   const call = (id: string, code: string): ScriptedTurn => ({
     toolCalls: [{ id, name: "run_code", input: { code } }],
   });
@@ -127,7 +127,7 @@ test("the model runs code, sees what it prints and gives, and its own mistakes",
   expect(JSON.stringify(tool)).toContain("- lookup(key: str) -> int: Finds a number.");
 });
 
-test("the tool is there where the profile asks for it, and no other tool takes its name", async () => {
+test("the tool exists if the profile enables Python, and its name is then reserved", async () => {
   const offered = async (
     profile: Parameters<typeof createTestAgent>[1],
     runtime = {},
@@ -149,7 +149,7 @@ test("the tool is there where the profile asks for it, and no other tool takes i
   await expect(offered({ tools: [own], python: true }, { python })).rejects.toThrow("built-in tool");
 });
 
-test("where the runtime has no Python, it says so", async () => {
+test("a runtime without Python refuses a run with an error that says so", async () => {
   const session = createTestAgent(silent()).session();
   await expect(session.runPython("1")).rejects.toMatchObject({ code: "unavailable" });
   expect(() => session.registerPythonDataclass({ name: "A", fields: [] })).toThrow(

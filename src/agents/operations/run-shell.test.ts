@@ -29,7 +29,7 @@ test.each([
   ["when it is about to begin", { at: 1, when: "after" }, "conflict"],
   ["before its result is kept", { at: 2, when: "before" }, "conflict"],
   ["after its result is kept", { at: 2, when: "after" }, undefined],
-] as const)("a command whose process dies %s runs at most once", async (name, doom, code) => {
+] as const)("a command whose process crashes %s runs at most once", async (name, doom, code) => {
   const file = join(folder, `${name}.db`);
   const options = { operationId: "op_1" };
   const doomed = openDoomed(file, doom);
@@ -48,7 +48,7 @@ test.each([
   await next.store.close();
 });
 
-test("a command that was refused may be asked for again by its id", async () => {
+test("a refused command can be repeated with the same id", async () => {
   const place = openDoomed(join(folder, "refused.db"), { at: 0, when: "after" });
   const refused = createTestAgent(
     createScriptedModel([]),
@@ -63,7 +63,7 @@ test("a command that was refused may be asked for again by its id", async () => 
   await place.store.close();
 });
 
-test("the caller gets the kept part of a long output, and the history the part that a model can read", async () => {
+test("the caller gets the captured part of a long output, and the history a part that a model can read", async () => {
   const place = openDoomed(join(folder, "long.db"), { at: 0, when: "after" });
   const session = open(place.store).session();
   const line = `console.log("a".repeat(99_999)); console.error("the end")`;
@@ -76,7 +76,7 @@ test("the caller gets the kept part of a long output, and the history the part t
   await place.store.close();
 });
 
-test("aborting a session ends the command that it runs itself, and the next one runs", async () => {
+test("aborting a session ends its command, and the next command runs", async () => {
   const place = openDoomed(join(folder, "aborted.db"), { at: 0, when: "after" });
   const agent = open(place.store);
   const session = agent.session();

@@ -24,7 +24,7 @@ function textPrompt(prompt: readonly { readonly role: string; readonly content: 
   return JSON.stringify(prompt.filter((message) => message.role === "user"));
 }
 
-test("a task has a history of its own, and its answer comes back", async () => {
+test("a task has its own history, and its answer is returned", async () => {
   const model = createScriptedModel((call) => ({
     text: textPrompt(call.prompt).includes("secret plan") ? "saw it" : "did not see it",
   }));
@@ -34,7 +34,7 @@ test("a task has a history of its own, and its answer comes back", async () => {
   expect(await session.history()).toHaveLength(2);
 });
 
-test("the model starts a task by the task tool, with a subagent's own instructions", async () => {
+test("the model starts a task with the task tool, under a subagent's own instructions", async () => {
   const model = createScriptedModel((call) => {
     const system = JSON.stringify(call.prompt[0]);
     if (system.includes("You count")) return { text: "three" };
@@ -54,7 +54,7 @@ test("the model starts a task by the task tool, with a subagent's own instructio
   expect(child?.parent_operation_id).toBe(parent?.operation_id);
 });
 
-test("the events around a task name it, its role and its subagent, also below another task", async () => {
+test("the events of a task contain its id, its role and its subagent, also in a nested task", async () => {
   const model = createScriptedModel((call) => {
     const said = textPrompt(call.prompt);
     const isRepeated = said.includes("outer") && call.prompt.at(-1)?.role !== "tool";
@@ -81,7 +81,7 @@ test("the events around a task name it, its role and its subagent, also below an
   expect(ends.map((event) => event.task_id)).toEqual(starts.map((event) => event.task_id).reverse());
 });
 
-test("a subagent has no right that it was not given", async () => {
+test("a subagent has only the rights it was granted", async () => {
   const seen: string[][] = [];
   const model = createScriptedModel((call) => {
     seen.push((call.tools ?? []).map((tool) => tool.name));
@@ -99,7 +99,7 @@ test("a subagent has no right that it was not given", async () => {
   expect(seen[1]).not.toEqual(expect.arrayContaining(["bash"]));
 });
 
-test("a subagent that may write has none of the protected paths that its parent was granted", async () => {
+test("a subagent with allowWrite does not inherit the protected paths granted to its parent", async () => {
   const folder = await mkdtemp(join(tmpdir(), "kit-task-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const model = createScriptedModel(({ prompt }) =>
@@ -121,7 +121,7 @@ test("a subagent that may write has none of the protected paths that its parent 
 test.each([
   ["as many as the profile says", { maxTaskDepth: 3 }, 3],
   ["eight by default", {}, 8],
-])("tasks may not start tasks without end: %s", async (_, profile, levels) => {
+])("the depth of nested tasks is limited: %s", async (_, profile, levels) => {
   let deepest = 0;
   const model = createScriptedModel((call) => {
     const last = call.prompt.at(-1);
@@ -135,7 +135,7 @@ test.each([
   expect(text).toContain(`${levels} levels deep`);
 });
 
-test("aborting a session aborts the tasks below it", async () => {
+test("aborting a session aborts its nested tasks", async () => {
   let aborted = false;
   const wait = defineTool({
     name: "wait",
@@ -163,7 +163,7 @@ test("aborting a session aborts the tasks below it", async () => {
   expect(aborted).toBe(true);
 });
 
-test("deleting a session deletes the tasks below it", async () => {
+test("deleting a session deletes the sessions of its nested tasks", async () => {
   const store = new InMemorySessionStore();
   const agent = createTestAgent(
     createScriptedModel(() => ({ text: "x" })),
@@ -177,7 +177,7 @@ test("deleting a session deletes the tasks below it", async () => {
   expect(await agent.sessions.list()).toEqual([]);
 });
 
-test("two tasks of one turn whose calls have the same id are two tasks", async () => {
+test("two calls of one turn with the same id start two tasks", async () => {
   const model = createScriptedModel(({ prompt }) => {
     if (prompt.at(-1)?.role === "tool") return { text: "both" };
     const said = textPrompt(prompt.slice(1, 2));
@@ -193,7 +193,7 @@ test("two tasks of one turn whose calls have the same id are two tasks", async (
   expect(JSON.stringify(messages[2])).toMatch(/done one.*done two/);
 });
 
-test("the tasks of a fork go without the rules that the fork goes without", async () => {
+test("a rule that a fork leaves out is left out in its tasks, too", async () => {
   const rule = "Amounts are whole cents.";
   const repository = {
     workingFolder: "",

@@ -15,7 +15,7 @@ function slices(text: string, cuts: readonly number[]): string[] {
   return at.slice(1).map((end, index) => text.slice(at[index], end));
 }
 
-test("an object is given each time that it has grown, with unfinished texts and numbers", () => {
+test("each time an object grows, it is emitted with unfinished texts and numbers", () => {
   expect(partialsOf('{"city": "Bonn", "at": [1.5, -2], "ok": true}')).toEqual([
     {},
     { city: "" },
@@ -42,11 +42,11 @@ test.each([
   ["escapes", '["a\\n\\"b"]', [[], [""], ["a"], ["a\n"], ['a\n"'], ['a\n"b']]],
   ["a name like any other", '{"__proto__": 1}', [{}, JSON.parse('{"__proto__": 1}')]],
   ["no bare text or number", '"text"', []],
-])("the value of an answer is found: %s", (_, text, expected) => {
+])("the JSON value of an answer is found: %s", (_, text, expected) => {
   expect(partialsOf(text)).toEqual(expected);
 });
 
-test("an emoji whose halves come apart is never shown as half", () => {
+test("a surrogate pair split over two deltas is never emitted as a half", () => {
   const partial = new PartialResult();
   const given = ['["', "\ud83d", "\ude00", '"]'].map((part) => partial.push(part));
   expect(given.filter((value) => value !== undefined)).toEqual([[""], ["😀"]]);
@@ -54,7 +54,7 @@ test("an emoji whose halves come apart is never shown as half", () => {
 
 const json = fc.oneof(fc.object({ maxDepth: 4 }), fc.array(fc.jsonValue()));
 
-test("however JSON is cut, each value is a beginning of the whole, and the last one is the whole", () => {
+test("wherever JSON is cut, each value is a prefix of the final value, and the last one is final", () => {
   fc.assert(
     fc.property(json, fc.boolean(), fc.array(fc.nat(), { minLength: 1 }), (value, pretty, cuts) => {
       const text = JSON.stringify(value, undefined, pretty ? 2 : 0);
@@ -86,7 +86,7 @@ function isBeginning(part: unknown, whole: unknown): boolean {
   );
 }
 
-test("any text is read without an exception, in time that grows with its length", () => {
+test("any text is parsed without an exception, in linear time", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0e-1tn \n') }),
@@ -101,7 +101,7 @@ test("any text is read without an exception, in time that grows with its length"
   expect(sent).toBeLessThan(20 * text.length);
 });
 
-test("values that are too deep or too long for readers are left out", () => {
+test("values that are too deep or too long are not emitted", () => {
   expect(partialsOf("[".repeat(100)).length).toBeLessThan(65);
   const started = performance.now();
   partialsOf(JSON.stringify(["\n".repeat(1_000_000)]), [1_000_000]);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { jsonSchemaOf, toStrictSchema } from "./typed-output.ts";
 
-test("an object whose properties are all required allows no others in strict form, at every depth", () => {
+test("the strict form of an object with required properties forbids additional ones, at every depth", () => {
   const Order = z.object({ id: z.string(), lines: z.array(z.object({ cents: z.number() })) });
   expect(toStrictSchema(jsonSchemaOf(Order) ?? {})).toEqual({
     type: "object",
@@ -34,7 +34,7 @@ test.each([
   expect(toStrictSchema(schema)).toBeUndefined();
 });
 
-test("a strict schema allows nothing that the given one forbids", () => {
+test("a strict schema allows nothing that the original schema forbids", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const schema = typeof value === "object" && value !== null ? { ...value } : {};
@@ -44,7 +44,7 @@ test("a strict schema allows nothing that the given one forbids", () => {
   );
 });
 
-test("a schema that is nested without end is left alone", () => {
+test("a schema that is nested without end is returned unchanged", () => {
   let schema: Record<string, unknown> = { type: "string" };
   for (let depth = 0; depth < 100_000; depth += 1) schema = { type: "array", items: schema };
   expect(toStrictSchema(schema)).toBeUndefined();

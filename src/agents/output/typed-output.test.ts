@@ -32,7 +32,7 @@ const plainSchema: StandardSchemaV1<unknown, number> = {
   },
 };
 
-test("a schema that cannot say its shape checks results all the same, and is not an input of a tool", async () => {
+test("a schema without a JSON Schema validates results, and is refused as a tool's input", async () => {
   const model = createScriptedModel([{ text: '"five"' }, { text: "5" }]);
   const session = createTestAgent(model).session();
   expect((await session.prompt("price?", { result: plainSchema })).result).toBe(5);
@@ -48,7 +48,7 @@ test("a schema that cannot say its shape checks results all the same, and is not
   });
 });
 
-test("an answer that does not fit goes back with what is wrong, and the repaired one counts", async () => {
+test("an invalid answer is sent back with its issues, and the repaired answer counts", async () => {
   const model = createScriptedModel([{ text: '{"cents": "five"}' }, { text: '{"cents": 5}' }]);
   const session = createTestAgent(model).session();
   expect((await session.prompt("price?", { result: Price })).result).toEqual({ cents: 5 });
@@ -59,7 +59,7 @@ test("an answer that does not fit goes back with what is wrong, and the repaired
   });
 });
 
-test("a result has the type of its schema, and none without a schema", async () => {
+test("a result has the type of its schema, and is undefined without a schema", async () => {
   const session = createTestAgent(createScriptedModel(() => ({ text: '{"cents": 5}' }))).session();
   const { result } = await session.prompt("price?", { result: Price });
   expectTypeOf(result).toEqualTypeOf<z.infer<typeof Price>>();
@@ -70,7 +70,7 @@ test("a result has the type of its schema, and none without a schema", async () 
   expect([result.cents, ofJson, said.cents]).toEqual([5, { cents: 5 }, 5]);
 });
 
-test("after the last attempt the error has every answer and its issues", async () => {
+test("after the last attempt, the error has every answer and its issues", async () => {
   const model = createScriptedModel(() => ({ text: "I would rather not." }));
   const session = createTestAgent(model, { typedRetries: 1 }).session();
   await expect(session.prompt("price?", { result: Price })).rejects.toMatchObject({
@@ -79,7 +79,7 @@ test("after the last attempt the error has every answer and its issues", async (
   });
 });
 
-test("by default an answer is repaired three times: the fourth may fit, a fifth is not asked for", async () => {
+test("by default an answer is repaired three times: the fourth answer can match, a fifth is not requested", async () => {
   const answers = (fitting: number) =>
     createScriptedModel((_, index) => ({ text: index === fitting ? '{"cents": 5}' : "no" }));
   const fourth = createTestAgent(answers(3)).session();
@@ -90,7 +90,7 @@ test("by default an answer is repaired three times: the fourth may fit, a fifth 
   expect(fifth.calls).toHaveLength(4);
 });
 
-test("any JSON value in a fence among any prose is found", () => {
+test("any JSON value in a fence between any prose is found", () => {
   const prose = fc.string().filter((text) => !text.includes("`"));
   fc.assert(
     fc.property(prose, fc.jsonValue(), prose, (before, value, after) => {
@@ -100,7 +100,7 @@ test("any JSON value in a fence among any prose is found", () => {
   );
 });
 
-test("a megabyte of open braces is given up in linear time", () => {
+test("a megabyte of open braces is rejected in linear time", () => {
   expect(findJson("{".repeat(1_000_000))).toEqual([]);
 });
 
@@ -123,7 +123,7 @@ async function partialsOf(
   return values;
 }
 
-test("a typed result is streamed as it grows, and no result of a prompt without a schema", async () => {
+test("a typed result is streamed as it grows, and a prompt without a schema streams none", async () => {
   const deltas = ["Here:\n```json\n{", '"city": "Bo', 'nn", "da', 'ys": [1', "2, 3]}\n```"];
   expect(await partialsOf([{ deltas }])).toEqual([
     {},
@@ -135,7 +135,7 @@ test("a typed result is streamed as it grows, and no result of a prompt without 
   expect(await partialsOf([{ deltas }], {})).toEqual([]);
 });
 
-test("a repaired answer, and one that is asked for again, begin anew", async () => {
+test("a repaired or retried answer starts a new partial result", async () => {
   const whole = ['{"city": "Bonn"', ', "days": [1]}'];
   const wrong = { deltas: ['{"city": 1', "}"] };
   const value = [{ city: "Bonn" }, { city: "Bonn", days: [1] }];
@@ -144,7 +144,7 @@ test("a repaired answer, and one that is asked for again, begin anew", async () 
   expect((await partialsOf([broken, { deltas: whole }])).slice(-2)).toEqual(value);
 });
 
-test("partial results hold no secret, also where it comes in parts", async () => {
+test("partial results contain no secret, also when it arrives in parts", async () => {
   const env = { KEY: 'sk-"top"-secret' };
   const values = await partialsOf([{ deltas: ['{"city": "sk-', '\\"top\\"-se', 'cret", "days": []}'] }], {
     result: Trip,
@@ -154,7 +154,7 @@ test("partial results hold no secret, also where it comes in parts", async () =>
   expect(JSON.stringify(values)).not.toContain("top");
 });
 
-test("partial results are typed as parts of the result", () => {
+test("the type of partial results is a deep partial of the result", () => {
   const stream = (session: Session) => session.stream("Where to?", { result: Trip }).partialResults();
   expectTypeOf<ReturnType<typeof stream>>().toEqualTypeOf<
     AsyncIterable<{ readonly city?: string | undefined; readonly days?: readonly number[] | undefined }>

@@ -39,7 +39,7 @@ describe("the hostile command lines of tests/security/shell.json", () => {
   });
 });
 
-test("any text in single quotes comes out as it went in", () => {
+test("any text in single quotes is parsed unchanged", () => {
   const word = fc.string({ unit: "grapheme" }).filter((text) => !/['\p{Cc}]/u.test(text));
   fc.assert(
     fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
@@ -55,8 +55,8 @@ const run = (line: string, policy: AgentPolicy, walled = false): string | true =
   return decision.allowed || decision.reason;
 };
 
-describe("an entry of a list", () => {
-  test("that names a program stands for its known forms, of Git's for those that only read", () => {
+describe("an entry of allowedCommands", () => {
+  test("that names a program allows its known forms, and for Git only those that read", () => {
     const policy = { allowedCommands: ["git", "ls"] };
     expect(run("git -C sub log --oneline -5", policy)).toBe(true);
     expect(run("ls -la src", policy)).toBe(true);
@@ -64,7 +64,7 @@ describe("an entry of a list", () => {
     expect(run("cat a.txt", policy)).toContain('"cat" is not on the list of allowed commands: git, ls');
   });
 
-  test("that names a subcommand stands for its known forms, and those that write need allowWrite", () => {
+  test("that names a subcommand allows its known forms, and those that write need allowWrite", () => {
     const policy = { allowedCommands: ["git", "git commit"], allowWrite: true };
     expect(run("git commit -m '- a point' --no-verify", policy)).toBe(true);
     expect(run("git -C sub commit -am x", policy)).toBe(true);
@@ -78,7 +78,7 @@ describe("an entry of a list", () => {
     expect(run("git stash", { allowedCommands: ["git stash"] })).toContain("allowWrite");
   });
 
-  test("of a program that kit does not know is that line, whole", () => {
+  test("for a program without known forms allows exactly that line", () => {
     const policy = {
       allowedCommands: ["npm test", "pytest", "node --test 'tests/**/*.test.ts'", "./gradlew build"],
     };
@@ -95,7 +95,7 @@ describe("an entry of a list", () => {
     expect(run("./gradlew", policy)).not.toBe(true);
   });
 
-  test("that ends in a star takes more arguments, and of an interpreter no options of its own", () => {
+  test("that ends in a star allows more arguments, but no options of an interpreter itself", () => {
     const policy = {
       allowedCommands: [
         "pytest *",
@@ -125,7 +125,7 @@ describe("an entry of a list", () => {
     expect(run("ls -l src", { allowedCommands: ["ls -l *"] })).toBe(true);
   });
 
-  test("that is unsafe allows all that begins with it", () => {
+  test("that is unsafe allows every line that begins with it", () => {
     const policy = {
       allowedCommands: [
         { command: "npm", unsafe: true },
@@ -139,7 +139,7 @@ describe("an entry of a list", () => {
     expect(run("npm test", { allowedCommands: [{ command: "npm", unsafe: false }] })).not.toBe(true);
   });
 
-  test("that names an interpreter alone runs its version only, even with a star", () => {
+  test("that names only an interpreter allows only its version option, even with a star", () => {
     for (const command of ["npm", "node *", "awk", "make", "python3", "bash", "xargs"]) {
       const [program = ""] = command.split(" ");
       expect(run(`${program} --version`, { allowedCommands: [command] })).toBe(true);
@@ -152,7 +152,7 @@ describe("an entry of a list", () => {
     }
   });
 
-  test("that names a launcher takes no more by a star", () => {
+  test("that names a launcher allows nothing more with a star", () => {
     const policy = { allowedCommands: ["env *", "git"] };
     expect(run("env git status", policy)).toBe(true);
     expect(run("env touch x", policy)).toContain('"touch"');
@@ -161,7 +161,7 @@ describe("an entry of a list", () => {
     expect(run(`${"find -exec ".repeat(5_000)} x`, {}, true)).toBe(true);
   });
 
-  test("that names a launcher lets it launch what the list allows by itself", () => {
+  test("that names a launcher allows it to launch what other entries allow", () => {
     const policy = { allowedCommands: ["timeout", "git", "nice"] };
     expect(run("timeout 5 git status", policy)).toBe(true);
     expect(run("timeout -s KILL -k 1 5 nice -n 5 git status", policy)).toBe(true);
@@ -183,7 +183,7 @@ describe("an entry of a list", () => {
 });
 
 test.each<AgentPolicy>([{ allowedCommands: ["timeout", "nice", "cat"] }, {}])(
-  "a known form comes with the paths that it names, and with its place behind launchers: %j",
+  "a known form reports its paths, and its position after launchers: %j",
   (policy) => {
     const commandsOf = (line: string) => {
       const decision = checkCommand(line, { allowShell: true, ...policy });
@@ -195,8 +195,8 @@ test.each<AgentPolicy>([{ allowedCommands: ["timeout", "nice", "cat"] }, {}])(
   },
 );
 
-describe("without a list", () => {
-  test("known forms run where no wall stands, those that write with allowWrite", () => {
+describe("without allowedCommands", () => {
+  test("known forms run outside a wall, and those that write need allowWrite", () => {
     expect(run("grep -rn alpha src", {})).toBe(true);
     expect(run("timeout 5 git log", {})).toBe(true);
     expect(run("touch a.txt", {})).toContain("allowWrite");
@@ -210,7 +210,7 @@ describe("without a list", () => {
     expect(run("./ls", {})).not.toBe(true);
   });
 
-  test("any simple command runs inside a wall, but no script of a shell", () => {
+  test("any simple command runs inside a wall, except a shell script", () => {
     for (const line of [
       "npm test",
       "pytest -x",
@@ -257,7 +257,7 @@ describe("without a list", () => {
     expect(run("ls; ls", {}, true)).toContain("more than one command");
   });
 
-  test("a list means the same inside a wall and outside of it", () => {
+  test("a list means the same inside and outside a wall", () => {
     for (const walled of [false, true]) {
       expect(run("npm exec x", { allowedCommands: ["npm test"] }, walled)).not.toBe(true);
       expect(run("git log --output=x", { allowedCommands: ["git"] }, walled)).not.toBe(true);
@@ -265,7 +265,7 @@ describe("without a list", () => {
   });
 });
 
-test("compound commands without a list go to the shell as they are", () => {
+test("compound commands without a list are passed to the shell unchanged", () => {
   const policy = { allowShell: true, allowCompoundCommands: true };
   expect(checkCommand("echo $HOME > x", policy)).toEqual({ allowed: true, shellLine: "echo $HOME > x" });
 });

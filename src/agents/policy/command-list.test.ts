@@ -3,7 +3,7 @@ import type { AllowedCommand } from "../define/agent-profile.ts";
 import { checkCommand } from "./check-command.ts";
 import { entriesOf } from "./command-list.ts";
 
-test("a list is read once, and again when its owner changes it", () => {
+test("a list is parsed once, and again when its owner changes it", () => {
   const unsafe = { command: "make", unsafe: true };
   const allowedCommands: AllowedCommand[] = ["git status", unsafe];
   const policy = { allowShell: true, allowedCommands };

@@ -230,7 +230,7 @@ test.each([
     "true",
     "expr 1 + 2",
   ],
-])("what tells of nothing in particular runs: %s, …", (...lines) => {
+])("commands that only print information run: %s, …", (...lines) => {
   for (const line of lines) expect(Array.isArray(decide(line, { allowedCommands: [] })), line).toBe(true);
 });
 
@@ -260,7 +260,7 @@ const writing: readonly string[] = [
   "git config branch.main.rebase true",
 ];
 
-test.each(writing)("%s runs where it is named and the agent may write", (line) => {
+test.each(writing)("%s runs if the list names it and the agent has allowWrite", (line) => {
   const name = line.split(" ").slice(0, 2).join(" ");
   expect(Array.isArray(decide(line, { allowedCommands: [name], allowWrite: true }))).toBe(true);
   expect(Array.isArray(decide(line, { allowedCommands: [], allowWrite: true }))).toBe(true);
@@ -276,7 +276,7 @@ test.each([
   "git clone --depth 1 https://example.org/a.git sub",
   "git clone git@example.org:a/b.git",
   "git ls-remote --tags origin",
-])("%s runs only where it is named", (line) => {
+])("%s runs only if the list names it", (line) => {
   const name = line.split(" ").slice(0, 2).join(" ");
   expect(Array.isArray(decide(line, { allowedCommands: [name], allowWrite: true }))).toBe(true);
   expect(decide(line, { allowedCommands: [], allowWrite: true })).toContain("connects");
@@ -305,12 +305,12 @@ test.each([
   ["git config --unset core.hooksPath", "core.hooksPath"],
   ["git config --global user.name x", "--global"],
   ["git tag -s v1", "-s"],
-])("%s is refused though its subcommand is named, and the refusal names %s", (line, word) => {
+])("%s is refused although the list names its subcommand, and the refusal names %s", (line, word) => {
   const policy = { allowedCommands: [line.split(" ").slice(0, 2).join(" ")], allowWrite: true };
   expect(decide(line, policy)).toContain(word);
 });
 
-test("a refused option, known or not, is named in the refusal, with what would do", () => {
+test("a refusal names the refused option, known or not, and suggests an alternative", () => {
   const programs = [
     "git log",
     "git diff",
@@ -351,7 +351,7 @@ test("a decision over a long line takes linear time", () => {
   expect(timeOf(3_000)).toBeLessThan(1_500);
 });
 
-test("entries that allow nothing are named, with what to write instead", () => {
+test("list entries that allow nothing are reported with an alternative", () => {
   const faults = faultsOfCommandList({
     allowedCommands: [
       "git",

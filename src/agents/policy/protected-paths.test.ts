@@ -55,7 +55,7 @@ test.each<readonly [string, Partial<PathChange>, boolean]>([
   ["agents/a.ts", elsewhere, true],
   ["a.ts", elsewhere, false],
   ["a", { ...elsewhere, ...removes }, false],
-])("%s, %j: %s", (path, change, isProtected) => {
+])("the path %s with %j is protected: %s", (path, change, isProtected) => {
   expect(isProtectedPath({ cwd: "", path, ...change }, [])).toBe(isProtected);
 });
 
@@ -102,24 +102,24 @@ test.each([
   ...["README.md", ".github/CODEOWNERS", ".github/copilot-instructions.md", ".claude/rules/a.md", "Makefile"],
   ...["src/package.json.ts", "my-tsconfig.json", "src/husky/a.ts", ".env.example", "src/.environment.ts"],
   ...["package.jsonc", "src/vscode/tasks.json", "docs/ci/run", "src/app.ts", ".gitignore"],
-])("%s is not", (path) => {
+])("%s is not protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
 });
 
-test("a folder that holds protected files is not removed, and may be written into", () => {
+test("a folder with protected files cannot be removed, but new files can be written to it", () => {
   for (const path of [".github", "packages/api/.claude", ".cursor", ".kiro", ".gemini", ".yarn"]) {
     expect(isProtectedPath({ cwd: "", path, removes: true }, [])).toBe(true);
     expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
   }
 });
 
-test("a path that would be protected only with a longer name may be removed", () => {
+test("a path whose longer form would be protected can be removed", () => {
   for (const path of ["my.github", ".github/CODEOWNERS", ".yarn-cache"]) {
     expect(isProtectedPath({ cwd: "", path, removes: true }, []), path).toBe(false);
   }
 });
 
-test("a granted path may be changed with all that is below it, and nothing beside it", () => {
+test("a granted path and everything below it can be changed, but nothing next to it", () => {
   const granted = ["./packages/api/package.json", "src/agents/"];
   const may = (path: string, cwd = ""): boolean => !isProtectedPath({ cwd, path }, granted);
   expect(may("packages/api/package.json")).toBe(true);
@@ -134,7 +134,7 @@ test("a granted path may be changed with all that is below it, and nothing besid
   expect(isGrantedPath("srcagents", granted)).toBe(false);
 });
 
-test("a file that the process has loaded is protected by its place on this machine", () => {
+test("a file that the process has loaded is protected by its real path", () => {
   const asked: unknown[] = [];
   const isLoaded = (file: string, removes: boolean): boolean => {
     asked.push([file, removes]);
@@ -150,14 +150,14 @@ test("a file that the process has loaded is protected by its place on this machi
   expect(isProtectedPath({ ...change, path: "tool.ts", hostRoot: undefined }, [])).toBe(false);
 });
 
-test("where the root of the disk is the workspace, the project in it is found as well", () => {
+test("a project is found also if the workspace is the root of the disk", () => {
   const whole = { cwd: "", hostRoot: "/", projectRoot: "/repos/shop" };
   expect(isProtectedPath({ ...whole, path: "repos/shop/agents/a.ts" }, [])).toBe(true);
   expect(isProtectedPath({ ...whole, path: ".", removes: true }, [])).toBe(true);
   expect(isProtectedPath({ ...whole, path: "repos/shop.md", removes: true }, [])).toBe(false);
 });
 
-test("the list for commands names protected places and no patterns", () => {
+test("the list for commands has protected paths and no patterns", () => {
   expect(deepProtectedPaths).toEqual(
     expect.arrayContaining([
       ...[".github/workflows", ".claude/hooks", ".kiro/settings", ".yarn/releases", ".cursor/mcp.json"],
@@ -186,11 +186,11 @@ test.each([
   ["my.env", false],
   ["src/env.ts", false],
   [".environment", false],
-])("%s is a file of secrets: %s", (path, isSecret) => {
+])("%s is a secret file: %s", (path, isSecret) => {
   expect(isSecretFile(path)).toBe(isSecret);
 });
 
-test("a model that works around its project changes none of the project's agents", async () => {
+test("a model cannot change the agents of its project from another folder", async () => {
   const base = await realpath(await mkdtemp(join(tmpdir(), "kit-protected-")));
   onTestFinished(() => rm(base, { recursive: true }));
   const project = join(base, "shop");

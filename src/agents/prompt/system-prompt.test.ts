@@ -7,7 +7,7 @@ import type { AnyTool } from "../define/tool.ts";
 
 const tool = (name: string): AnyTool => ({ name, description: name, input: {}, execute: () => name });
 
-test("tools of others keep their order and their place, and one that is new comes last", async () => {
+test("tools of other sources keep their order and place, and a new one comes last", async () => {
   const offered: (readonly string[])[] = [];
   const script: ScriptedTurn[] = [
     { text: "1" },
@@ -45,7 +45,7 @@ test("tools of others keep their order and their place, and one that is new come
   expect(changed).toEqual([undefined, undefined, undefined, ["tools"], undefined]);
 });
 
-test("rules that a tool's result shows are in the receipt, without secrets and without what was cut", async () => {
+test("the receipt lists the rules that a tool result shows, without secrets and without the cut part", async () => {
   const item = { kind: "memory", id: "n/1", why: "recalled, canary-secret-1", tokens: 2.5 } as const;
   const cut = { kind: "memory", id: "n/2", why: "recalled", tokens: 5 } as const;
   const recall = {

@@ -6,7 +6,7 @@ import { createTestAgent } from "../../testing/test-runtime.ts";
 const echo = () =>
   createScriptedModel(({ prompt }) => ({ text: `${prompt.filter(({ role }) => role === "user").length}` }));
 
-test("sessions are made, found, listed and deleted by name", async () => {
+test("an agent creates, finds, lists and deletes sessions by name", async () => {
   const agent = createTestAgent(echo());
   expect(await agent.sessions.get("plan")).toBeUndefined();
   const plan = await agent.sessions.create("plan");
@@ -21,13 +21,13 @@ test("sessions are made, found, listed and deleted by name", async () => {
 });
 
 test.each(["", ".", "..", "a/b", "a\\b", "a\u0000b", "a\ud800", "x".repeat(129), 7 as never])(
-  "%j is not a name of a session",
+  "the session name %j is refused",
   (name) => {
     expect(() => createTestAgent(echo()).session(name)).toThrow("A session's name");
   },
 );
 
-test("sessions that rest are let go past a number, and go on from the store when they are asked again", async () => {
+test("the agent evicts idle sessions above its limit and reads them from the store on the next prompt", async () => {
   const read: string[] = [];
   class WatchedStore extends InMemorySessionStore {
     override read(...args: Parameters<InMemorySessionStore["read"]>) {
@@ -42,7 +42,7 @@ test("sessions that rest are let go past a number, and go on from the store when
   expect(await agent.session("a").history()).toHaveLength(4);
 });
 
-test("an agent that is closed says so; with drain it ends what was asked before", async () => {
+test("a closed agent refuses prompts, and closing with `drain` finishes the running ones first", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const slow = createScriptedModel(async () => {
     await promise;
@@ -58,7 +58,7 @@ test("an agent that is closed says so; with drain it ends what was asked before"
   await expect(agent.session().prompt("x")).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("a stream gives the events of its operation to a reader in its own time, and its result apart", async () => {
+test("a stream buffers the events of its operation for a slow reader, and its result needs no reader", async () => {
   const model = createScriptedModel([{ deltas: Array.from({ length: 5_000 }, (_, at) => `${at} `) }]);
   const stream = createTestAgent(model).session().stream("count");
   const { text } = await stream.result;
@@ -79,7 +79,7 @@ test("a stream gives the events of its operation to a reader in its own time, an
   );
 });
 
-test("several readers of a stream share its events, and all come to its end", async () => {
+test("several readers of a stream share its events, and each sees the end", async () => {
   const model = createScriptedModel([{ deltas: ["a", "b", "c"] }]);
   const stream = createTestAgent(model).session().stream("x");
   const read: string[] = [];
@@ -90,7 +90,7 @@ test("several readers of a stream share its events, and all come to its end", as
   expect(read.sort()).toEqual(["a", "b", "c"]);
 });
 
-test("a reader that stops early stops nothing, and a listener's rejected promise is reported", async () => {
+test("a reader that leaves early does not stop the operation, and a rejected listener is reported", async () => {
   const reported: unknown[] = [];
   const model = createScriptedModel([{ deltas: ["a", "b", "c"] }]);
   const agent = createTestAgent(

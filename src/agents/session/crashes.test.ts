@@ -204,7 +204,7 @@ const eventful: Conversation = {
   misfits: 2,
 };
 
-test("killed at any of its appends, an operation asked for again ends as if nothing had happened", async () => {
+test("an operation that is repeated after a crash at any append returns the same result as one without a crash", async () => {
   const smooth = await survive(eventful, []);
   expect(smooth.result.result).toEqual({ answer: 42 });
   expect(smooth.log.some((entry) => entry.type === "compaction")).toBe(true);
@@ -215,7 +215,7 @@ test("killed at any of its appends, an operation asked for again ends as if noth
   }
 });
 
-test("any conversation ends the same, however often its process dies", async () => {
+test("any conversation ends the same, however often its process crashes", async () => {
   const conversations = fc.record(
     {
       turns: fc.array(

@@ -17,7 +17,7 @@ function messagesOf(store: SqliteSessionStore): readonly Message[] {
   return store.read(key).flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
 }
 
-test("a process that has lost the work to another one adds nothing to the history", async () => {
+test("a process that lost its lease to another process appends nothing to the history", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const stop = new AbortController();
   const lost = new KitError({ code: "lease_lost", message: "Another process does the work." });
@@ -30,7 +30,7 @@ test("a process that has lost the work to another one adds nothing to the histor
   store.close();
 });
 
-test("an answer that broke off is gone on with", async () => {
+test("an interrupted answer is continued when the operation resumes", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const model = createScriptedModel((_call, index) =>
     index === 0 ? { deltas: ["a", "b", "c"], delayMs: 1 } : { text: "c d" },
@@ -52,7 +52,7 @@ test("an answer that broke off is gone on with", async () => {
   store.close();
 });
 
-test("an answer is given again without asking the model, by the same process and by another", async () => {
+test("a finished operation returns its logged answer without a model call, in the same or another process", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const first = createTestAgent(
     createScriptedModel([{ text: "yes", usage: { input: 3, output: 1 } }]),
@@ -71,7 +71,7 @@ test("an answer is given again without asking the model, by the same process and
   store.close();
 });
 
-test("an operation that others came after has its answer still, also when another process did them", async () => {
+test("a finished operation returns its answer after later operations, also those of another process", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const words = (): ScriptedModel => createScriptedModel(() => ({ text: "ok" }));
   const mine = createTestAgent(words(), {}, { store });
@@ -84,12 +84,12 @@ test("an operation that others came after has its answer still, also when anothe
   store.close();
 });
 
-test.each(["", "a b", "x".repeat(129), "op/1"])("%j is not an operation's id", async (operationId) => {
+test.each(["", "a b", "x".repeat(129), "op/1"])("the operation id %j is refused", async (operationId) => {
   const session = createTestAgent(createScriptedModel([])).session();
   await expect(session.prompt("x", { operationId })).rejects.toMatchObject({ code: "invalid_request" });
 });
 
-test("tokens that were spent before the process died count against the budget", async () => {
+test("tokens spent before a crash count against the budget", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const clock = defineTool({
     name: "clock",
@@ -108,7 +108,7 @@ test("tokens that were spent before the process died count against the budget", 
   store.close();
 });
 
-test("a compaction asked for again is not done twice", async () => {
+test("a compaction that is repeated with the same id runs once", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const model = createScriptedModel(() => ({ text: "words" }));
   const session = createTestAgent(model, { compaction: { keepRecentTokens: 1 } }, { store }).session();
@@ -121,7 +121,7 @@ test("a compaction asked for again is not done twice", async () => {
   store.close();
 });
 
-test("skills and tasks are gone on with by the same id", async () => {
+test("a skill or a task that is repeated with the same id resumes", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const model = createScriptedModel(() => ({ text: "done", usage: { input: 2, output: 1 } }));
   const session = createTestAgent(model, {}, { store }).session();
@@ -138,7 +138,7 @@ test("skills and tasks are gone on with by the same id", async () => {
   store.close();
 });
 
-test("work that is put off in the middle of an answer, or of a task, goes on there", async () => {
+test("suspended work resumes in the middle of an answer or of a task", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const later = new KitError({ code: "aborted", message: "Stopping.", meta: { will_resume: true } });
   const seen: string[] = [];
@@ -169,7 +169,7 @@ test("work that is put off in the middle of an answer, or of a task, goes on the
   store.close();
 });
 
-test("built-in tools that only look are run again after a crash; those that change are not", async () => {
+test("after a crash, built-in tools that only read run again and those that write do not", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const calls = [
     { name: "read", id: "read", input: { path: "a.txt" } },

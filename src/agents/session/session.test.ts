@@ -20,7 +20,7 @@ const clock = defineTool({
   execute: () => "12:00",
 });
 
-test("a prompt is answered, and the next one continues the conversation", async () => {
+test("a session answers a prompt, and the next prompt continues the conversation", async () => {
   const model = createScriptedModel([{ text: "Hello." }, { text: "You said hi." }]);
   const session = createTestAgent(model).session();
   expect((await session.prompt("hi")).text).toBe("Hello.");
@@ -33,7 +33,7 @@ test("a prompt is answered, and the next one continues the conversation", async 
   ]);
 });
 
-test("a session continues in another process's agent from the same store", async () => {
+test("an agent in another process continues a session from the same store", async () => {
   const store = new InMemorySessionStore();
   await createTestAgent(createScriptedModel([{ text: "one" }]), {}, { store })
     .session("a")
@@ -58,7 +58,7 @@ test("two agents with the same instance and session names share nothing", async 
   ).toEqual([]);
 });
 
-test("tool calls run, and their results go back to the model", async () => {
+test("the agent runs tool calls and sends their results to the model", async () => {
   const model = createScriptedModel([
     { toolCalls: [{ name: "clock" }, { name: "clock", id: "b" }] },
     { text: "Noon." },
@@ -74,7 +74,7 @@ test("tool calls run, and their results go back to the model", async () => {
 test.each([
   ["an unknown tool", { name: "nope" }, /no tool named "nope"/],
   ["invalid JSON", { name: "clock", rawInput: "{oops" }, /not valid JSON/],
-])("%s is a result that the model reads, not an error", async (_name, call, text) => {
+])("the model reads %s as a tool result, and the operation does not fail", async (_name, call, text) => {
   const model = createScriptedModel([{ toolCalls: [call] }, { text: "Sorry." }]);
   const { messages } = await createTestAgent(model, { tools: [clock] })
     .session()
@@ -85,7 +85,7 @@ test.each([
   });
 });
 
-test("operations of one session run one at a time, in the order asked", async () => {
+test("a session runs its operations one at a time, in the order of the calls", async () => {
   const order: string[] = [];
   const model = createScriptedModel(async (_call, index) => {
     order.push(`start ${index}`);
@@ -99,7 +99,7 @@ test("operations of one session run one at a time, in the order asked", async ()
   expect(order).toEqual(["start 0", "end 0", "start 1", "end 1", "start 2", "end 2"]);
 });
 
-test("a line that is full turns the next operation away", async () => {
+test("a session with a full queue refuses the next operation", async () => {
   const model = createScriptedModel(() => ({ text: "x", delayMs: 5 }));
   const session = createTestAgent(model, {}, { maxWaitingOperations: 2 }).session();
   const results = await Promise.allSettled(["1", "2", "3", "4"].map((text) => session.prompt(text)));
@@ -129,7 +129,7 @@ test("an abort during a tool call leaves a history that the next prompt can use"
   expect(history[2]?.content[0]).toMatchObject({ type: "tool_result", is_error: true });
 });
 
-test("an abort while the model speaks keeps what it had said", async () => {
+test("an abort during an answer keeps the text received until then", async () => {
   const model = createScriptedModel((_call, index) =>
     index === 0 ? { deltas: ["a", "b", "c", "d"], delayMs: 20 } : { text: "next" },
   );
@@ -142,7 +142,7 @@ test("an abort while the model speaks keeps what it had said", async () => {
   expect((await session.history())[1]).toMatchObject({ finish_reason: "aborted", content: [{ text: "ab" }] });
 });
 
-test("a call without a result, left by a process that was killed, is closed as unknown", async () => {
+test("a call that a killed process left without a result is closed as unknown", async () => {
   const store = new InMemorySessionStore();
   const key = { agent: "tester", instance_id: "1", session: "default" };
   await createTestAgent(
@@ -164,7 +164,7 @@ test("a call without a result, left by a process that was killed, is closed as u
   });
 });
 
-test("an answer that breaks off within a character leaves a history that providers can read", async () => {
+test("an answer that stops inside a surrogate pair leaves a history that providers can read", async () => {
   const model = createScriptedModel([
     { deltas: ["Look: \u{1F600}".slice(0, -1), "never"], error: new Error("gone"), failAfter: 3 },
     { text: "ok" },
@@ -177,7 +177,7 @@ test("an answer that breaks off within a character leaves a history that provide
   expect(said.every((text) => text.isWellFormed())).toBe(true);
 });
 
-test("the listener for faults of listeners may fail itself", async () => {
+test("a listener for listener errors that throws does not fail the operation", async () => {
   const fails = () => {
     throw new Error("again");
   };
@@ -186,7 +186,7 @@ test("the listener for faults of listeners may fail itself", async () => {
   expect((await agent.session().prompt("hi")).text).toBe("ok");
 });
 
-test("a listener that throws does not affect the run, and another gets every event in order", async () => {
+test("a listener that throws does not affect the run, and other listeners get every event in order", async () => {
   const events: KitEvent[] = [];
   const model = createScriptedModel([{ text: "ok", toolCalls: [{ name: "clock" }] }, { text: "done" }]);
   const agent = createTestAgent(model, {
@@ -221,7 +221,7 @@ test("a listener that throws does not affect the run, and another gets every eve
   for (const event of events) if ("duration_ms" in event) expect(event.duration_ms % 1).toBe(0);
 });
 
-test("a failure that may pass is retried; the answer is stored once", async () => {
+test("a transient failure is retried, and the answer is stored once", async () => {
   const model = createScriptedModel([
     {
       error: Object.assign(new Error("busy"), {
@@ -237,7 +237,7 @@ test("a failure that may pass is retried; the answer is stored once", async () =
   expect(await session.history()).toHaveLength(2);
 });
 
-test("a failure that will not pass is not retried, and names no provider text", async () => {
+test("a permanent failure is not retried, and its error does not show the provider's text", async () => {
   const model = createScriptedModel([
     { error: Object.assign(new Error("key sk-123 is wrong"), { statusCode: 401 }) },
   ]);
@@ -254,7 +254,7 @@ test("a failure that will not pass is not retried, and names no provider text", 
   expect(said).not.toHaveProperty("retry_in_ms");
 });
 
-test("a model that falls silent is given up", async () => {
+test("a model that sends nothing until the idle timeout fails with `model_timeout`", async () => {
   const model = createScriptedModel(() => ({ text: "never", delayMs: 60_000 }));
   const agent = createTestAgent(
     model,
@@ -264,7 +264,7 @@ test("a model that falls silent is given up", async () => {
   await expect(agent.session().prompt("x")).rejects.toMatchObject({ code: "model_timeout" });
 });
 
-test("a model that goes on speaking is not given up, however long it takes in all", async () => {
+test("a model that keeps sending does not time out, however long its answer takes", async () => {
   const words = Array.from({ length: 12 }, (_, index) => `word ${index} `);
   const speaking = createScriptedModel([]);
   const answer = async function* (): AsyncGenerator<LanguageModelV4StreamPart> {
@@ -281,7 +281,7 @@ test("a model that goes on speaking is not given up, however long it takes in al
   expect((await agent.session().prompt("x")).text).toBe(words.join(""));
 });
 
-test("a model that falls silent after a tool that took longer, or after its own silence, is given up too", async () => {
+test("a model that sends nothing after a slow tool, or after an earlier timeout, times out", async () => {
   const slow = defineTool({
     name: "slow",
     description: "Takes longer than a model may be silent.",

@@ -47,7 +47,7 @@ function checkConversation(messages: readonly Message[], inputs: readonly string
   expect(results).toBe(asked.length);
 }
 
-test("an answer that another process was faster than comes after its work, and the input stands once", async () => {
+test("an answer that comes after another process's work is appended after it, and its input is stored once", async () => {
   const store = new InMemorySessionStore();
   const other = createTestAgent(
     createScriptedModel(() => ({ text: "b" })),
@@ -67,7 +67,7 @@ test("an answer that another process was faster than comes after its work, and t
   expect((await mine.session().prompt("again")).text).toBe("slow");
 });
 
-test("results of calls that another process has closed reach the model as text, and nothing runs twice", async () => {
+test("results of calls that another process closed reach the model as text, and no tool runs twice", async () => {
   const store = new InMemorySessionStore();
   const other = createTestAgent(
     createScriptedModel(() => ({ text: "b" })),
@@ -93,7 +93,7 @@ test("results of calls that another process has closed reach the model as text, 
   expect(JSON.stringify(model.calls[1]?.prompt)).toContain("It is seven.");
 });
 
-test("a process that finds its operation in another process writes nothing", async () => {
+test("a process writes nothing when another process has finished the same operation", async () => {
   const store = new InMemorySessionStore();
   const again = createTestAgent(
     createScriptedModel(() => ({ text: "theirs" })),
@@ -115,7 +115,7 @@ test("a process that finds its operation in another process writes nothing", asy
 });
 
 /** Appends of an input wait until another process has put the same one down. */
-test("an input that another process puts down at the same moment stands once", async () => {
+test("an input that several processes append at the same time is stored once", async () => {
   const store = new InMemorySessionStore();
   const late: SessionStore = {
     append: (request) => store.append(request),
@@ -142,7 +142,7 @@ test("an input that another process puts down at the same moment stands once", a
   expect((await messagesIn(store)).filter((line) => line === "u:one")).toHaveLength(1);
 });
 
-test("a compaction of the other process leaves the input where it is, and the model is told what it was", async () => {
+test("a compaction by another process leaves the input stored, and the model reads its text again", async () => {
   const store = new InMemorySessionStore();
   const profile = { compaction: { keepRecentTokens: 1 } };
   const broken = createTestAgent(createScriptedModel([]), {}, { store });
@@ -163,7 +163,7 @@ test("a compaction of the other process leaves the input where it is, and the mo
   expect((await messagesIn(store)).filter((line) => line === "u:the first words")).toHaveLength(1);
 });
 
-test("a history is fresh where another process wrote, deleted or works, also while work is done here", async () => {
+test("the history includes what another process wrote or deleted, also while an operation runs", async () => {
   const store = new SqliteSessionStore({ file: ":memory:" });
   const [mine, other] = ["a", "b"].map((text) =>
     createTestAgent(
@@ -194,7 +194,7 @@ test("a history is fresh where another process wrote, deleted or works, also whi
   store.close();
 });
 
-test("however two writers of a session meet, each input stands once and every call has its results", async () => {
+test("however two processes interleave, each input is stored once and every call has its results", async () => {
   const turn = fc.record({ calls: fc.nat({ max: 2 }), delay: fc.nat({ max: 3 }) });
   const work = fc.array(fc.array(turn, { maxLength: 2 }), { minLength: 1, maxLength: 3 });
   await fc.assert(

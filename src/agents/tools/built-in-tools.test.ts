@@ -86,7 +86,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     await mkdir(workspace);
   });
 
-  test("files are written, read, edited, looked at and removed", async () => {
+  test("the tools write, read, edit, inspect and remove files", async () => {
     const run = start(create(), { allowWrite: true });
     const outcomes = await run.call([
       { name: "write", input: { path: "src/a.ts", content: "one\ntwo\nthree\n" } },
@@ -116,7 +116,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(await readFile(join(workspace, "src/a.ts"), "utf8")).toBe("one\n2\nthree\n");
   });
 
-  test("files are found by pattern and by name", async () => {
+  test("the tools find files by pattern and by name", async () => {
     await writeFile(join(workspace, "a.ts"), "export const a = 1;\n");
     await writeFile(join(workspace, "b.md"), "# export\n");
     const [grep, filtered, glob, none, invalid] = await start(create(), {}).call([
@@ -133,7 +133,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(invalid).toMatchObject({ isError: true, text: expect.stringContaining("not valid") });
   });
 
-  test("a failure is a result that says what was wrong, in words of the workspace", async () => {
+  test("a failure is a result that names the fault, with workspace paths", async () => {
     await writeFile(join(workspace, "a.bin"), new Uint8Array([1, 0, 2]));
     const outcomes = await start(create(), { allowWrite: true }).call([
       { name: "read", input: { path: "none.txt" } },
@@ -149,7 +149,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     for (const { text } of outcomes) expect(text).not.toContain(base);
   });
 
-  test("without allowWrite and allowShell there are tools that read, and no others", async () => {
+  test("without allowWrite and allowShell only the tools that read are offered", async () => {
     const run = start(create(), {});
     const outcomes = await run.call([
       { name: "write", input: { path: "a.txt", content: "x" } },
@@ -160,7 +160,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(existsSync(join(workspace, "a.txt")) || existsSync(join(workspace, "b.txt"))).toBe(false);
   });
 
-  test("protected paths are not changed, whatever a link calls them", async () => {
+  test("protected paths are not changed, also through links", async () => {
     for (const folder of [".git/hooks", ".kit", "src/agents", "sub"]) {
       await mkdir(join(workspace, folder), { recursive: true });
     }
@@ -219,7 +219,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(outcomes.map(({ isError }) => isError)).toEqual([true, true, true, true]);
   });
 
-  test("a command runs under the policy, and its failure is seen", async () => {
+  test("a command runs under the policy, and the model sees its failure", async () => {
     await writeFile(join(workspace, "a.txt"), "alpha\n");
     const run = start(create(), { allowShell: true, allowedCommands: ["cat", "ls", "false", "grep"] });
     const outcomes = await run.call([
@@ -243,7 +243,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(run.events.filter(({ type }) => type === "command_start").length).toBe(3);
   });
 
-  test("vetted commands are joined and piped without a shell", async () => {
+  test("allowed commands are joined and piped without a shell", async () => {
     await writeFile(join(workspace, "a.txt"), "alpha\nbeta\n");
     const run = start(create(), {
       allowShell: true,
@@ -258,7 +258,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(await texts("cat a.txt | tee PWNED")).toMatchObject({ isError: true });
   });
 
-  test("an output that is too long is cut in the middle, and marked", async () => {
+  test("a long output is cut in the middle and marked", async () => {
     await writeFile(join(workspace, "big.txt"), `first\n${"x".repeat(99)}\n`.repeat(2_000).concat("last\n"));
     const run = start(create(), { allowShell: true });
     const [cut, dropped] = await run.call([
@@ -295,7 +295,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect((await session.history()).at(-1)?.role).toBe("assistant");
   });
 
-  test("a secret is there for the call that asked for it, and masked wherever it shows", async () => {
+  test("a secret is available only to the call that requested it, and masked wherever it appears", async () => {
     const run = start(create(), { allowShell: true });
     const command = "printenv TOKEN OTHER";
     const [granted] = await run.call([{ name: "bash", input: { command } }], ["TOKEN"]);
@@ -309,7 +309,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     );
   });
 
-  test("a secret shows neither of its ends where an output is cut", async () => {
+  test("no part of a secret remains where an output is cut", async () => {
     // The first 35,000 characters of a long output are shown: the value begins 9 before that.
     const command = `printf '%034991d' 0; printf '%s' "$TOKEN"; printf '%090000d' 0`;
     const trusted = start(create(), { allowShell: true, allowCompoundCommands: true });
@@ -318,7 +318,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(outcome?.text).not.toContain("s3cret");
   });
 
-  test("the caller's own work on files needs no policy and leaves no trace", async () => {
+  test("the caller's direct use of the sandbox needs no policy and is not logged", async () => {
     const run = start(create(), {});
     const session = run.agent.session();
     const files = await session.fs();
@@ -337,7 +337,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     ]);
   });
 
-  test("a working folder is where paths and commands start, in tasks too", async () => {
+  test("paths and commands are relative to the working folder, in tasks too", async () => {
     await mkdir(join(workspace, "packages/api/deep"), { recursive: true });
     await writeFile(join(workspace, "packages/api/a.txt"), "api");
     await writeFile(join(workspace, "packages/api/deep/b.txt"), "deep");
@@ -358,7 +358,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
     expect(JSON.stringify(model.calls.at(-2)?.prompt)).toContain("deep");
   });
 
-  test("a program of the workspace is run by its path only", async () => {
+  test("a program of the workspace runs only by its path", async () => {
     await writeFile(join(workspace, "git"), "#!/bin/sh\necho evil\n");
     await chmod(join(workspace, "git"), 0o755);
     const run = start(create(), { allowShell: true, allowedCommands: ["git", "./git"] });
@@ -371,7 +371,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
   });
 });
 
-test("a session that is deleted gives its workspace back", async () => {
+test("deleting a session deletes its workspace", async () => {
   const agent = createTestAgent(
     createScriptedModel([{ text: "a" }]),
     {},

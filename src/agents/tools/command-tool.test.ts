@@ -31,7 +31,7 @@ async function call(commands: readonly KitCommand[], calls: readonly { name: str
   return { texts: results.map(({ content }) => JSON.stringify(content)), results, events, offered };
 }
 
-test("a command line is a tool that needs no allowShell and takes nothing from the model", async () => {
+test("a command line becomes a tool that needs no allowShell and accepts no input from the model", async () => {
   const count = defineCommand("count_lines", "wc -l < a.txt", { description: "Counts lines." });
   const { results, texts, events, offered } = await call(
     [count],
@@ -46,7 +46,7 @@ test("a command line is a tool that needs no allowShell and takes nothing from t
   expect(events.filter(({ type }) => type === "command_end")).toMatchObject([{ exit_code: 0 }]);
 });
 
-test("a function is a tool with the arguments that its schema says", async () => {
+test("a function becomes a tool whose arguments follow its schema", async () => {
   const publish = defineCommand("publish", (args) => `published ${JSON.stringify(args)}`, {
     input: { type: "object", properties: { tag: { type: "string" } }, required: ["tag"] },
   });
@@ -63,7 +63,7 @@ test("a function is a tool with the arguments that its schema says", async () =>
   expect(texts[1]).toContain("is missing");
 });
 
-test("a command that fails is a result with its exit code, and one of kit's own names is refused", async () => {
+test("a failing command is a result with its exit code, and a command with a reserved name is refused", async () => {
   const { results, texts } = await call([defineCommand("check", "ls missing-file")], [{ name: "check" }]);
   expect(results[0]?.is_error).toBe(true);
   expect(texts[0]).toContain("Exit code");

@@ -133,7 +133,7 @@ const commands = [
   "git pull",
 ];
 
-describe("Git that would put protected files of a revision in place is not run", () => {
+describe("a Git command that would restore protected files from a revision does not run", () => {
   let before = "";
   beforeAll(() => {
     before = state();
@@ -145,7 +145,7 @@ describe("Git that would put protected files of a revision in place is not run",
   });
 });
 
-test("uncommitted changes of a protected file stay", async () => {
+test("uncommitted changes of a protected file are kept", async () => {
   writeFileSync(join(root, "tsconfig.json"), "changed\n");
   const before = state();
   const losing = [
@@ -170,7 +170,7 @@ test("uncommitted changes of a protected file stay", async () => {
   git("stash", "drop", "-q");
 });
 
-test("Git that changes no protected file runs as before", async () => {
+test("a Git command that changes no protected file runs", async () => {
   for (const command of [
     "git checkout -q good",
     "git switch -q main",

@@ -36,7 +36,7 @@ const subjects: readonly {
 ];
 
 describe.each(subjects)(
-  "the command lines of tests/security/shell.json, run in a $name workspace",
+  "the command lines of tests/security/shell.json in a $name workspace",
   ({ folder, open }) => {
     let base = "";
     let sandbox: Sandbox | undefined;

@@ -32,7 +32,7 @@ async function run(command: string, policy: AgentPolicy = {}, cwd?: string): Pro
   );
 }
 
-test("the repository of these tests runs programs when Git is not restricted", () => {
+test("the test repository runs its programs when Git is not restricted", () => {
   const plain = { cwd: root, env: { PATH: process.env.PATH, HOME: base }, stdio: "ignore" } as const;
   expect(() => execFileSync("git", ["diff"], plain)).toThrow();
   expect(readdirSync(root)).toContain("PWNED");
@@ -49,7 +49,7 @@ test("no attack of the corpus has an effect", async () => {
   expect(contents()).toBe(before);
 });
 
-describe("Git in a repository that names programs for everything", () => {
+describe("Git in a repository whose configuration names programs", () => {
   test.each([
     "git status",
     "git status -v",
@@ -82,13 +82,13 @@ describe("Git in a repository that names programs for everything", () => {
     "git config --list",
     "git stash list",
     "timeout 5 git diff",
-  ])("%s runs none of them", async (line) => {
+  ])("runs none of them for %s", async (line) => {
     const before = contents();
     expect(await run(line)).toMatchObject({ exit_code: 0 });
     expect(contents()).toBe(before);
   });
 
-  test("nor do the subcommands that write, and they write what they are for", async () => {
+  test("runs none of them for subcommands that write, which still work", async () => {
     const policy = { allowWrite: true, allowedCommands: [] };
     const steps = [
       "git config user.name Ann",
@@ -116,7 +116,7 @@ describe("Git in a repository that names programs for everything", () => {
     expect(await run("git log --format=%an:%s -2")).toMatchObject({ stdout: "Ann:Four\nAnn:Three\n" });
   });
 
-  test("fetches from nowhere that runs a program", async () => {
+  test("refuses to fetch from a remote that runs a program", async () => {
     for (const line of ["git fetch origin", "git ls-remote origin"]) {
       const withName = { allowWrite: true, allowedCommands: [line.split(" ").slice(0, 2).join(" ")] };
       expect(await run(line, withName), line).toMatchObject({
@@ -126,7 +126,7 @@ describe("Git in a repository that names programs for everything", () => {
     expect(readdirSync(root)).not.toContain("PWNED");
   });
 
-  test("merges nothing where the configuration names a program for merges", async () => {
+  test("refuses to merge if the configuration names a merge driver", async () => {
     git("config", "merge.z.driver", `touch '${root}/PWNED'`);
     expect(await run("git merge topic", { allowWrite: true, allowedCommands: ["git merge"] })).toContain(
       "merge.z.driver",
@@ -135,7 +135,7 @@ describe("Git in a repository that names programs for everything", () => {
   });
 });
 
-test("a command reads in the workspace alone, whatever links and folders say", async () => {
+test("a command reads inside the workspace only, also through links and folders", async () => {
   for (const line of [
     "cat leads-out.txt",
     "git diff --no-index leads-out.txt a.txt",
@@ -166,7 +166,7 @@ test("a command reads in the workspace alone, whatever links and folders say", a
   expect(await from("sub", "cat ../../outside.txt")).toContain("leads out");
 });
 
-test("a command writes in the workspace alone, and no protected file", async () => {
+test("a command writes inside the workspace only, and to no protected file", async () => {
   const policy = { allowWrite: true, allowedCommands: [] };
   for (const line of [
     "cp a.txt e.txt",
@@ -209,7 +209,7 @@ test("a command writes in the workspace alone, and no protected file", async () 
   expect(readFileSync(join(base, "outside.txt"), "utf8")).toBe("outside\n");
 });
 
-test("nothing of a line runs when a part of it may not", async () => {
+test("no part of a line runs if one part is refused", async () => {
   const policy = { allowWrite: true, allowCompoundCommands: true, allowedCommands: ["touch", "cat"] };
   expect(await run("touch half && cat ../outside.txt", policy)).toContain("leads out");
   expect(readdirSync(root)).not.toContain("half");

@@ -22,7 +22,7 @@ async function prompt(profile: AgentProfile, script: Script) {
   return { text, output: JSON.stringify(result), isError: result?.type === "tool_result" && result.is_error };
 }
 
-test("the event of a call has the error of its hook as the cause, and the model does not read it", async () => {
+test("the tool event carries the error of a failed hook as its cause, and the model does not see it", async () => {
   const events: KitEvent[] = [];
   const profile: AgentProfile = {
     tools: [echo()],
@@ -46,7 +46,7 @@ test("the event of a call has the error of its hook as the cause, and the model 
 });
 
 test.each(["beforeModel", "afterModel", "beforeTool", "afterTool"] as const)(
-  "an abort ends a prompt whose hook %s never answers, and its session goes on",
+  "an abort ends a prompt whose hook %s never resolves, and the session stays usable",
   async (name) => {
     const asked = Promise.withResolvers<void>();
     let isHanging = true;
@@ -84,7 +84,7 @@ test.each<[keyof AgentHooks, string, unknown]>([
   ["beforeTool", "`args` must be JSON", { args: { n: 1n } }],
   ["beforeTool", "`args` is required", { args: undefined }],
   ["beforeTool", "`refuse` must be", { refuse: true }],
-])("a change that %s cannot make is a refusal that says why: %s", async (name, why, change) => {
+])("an invalid change from %s refuses the call and names the fault: %s", async (name, why, change) => {
   const hooks = { [name]: () => change } as AgentHooks;
   const { output, isError, text } = await prompt({ tools: [echo()], hooks }, calling("echo"));
   expect(output).toContain(`The hook ${name} returned an invalid`);
@@ -108,7 +108,7 @@ test.each<[keyof AgentHooks, string, unknown]>([
     "`content[0]` must be",
     { content: [{ type: "tool_call", id: "1", name: "echo", args: {} }] },
   ],
-])("a change that %s cannot make fails the operation with the reason: %s", async (name, why, change) => {
+])("an invalid change from %s fails the operation and names the fault: %s", async (name, why, change) => {
   const hooks = { [name]: () => change } as AgentHooks;
   const work = prompt({ tools: [echo()], hooks }, [{ text: "Hello." }]);
   await expect(work).rejects.toMatchObject({

@@ -56,7 +56,7 @@ test.each([
   [7, "7"],
   [null, "null"],
   [undefined, ""],
-])("a tool may give any JSON value: %j", async (value, output) => {
+])("a tool can return any JSON value: %j", async (value, output) => {
   const tool = defineTool({
     name: "give",
     description: "x",
@@ -71,7 +71,7 @@ test.each([
   [{ id: 1n }, "id is a bigint"],
   [() => 1, "it is a function"],
 ])(
-  "a tool that returns what JSON would lose has failed, and the place is named: %#",
+  "a tool that returns a value that is not JSON fails, and its result names the place: %#",
   async (value, place) => {
     const tool = defineTool({
       name: "give",
@@ -86,7 +86,7 @@ test.each([
   },
 );
 
-test("a generator that is not async works, too", async () => {
+test("a tool can return a synchronous generator", async () => {
   const tool = defineTool({
     name: "work",
     description: "x",
@@ -101,7 +101,7 @@ test("a generator that is not async works, too", async () => {
   expect(output).toBe('{"done":true}');
 });
 
-test("a generator's values and ctx.progress are events, and the last value or what it returns is the result", async () => {
+test("the values of a generator and of ctx.progress become events, and its last or returned value the result", async () => {
   const tool = defineTool({
     name: "work",
     description: "x",
@@ -122,7 +122,7 @@ test("a generator's values and ctx.progress are events, and the last value or wh
   expect(output).toBe('{"at":2}');
 });
 
-test("progress is masked before it is cut, so that no half of a secret is left", async () => {
+test("progress is masked before it is cut, so that no part of a secret remains", async () => {
   const token = "sk-abcdefghijklmnopqrstuvwxyz";
   const tool = defineTool({
     name: "work",
@@ -143,7 +143,7 @@ test("progress is masked before it is cut, so that no half of a secret is left",
   expect(JSON.stringify(events)).not.toContain("sk-a");
 });
 
-test("a hook before a tool changes its arguments, which are checked again, or refuses, and so does one that throws", async () => {
+test("a beforeTool hook can change arguments, which are validated again, or refuse; one that throws refuses", async () => {
   const ran: unknown[] = [];
   const tools = [echo(ran)];
   const changed = await prompt({ tools, hooks: { beforeTool: () => ({ args: { n: 5 } }) } }, calling("echo"));
@@ -176,7 +176,7 @@ test("a hook before a tool changes its arguments, which are checked again, or re
   expect(ran).toEqual([5]);
 });
 
-test("a changed call passes approvals: a hook cannot lead around them", async () => {
+test("a call with changed arguments still needs approval", async () => {
   const ran: unknown[] = [];
   const tool = { ...echo(ran), needsApproval: ({ n }: { n: number }) => n > 3 };
   const { output } = await prompt(
@@ -187,7 +187,7 @@ test("a changed call passes approvals: a hook cannot lead around them", async ()
   expect(ran).toEqual([]);
 });
 
-test("the policy holds over arguments that a hook changed", async () => {
+test("the policy applies to the arguments that a hook changed", async () => {
   const root = await realpath(await mkdtemp(join(tmpdir(), "kit-hooks-")));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   const rewriting = (path: string): AgentProfile => ({
@@ -219,7 +219,7 @@ test.each([
   ["beforeTool", refusing],
   ["afterTool", failing],
   ["afterTool", refusing],
-] as const)("no secret that %s speaks of leaves it: %o", async (name, hook) => {
+] as const)("a secret in an error or refusal of %s is masked: %o", async (name, hook) => {
   const events: KitEvent[] = [];
   const profile = {
     tools: [echo()],
@@ -239,7 +239,7 @@ test.each([
   if (hook === refusing) expect(texts).toContain("with [secret]");
 });
 
-test("a request for approval shows no secret that a hook put into the arguments", async () => {
+test("an approval request masks a secret that a hook added to the arguments", async () => {
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const approvals = createApprovals();
   const ran: unknown[] = [];
@@ -268,7 +268,7 @@ test("a request for approval shows no secret that a hook put into the arguments"
   expect(ran).toEqual([{ token: secret }]);
 });
 
-test("a hook that gives another hook's change lets nothing pass", async () => {
+test("a hook that returns the change of another hook refuses the call", async () => {
   const ran: unknown[] = [];
   const beforeTool = (() => ({ content: "x" })) as unknown as AgentHooks["beforeTool"];
   const { output } = await prompt({ tools: [echo(ran)], hooks: { beforeTool } }, calling("echo"));
@@ -276,7 +276,7 @@ test("a hook that gives another hook's change lets nothing pass", async () => {
   expect(ran).toEqual([]);
 });
 
-test("hooks see a call in their order, and one after it changes or withholds the result", async () => {
+test("afterTool hooks run in their order, and can change or withhold the result", async () => {
   const hooks = [
     { afterTool: ({ content }: { content: unknown }) => ({ content: `[${JSON.stringify(content)}]` }) },
     { afterTool: () => ({ refuse: "It is private." }) },
@@ -291,7 +291,7 @@ test("hooks see a call in their order, and one after it changes or withholds the
   });
 });
 
-test("hooks around the model change its prompt and its answer, or refuse them", async () => {
+test("model hooks can change or refuse the prompt and the answer", async () => {
   const user = { role: "user", content: [{ type: "text", text: "Changed." }] } as const;
   const { text, calls } = await prompt(
     {
@@ -317,7 +317,7 @@ test("hooks around the model change its prompt and its answer, or refuse them", 
   }
 });
 
-test("modelSettings reach the model, and a choice of tool holds for the first answer", async () => {
+test("the model gets modelSettings, and toolChoice applies to the first answer only", async () => {
   const { calls } = await prompt(
     {
       tools: [echo()],
@@ -335,7 +335,7 @@ test("modelSettings reach the model, and a choice of tool holds for the first an
   expect(calls[1]?.toolChoice).toBeUndefined();
 });
 
-test("builtInTools offers none of kit's tools, or those of a list, and never what the policy refuses", async () => {
+test("builtInTools offers none of kit's tools or the listed ones, and never one that the policy denies", async () => {
   const names = async (profile: AgentProfile) =>
     (await prompt(profile, () => ({ text: "x" }))).calls[0]?.tools?.map(({ name }) => name) ?? [];
   expect(await names({ builtInTools: false })).toEqual([]);
@@ -343,14 +343,14 @@ test("builtInTools offers none of kit's tools, or those of a list, and never wha
   expect(await names({ builtInTools: ["read", "write"], allowWrite: true })).toEqual(["read", "write"]);
 });
 
-test("an agent's output is the result of each prompt that asks for no other", async () => {
+test("the agent's output schema applies to each prompt without a schema of its own", async () => {
   const { result } = await prompt({ output: z.object({ n: z.number() }) }, (_call, index) => ({
     text: index === 0 ? "none" : '{"n": 3}',
   }));
   expect(result).toEqual({ n: 3 });
 });
 
-test("a profile takes a model of the AI SDK as it is", async () => {
+test("a profile accepts a model object of the AI SDK", async () => {
   const model = createScriptedModel(() => ({ text: "Mine." }));
   expect((await prompt({ model }, () => ({ text: "The project's." }))).text).toBe("Mine.");
 });

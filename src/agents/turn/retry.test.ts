@@ -38,18 +38,18 @@ test.each([
   [503, "model_error", true],
   [504, "model_timeout", true],
   [529, "model_error", true],
-])("a provider that answers with status %s: %s, tried again: %s", (statusCode, type, retries) => {
+])("a provider's answer with status %s is a %s, retried: %s", (statusCode, type, retries) => {
   expect(classified(statusCode === undefined ? {} : { statusCode })).toEqual([type, retries]);
 });
 
-describe("a prompt that is longer than the model's window", () => {
+describe("a prompt that exceeds the model's window", () => {
   test.each([
     "This model's maximum context length is 8192 tokens.",
     "prompt is too long: 210000 tokens > 200000 maximum",
     "Too many tokens in the request",
     "The input is too long for the requested model.",
     "The input exceeds the limit of 1000 tokens",
-  ])("is told by the words of the provider, in its message or its answer: %s", (text) => {
+  ])("is recognized by the provider's message or response body: %s", (text) => {
     for (const statusCode of [400, 413]) {
       expect(classified({ statusCode, message: text })).toEqual(["context_overflow", false]);
       expect(classified({ statusCode, responseBody: `{"message":"${text}"}` })).toEqual([
@@ -61,7 +61,7 @@ describe("a prompt that is longer than the model's window", () => {
     expect(plan({ message: text }).failure.overflow).toBe(true);
   });
 
-  test("is not what a provider means that refuses for another reason in the same words", () => {
+  test("is not assumed when the provider refuses for another reason in similar words", () => {
     for (const statusCode of [429, 500])
       expect(classified({ statusCode, message: "too many tokens per minute" })).toEqual([
         "model_error",
@@ -77,13 +77,13 @@ test.each([
   ["context_overflow", false],
   ["budget_exceeded", false],
   ["invalid_request", false],
-] as const)("kit's own %s is tried again: %s", (code, retries) => {
+] as const)("kit's own error %s is retried: %s", (code, retries) => {
   const failed = planRetry(new KitError({ code, message: "m" }), 1, { clock: createManualClock(), retry });
   expect(failed.retries).toBe(retries);
   expect(failed.event.error.message).toBe("m");
 });
 
-test("a thrown value that is not an error is a model that could not be reached", () => {
+test("a thrown value that is no error counts as an unreachable model", () => {
   for (const thrown of ["gone", null, undefined, 7, { statusCode: "500", responseBody: null }]) {
     const { event, retries } = planRetry(thrown, 1, { clock: createManualClock(), retry });
     expect([event.error.message, retries]).toEqual([
@@ -93,7 +93,7 @@ test("a thrown value that is not an error is a model that could not be reached",
   }
 });
 
-test("the last attempt is not followed by another, and the event says so", () => {
+test("the last attempt is not retried, and its event says so", () => {
   expect(plan({ statusCode: 500 }, 3).event).toMatchObject({
     will_retry: true,
     retry_in_ms: expect.any(Number),
@@ -102,7 +102,7 @@ test("the last attempt is not followed by another, and the event says so", () =>
   expect([event.will_retry, "retry_in_ms" in event, delayMs]).toEqual([false, false, 0]);
 });
 
-test("the wait doubles with each attempt up to its limit, and is any part of that", () => {
+test("the delay doubles with each attempt up to its limit, and is a random part of that", () => {
   const chance = vi.spyOn(Math, "random").mockReturnValue(1);
   onTestFinished(() => chance.mockRestore());
   const patient = { ...retry, attempts: 20 };
@@ -113,26 +113,26 @@ test("the wait doubles with each attempt up to its limit, and is any part of tha
   expect(wait(1)).toBe(250);
 });
 
-describe("a provider that says when to come again", () => {
+describe("a provider that sends a retry-after header", () => {
   const wait = (responseHeaders: unknown) => {
     const { retries, delayMs } = plan({ statusCode: 429, responseHeaders });
     return retries ? delayMs : "not at all";
   };
   const now = createManualClock().now();
 
-  test("is not asked before", () => {
+  test("is called again only after that time", () => {
     expect(wait({ "retry-after": "7" })).toBe(7_000);
     expect(wait({ "retry-after-ms": "900" })).toBe(900);
     expect(wait({ "retry-after-ms": "900", "retry-after": "7" })).toBe(900);
     expect(wait({ "retry-after": new Date(now + 9_000).toUTCString() })).toBe(9_000);
   });
 
-  test("is not asked at all when that is more than four times the longest wait", () => {
+  test("is not called again if the time exceeds four times the longest delay", () => {
     expect(wait({ "retry-after": "120" })).toBe(120_000);
     expect(wait({ "retry-after": "121" })).toBe("not at all");
   });
 
-  test("and says nothing that can be read, or a time that is over, is asked after kit's own wait", () => {
+  test("is called again after kit's own delay if the header is unreadable or in the past", () => {
     const past = new Date(now - 60_000).toUTCString();
     for (const headers of [
       { "retry-after": "soon" },

@@ -19,7 +19,7 @@ async function results(tools: readonly AnyTool[], toolCalls: NonNullable<Scripte
 
 const anything = { type: "object" } as const;
 
-test("calls of one turn run side by side, and their results come in the order of the calls", async () => {
+test("the calls of a turn run concurrently, and their results keep the order of the calls", async () => {
   const first = Promise.withResolvers<string>();
   const slow = defineTool({ name: "slow", description: "", input: anything, execute: () => first.promise });
   const quick = defineTool({
@@ -36,7 +36,7 @@ test("calls of one turn run side by side, and their results come in the order of
   expect(answered.map(({ text }) => text)).toEqual(["slow one", "quick one"]);
 });
 
-test("an exclusive tool never runs beside another call", async () => {
+test("an exclusive tool never runs together with another call", async () => {
   const steps: string[] = [];
   const tool = (name: string, exclusive: boolean): AnyTool =>
     defineTool({
@@ -56,7 +56,7 @@ test("an exclusive tool never runs beside another call", async () => {
   expect(steps).toEqual(["a", "change", "b"].flatMap((name) => [`${name} begins`, `${name} ends`]));
 });
 
-test("a tool that does not end in time is stopped, and its outcome is reported as unknown", async () => {
+test("a tool that exceeds its time limit is stopped, and its outcome is reported as unknown", async () => {
   let stopped = false;
   const endless = defineTool({
     name: "endless",
@@ -78,7 +78,7 @@ test("a tool that does not end in time is stopped, and its outcome is reported a
 });
 
 test.each([Number.POSITIVE_INFINITY, 2 ** 40])(
-  "a time limit of %s ms ends nothing at once",
+  "a time limit of %s ms does not end the call at once",
   async (timeoutMs) => {
     // Longer than the one millisecond that a timer of more than 24 days would take.
     const execute = () => sleep(20, "slept");
@@ -89,7 +89,7 @@ test.each([Number.POSITIVE_INFINITY, 2 ** 40])(
   },
 );
 
-test("a long result is cut in the middle and says so", async () => {
+test("a long result is cut in the middle and marked", async () => {
   const long = defineTool({
     name: "long",
     description: "",
@@ -101,7 +101,7 @@ test("a long result is cut in the middle and says so", async () => {
   expect(result?.text).toMatch(/^begin[x]+\n\[… 9908 characters cut …\]\n[x]+end$/);
 });
 
-test("a model's mistake is a result that it can act on", async () => {
+test("a mistake of the model becomes a result that it can act on", async () => {
   const strict = defineTool({
     name: "strict",
     description: "",
@@ -132,7 +132,7 @@ test("a model's mistake is a result that it can act on", async () => {
   expect(texts[3]).toContain('"write" is not allowed to this agent.');
 });
 
-test("an odd call of a model is answered, and goes back in a form that every provider takes", async () => {
+test("a malformed call gets a result, and is stored in a form that every provider accepts", async () => {
   const seen: unknown[] = [];
   const tool = defineTool({
     name: "look",
@@ -180,7 +180,7 @@ test("an odd call of a model is answered, and goes back in a form that every pro
   for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
 });
 
-test("an answer without text is kept, and not sent again", async () => {
+test("an answer without text is stored, and not sent to the model again", async () => {
   const model = createScriptedModel([
     {},
     { text: "\n\n", toolCalls: [{ name: "odd" }] },
@@ -218,7 +218,7 @@ test.each<readonly [string, unknown, string]>([
   ["an image without bytes", { content: [{ type: "image", media_type: "image/png" }] }, "An image has"],
   ["no address", { content: [{ type: "image", media_type: "image/png", data: "https://" }] }, "An image has"],
   ["what is not JSON", 5n, "it is a bigint"],
-])("a tool that gives %s harms no later prompt", async (_what, output, text) => {
+])("a tool that returns %s does not break later prompts", async (_what, output, text) => {
   const tool = defineTool({ name: "odd", description: "", input: anything, execute: () => output as string });
   const model = createScriptedModel([{ toolCalls: [{ name: "odd" }] }, { text: "Done." }, { text: "On." }]);
   const session = createTestAgent(model, { tools: [tool] }).session();
@@ -227,7 +227,7 @@ test.each<readonly [string, unknown, string]>([
   expect((await session.prompt("Go on.")).text).toBe("On.");
 });
 
-test("a tool that throws is a result, and its key is the same for every attempt at one call", async () => {
+test("a tool that throws has an error result, and its idempotency key is the same for every attempt of a call", async () => {
   const keys: string[] = [];
   const failing = defineTool({
     name: "failing",
@@ -249,7 +249,7 @@ test("a tool that throws is a result, and its key is the same for every attempt 
   expect(new Set(keys).size).toBe(2);
 });
 
-test("a name that providers refuse, or that is kit's own, is refused at once", async () => {
+test("a tool name that providers refuse, or that kit reserves, is refused on creation", async () => {
   const withName = (name: string) => ({ name, description: "", input: anything, execute: () => "" });
   expect(() => defineTool(withName("two words"))).toThrow(TypeError);
   const agent = createTestAgent(createScriptedModel([]), { tools: [defineTool(withName("bash"))] });

@@ -6,18 +6,18 @@ import { cutParts, cutText } from "./running-call.ts";
 const text = (value: string): TextPart => ({ type: "text", text: value });
 const image: ImagePart = { type: "image", media_type: "image/png", data: "AAAA" };
 
-test("a text that fits is as it was, and one that does not keeps its beginning and its end", () => {
+test("a text that fits is unchanged, and a longer one keeps its beginning and its end", () => {
   expect(cutText("short", 5)).toBe("short");
   expect(cutText("0123456789", 5)).toBe("0123\n[… 5 characters cut …]\n9");
   expect(cutText("0123456789", 0)).toBe("\n[… 10 characters cut …]\n");
 });
 
-test("a cut is counted in code points, and no emoji is cut in two", () => {
+test("a text is cut between code points, never inside an emoji", () => {
   expect(cutText("😀".repeat(10), 10)).toBe(`${"😀".repeat(3)}\n[… 6 characters cut …]\n😀`);
   expect(cutText("a\ud800b", 10)).toBe("a\ufffdb");
 });
 
-test("the end of several texts is that of the last one, and one mark says what is missing", () => {
+test("several texts are cut as one: the end is that of the last text, with one mark for the gap", () => {
   const parts = [
     text("begin".padEnd(100, "x")),
     image,
@@ -34,7 +34,7 @@ test("the end of several texts is that of the last one, and one mark says what i
   expect(cutParts([text("a"), image, text("b")], 2)).toEqual([text("a"), image, text("b")]);
 });
 
-test("the shown and the cut parts are the whole, and begin and end as it does", () => {
+test("the shown and the cut parts together are the original text", () => {
   const part = fc.oneof(fc.string({ unit: "grapheme", maxLength: 30 }).map(text), fc.constant(image));
   fc.assert(
     fc.property(fc.array(part, { maxLength: 8 }), fc.nat(60), (parts, limit) => {
