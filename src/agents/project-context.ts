@@ -16,7 +16,7 @@ export interface ShownGuideline {
 
 /** Project instructions for the system prompt. */
 export interface ProjectInstructions {
-  /** Empty for none. */
+  /** `""` if the project has no instructions. */
   readonly text: string;
   /** Files that the text contains in full: their guidelines are not shown again. */
   readonly sources: ReadonlySet<string>;

@@ -24,7 +24,7 @@ export interface CodeReferences {
   readonly dynamicImports: readonly number[];
 }
 
-/** A file or folder that code names in full. */
+/** A path that stands in code as one literal. */
 export interface NamedFile {
   readonly path: string;
   /** The folder that the path starts from: the module's, or the root of the project. */

@@ -88,7 +88,7 @@ function missingTool({ tools, install }: Deployment): KitError {
 function missingVariables(names: readonly string[]): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `${names.join(" and ")} must be set: a server that others reach asks for keys.`,
+    message: `${names.join(" and ")} must be set: a deployed server accepts only requests with a key.`,
     hint: `Such as: export ${names[0]}=$(openssl rand -hex 24)`,
   });
 }

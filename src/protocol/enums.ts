@@ -3,7 +3,7 @@
  * read a list without loading a schema library.
  */
 
-/** The frameworks a spec block can come from, by wire value. Labels: `specs/registry.ts`. */
+/** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
 export const frameworks = ["fw_a", "fw_b", "fw_c", "fw_d", "fw_e", "custom"] as const;
 export type Framework = (typeof frameworks)[number];
 

@@ -137,7 +137,7 @@ export type AnyTool = Omit<ToolDefinition<never>, "input"> & {
 /** The name of the requirements for a tool definition. */
 export type ToolDef<Input = unknown> = ToolDefinition<Input>;
 
-/** `defineTool` knows the names alone: values are checked with the agent that has the tool, by a library loaded with it. */
+/** Only field names are checked here. Creating the agent checks the values, and loads the schema library for that. */
 const fields = {
   name: true,
   description: true,

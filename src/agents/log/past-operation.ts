@@ -5,7 +5,7 @@ import { begunAt, catchUp, type SessionState } from "./session-state.ts";
 
 /** The logged work of an operation that was started before, perhaps by a process that died. */
 export interface PastOperation {
-  /** Log position of its first message; without one, that of the next entry. */
+  /** Log position of its first message, or, if it has none, of the next entry that will be written. */
   readonly first: number;
   /** All its messages, including those that a compaction removed from the context. */
   readonly messages: readonly Message[];

@@ -60,6 +60,6 @@ export function secretRefusal(
   const otherwise = canAskPerson ? "" : "; with `approvals`, a person is asked";
   return new KitError({
     code: "forbidden",
-    message: `${path} holds secrets, and is not for models to read. Grant it in allowProtectedPaths${otherwise}. What is set, .env.example may say.`,
+    message: `${path} holds secrets, and is not for models to read. Grant it in allowProtectedPaths${otherwise}. For the names of variables, read .env.example.`,
   });
 }

@@ -377,7 +377,7 @@ export class CallWatch implements Disposable {
       return;
     }
     this.#silentTicks += 1;
-    // The first tick may have come at once.
+    // The timer runs on between calls, so the first tick can come less than a whole tick after `begin`.
     if (this.#silentTicks > ticks) this.stop(silent(this.#options.idleTimeoutMs));
   }
 }

@@ -23,7 +23,7 @@ interface Question {
   onOutcome: ((outcome: Outcome) => void) | undefined;
 }
 
-/** How long work that is aborted while it rests can take to resume, so that it ends as other aborted work does. */
+/** How long an abort waits for suspended work to resume, so that the work ends with the usual events. */
 const patienceMs = 1_000;
 
 /**

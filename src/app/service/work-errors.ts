@@ -76,10 +76,10 @@ export function keepsNothing(): KitError {
 }
 
 export function workLost(count: number): KitError {
-  const what = count === 1 ? "1 operation was" : `${count} operations were`;
+  const what = count === 1 ? "1 operation" : `${count} operations`;
   return new KitError({
     code: "store_unavailable",
-    message: `What ${what} about to keep is lost with this stop: the session store is away.`,
+    message: `${what} lost the last entries: kit stopped while the session store could not be reached.`,
     hint: "Where results of tools are missing, the model is told that their outcome is unknown.",
   });
 }

@@ -143,12 +143,12 @@ test("skills of other tools are read; of one name, .agents goes before .claude, 
   expect(problems).toEqual([
     {
       path: ".claude/skills/a/SKILL.md",
-      message: 'Another skill is named "a" too. .agents/skills/a/SKILL.md goes before.',
+      message: 'Another skill is named "a" too. kit uses .agents/skills/a/SKILL.md and ignores this file.',
       isHarmless: true,
     },
     {
       path: ".github/skills/b/SKILL.md",
-      message: 'Another skill is named "b" too. .claude/skills/b/SKILL.md goes before.',
+      message: 'Another skill is named "b" too. kit uses .claude/skills/b/SKILL.md and ignores this file.',
       isHarmless: true,
     },
   ]);

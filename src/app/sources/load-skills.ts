@@ -134,7 +134,7 @@ export async function loadSkills(
         problems.push(
           isOfOneFolder(path, other.path)
             ? { path, message }
-            : { path, message: `${message} ${other.path} goes before.`, isHarmless: true },
+            : { path, message: `${message} kit uses ${other.path} and ignores this file.`, isHarmless: true },
         );
         continue;
       }

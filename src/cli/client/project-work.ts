@@ -53,7 +53,7 @@ export class ProjectWork {
     return await client.runs.get(runId).catch(missing("run", runId));
   }
 
-  /** The first page begins with the runs of other terminals. */
+  /** Puts the runs of `kit run` in other terminals at the beginning of the first page. */
   async listRuns(query: RunQuery): Promise<RunPage> {
     const page = await this.#client.runs.list(query);
     if (query.cursor !== undefined) return page;

@@ -123,7 +123,7 @@ test("a departure from a format that works all the same is a warning, and so is 
   expect(of("agents")).toMatchObject({
     status: "warning",
     message: expect.stringMatching(/^2 skills; \d problems$/),
-    hint: expect.stringContaining(".agents/skills/triage/SKILL.md goes before."),
+    hint: expect.stringContaining("kit uses .agents/skills/triage/SKILL.md"),
   });
   expect(of("spec problems")).toMatchObject({
     status: "warning",

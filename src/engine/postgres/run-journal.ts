@@ -100,7 +100,7 @@ class OpenJournal implements RunJournal {
   readonly #base: PostgresBase;
   readonly #run: number;
   readonly #fence: number;
-  /** The number of ends on disk. */
+  /** How many stored calls have an outcome. */
   #ends: number;
   #pending: Pending[] = [];
   #busy = false;

@@ -142,8 +142,8 @@ const noNames: readonly string[] = [];
 const noAliases: Aliases = { realOf: (path) => path, namesOf: () => noNames };
 
 /**
- * Computes aliases from links. If the target of a link is ignored, the first of its names is the real path; so it is for hard
- * links, none of which is more real than the others.
+ * Computes aliases from links. An ignored target and a file with hard links have no better
+ * path: the first name in `byPreference` counts as the real one.
  */
 export function createAliases(links: Links, hasFile: (path: string) => boolean): Aliases {
   if (links.size === 0) return noAliases;

@@ -325,7 +325,7 @@ function changedElsewhere(cause?: unknown): KitError {
 function noOwnWorkspace(name: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: `sandbox.persist saves workspaces that belong to one session, and the sandbox "${name}" has none on this machine.`,
+    message: `sandbox.persist cannot be used with the sandbox "${name}": its sessions have no workspace of their own on this machine.`,
     hint: 'Set agent.sandbox to "virtual", or turn sandbox.persist off.',
   });
 }

@@ -101,7 +101,7 @@ export class Gate {
     if (this.#guarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
     throw new KitError({
       code: "forbidden",
-      message: `Refusing to listen on ${host} while anybody may use the server.`,
+      message: `kit does not listen on ${host} without keys: every machine that reaches it could use the server.`,
       hint: "Set KIT_API_KEYS or server.auth, or pass --insecure if the network blocks other users.",
     });
   }
@@ -132,7 +132,7 @@ export class Gate {
     if (result === true) return byKey;
     if (isPrincipal(result)) return result;
     throw this.#needsKey
-      ? new KitError({ code: "forbidden", message: "This is not allowed." })
+      ? new KitError({ code: "forbidden", message: "server.auth refused this request." })
       : unauthorized();
   }
 

@@ -29,7 +29,10 @@ export function createAuthorization(
     (await answerInTime(hook(request), { name: "server.authorize", timeoutMs })) === true;
   const check = async (request: AuthorizeRequest): Promise<void> => {
     if (await may(request)) return;
-    throw new KitError({ code: "forbidden", message: "This is not allowed." });
+    throw new KitError({
+      code: "forbidden",
+      message: `server.authorize does not allow you the action ${request.action}.`,
+    });
   };
   return {
     check,

@@ -38,7 +38,9 @@ test("there is always room for the next principal, and all slots are released", 
 test("a configured share is enforced, and senders without a principal have none", () => {
   const open = createConnectionSlots({ what: "connections", slots: 5, share: 4 });
   const own = [1, 2, 3, 4].map(() => open.take("one"));
-  expect(() => open.take("one")).toThrow("You have 4 open connections, which is the share of one principal.");
+  expect(() => open.take("one")).toThrow(
+    "You have 4 open connections, the most that one principal may have.",
+  );
   own[0]?.release();
   open.take("one");
   open.take(undefined);

@@ -49,7 +49,7 @@ export function createConnectionSlots({ what, slots, share }: ConnectionSlotsOpt
     if (own < Math.max(1, share ?? slots - taken)) return;
     throw new KitError({
       code: "too_many_requests",
-      message: `You have ${own} open ${what}, which is the share of one principal.`,
+      message: `You have ${own} open ${what}, the most that one principal may have.`,
       hint: "Close those that you no longer read, or try again when others are closed.",
       meta: { scope: "principal", open: own, retry_after_s: retryAfterS },
     });

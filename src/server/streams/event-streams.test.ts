@@ -242,7 +242,7 @@ describe("with keys, a principal", () => {
       expect(refused.body).toMatchObject({
         error: {
           type: "too_many_requests",
-          message: "You have 3 open streams, which is the share of one principal.",
+          message: "You have 3 open streams, the most that one principal may have.",
           meta: { scope: "principal", open: 3 },
         },
       });

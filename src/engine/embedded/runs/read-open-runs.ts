@@ -52,7 +52,7 @@ export function openStoredRuns(folder: string): OpenRuns {
 function noEngine(): KitError {
   return new KitError({
     code: "not_found",
-    message: "This project has no engine's store: no work was ever accepted.",
+    message: "There is no .kit/engine here: this project has not accepted any work yet.",
     hint: "Set the project's folder with --cwd. If several machines share the work, set engine.kind and KIT_ENGINE_URL.",
   });
 }

@@ -48,11 +48,11 @@ test("a full queue is `unavailable`, and a used-up share names its owner and whe
   });
   expect(faultOf(5, 5)).toMatchObject({
     code: "too_many_requests",
-    message: "5 inputs of yours are waiting, which is the share of one principal in the line.",
+    message: "You have 5 waiting inputs, the most that one principal may have.",
     meta: { scope: "principal", waiting: 5, retry_after_s: expect.any(Number) },
   });
   expect(faultOf(5, 5, { owner: "instance/echo/1" })).toMatchObject({
-    message: "5 inputs of this instance are waiting, which is the share of one instance in the line.",
+    message: "This instance has 5 waiting inputs, the most that one instance may have.",
     meta: { scope: "instance" },
   });
 });

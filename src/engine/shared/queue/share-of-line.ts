@@ -33,7 +33,7 @@ export function checkShare(
   const kind = kindOf(owner);
   throw new KitError({
     code: "too_many_requests",
-    message: `${load.ofOwner} ${what} of ${kind === "principal" ? "yours" : `this ${kind}`} are waiting, which is the share of one ${kind} in the line.`,
+    message: `${kind === "principal" ? "You have" : `This ${kind} has`} ${load.ofOwner} waiting ${what}, the most that one ${kind} may have.`,
     hint: "Send fewer requests at a time. engine.max_waiting_per_principal sets the share, engine.max_waiting the length of the line.",
     meta: { scope: kind, waiting: load.ofOwner, ...retryAfter(queue, { owner }) },
   });

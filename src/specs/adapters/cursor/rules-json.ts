@@ -15,7 +15,7 @@ export interface JsonRule {
 /** The keys of an entry's text and topic; the first one with a text counts. */
 const textKeys = ["rule", "text", "content", "instructions", "description", "name", "title"];
 const topicKeys = ["topic", "category", "group", "tag"];
-/** The name of a group without a key. */
+/** Keys that name a group which stands in a list. */
 const nameKeys = ["name", "title"];
 
 type Entry = Readonly<Record<string, unknown>>;
