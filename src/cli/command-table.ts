@@ -258,7 +258,7 @@ export const commandTable: readonly AnyEntry[] = [
       {
         name: "validate",
         summary: "Check all specs: parse errors, required fields, ids, references",
-        load: async () => (await import("./commands/validate.ts")).specsValidate,
+        load: async () => (await import("./commands/validate-and-lint.ts")).specsValidate,
       },
       {
         name: "impact",
@@ -329,7 +329,7 @@ export const commandTable: readonly AnyEntry[] = [
       {
         name: "lint",
         summary: "Find duplicates, contradictions and globs that match nothing",
-        load: async () => (await import("./commands/validate.ts")).guidelinesLint,
+        load: async () => (await import("./commands/validate-and-lint.ts")).guidelinesLint,
       },
       {
         name: "sync",

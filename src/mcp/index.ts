@@ -4,5 +4,5 @@
 import "../base/require-node.ts";
 
 export { createMcpServer } from "./server/create-mcp-server.ts";
+export type { ToolOptions } from "./server/read-tool.ts";
 export { type ServeMcpOptions, serveMcp } from "./server/serve-mcp.ts";
-export type { ToolOptions } from "./server/tool.ts";

@@ -1,7 +1,7 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { FinishReason, Message } from "../protocol/message.ts";
 import type { TurnContent } from "../protocol/tracing.ts";
-import { names, others } from "./names.ts";
+import { names, others } from "./conventions.ts";
 
 /** The longest attribute, which most receivers accept. */
 const maxChars = 128 * 1024;

@@ -12,7 +12,6 @@ import { version } from "../base/own-package.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
 import { argumentsOf, inputAttributes, resultOf } from "./content.ts";
-import { WorkMetrics } from "./metrics.ts";
 import {
   compactionKey,
   names,
@@ -24,7 +23,8 @@ import {
   taskKey,
   toolKey,
   turnKey,
-} from "./names.ts";
+} from "./conventions.ts";
+import { WorkMetrics } from "./metrics.ts";
 import {
   type AttributeOptions,
   commonAttributes,

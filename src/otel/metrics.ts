@@ -1,7 +1,7 @@
 import type { Attributes, Histogram, Meter, ObservableCounter } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
-import { inferenceBuckets, metricNames, names, operations, workBuckets } from "./names.ts";
+import { inferenceBuckets, metricNames, names, operations, workBuckets } from "./conventions.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;
 

@@ -2,7 +2,7 @@ import type { Attributes } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
 import type { TurnReceipt } from "../protocol/receipt.ts";
-import { modelOf, names, operations, others, providerOf } from "./names.ts";
+import { modelOf, names, operations, others, providerOf } from "./conventions.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;
 

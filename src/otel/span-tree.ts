@@ -8,7 +8,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
-import { names } from "./names.ts";
+import { names } from "./conventions.ts";
 import { withSeed } from "./trace-ids.ts";
 
 /** An open span, and the keys of the spans below it. */

@@ -1,8 +1,8 @@
 import { SpanKind } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
 import { Answer } from "./content.ts";
+import { compactionKey, modelOf, operationKey, operations, turnKey } from "./conventions.ts";
 import { inferenceAttributes, type WorkMetrics } from "./metrics.ts";
-import { compactionKey, modelOf, operationKey, operations, turnKey } from "./names.ts";
 import { type AttributeOptions, answerAttributes, turnAttributes } from "./span-attributes.ts";
 import type { SpanTree } from "./span-tree.ts";
 import { toContext } from "./trace-ids.ts";

@@ -9,7 +9,7 @@ import { kiroAdapter } from "./adapters/kiro/kiro-adapter.ts";
 import { openspecAdapter } from "./adapters/openspec/openspec-adapter.ts";
 import { speckitAdapter } from "./adapters/speckit/speckit-adapter.ts";
 import { tesslAdapter } from "./adapters/tessl/tessl-adapter.ts";
-import { atMost } from "./data/read-records.ts";
+import { atMost } from "./data/read-data-file.ts";
 
 /** The adapters of a project, by precedence. */
 export interface SpecRegistry {

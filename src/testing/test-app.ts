@@ -59,7 +59,7 @@ export async function openTestApp({ signals, clock, ...options }: TestAppOptions
     openTestParts(options),
     import("../engine/embedded/create-embedded-engine.ts"),
     import("../app/service/create-service.ts"),
-    import("../app/service/instance-admin.ts"),
+    import("../app/service/instance-calls.ts"),
   ]);
   const engine = createEmbeddedEngine(clock === undefined ? {} : { clock });
   const { app } = await createService(parts, { engine, housekeeping: false }).catch(
@@ -97,7 +97,7 @@ export async function openTestParts(options: Omit<TestAppOptions, keyof WaitAnsw
     { knownSecrets },
   ] = await Promise.all([
     import("../agents/define/create-agent.ts"),
-    import("../app/runtime/project-context.ts"),
+    import("../app/runtime/repositories.ts"),
     import("../project/open-project.ts"),
     import("../app/config/load-config.ts"),
     import("../app/config/agent-config.ts"),

@@ -28,7 +28,7 @@ import type { SourceFile, SourceModules, SourceProblem } from "../sources/discov
 import { defaultAgentName, type ProjectSources, type Sources } from "../sources/sources.ts";
 import type { InstanceLimits } from "./instances.ts";
 import { origins } from "./observers.ts";
-import type { OpenProjectContext } from "./project-context.ts";
+import type { OpenProjectContext } from "./repositories.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 /** Wraps a virtual sandbox, so that the store persists its workspaces. Returns any other sandbox unchanged. */

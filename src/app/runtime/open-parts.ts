@@ -18,7 +18,7 @@ import { stateFolder } from "../state-folder.ts";
 import type { RuntimeParts } from "./agent-factory.ts";
 import { maskOf } from "./known-secrets.ts";
 import { openSandbox, toIsolation } from "./open-sandbox.ts";
-import { createProjectContext } from "./project-context.ts";
+import { createProjectContext } from "./repositories.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 export interface OpenPartsOptions {

@@ -99,7 +99,7 @@ async function valuesOf(
   environment: Environment,
 ): Promise<Readonly<Record<string, string>>> {
   if (!isList(env)) return env;
-  const { pickEnvironment } = await import("../../sandboxes/host/exec/environment.ts");
+  const { pickEnvironment } = await import("../../sandboxes/host/exec/command-environment.ts");
   return pickEnvironment(env, environment);
 }
 

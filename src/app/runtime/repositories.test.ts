@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openProject } from "../../project/open-project.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { createRepositories, type IdleIndexes, type Repositories } from "./project-context.ts";
+import { createRepositories, type IdleIndexes, type Repositories } from "./repositories.ts";
 
 async function open(count: number, limits?: IdleIndexes) {
   const folder = await createTemporaryRepository({});

@@ -1,4 +1,4 @@
-import type { CheckOptions, JsonIssue } from "../json-schema/check-json.ts";
+import type { CheckOptions, JsonIssue } from "../json-schema/check-against-schema.ts";
 import type { SchemaDocument } from "../json-schema/schema-document.ts";
 
 const maxIssues = 20;
@@ -39,7 +39,7 @@ type Checker = Awaited<ReturnType<typeof loadChecker>>;
 
 /** The checker is loaded when the first value is checked. */
 async function loadChecker() {
-  const { checkJson } = await import("../json-schema/check-json.ts");
+  const { checkJson } = await import("../json-schema/check-against-schema.ts");
   const { createSchemaDocument } = await import("../json-schema/schema-document.ts");
   return { checkJson, createSchemaDocument };
 }

@@ -16,7 +16,7 @@ import { createToCause } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
 import type { HousekeepingOptions } from "./housekeeping.ts";
-import { createInstanceAdmin } from "./instance-admin.ts";
+import { createInstanceAdmin } from "./instance-calls.ts";
 import { Prompts, SessionWork } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention } from "./retention.ts";
@@ -118,7 +118,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
       ...admitted,
       ...defined({ idempotency_key, cause }),
       ...(principal === undefined ? slots.principal() : { principal }),
-      ...traces.asked(),
+      ...traces.ofCaller(),
     });
   };
   const callsFor = (sender: WorkSender = {}): ApplicationCalls => ({
@@ -284,7 +284,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
         ...key,
         input,
         ...(principal === undefined ? slots.principal() : senderOf(principal)),
-        ...traces.asked(),
+        ...traces.ofCaller(),
       });
       const { dispatch_id, accepted_at } = receipt;
       return { dispatch_id, accepted_at, session: key.session, operation_id: operationOf(dispatch_id) };

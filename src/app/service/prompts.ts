@@ -36,7 +36,7 @@ export interface PromptsOptions {
   readonly engine: Engine;
   /** The other nodes of a cluster: a prompt runs on the node that owns the instance. */
   readonly nodes: ServiceCluster | undefined;
-  readonly traces: Pick<WorkTraces, "asked">;
+  readonly traces: Pick<WorkTraces, "ofCaller">;
   readonly work: Pick<SessionWork, "perform">;
   /** Receives errors of listeners. */
   readonly onError: (error: unknown) => void;
@@ -71,7 +71,7 @@ export class Prompts {
     const { engine, traces, work } = this.#options;
     const { signal, idempotencyKey, principal, onStart, onEvent } = call;
     const key = toSessionKey(target);
-    const sender: PromptSender = { principal, ...traces.asked() };
+    const sender: PromptSender = { principal, ...traces.ofCaller() };
     if (idempotencyKey !== undefined) {
       const idempotency_key = toIdempotencyKey(idempotencyKey);
       const input = toStoredPrompt(request);

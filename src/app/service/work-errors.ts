@@ -87,7 +87,7 @@ export function workLost(count: number): KitError {
 /** Connects the work of a service with the traces of its callers. */
 export interface WorkTraces {
   /** Returns the trace position of the calling code, which the engine stores with the work. */
-  asked(): { readonly trace?: TraceContext };
+  ofCaller(): { readonly trace?: TraceContext };
   /** Continues the spans of an instance that another process started and did not end. */
   recallSession(request: Pick<AdmitRequest, "agent" | "instance_id">): Promise<void>;
   /** Continues the spans of a run that another process started and did not end. */
@@ -130,7 +130,7 @@ export function createWorkTraces(
   // An error in the trace does not stop the work.
   const quietly = (stream: string): Promise<void> => recall(stream).catch(() => undefined);
   return {
-    asked() {
+    ofCaller() {
       const { traceparent, tracestate } = origins.current() ?? observers.tracing?.active() ?? {};
       if (traceparent === undefined) return {};
       return { trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } };

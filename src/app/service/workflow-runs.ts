@@ -136,7 +136,7 @@ export class WorkflowRuns implements ProjectRuns {
       workflow: name,
       payload,
       ...defined({ idempotency_key, principal, parent_run_id, cause: cause || undefined }),
-      ...traces.asked(),
+      ...traces.ofCaller(),
     });
     if (local === undefined) return receipt;
     const known = receipt.then(({ run_id }) => this.#locals.set(run_id, local));

@@ -8,7 +8,7 @@ import { asText, wholeNumber } from "../choices.ts";
 import { openClient, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { matchId } from "../find-record.ts";
-import { callLine } from "../print/events.ts";
+import { callLine } from "../print/print-events.ts";
 import { type Column, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { fromNow, safeLine } from "../text/safe-text.ts";

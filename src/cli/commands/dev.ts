@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
 import type { ProjectService } from "../../app/service/service.ts";
-import { projectTypesFile } from "../../app/sources/project-types.ts";
+import { projectTypesFile } from "../../app/sources/write-project-types.ts";
 import type { ScanSummary } from "../../project/project.ts";
 import type { RequestEntry } from "../../server/answer-request.ts";
 import { type Command, defineCommand } from "../command.ts";

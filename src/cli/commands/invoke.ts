@@ -14,7 +14,7 @@ import {
   printBody,
   printFailure,
   printRunResult,
-} from "../print/events.ts";
+} from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
 import { createApprovalAnswers } from "../run/answer-approvals.ts";
 import { safeLines } from "../text/safe-text.ts";

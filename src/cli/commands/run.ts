@@ -15,8 +15,8 @@ import {
   listOption,
   option,
 } from "../command.ts";
-import { createEventPrinter, printFailure } from "../print/events.ts";
 import { canAsk } from "../print/output.ts";
+import { createEventPrinter, printFailure } from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
 import { safeLine } from "../text/safe-text.ts";

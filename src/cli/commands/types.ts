@@ -1,4 +1,4 @@
-import { projectTypesFile } from "../../app/sources/project-types.ts";
+import { projectTypesFile } from "../../app/sources/write-project-types.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type Command, defineCommand, flag } from "../command.ts";
 import { updateProjectTypes } from "../dev/update-project-types.ts";

@@ -1,7 +1,7 @@
 import { causeLine } from "../../protocol/error-cause.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
-import { callLine, logLine, resultLine } from "../print/events.ts";
 import type { Output, Style } from "../print/output.ts";
+import { callLine, logLine, resultLine } from "../print/print-events.ts";
 import { approveCommand } from "../run/answer-approvals.ts";
 import { safeLine, truncate } from "../text/safe-text.ts";
 

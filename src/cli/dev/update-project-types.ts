@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { discoverSources } from "../../app/sources/discover-sources.ts";
-import { isProjectTypes, projectTypesFile, toProjectTypes } from "../../app/sources/project-types.ts";
+import { isProjectTypes, projectTypesFile, toProjectTypes } from "../../app/sources/write-project-types.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { readFileInside, writeFileInside } from "../../project/features/write-file.ts";
 

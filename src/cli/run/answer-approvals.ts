@@ -1,8 +1,8 @@
 import type { KitClient } from "../../client/kit-client.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { CommandContext } from "../command.ts";
-import type { EventPrinter } from "../print/events.ts";
 import { canAsk } from "../print/output.ts";
+import type { EventPrinter } from "../print/print-events.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { createTerminalApprovals } from "./terminal-approvals.ts";
 

@@ -11,7 +11,7 @@ import { withArticle } from "../../base/error-text.ts";
 import { createUlid } from "../../base/id.ts";
 import type { BackendName } from "../../protocol/enums.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
-import { type EventPrinter, printBody } from "../print/events.ts";
+import { type EventPrinter, printBody } from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
 import { safeLines, span } from "../text/safe-text.ts";
 

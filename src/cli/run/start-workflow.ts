@@ -1,9 +1,9 @@
-import { finishDispatches } from "../../app/service/instance-admin.ts";
+import { finishDispatches } from "../../app/service/instance-calls.ts";
 import type { ProjectService } from "../../app/service/service.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
-import { type EventPrinter, printRunResult } from "../print/events.ts";
+import { type EventPrinter, printRunResult } from "../print/print-events.ts";
 import { waitLines } from "../print/runs.ts";
 import { safeLine } from "../text/safe-text.ts";
 

@@ -12,7 +12,6 @@ import { parseStored } from "../shared/stored-rows.ts";
 import { AskedWork, type BriefEngine, pollMs } from "./asked-work.ts";
 import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
-import { clusterState, engineLoad } from "./cluster-state.ts";
 import { hasOpenWork } from "./dispatch-rows.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
@@ -21,6 +20,7 @@ import { pruneBytes, pruneEvents, pruneStreams } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
 import { open, type PostgresBase, type PostgresEngineOptions, toText } from "./postgres-base.ts";
+import { clusterState, engineLoad } from "./read-cluster-state.ts";
 import { Runs } from "./runs.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import {

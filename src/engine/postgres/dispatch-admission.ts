@@ -6,7 +6,6 @@ import { Batcher } from "../../postgres/batcher.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { AdmitRequest } from "../contract.ts";
-import { checkJson } from "../shared/check-json.ts";
 import {
   type DispatchRow,
   notDead,
@@ -14,6 +13,7 @@ import {
   sessionFull,
   unknownDispatch,
 } from "../shared/dispatches/dispatch-store.ts";
+import { checkJson } from "../shared/json-values.ts";
 import type { LineScope } from "../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../shared/queue/share-of-line.ts";

@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { version } from "../../base/own-package.ts";
 import type { Project } from "../../project/project.ts";
 import { cutMark, cutText, maxAnswerLength } from "./bounds.ts";
-import { addTool, type ToolOptions } from "./tool.ts";
+import { addTool, type ToolOptions } from "./read-tool.ts";
 import { guidelineConvertTool } from "./tools/guideline-convert.ts";
 import { guidelineGetTool } from "./tools/guideline-get.ts";
 import { guidelinesForTool } from "./tools/guidelines-for.ts";

@@ -3,8 +3,8 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { onAbort } from "../../base/abort.ts";
 import type { Project } from "../../project/project.ts";
 import { createMcpServer } from "./create-mcp-server.ts";
+import type { ToolOptions } from "./read-tool.ts";
 import { StdioTransport } from "./stdio-transport.ts";
-import type { ToolOptions } from "./tool.ts";
 
 export interface ServeMcpOptions extends ToolOptions {
   /** Aborting it stops serving. */

@@ -5,7 +5,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits, times } from "../limits.ts";
 import { boundResponse, isEventStream, TooLongError } from "./bound-response.ts";
 import { createFloodGate, type FloodGate } from "./flood-gate.ts";
-import type { McpSdk } from "./load-sdk.ts";
+import type { McpSdk } from "./load-mcp-sdk.ts";
 import { refusedResponse } from "./refused-response.ts";
 import { closedTooOften, ServerFailure } from "./server-failure.ts";
 

@@ -1,7 +1,7 @@
 import { cleanLine } from "../clean-text.ts";
 import { limits } from "../limits.ts";
 import { TooLongError } from "./bound-response.ts";
-import type { McpSdk } from "./load-sdk.ts";
+import type { McpSdk } from "./load-mcp-sdk.ts";
 import { redirectText } from "./refused-response.ts";
 import { type Outcome, ServerFailure, timedOut } from "./server-failure.ts";
 

@@ -5,7 +5,7 @@ import { type RunningProcess, startProcess } from "../../processes/start-process
 import { limits, times } from "../limits.ts";
 import { LineReader } from "../line-reader.ts";
 import { createFloodGate } from "./flood-gate.ts";
-import type { McpSdk } from "./load-sdk.ts";
+import type { McpSdk } from "./load-mcp-sdk.ts";
 import { ServerFailure } from "./server-failure.ts";
 
 /** The protocol over a process's stdin and stdout. */

@@ -3,7 +3,12 @@ import type { Clock } from "../../base/clock.ts";
 import { times } from "../limits.ts";
 import type { Catalogue } from "../tools/listed-tool.ts";
 import { readCatalogue } from "../tools/read-catalogue.ts";
-import { type Connection, type NegotiatedProtocol, openConnection, type ToolRequest } from "./connection.ts";
+import {
+  type Connection,
+  type NegotiatedProtocol,
+  openConnection,
+  type ToolRequest,
+} from "./server-connection.ts";
 import { ServerFailure } from "./server-failure.ts";
 import type { ServerSettings } from "./server-settings.ts";
 

@@ -4,7 +4,7 @@ import type { PythonExceptionInfo } from "../python-error.ts";
 import { callHost, toAnswer } from "./call-host.ts";
 import type { DataclassTypes } from "./dataclass-calls.ts";
 import type { Machine } from "./machine.ts";
-import type { Output } from "./output.ts";
+import type { Output } from "./printed-output.ts";
 import { RunFailed } from "./run-failed.ts";
 import { monotonicMs } from "./watchdog-state.ts";
 

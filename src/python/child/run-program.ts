@@ -9,7 +9,7 @@ import { createDataclassTypes, type DataclassTypes } from "./dataclass-calls.ts"
 import { driveProgram, type Progress } from "./drive-program.ts";
 import type { Machine } from "./machine.ts";
 import { fromMonty, toMonty } from "./monty-values.ts";
-import { createOutput, type Output } from "./output.ts";
+import { createOutput, type Output } from "./printed-output.ts";
 import { type ProgramReading, readProgram } from "./read-program.ts";
 import { RunFailed, RunRefused } from "./run-failed.ts";
 import { saveVariables, type TakenVariables } from "./save-variables.ts";

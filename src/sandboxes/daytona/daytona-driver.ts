@@ -10,7 +10,7 @@ import {
   type RemoteRun,
   shellLine,
 } from "../remote/driver.ts";
-import { loadSdk } from "../remote/load-sdk.ts";
+import { loadSdk } from "../remote/load-vendor-sdk.ts";
 import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 import type { DaytonaClient, DaytonaMachine, DaytonaSdk } from "./daytona-sdk.ts";

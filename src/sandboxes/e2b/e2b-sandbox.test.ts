@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { loadSdk } from "../remote/load-sdk.ts";
+import { loadSdk } from "../remote/load-vendor-sdk.ts";
 import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
 import { e2bSubject } from "./testing/e2b-subject.ts";
 

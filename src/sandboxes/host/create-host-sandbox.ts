@@ -9,7 +9,7 @@ import { canHoldFolders, folderFlags, heldPath } from "../../files/walk.ts";
 import type { DirectoryEntry, FileStat, Sandbox } from "../contract.ts";
 import { exec } from "./exec/exec.ts";
 import { replaceText, type TextChange } from "./replace-text.ts";
-import { glob } from "./search/glob.ts";
+import { glob } from "./search/find-by-glob.ts";
 import { grep } from "./search/grep.ts";
 import { workspaceIsolation } from "./wall/enclose.ts";
 import { notFound, toWorkspacePath, type View, type Workspace, withPlace } from "./workspace-path.ts";

@@ -6,7 +6,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { loadOuterRules } from "../../files/ignore-scope.ts";
 import type { IsolationOptions, Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
-import { basicNames, pickEnvironment } from "../host/exec/environment.ts";
+import { basicNames, pickEnvironment } from "../host/exec/command-environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { removeAtExit, removeNow } from "../host/wall/own-folders.ts";
 import { isInside } from "../host/workspace-path.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { loadSdk } from "../remote/load-sdk.ts";
+import { loadSdk } from "../remote/load-vendor-sdk.ts";
 import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
 import { modal } from "./modal-sandbox.ts";
 import { type FakeModal, startFakeModal } from "./testing/fake-modal.ts";

@@ -1,4 +1,4 @@
-import { loadSdk } from "../remote/load-sdk.ts";
+import { loadSdk } from "../remote/load-vendor-sdk.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 
 /** The part of `modal` 0.11.1 that kit uses, declared here so that the package need not be installed. */

@@ -6,7 +6,7 @@ import { createBoundedOutput } from "../../processes/bounded-output.ts";
 import { markName } from "../../processes/end-group.ts";
 import { stopOn } from "../../processes/start-process.ts";
 import type { CommandAccess, ExecRequest, ExecResult } from "../contract.ts";
-import { nonInteractive } from "../host/exec/environment.ts";
+import { nonInteractive } from "../host/exec/command-environment.ts";
 import { isolationBy } from "./remote-options.ts";
 import { closed, failure, pathIn, type RemoteView } from "./remote-view.ts";
 

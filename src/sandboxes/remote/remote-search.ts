@@ -2,7 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { createIgnoreScope, type IgnoreScope, isSkippedName } from "../../files/ignore-scope.ts";
 import { invalid, joinPath } from "../../files/obstacle.ts";
 import type { GlobOptions, GrepMatch, GrepRequest } from "../contract.ts";
-import { splitGlob } from "../host/search/glob.ts";
+import { splitGlob } from "../host/search/find-by-glob.ts";
 import { isBinary, searchLimits } from "../host/search/grep.ts";
 import { compileLinePattern, createPace, scanLines } from "../host/search/scan-lines.ts";
 import { compileNameOrPathGlob, compileSearchGlob } from "../host/search/walk-files.ts";

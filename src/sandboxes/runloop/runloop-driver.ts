@@ -7,7 +7,7 @@ import {
   type RemoteDriver,
   type RemoteMachine,
 } from "../remote/driver.ts";
-import { loadSdk } from "../remote/load-sdk.ts";
+import { loadSdk } from "../remote/load-vendor-sdk.ts";
 import { remoteError } from "../remote/remote-error.ts";
 import type { RunloopOptions } from "./runloop-options.ts";
 import {

@@ -5,7 +5,7 @@ import { assertNoLinkOut } from "../../files/find-place.ts";
 import { hasCode } from "../../files/obstacle.ts";
 import type { Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
-import { pickEnvironment } from "../host/exec/environment.ts";
+import { pickEnvironment } from "../host/exec/command-environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { workspaceName } from "../host/workspace-name.ts";
 import { readSkills } from "../project-files.ts";

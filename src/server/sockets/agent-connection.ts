@@ -6,7 +6,13 @@ import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { decideCall } from "../routes/approvals.ts";
 import { checkAgent, type ServiceContext } from "../service-context.ts";
 import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
-import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
+import {
+  type Connection,
+  closeCodes,
+  type FrameHandler,
+  inTraceOf,
+  misplacedFrame,
+} from "./socket-connection.ts";
 
 export interface ConnectionPeer {
   readonly principal: Principal | undefined;

@@ -10,7 +10,7 @@ import { toErrorReply } from "../reply.ts";
 import { readSegment } from "../request/read-request.ts";
 import { checkAgent, checkWorkflow, type ServiceContext } from "../service-context.ts";
 import { type ConnectionPeer, serveAgent } from "./agent-connection.ts";
-import { type Connection, createConnection, type FrameHandler, readFrames } from "./connection.ts";
+import { type Connection, createConnection, type FrameHandler, readFrames } from "./socket-connection.ts";
 import { serveWorkflow } from "./workflow-connection.ts";
 
 /** The WebSockets of a server. */

@@ -3,7 +3,13 @@ import type { ClientFrame } from "../../protocol/socket-frame.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../streams/run-stream.ts";
 import type { ConnectionPeer } from "./agent-connection.ts";
-import { type Connection, closeCodes, type FrameHandler, inTraceOf, misplacedFrame } from "./connection.ts";
+import {
+  type Connection,
+  closeCodes,
+  type FrameHandler,
+  inTraceOf,
+  misplacedFrame,
+} from "./socket-connection.ts";
 
 type InvokeFrame = Extract<ClientFrame, { type: "invoke" }>;
 

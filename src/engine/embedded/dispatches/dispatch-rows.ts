@@ -5,7 +5,6 @@ import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import { type Query, query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest, DispatchFilter, Page } from "../../contract.ts";
-import { checkJson } from "../../shared/check-json.ts";
 import {
   type DispatchPlace,
   type DispatchRow,
@@ -16,6 +15,7 @@ import {
   toRecord,
 } from "../../shared/dispatches/dispatch-store.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
+import { checkJson } from "../../shared/json-values.ts";
 import type { LineScope } from "../../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../../shared/queue/share-of-line.ts";

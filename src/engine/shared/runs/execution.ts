@@ -8,8 +8,8 @@ import {
   type RunEventBody,
   runStream,
 } from "../../contract.ts";
-import { checkJson } from "../check-json.ts";
 import { type EngineBase, isLost } from "../engine-base.ts";
+import { checkJson } from "../json-values.ts";
 import { principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
 import { fromStoredTrace } from "../stored-rows.ts";

@@ -7,7 +7,7 @@ import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import { causeLine, type ErrorCause, fromErrorCause } from "../../../protocol/error-cause.ts";
 import { isStoreUnavailable } from "../../../protocol/error-code.ts";
 import type { EngineHandlers, RunContext, StepOptions, StepWork } from "../../contract.ts";
-import { checkJson, isJson, isName } from "../check-json.ts";
+import { checkJson, isJson, isName } from "../json-values.ts";
 import { principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
 import type { ExecutionCore } from "./execution-core.ts";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { ProjectGuidelines } from "../../../project/project.ts";
 import type { ConversionFormat, ConversionResult } from "../../../protocol/guideline.ts";
 import { nextPageMark, partOf } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { formatInput, guidelineIdInput, nextCursor } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { formatInput, guidelineIdInput, nextCursor } from "./tool-fields.ts";
 
 interface Input {
   readonly id: string;

@@ -3,8 +3,8 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { ProjectGuidelines } from "../../../project/project.ts";
 import { type Guideline, guidelineSchema } from "../../../protocol/guideline.ts";
 import { nextPageMark, partOf } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { guidelineIdInput, nextCursor } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { guidelineIdInput, nextCursor } from "./tool-fields.ts";
 
 interface Input {
   readonly id: string;

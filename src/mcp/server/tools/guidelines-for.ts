@@ -18,8 +18,8 @@ import {
   pageOf,
   toProjectPath,
 } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { fileInput, nextCursor, toolInput } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { fileInput, nextCursor, toolInput } from "./tool-fields.ts";
 
 interface Input {
   readonly file: string;

@@ -4,8 +4,8 @@ import { sourceTypes } from "../../../protocol/enums.ts";
 import { textField } from "../../../protocol/fields.ts";
 import type { Guideline, SourceType } from "../../../protocol/guideline.ts";
 import { excerptOf, nextPageMark, pageOf } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { limitInput, nextCursor, sourceInput } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { limitInput, nextCursor, sourceInput } from "./tool-fields.ts";
 
 interface Input {
   readonly q?: string;

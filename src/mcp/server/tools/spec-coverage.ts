@@ -4,8 +4,8 @@ import type { Project } from "../../../project/project.ts";
 import type { CoverageCount, CriterionCoverage } from "../../../protocol/coverage.ts";
 import { textField } from "../../../protocol/fields.ts";
 import { excerptOf, nextPageMark, pageOf, placeOf } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { nextCursor } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { nextCursor } from "./tool-fields.ts";
 
 interface Input {
   readonly feature?: string;

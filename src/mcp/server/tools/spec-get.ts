@@ -5,8 +5,8 @@ import { textField } from "../../../protocol/fields.ts";
 import { type SpecBlock, type SpecMetadata, specBlockSchema } from "../../../protocol/spec-block.ts";
 import { frameworkLabel } from "../../../specs/frameworks.ts";
 import { maxListedContent, nextPageMark, partOf, placeOf } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { nextCursor } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { nextCursor } from "./tool-fields.ts";
 
 interface Input {
   readonly id: string;

@@ -8,8 +8,8 @@ import { specEdgeKinds } from "../../../protocol/enums.ts";
 import { countField, textField } from "../../../protocol/fields.ts";
 import type { AffectedSpec, Impact, ImpactEdge } from "../../../protocol/spec-query.ts";
 import { excerptOf, nextPageMark, pageOf, placeOf, toProjectPath } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { fileInput, nextCursor } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { fileInput, nextCursor } from "./tool-fields.ts";
 
 interface Input {
   readonly files?: readonly string[];

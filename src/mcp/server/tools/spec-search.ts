@@ -6,8 +6,8 @@ import { choiceField, textField } from "../../../protocol/fields.ts";
 import type { SpecBlock } from "../../../protocol/spec-block.ts";
 import type { SpecQuery } from "../../../protocol/spec-query.ts";
 import { excerptOf, nextPageMark, placeOf } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { frameworkInput, limitInput, nextCursor } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { frameworkInput, limitInput, nextCursor } from "./tool-fields.ts";
 
 interface Found
   extends Pick<SpecBlock, "id" | "title" | "spec_type" | "framework" | "lifecycle" | "priority" | "path"> {

@@ -3,8 +3,8 @@ import { staleSpecs } from "../../../project/features/stale.ts";
 import type { Project } from "../../../project/project.ts";
 import type { StaleSpec } from "../../../protocol/stale.ts";
 import { excerptOf, nextPageMark, pageOf, placeOf } from "../bounds.ts";
-import type { ReadTool } from "../tool.ts";
-import { nextCursor } from "./fields.ts";
+import type { ReadTool } from "../read-tool.ts";
+import { nextCursor } from "./tool-fields.ts";
 
 interface Input {
   readonly cursor?: string;

@@ -18,7 +18,7 @@ import {
 import type { ExecRequest, ExecResult } from "../../contract.ts";
 import { enclose, type Launch } from "../wall/enclose.ts";
 import { type View, withPlace } from "../workspace-path.ts";
-import { composeEnvironment } from "./environment.ts";
+import { composeEnvironment } from "./command-environment.ts";
 
 const defaultTimeoutMs = 120_000;
 const defaultMaxOutputBytes = 1024 * 1024;

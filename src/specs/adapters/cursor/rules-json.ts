@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
-import { atMost, type JsonSpan, lineFinder, parseJsonWithSpans } from "../../data/read-records.ts";
+import { atMost, type JsonSpan, lineFinder, parseJsonWithSpans } from "../../data/read-data-file.ts";
 import { withoutPrototypeKeys } from "../../data/safe-yaml.ts";
 
 /** An entry of a JSON rule list. */

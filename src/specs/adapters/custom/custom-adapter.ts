@@ -20,7 +20,7 @@ import {
   type DataRecord,
   dataFormatOf,
   readRecords,
-} from "../../data/read-records.ts";
+} from "../../data/read-data-file.ts";
 import { frontMatterDiagnostics, readFrontMatter } from "../../markdown/front-matter.ts";
 import {
   type MarkdownScan,

@@ -3,8 +3,8 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { displayWidth } from "../text/safe-text.ts";
-import { createEventPrinter, type EventPrinter } from "./events.ts";
 import { createOutput } from "./output.ts";
+import { createEventPrinter, type EventPrinter } from "./print-events.ts";
 
 const problem = {
   path: "src/agents/desk.ts",

@@ -9,7 +9,7 @@ import type { ListedTool } from "../tools/listed-tool.ts";
 import type { Listing } from "../tools/read-catalogue.ts";
 import { type AddressTransport, createAddressTransport } from "./address-transport.ts";
 import { toServerFailure } from "./explain-failure.ts";
-import { loadSdk, type McpSdk } from "./load-sdk.ts";
+import { loadSdk, type McpSdk } from "./load-mcp-sdk.ts";
 import { createProcessTransport, type ProcessTransport } from "./process-transport.ts";
 import { closedTooOften, ServerFailure, timedOut } from "./server-failure.ts";
 import type { ServerSettings } from "./server-settings.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
-import { checkJson } from "./check-json.ts";
+import { checkJson } from "./check-against-schema.ts";
 import { createSchemaDocument } from "./schema-document.ts";
 
 const issues = (schema: unknown, value: unknown): readonly string[] =>

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
-import { type DataFormat, dataFormatOf, readRecords } from "./read-records.ts";
+import { type DataFormat, dataFormatOf, readRecords } from "./read-data-file.ts";
 
 const valuesOf = (text: string, format: DataFormat) =>
   readRecords(text, format).records.map(({ value }) => value);

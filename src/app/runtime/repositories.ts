@@ -5,7 +5,7 @@ import type { AnyTool, ToolDefinition } from "../../agents/define/tool.ts";
 import type { ProjectContext, Repository, Workplace } from "../../agents/project-context.ts";
 import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
 import { guidelineAdapterFor } from "../../guidelines/read-guidelines.ts";
-import type { ReadTool } from "../../mcp/server/tool.ts";
+import type { ReadTool } from "../../mcp/server/read-tool.ts";
 import { guidelinesForTool } from "../../mcp/server/tools/guidelines-for.ts";
 import { specImpactTool } from "../../mcp/server/tools/spec-impact.ts";
 import { specSearchTool } from "../../mcp/server/tools/spec-search.ts";

@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkJson, isJson } from "./check-json.ts";
+import { checkJson, isJson } from "./json-values.ts";
 
 test("any value that JSON keeps unchanged is accepted", () => {
   fc.assert(
