@@ -47,7 +47,7 @@ describe("the allow rules offered for a call", () => {
     [bash("npm run build"), [{ args: '{"command":"npm run build"}' }, { command: "npm run build *" }]],
     [bash("deploy staging"), [{ args: '{"command":"deploy staging"}' }, { command: "deploy staging *" }]],
     [bash("cat README.md"), [{ args: '{"command":"cat README.md"}' }, { command: "cat" }]],
-    // Programs whose arguments are a language, launchers and options first: this very command alone.
+    // Interpreters, launchers and commands that begin with an option: only this exact command.
     [bash("node -e 'x'"), [{ args: `{"command":"node -e 'x'"}` }]],
     [bash("env deploy now"), [{ args: '{"command":"env deploy now"}' }]],
     [bash("deploy --force"), [{ args: '{"command":"deploy --force"}' }]],
@@ -222,7 +222,7 @@ test("a rule with arguments matches exactly these arguments, in any order of the
     null,
   ])
     expect(await isCovered(rule, callOf("refund", args))).toBe(false);
-  // JSON has no word for it: shown as null, it would be another number.
+  // JSON has no Infinity: `null` in the request would be another value.
   expect(
     await isCovered({ tool: "refund", args: '{"n":null}' }, callOf("refund", { n: Number("1e999") })),
   ).toBe(false);

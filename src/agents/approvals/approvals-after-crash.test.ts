@@ -28,14 +28,14 @@ interface OpenedOn extends Opened {
   ask(): Promise<PromptResult>;
 }
 
-/** Opens the agent on a file, in a process that ends where it is told to. */
+/** Opens the agent on a database file, in a process that crashes at `doom`. */
 function openOn(file: string, { doom, ran, tool = {}, profile = {} }: Life): OpenedOn {
   const doomed = openDoomed(join(folder, file), doom);
   const opened = open({ over: { store: doomed.store }, ran, tool, profile });
   return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId: "op_pay" }) };
 }
 
-// Appends: 1 the prompt, 2 the call, 3 the request, 4 the word, 5 the result, 6 the answer.
+// Appends: 1 the prompt, 2 the call, 3 the request, 4 the decision, 5 the result, 6 the answer.
 test("a call that waited for approval when the process died requests it again under the same id", async () => {
   const ran: string[] = [];
   const first = openOn("waiting.db", { doom: { at: 4, when: "before" }, ran });

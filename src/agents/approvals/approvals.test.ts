@@ -68,7 +68,7 @@ test.each([
   ]);
 });
 
-// The word opens protected paths and secret files to the built-in tools.
+// With an approval, built-in tools can use protected paths and secret files.
 test.each([
   ["approved by a person", true, true],
   ["free for all", false, false],
@@ -301,7 +301,7 @@ test("waiting calls leave no timers", async () => {
     return { answer, approval_id: (await request).approval_id };
   });
   const asked = await Promise.all(answers);
-  // The model's own ends itself the next time that it fires.
+  // The timer of the model call stops itself the next time it fires.
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(timers() - before).toBeLessThan(10);
   for (const [at, { answer, approval_id }] of asked.entries()) {

@@ -21,7 +21,7 @@ function toRequest(number: number, now: number, ms?: number): ApprovalRequest {
 
 const endless = new AbortController().signal;
 
-/** Asks for so many, each to be denied after its own time; notes the numbers of those that were, in order. */
+/** Requests an approval per time limit; returns a list that receives the indexes of the denied ones, in order. */
 function ask(approvals: Approvals, clock: ManualClock, times: readonly number[]): number[] {
   const denied: number[] = [];
   times.forEach((ms, number) => {
@@ -55,7 +55,7 @@ test("a thousand calls with the same time limit are denied together and share a 
     approvals.request(toRequest(number, now, 50), endless),
   );
   await Promise.resolve();
-  // The test runner has timers of its own, a few.
+  // The test runner has a few timers, too.
   expect(timers() - before).toBeLessThan(10);
   const said = await Promise.all(asked);
   expect(said.every(({ approved }) => !approved)).toBe(true);

@@ -20,7 +20,7 @@ export interface Opened {
   readonly agent: Agent;
   readonly ran: string[];
   readonly events: KitEvent[];
-  /** Resolves when the next approval is asked for. */
+  /** Resolves with the next approval request. */
   asked(): Promise<Extract<KitEvent, { type: "approval_request" }>>;
 }
 
@@ -29,7 +29,7 @@ export const payThenSay: Script = ({ prompt }) =>
     ? { text: "Done." }
     : { toolCalls: [{ name: "pay", id: "c1", input: { amount: 5 } }] };
 
-/** An agent whose one tool needs approval; it calls it once, and then is done. */
+/** Opens an agent whose only tool needs approval. Its model calls the tool once, then answers. */
 export function open({
   script = payThenSay,
   profile = {},
@@ -65,7 +65,7 @@ export function open({
   return { agent, ran, events, asked: () => new Promise((resolve) => waiting.push(resolve)) };
 }
 
-/** The first result of a message. */
+/** The first tool result of the message at an index. */
 export function resultOf(
   messages: readonly { readonly content: readonly unknown[] }[],
   at = 2,

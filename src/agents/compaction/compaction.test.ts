@@ -100,10 +100,10 @@ test("compact() shortens on demand, and returns false if there is nothing to sho
   expect((await session.prompt("and now?")).text).toMatch(/answer/);
 });
 
-/** A text of that many tokens as a message: 4 for the message, a quarter for each character. */
+/** A text whose message has the given number of tokens: 4 for the message, a quarter for each character. */
 const textOf = (tokens: number): string => "x".repeat((tokens - 4) * 4);
 
-// 128,000 of the window less 16,384 for the answer.
+// The threshold is the window of 128,000 tokens minus 16,384 for the answer.
 test.each([
   [111_616, 0],
   [111_617, 1],
@@ -117,7 +117,7 @@ test.each([
   expect(events.filter(({ type }) => type === "compaction_end")).toHaveLength(times);
 });
 
-// Ten exchanges of 2,000 tokens are 20,000, and stay; with one token more the oldest goes.
+// Ten exchanges of 2,000 tokens are kept; with one more token, the oldest exchange is dropped.
 test.each([
   [1_000, 20],
   [1_001, 18],

@@ -11,7 +11,7 @@ function open() {
 
 const png = new Uint8Array([137, 80, 78, 71]);
 
-// TypeScript forbids these values, and plain JavaScript may still pass them.
+// TypeScript forbids these values, but plain JavaScript can pass them.
 test.each<readonly [object, string]>([
   [{ resutl: {} }, "`resutl` is not an option of a prompt; did you mean result?"],
   [{ thinkingLevel: "huge" }, "`thinkingLevel` must be one of off, minimal"],

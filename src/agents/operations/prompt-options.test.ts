@@ -11,7 +11,7 @@ const lookTool = defineTool({
   execute: () => "seen",
 });
 
-/** Calls the tool forever: what ends it is the budget. */
+/** A model that calls the tool in every turn, so that only a budget ends the operation. */
 function tireless(): ScriptedModel {
   return createScriptedModel(() => ({ toolCalls: [{ name: "look" }], usage: { input: 90, output: 10 } }));
 }

@@ -112,7 +112,7 @@ test("the model runs code and sees its output, its result and its errors", async
   expect(texts[3]?.length).toBeLessThan(51_000);
   const [tool] = model.calls[0]?.tools?.filter(({ name }) => name === "run_code") ?? [];
   expect(texts[4]).toMatch(/TypeError: .*\nHint: .*write sum\(1 for x in a if x > 2\)/);
-  // Python that models write and Monty lacks, and Python that it evaluates wrongly.
+  // Python that models write but Monty does not support, and Python that it evaluates wrongly.
   for (const expected of [
     "key=str.lower",
     "int(s, 16)",

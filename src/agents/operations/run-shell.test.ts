@@ -23,7 +23,7 @@ function open(store: ReturnType<typeof openDoomed>["store"]): Agent {
   return createTestAgent(createScriptedModel([]), profile, { store });
 }
 
-// Appends: 1 that the command begins, 2 what came of it.
+// Appends: 1 the start of the command, 2 its result.
 test.each([
   ["before it begins", { at: 1, when: "before" }, undefined],
   ["when it is about to begin", { at: 1, when: "after" }, "conflict"],
@@ -43,7 +43,7 @@ test.each([
     await expect(again).rejects.toMatchObject({ code });
     await expect(session.shell("git --version", options)).rejects.toMatchObject({ code });
   }
-  // The history tells of it once, whatever is known of its outcome.
+  // The history mentions the command once, whether its outcome is known or not.
   expect(await session.history()).toHaveLength(1);
   await next.store.close();
 });

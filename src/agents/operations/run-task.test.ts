@@ -130,7 +130,7 @@ test.each([
     return { toolCalls: [{ name: "task", input: { prompt: "deeper" } }] };
   });
   const { text } = await createTestAgent(model, profile, shared).session().prompt("go");
-  // The prompt itself, and the tasks below it.
+  // The prompt and its nested tasks.
   expect(deepest).toBe(1 + levels);
   expect(text).toContain(`${levels} levels deep`);
 });

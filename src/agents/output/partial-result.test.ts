@@ -65,10 +65,10 @@ test("wherever JSON is cut, each value is a prefix of the final value, and the l
   );
 });
 
-/** Whether a value could grow to the other one. */
+/** Whether a partial value can grow into the whole value. */
 function isBeginning(part: unknown, whole: unknown): boolean {
   if (typeof part === "string") return typeof whole === "string" && whole.startsWith(part);
-  // `1e2` is 1 on its way to 100.
+  // While `1e2` arrives, its value is first 1, then 100.
   if (typeof part === "number") return typeof whole === "number";
   if (Array.isArray(part))
     return (

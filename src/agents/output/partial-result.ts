@@ -1,17 +1,17 @@
-/** Deeper values would be a burden to every reader of the events. */
+/** Deepest value that is emitted: deeper ones would burden every reader of the events. */
 const maxDepth = 64;
 
-/** A longer value is no longer given: the result has the whole. */
+/** Longest value that is emitted, in characters: the result has the complete value. */
 const maxChars = 100_000;
 
-/** Up to this many characters, a value is given with every part that it grows by. */
+/** Up to this many characters, a value is emitted each time it grows. */
 const smallChars = 256;
 
 const literals = ["true", "false", "null"];
 const halfCharacter = /[\uD800-\uDBFF]$/;
-const wholeNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/;
+const numberPrefix = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/;
 
-/** The place of the next character: outside of any value, in one, or in the middle of a token. */
+/** The state of the parser: the kind of character that it expects next. */
 type Expected =
   | "line" // the first `{` or `[` of a line
   | "rest of line"
@@ -27,49 +27,49 @@ type Expected =
   | "nothing"; // the value is too long
 
 /**
- * Reads the object or list of an answer while the answer arrives. It begins where a line begins with `{` or `[`, after
- * prose or a fence; a later one replaces it. Linear in the text, whatever the size of its parts.
+ * Parses the object or list of an answer while the answer arrives. The value begins at a line that starts with `{` or
+ * `[`, after prose or a fence; a later value replaces it. Linear in the text, whatever the size of the deltas.
  */
 export class PartialResult {
   #expected: Expected = "line";
-  /** The text from the beginning of the value on. */
+  /** The text since the beginning of the value. */
   #text = "";
-  /** How much of the text, with `#ending`, is a value. */
-  #whole = 0;
+  /** Length of the longest prefix of `#text` that becomes JSON with `#ending` and the closing brackets. */
+  #parsedLength = 0;
   #ending = "";
-  /** The closing brackets of what is open, outermost first. */
+  /** The closing brackets of the open objects and lists, outermost first. */
   readonly #open: string[] = [];
-  /** The escape or token that is being read: a slice of the growing text would copy all of it. */
+  /** The unfinished escape or token; slicing the growing text would copy all of it. */
   #token = "";
   #isKey = false;
-  /** `#whole` when a value was last given, and its JSON. */
-  #given = -1;
-  #json = "";
+  /** `#parsedLength` when the last value was returned, and its JSON. */
+  #returnedLength = -1;
+  #returnedJson = "";
 
   /**
-   * Gives the value as far as it has come, where enough of it is new: a long one each time it has grown by a sixteenth, so
-   * that all values together are as long as a small multiple of the answer. Unfinished texts and numbers are given as far as they
-   * have come, unfinished names are not.
+   * Returns the value so far, or `undefined` if too little of it is new. A long value is returned each time it has grown
+   * by a sixteenth, so that all values together are only a small multiple of the answer. Includes unfinished texts and
+   * numbers, but not unfinished property names.
    */
   push(delta: string): unknown {
     for (const character of delta) this.#read(character);
-    const grown = this.#whole - this.#given;
+    const grown = this.#parsedLength - this.#returnedLength;
     const isOver = this.#open.length === 0;
-    if (this.#whole === 0 || grown <= 0) return undefined;
-    if (!isOver && grown < (this.#given - smallChars) / 16) return undefined;
-    this.#given = this.#whole;
+    if (this.#parsedLength === 0 || grown <= 0) return undefined;
+    if (!isOver && grown < (this.#returnedLength - smallChars) / 16) return undefined;
+    this.#returnedLength = this.#parsedLength;
     return this.#value();
   }
 
   #value(): unknown {
-    let text = this.#text.slice(0, this.#whole);
-    // Half a character waits for its other half.
+    let text = this.#text.slice(0, this.#parsedLength);
+    // Hold back half of a surrogate pair until the other half arrives.
     if (halfCharacter.test(text)) text = text.slice(0, -1);
     const json = text + this.#ending + this.#open.toReversed().join("");
-    if (json === this.#json) return undefined;
+    if (json === this.#returnedJson) return undefined;
     try {
       const value: unknown = JSON.parse(json);
-      this.#json = json;
+      this.#returnedJson = json;
       return value;
     } catch {
       this.#begin("line");
@@ -104,15 +104,15 @@ export class PartialResult {
     this.#step(character);
   }
 
-  /** Forgets what was read: no value is under way. */
+  /** Discards the value read so far. */
   #begin(expected: Expected): void {
     this.#expected = expected;
     this.#text = "";
-    this.#whole = 0;
+    this.#parsedLength = 0;
     this.#ending = "";
     this.#open.length = 0;
-    this.#given = -1;
-    this.#json = "";
+    this.#returnedLength = -1;
+    this.#returnedJson = "";
   }
 
   #step(character: string): void {
@@ -122,7 +122,7 @@ export class PartialResult {
     else if (!/[ \t\r\n]/.test(character)) this.#between(character);
   }
 
-  /** Reads what may stand between texts and tokens. */
+  /** Reads a character between texts and tokens. */
   #between(character: string): void {
     switch (this.#expected) {
       case ":":
@@ -197,7 +197,7 @@ export class PartialResult {
       this.#fail("");
       return;
     }
-    // The first half of a character waits for the second.
+    // Hold back the first half of a surrogate pair until the second arrives.
     if (!this.#isKey && !/^\\u[dD][89abAB]/.test(escaped)) this.#keepCandidate('"');
     this.#expect("text");
   }
@@ -207,17 +207,17 @@ export class PartialResult {
       this.#readToken(character);
       return;
     }
-    if (!literals.includes(this.#token) && wholeNumber.exec(this.#token)?.[0] !== this.#token) {
+    if (!literals.includes(this.#token) && numberPrefix.exec(this.#token)?.[0] !== this.#token) {
       this.#fail(character);
       return;
     }
-    this.#whole = this.#text.length - 1;
+    this.#parsedLength = this.#text.length - 1;
     this.#ending = "";
     this.#expected = ", or end";
     this.#step(character);
   }
 
-  /** A number as far as it is one; `t`, `fa` and the like as what they will be. */
+  /** Accepts a number as far as it is valid, and completes beginnings of literals such as `t` and `fa`. */
   #readToken(character: string): void {
     this.#token += character;
     const token = this.#token;
@@ -226,10 +226,10 @@ export class PartialResult {
       return;
     }
     const literal = literals.find((one) => one.startsWith(token));
-    const number = wholeNumber.exec(token)?.[0].length ?? 0;
+    const number = numberPrefix.exec(token)?.[0].length ?? 0;
     if (literal !== undefined) this.#keepCandidate(literal.slice(token.length));
     else if (number > 0) {
-      this.#whole = this.#text.length - token.length + number;
+      this.#parsedLength = this.#text.length - token.length + number;
       this.#ending = "";
     }
   }
@@ -241,12 +241,12 @@ export class PartialResult {
     }
     this.#open.pop();
     this.#keepCandidate();
-    // The next value may begin on a line of its own.
+    // Another value can begin on a later line.
     this.#expect(this.#open.length === 0 ? "rest of line" : ", or end");
   }
 
   #keepCandidate(ending = ""): void {
-    this.#whole = this.#text.length;
+    this.#parsedLength = this.#text.length;
     this.#ending = ending;
   }
 
@@ -254,7 +254,7 @@ export class PartialResult {
     this.#expected = expected;
   }
 
-  /** It is not JSON: another line may begin with a value. */
+  /** The text is not JSON; a value can begin on a later line. */
   #fail(character: string): void {
     this.#begin(character === "\n" ? "line" : "rest of line");
   }

@@ -22,7 +22,7 @@ test.each([
   expect(result).toEqual({ cents: 5 });
 });
 
-/** As libraries write them that know no JSON Schema: valibot's, for one. */
+/** A schema of a library without JSON Schema support, such as valibot. */
 const plainSchema: StandardSchemaV1<unknown, number> = {
   "~standard": {
     version: 1,

@@ -9,8 +9,8 @@ import { parseCommand } from "./parse-command.ts";
 const { cases } = readShellCases();
 
 /**
- * Entries that say today what those of these cases meant: writing subcommands are named, and programs that are
- * languages of their own say that they are.
+ * Replaces lists of cases that were written for an earlier syntax: writing subcommands must now be named, and
+ * interpreters must be marked as unsafe.
  */
 const namedToday: Readonly<Record<string, AgentPolicy>> = {
   "sh-s-094": { allowedCommands: ["git commit"], allowWrite: true },
@@ -74,7 +74,7 @@ describe("an entry of allowedCommands", () => {
     expect(run("git log", { allowedCommands: ["git commit"], allowWrite: true })).toBe(
       '"git log" is not on the list of allowed commands: git commit',
     );
-    // A command that is the entry word for word still writes.
+    // A command that equals its entry still needs allowWrite.
     expect(run("git stash", { allowedCommands: ["git stash"] })).toContain("allowWrite");
   });
 

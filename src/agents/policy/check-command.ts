@@ -7,7 +7,7 @@ import { type LiteralCommand, parseCommand } from "./parse-command.ts";
 /** A command that may run. `known` is set if it runs as a known form: its paths are checked later. */
 export interface AllowedRun extends LiteralCommand {
   readonly known?: KnownForm;
-  /** Where the words of the program itself begin, behind a launcher. */
+  /** Index of the program in `words` if launchers precede it. */
   readonly programAt?: number;
 }
 
@@ -19,12 +19,12 @@ export type CommandDecision =
 
 /**
  * Decides whether a command line may run under a policy. Deny by default: without `allowShell`
- * nothing runs; a line that is not made of literal words runs only under `allowCompoundCommands`
- * without a list, which hands it to the shell.
+ * nothing runs; a line with other than literal words runs only if the policy has `allowCompoundCommands`
+ * and no list, and then the shell runs it.
  *
- * Under a list, a command is a form that kit knows of what an entry names, or it is written in the list
- * itself. Without one, any simple command runs where the operating system walls it in (`walled`), and known forms
- * elsewhere. Programs match byte for byte: `git` is neither `./git` nor `/usr/bin/git`.
+ * With a list, a command must be a known form of a program that an entry names, or must match an entry as
+ * written. Without a list, any simple command runs if the operating system isolates it (`walled`); otherwise only
+ * known forms run. Programs match byte for byte: `git` is neither `./git` nor `/usr/bin/git`.
  */
 export function checkCommand(line: string, policy: AgentPolicy, walled = false): CommandDecision {
   if (policy.allowShell !== true) return deny("commands are not allowed for this agent (allowShell)");
@@ -52,7 +52,7 @@ export function checkCommand(line: string, policy: AgentPolicy, walled = false):
 
 type Run = Pick<AllowedRun, "known" | "programAt">;
 
-/** How many launchers may stand before a command. */
+/** Launchers allowed before a command. */
 const maxLaunchers = 4;
 
 function tooManyLaunchers(program: string): string {
@@ -93,7 +93,7 @@ function checkUnlisted(
   return lacksWrite(program, known, policy) ?? { known };
 }
 
-/** With a list: a line that an entry allows in full, or a known form of a program that it names. */
+/** With a list: a line that an entry allows in full, or a known form of a program that an entry names. */
 function checkListed(
   words: readonly string[],
   list: { readonly entries: readonly ListEntry[]; readonly policy: AgentPolicy; readonly depth?: number },
@@ -110,7 +110,7 @@ function checkListed(
   const [program = ""] = words;
   const programEntries = entries.filter((entry) => entry.words[0] === program);
   if (programEntries.length === 0) return notListed(program, entries);
-  // A known program is held to its forms, even if an entry allows any arguments.
+  // A known program runs only in its known forms, even if an entry allows any arguments.
   const form = knownProgram(program);
   const isOwnLanguage = interpreterOf(program) !== undefined;
   // A launcher with a star still launches only what the list allows.
@@ -178,7 +178,7 @@ function writtenOf(entries: readonly ListEntry[]): string {
   return entries.map(({ written }) => written).join(", ");
 }
 
-/** Lines of the list start with the program, but none of them matches. */
+/** The reason if entries of the list start with the program, but none of them matches. */
 function moreThanWritten(words: readonly string[], programEntries: readonly ListEntry[]): string {
   const line = programEntries.find((entry) => entry.words.every((word, index) => words[index] === word));
   const word = line === undefined ? words[1] : words[line.words.length];
@@ -188,8 +188,8 @@ function moreThanWritten(words: readonly string[], programEntries: readonly List
 }
 
 /**
- * The arguments behind an entry that ends in ` *`. Of an interpreter they are data for the script or target that
- * the entry names, never an option of the interpreter itself.
+ * Checks the arguments that follow an entry that ends in ` *`; returns the fault. For an interpreter they must be
+ * data for the script or target in the entry, never an option of the interpreter itself.
  */
 function faultOfArguments(
   words: readonly string[],
@@ -224,12 +224,12 @@ const shells: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Programs that hand text to a shell, whatever their options. */
+/** Programs that pass text to a shell, whatever their options. */
 const scripting: ReadonlySet<string> = new Set(
   "watch script su runuser sg parallel expect screen tmux at batch crontab ssh entr xterm".split(" "),
 );
 
-/** Programs that run the command which their arguments are, or have in them. */
+/** Programs that run a command given in their arguments. */
 const launchers: ReadonlySet<string> = new Set(
   "env nice nohup timeout time stdbuf setsid ionice chrt taskset prlimit setpriv setarch linux32 linux64 numactl xargs sudo doas chroot unshare nsenter flock strace ltrace perf valgrind gdb npx pnpx bunx find fd fdfind eatmydata fakeroot proot rlwrap unbuffer logsave systemd-run start-stop-daemon daemonize run-parts caffeinate arch".split(
     " ",
@@ -237,14 +237,14 @@ const launchers: ReadonlySet<string> = new Set(
 );
 
 /**
- * The shell, or the program that hands text to one, by which a simple command is a script: as the program
- * itself, under any name of a shell, or behind a launcher. Undefined when there is none.
+ * The word that makes a simple command run a script: a shell under any of its names, or a program that passes text
+ * to a shell, also after a launcher. `undefined` if there is none.
  */
 function shellIn(words: readonly string[]): string | undefined {
   const [program = "", ...args] = words;
   if (isShell(program)) return program;
   if (!launchers.has(baseName(program))) return undefined;
-  // Operands of find are no programs, except the command after -exec.
+  // Operands of find are not programs, except the command after -exec.
   if (/^(find|fd|fdfind)$/.test(baseName(program))) {
     const runs = args.flatMap((word, index) => {
       const joined = /^(-[xX]|--exec=|--exec-batch=)(.+)$/.exec(word)?.[2];
@@ -257,10 +257,10 @@ function shellIn(words: readonly string[]): string | undefined {
     return shell ?? (runs.some((word) => launchers.has(baseName(word))) ? args.find(isShell) : undefined);
   }
   for (const word of args) {
-    // `env -S 'bash -c x'`: a text that is split.
+    // `env -S 'bash -c x'`: env splits the text into words.
     const shell = word.split(/[\s=]+/).find((part) => isShell(part.replace(/^-[A-Za-z]*S/, "")));
     if (shell !== undefined) return shell;
-    // `flock file -c 'x'`, `npx -c 'x'`: a text for a shell.
+    // `flock file -c 'x'`, `npx -c 'x'`: a shell runs the text.
     if (/^(-[a-z]*c|--command|--call)(=|$)/.test(word) && /^(flock|npx)$/.test(baseName(program)))
       return program;
   }

@@ -5,8 +5,8 @@ import { interpreterOf, isLauncher, knownProgram } from "./forms/programs.ts";
 import { parseCommand } from "./parse-command.ts";
 
 /**
- * An entry of a command list, read. A `name` stands for the known forms of a program or a subcommand; a `line`
- * runs as it is written; a `prefix` takes more arguments; `unsafe` runs whatever begins like it.
+ * A parsed entry of a command list. A `name` allows the known forms of a program or a subcommand; a `line`
+ * allows exactly that line; a `prefix` allows more arguments; `unsafe` allows every line that begins with it.
  */
 export interface ListEntry {
   readonly kind: "name" | "line" | "prefix" | "unsafe";
@@ -14,7 +14,7 @@ export interface ListEntry {
   readonly written: string;
 }
 
-/** Reads an entry; returns the reason if it is invalid. */
+/** Parses an entry; returns the reason if it is invalid. */
 function readEntry(entry: AllowedCommand): ListEntry | string {
   const written = (typeof entry === "string" ? entry : entry.command).trim();
   const open = /\s\*$/.test(written);
@@ -27,11 +27,11 @@ function readEntry(entry: AllowedCommand): ListEntry | string {
   return { kind: unsafe ? "unsafe" : open ? "prefix" : isName(words) ? "name" : "line", words, written };
 }
 
-/** Lists are read once and then asked for every command; a list that goes takes its entries with it. */
+/** Parsed lists: a list is parsed once and read for every command. Weak, so that entries are freed with their list. */
 const readLists = new WeakMap<readonly AllowedCommand[], ReadList>();
 
 interface ReadList {
-  /** A copy of the list as it was read: a changed list is read again. */
+  /** A copy of the list when it was parsed: a changed list is parsed again. */
   readonly written: readonly AllowedCommand[];
   readonly entries: readonly ListEntry[];
 }
@@ -58,7 +58,7 @@ function isSame(one: readonly AllowedCommand[], other: readonly AllowedCommand[]
   );
 }
 
-/** Whether words name a program that kit knows, or a subcommand of Git's. */
+/** Whether the words are the name of a known program, or of Git and a known subcommand. */
 function isName([program = "", subcommand, ...more]: readonly string[]): boolean {
   if (more.length > 0) return false;
   if (subcommand !== undefined) return isGit(program) && isSubcommandOfGit(subcommand);
@@ -69,7 +69,7 @@ export function isGit(program: string): boolean {
   return /^(\/(.*\/)?)?git$/.test(program);
 }
 
-/** How an entry that names an interpreter alone is to be written. */
+/** Example lines for the message about an entry that names only an interpreter. */
 const linesOf: Readonly<Record<string, string>> = {
   npm: "npm test",
   npx: "npx tsc --noEmit",
@@ -79,8 +79,8 @@ const linesOf: Readonly<Record<string, string>> = {
 };
 
 /**
- * Describes invalid entries of a policy's list: those that cannot be read, and those that allow nothing.
- * Each message names its entry and says what to write.
+ * Describes invalid entries of a policy's list: those that cannot be parsed, and those that allow nothing.
+ * Each message quotes its entry and suggests what to write.
  */
 export function faultsOfCommandList(policy: AgentPolicy): readonly string[] {
   return (policy.allowedCommands ?? []).flatMap((entry) => {
@@ -108,7 +108,7 @@ function faultOfEntry(entry: AllowedCommand, policy: AgentPolicy): string | unde
     : undefined;
 }
 
-/** A subcommand of Git's that is spelled wrong runs as it is written, and so never. */
+/** The fault of a misspelled Git subcommand: the entry would only allow that line, which never works. */
 function faultOfLine({ kind, words, written }: ListEntry): string | undefined {
   const [program = "", subcommand = "", ...more] = words;
   if (kind !== "line" || !isGit(program) || more.length > 0) return undefined;

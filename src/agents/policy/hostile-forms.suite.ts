@@ -1,4 +1,4 @@
-/** The lines of tests/security/known-forms.json, by what they are about. */
+/** The lines of tests/security/known-forms.json, by topic. */
 export interface HostileForms {
   readonly why: string;
   readonly attacks: Readonly<Record<string, readonly string[]>>;
@@ -6,7 +6,7 @@ export interface HostileForms {
 
 const writers: ReadonlySet<string> = new Set("touch mkdir cp mv ln rm rmdir chmod tee".split(" "));
 
-/** The programs that the lines are about, as a list names them; those that are there to write are not named. */
+/** The programs of the lines, as entries of a list; without those whose purpose is to write. */
 export function attackedPrograms({ attacks }: HostileForms): readonly string[] {
   const programs = Object.values(attacks).flatMap((lines) => lines.map((line) => line.split(" ")[0] ?? ""));
   return [...new Set(programs)].filter((program) => !writers.has(program));

@@ -11,7 +11,7 @@ const corpus: HostileForms = JSON.parse(
   readFileSync(join(import.meta.dirname, "../../../tests/security/known-forms.json"), "utf8"),
 );
 
-/** The reason of a refusal, the paths that a known form names, or undefined for a line of the user's own. */
+/** The reason for a refusal, or the paths of the known forms; none for a line that the list allows as written. */
 function decide(line: string, policy: Parameters<typeof checkCommand>[1] = {}): string | readonly string[] {
   const decision = checkCommand(line, {
     allowShell: true,
@@ -24,7 +24,7 @@ function decide(line: string, policy: Parameters<typeof checkCommand>[1] = {}): 
     : [];
 }
 
-/** Refused at once, or by where its paths lead when it is to run. */
+/** Whether the line is refused by its words, or by its paths. */
 function isRefused(decision: string | readonly string[]): boolean {
   return typeof decision === "string" || decision.some((path) => path.startsWith("/") || path.includes(".."));
 }
@@ -36,7 +36,7 @@ describe.each(Object.entries(corpus.attacks))("of %s", (_group, lines) => {
   });
 });
 
-/** Everyday commands of people and models, by program. */
+/** Everyday commands, by program. */
 const daily: readonly string[] = [
   "git status --short --branch",
   "git status -sb -uno",
@@ -332,7 +332,7 @@ test("a refusal names the refused option, known or not, and suggests an alternat
         allowedCommands: programs.map((each) => each.split(" ")[0] ?? ""),
       });
       if (typeof reason !== "string") return;
-      // The unknown letter of a group, and the fault of a value.
+      // The refusal quotes the unknown letter of a group, or the invalid value.
       const quoted = [...reason.matchAll(/"([^"]*)"/g)].map(([, text = ""]) => text);
       expect(quoted.some((text) => word.includes(text.replace(/^-(?=[a-z]$)/, "")))).toBe(true);
       expect(reason).toMatch(/known|value|script|needs|operand|takes|language|number/);

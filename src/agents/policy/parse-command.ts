@@ -1,7 +1,7 @@
-/** How a simple command is tied to the one before it. */
+/** The operator between a simple command and the one before it. */
 export type CommandJoin = "first" | "and" | "or" | "then" | "pipe";
 
-/** One simple command of literal words, and how it follows the one before. */
+/** One simple command of literal words. */
 export interface LiteralCommand {
   readonly join: CommandJoin;
   readonly words: readonly string[];
@@ -14,11 +14,11 @@ export type ParsedCommand =
 /** Longest command line, in UTF-16 units: far above what a person or a model writes. */
 const maxCommandLength = 65_536;
 
-// C0 but tab and newline, DEL, C1: nothing a command needs, and every reader treats them differently.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+// C0 except tab and newline, DEL, C1: no command needs them, and every shell treats them differently.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the parser refuses these
 const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
-// Words a shell reads as grammar when they stand where a command does.
+// Words that a shell reads as grammar in the place of a command.
 const reservedWords = new Set([
   "!",
   "{",
@@ -53,9 +53,9 @@ const operators: ReadonlyMap<string, CommandJoin> = new Map([
 ]);
 
 /**
- * Reads a command line that consists of literal words only, as POSIX sh reads it (XCU 2.2, 2.3), and
- * refuses everything else: expansions, substitutions, redirects, assignments, groups, globs in the
- * place of a program, reserved words. One pass; any doubt is a refusal.
+ * Parses a command line of literal words as POSIX sh does (XCU 2.2, 2.3), and refuses everything else:
+ * expansions, substitutions, redirects, assignments, groups, globs in the place of a program, reserved
+ * words. One pass; what is ambiguous is refused.
  */
 export function parseCommand(line: string): ParsedCommand {
   if (line.length > maxCommandLength) return refuse(`the line is longer than ${maxCommandLength} characters`);
@@ -98,7 +98,7 @@ export function parseCommand(line: string): ParsedCommand {
 
 interface Word {
   readonly value: string;
-  /** Whether quotes or backslashes took part: a quoted word is never grammar. */
+  /** Whether the word has quotes or backslashes: a quoted word is never grammar. */
   readonly quoted: boolean;
   readonly globs: boolean;
   readonly end: number;
@@ -128,7 +128,7 @@ function operatorAt(text: string, at: number): string | undefined {
   return ";|&<>()\n".includes(one) ? one : undefined;
 }
 
-/** Reads one word from `at`; a text is the reason why it cannot be read. */
+/** Parses one word from `at`; returns the reason if it cannot. */
 function readWord(text: string, from: number): Word | string {
   let value = "";
   let quoted = false;
@@ -193,7 +193,7 @@ function readDoubleQuoted(
     const character = text[at] ?? "";
     if (character === '"') return { value, end: at + 1 };
     if (character === "$" || character === "`") {
-      // A dollar sign before a space, a quote or the end is itself.
+      // A dollar sign before a space, a quote or the end is literal.
       if (character === "$" && (text[at + 1] === undefined || ' \t\n"'.includes(text[at + 1] ?? ""))) {
         value += character;
         at += 1;

@@ -36,7 +36,7 @@ test.each<readonly [string, Partial<PathChange>, boolean]>([
   ["my.kit/a.ts", {}, false],
   ["src", removes, true],
   ["src/app", removes, false],
-  // A workspace around the project.
+  // A workspace that contains the project.
   ["Team/Shop/src/agents/a.ts", around, true],
   ["team/shop/workflows/a.ts", around, true],
   ["Team/Shop/src/app.ts", around, false],
@@ -46,12 +46,12 @@ test.each<readonly [string, Partial<PathChange>, boolean]>([
   ["Team/Shop/src", { ...around, ...removes }, true],
   ["Team/Shop/docs", { ...around, ...removes }, false],
   ["Team", around, false],
-  // A workspace below it.
+  // A workspace inside the project.
   ["agents/a.ts", below, true],
   ["app.ts", below, false],
   ["a.ts", { ...below, hostRoot: "/repos/Team/Shop/src/agents" }, true],
   ["a.ts", { hostRoot: "C:\\Shop\\agents", projectRoot: "c:\\shop" }, true],
-  // A workspace of its own.
+  // A workspace outside the project.
   ["agents/a.ts", elsewhere, true],
   ["a.ts", elsewhere, false],
   ["a", { ...elsewhere, ...removes }, false],
@@ -169,7 +169,7 @@ test("the list for commands has protected paths and no patterns", () => {
     expect(path).not.toContain("*");
     expect([path, isProtectedPath({ cwd: "", path }, [])]).toEqual([path, true]);
   }
-  // Names of the root are looked up there: `.git` and `node_modules` are kept in parts.
+  // These are looked up in the root: `.git` and `node_modules` are protected only in part.
   for (const path of [".git", "node_modules", "package.json"]) expect(deepProtectedPaths).not.toContain(path);
 });
 

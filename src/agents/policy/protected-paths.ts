@@ -3,7 +3,7 @@ import { isVariablesName } from "../../base/names.ts";
 // Models must not change files that decide how kit, its agents, Git, CI and the project's tools behave, unless a path is
 // granted: some of these files run with the credentials of the next person who opens the repository.
 
-/** Folders with all that is below them, at any depth: a part of the path. */
+/** Folders that are protected with everything below them, at any depth of a path. */
 const folders = [
   ...[
     ".git",
@@ -29,7 +29,7 @@ const folders = [
   ...[".claude/hooks", ".kiro/hooks", ".kiro/settings", ".yarn/releases", ".yarn/plugins"],
 ];
 
-/** Files by name, at any depth; `*` stands for any characters. */
+/** Protected files by name, at any depth; `*` matches any characters. */
 const files = [
   ...["kit.toml", "kit.config.*", "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock"],
   ...[
@@ -81,26 +81,26 @@ const protectedAnywhere = new RegExp(
   `(?:^|/)(?:(?:${folders.map(toPattern).join("|")})(?:/|$)|(?:${files.map(toPattern).join("|")})$)`,
 );
 
-/** Folders that hold protected ones under names of their own: they may be written into, but not removed. */
+/** Folders that contain protected paths: new files may be written to them, but they may not be removed. */
 const holderNames = /(?:^|\/)(?:\.github|\.claude|\.cursor|\.kiro|\.gemini|\.yarn)$/;
 
 function toPattern(name: string): string {
   return name.replace(/[.]/g, "\\.").replace(/\*/g, "[^/]*");
 }
 
-/** The folders of agents, workflows and webhooks, from the root of the workspace or of the project. */
+/** The folders of agents, workflows and webhooks, relative to the root of the workspace or the project. */
 const sources = /^((src\/)?(agents|workflows)|src\/webhooks)(\/|$)/;
 
-/** Folders that hold protected ones: they may be written into, but not removed. */
+/** Folders that contain `sources`: new files may be written to them, but they may not be removed. */
 const holders = new Set(["", "src"]);
 
-/** Whether a path names a file of secrets, which models are not to read: `.env` and what begins so. */
+/** Whether a path names a file of secrets, which models may not read: `.env` and names that begin with it. */
 export function isSecretFile(path: string): boolean {
   const name = folded(segmentsOf(path).join("/"));
   return isVariablesName(name);
 }
 
-/** Protected paths that are no names in the root of a workspace themselves. */
+/** Protected paths that a look-up of names in the root of a workspace does not find. */
 export const deepProtectedPaths: readonly string[] = [
   ...folders.filter((name) => name.includes("/")),
   ...files.filter((name) => name.includes("/") && !name.includes("*")),
@@ -114,16 +114,16 @@ export interface PathChange {
   readonly path: string;
   readonly cwd: string;
   readonly removes?: boolean;
-  /** Where the workspace and the agent's project lie on this machine: one may be a part of the other. */
+  /** The folders of the workspace and of the agent's project on this machine: one may contain the other. */
   readonly hostRoot?: string | undefined;
   readonly projectRoot?: string | undefined;
-  /** Whether the process has loaded a file of this machine, or one below a folder that is removed. */
+  /** Whether the process has loaded a file of this machine, or a file below a folder to be removed. */
   readonly isLoaded?: ((file: string, removes: boolean) => boolean) | undefined;
 }
 
 /**
- * Whether a path is protected from a model's change. Letter case does not matter, nor do forms of one letter
- * and invisible characters, because some file systems ignore them. `granted` are paths from the root of the workspace.
+ * Whether models may not change a path. Letter case, Unicode forms of a letter and invisible characters do not
+ * matter, because some file systems ignore them. `granted` paths are relative to the root of the workspace.
  */
 export function isProtectedPath(change: PathChange, granted: readonly string[]): boolean {
   const segments = segmentsOf(`${change.cwd}/${change.path}`);
@@ -143,7 +143,7 @@ export function isProtectedPath(change: PathChange, granted: readonly string[]):
   );
 }
 
-/** Whether a path from the root of the workspace is one of those granted, or below one. */
+/** Whether a path, relative to the root of the workspace, is a granted path or below one. */
 export function isGrantedPath(path: string, granted: readonly string[]): boolean {
   const normalized = segmentsOf(path).join("/");
   return granted.some((grant) => {
@@ -152,7 +152,7 @@ export function isGrantedPath(path: string, granted: readonly string[]): boolean
   });
 }
 
-/** The same place from the project's root, "" for what lies above it; undefined where the project is elsewhere. */
+/** The path relative to the project's root; "" for the root and folders above it, `undefined` for other places. */
 function pathInProject(
   segments: readonly string[],
   { hostRoot, projectRoot }: PathChange,
@@ -164,7 +164,7 @@ function pathInProject(
   return place.startsWith(`${project}/`) ? place.slice(project.length + 1) : undefined;
 }
 
-/** A path as disks compare it that tell neither letter case nor forms of one letter apart. */
+/** Normalizes a path as file systems do that ignore letter case and Unicode forms. */
 export function folded(path: string): string {
   return path
     .replace(/\p{Default_Ignorable_Code_Point}/gu, "")

@@ -37,7 +37,7 @@ test("the agent evicts idle sessions above its limit and reads them from the sto
   }
   const agent = createTestAgent(echo(), {}, { store: new WatchedStore(), maxIdleSessions: 2 });
   for (const name of ["a", "b", "c", "a"]) await agent.session(name).prompt("hi");
-  // "a" was let go for "c", and had to be read again; its history was all there.
+  // "a" was evicted for "c" and read again, with its complete history.
   expect(read.filter((name) => name === "a")).toHaveLength(2);
   expect(await agent.session("a").history()).toHaveLength(4);
 });
@@ -72,7 +72,7 @@ test("a stream buffers the events of its operation for a slow reader, and its re
     parts += 1;
   }
   expect(read).toBe(text);
-  // Unread deltas are joined, so that the buffer does not grow without end.
+  // Unread deltas are joined, so that the buffer stays small.
   expect(parts).toBeLessThan(1_100);
   expect([...types]).toEqual(
     expect.arrayContaining(["operation_start", "turn_request", "turn", "operation"]),

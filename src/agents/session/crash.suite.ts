@@ -1,25 +1,25 @@
 import type { AppendRequest, SessionStore } from "../../stores/contract.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 
-/** A process that ends at one of its appends: nothing that it does from then on has an effect. */
+/** A process that crashes at one of its appends: nothing that it does after that has an effect. */
 export interface DoomedProcess {
   readonly store: SessionStore;
-  /** Whether it has ended: its tools then do nothing any more. */
+  /** Whether it has crashed: its tools must then do nothing. */
   readonly dead: boolean;
-  /** Appends that it has made. */
+  /** Number of its appends. */
   readonly appends: number;
-  /** Resolves when it ends. */
+  /** Resolves when it crashes. */
   readonly end: Promise<void>;
 }
 
 export interface Doom {
-  /** Which append it ends at, from 1; one past the last never comes. */
+  /** The append at which it crashes, from 1; 0 or a number above the last append for never. */
   readonly at: number;
-  /** Whether that append still reaches the disk. */
+  /** Whether it crashes before or after that append reaches the disk. */
   readonly when: "before" | "after";
 }
 
-/** Opens a real SQLite file as a process that ends as `doom` says; whoever waits for it then waits forever. */
+/** Opens a real SQLite file as a process that crashes at `doom`; its pending and later calls never resolve. */
 export function openDoomed(file: string, doom: Doom): DoomedProcess {
   const store = new SqliteSessionStore({ file });
   const { promise: end, resolve } = Promise.withResolvers<void>();
@@ -48,7 +48,7 @@ export function openDoomed(file: string, doom: Doom): DoomedProcess {
         const isLast = appends === doom.at;
         if (isLast && doom.when === "before") return die();
         await store.append(request);
-        // A process that ends during one write sees none of its entries.
+        // A process that crashes during an append never learns of its result.
         return isLast ? die() : dead ? never : undefined;
       },
       read: (key, after) => alive(() => store.read(key, after)),

@@ -27,14 +27,14 @@ const freshFile = (): string => {
   return join(folder, `${files}.db`);
 };
 
-/** A conversation: the calls of each turn, and then the answers. */
+/** A scripted conversation: the tool calls of each turn, then the answers. */
 interface Conversation {
   readonly turns: readonly { readonly calls: readonly string[]; readonly complete?: boolean }[];
-  /** Answers that do not fit before the one that does; undefined for an answer in words. */
+  /** Invalid typed answers before the valid one; `undefined` for an answer in plain text. */
   readonly misfits?: number;
 }
 
-/** The visible effects: tools that ran, across all processes. */
+/** The visible effects of all processes: the tools that ran. */
 interface World {
   readonly ran: string[];
 }
@@ -46,8 +46,8 @@ const answerSchema = {
 } as const;
 
 /**
- * A model whose next turn follows from what it is shown alone, as that of a real one does: each of its
- * texts says which it is. Told to summarize, it says which was the last.
+ * A model that chooses its next turn only from its prompt, as a real one does: each of its texts contains the number
+ * of its turn, and a summary contains the number of the last one.
  */
 function modelOf(conversation: Conversation): ScriptedModel {
   return createScriptedModel(({ prompt }): ScriptedTurn => {
@@ -142,7 +142,7 @@ interface Outcome {
 
 const key = { agent: "tester", instance_id: "1", session: "default" };
 
-/** Runs a conversation through a row of processes that die, and one that does not. */
+/** Runs a conversation in processes that crash one after the other, and finally in one that does not. */
 async function survive(conversation: Conversation, dooms: readonly Doom[]): Promise<Outcome> {
   const file = freshFile();
   const world: World = { ran: [] };

@@ -102,7 +102,7 @@ test("tokens spent before a crash count against the budget", async () => {
     createTestAgent(createScriptedModel(script), { tools: [clock] }, { store })
       .session()
       .prompt("begin", { operationId: "op_1", budget: { maxTokens: 100 } });
-  // The script ends after two turns.
+  // The script has only two turns.
   await expect(ask([turn(), turn()])).rejects.toMatchObject({ code: "invalid_request" });
   await expect(ask([turn(), turn()])).rejects.toMatchObject({ code: "budget_exceeded" });
   store.close();
@@ -184,7 +184,7 @@ test("after a crash, built-in tools that only read run again and those that writ
   await store.append({ key, expected: 0, entries: crashed });
   const again = agent(script.slice(1)).session();
   const { messages } = await again.prompt("begin", { operationId: "op_1" });
-  // This agent has no sandbox: what is run again says so.
+  // This agent has no sandbox, so a tool that runs again returns that error.
   expect(messages[2]?.content).toMatchObject([
     { tool: "read", content: [{ text: "This test has no sandbox." }] },
     { tool: "write", outcome: "unknown" },
@@ -207,7 +207,7 @@ test("an operation with a new id does not read the log", async () => {
   ).session();
   await session.prompt("one", { operationId: "op_1", resumes: false });
   await session.prompt("two", { operationId: "op_2", resumes: false });
-  // Once, for the history that there may be.
+  // One read, of the history.
   expect(reads).toBe(1);
   await session.prompt("two", { operationId: "op_2" });
   expect(reads).toBeGreaterThan(1);

@@ -18,7 +18,7 @@ async function messagesOf(store: SessionStore): Promise<readonly Message[]> {
   return (await store.read(key)).flatMap((entry) => (entry.type === "message" ? [entry.message] : []));
 }
 
-/** As `u:words` and `a:words`; a message of kit's own is `kit`. */
+/** The messages as `u:text` for users and `a:text` for answers; those that kit wrote as `kit`. */
 async function messagesIn(store: SessionStore): Promise<readonly string[]> {
   return (await messagesOf(store)).map((message) => {
     if (message.role === "user" && message.source !== undefined) return "kit";
@@ -26,7 +26,7 @@ async function messagesIn(store: SessionStore): Promise<readonly string[]> {
   });
 }
 
-/** Every input once, every call followed by its results and by nothing else, and an answer at the end. */
+/** Expects each input once, and the results of the calls directly after each message with calls. */
 function checkConversation(messages: readonly Message[], inputs: readonly string[]): void {
   const said = messages.flatMap((message) =>
     message.role === "user" && message.source === undefined ? [textOf(message)] : [],
@@ -114,7 +114,7 @@ test("a process writes nothing when another process has finished the same operat
   expect((await mine.session().prompt("begin", { operationId: "op_1" })).text).toBe("theirs");
 });
 
-/** Appends of an input wait until another process has put the same one down. */
+// Slow reads let several processes append the same input at the same time.
 test("an input that several processes append at the same time is stored once", async () => {
   const store = new InMemorySessionStore();
   const late: SessionStore = {
@@ -236,7 +236,7 @@ function writerOf(store: SessionStore, turns: readonly { calls: number; delay: n
   return createTestAgent(model, { tools: [wait] }, { store });
 }
 
-/** The same store, as one that is asked over a network. */
+/** The same store with asynchronous calls, like a store over a network. */
 function slowly(store: SessionStore): SessionStore {
   const later = async <Value>(work: () => MaybePromise<Value>): Promise<Value> => {
     await delay(0);

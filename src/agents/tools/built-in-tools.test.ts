@@ -41,7 +41,7 @@ interface Run {
   readonly agent: Agent;
   readonly model: ScriptedModel;
   readonly events: readonly KitEvent[];
-  /** Makes the calls in one turn and gives their results. */
+  /** Makes the calls in one turn and returns their results. */
   call(calls: readonly Call[], secrets?: readonly string[]): Promise<readonly Outcome[]>;
 }
 
@@ -201,7 +201,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
       { name: "write", input: { path: ".git/config", content: "x" } },
     ]);
     expect([written?.isError, refused?.isError]).toEqual([false, true]);
-    // The link itself is not protected.
+    // The link itself is not a protected path.
     expect((await run.call([{ name: "rm", input: { path: "sub/state" } }]))[0]?.isError).toBe(false);
     expect(existsSync(join(workspace, ".kit"))).toBe(true);
   });
@@ -310,7 +310,7 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
   });
 
   test("no part of a secret remains where an output is cut", async () => {
-    // The first 35,000 characters of a long output are shown: the value begins 9 before that.
+    // The result keeps the first 35,000 characters of a long output: the secret begins 9 before that.
     const command = `printf '%034991d' 0; printf '%s' "$TOKEN"; printf '%090000d' 0`;
     const trusted = start(create(), { allowShell: true, allowCompoundCommands: true });
     const [outcome] = await trusted.call([{ name: "bash", input: { command } }], ["TOKEN"]);

@@ -9,7 +9,7 @@ import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineCommand, type KitCommand } from "../define/tool.ts";
 
-/** Has a model call the commands one after the other; gives the results and what happened. */
+/** Lets a model call the commands one after the other; returns their results and the events. */
 async function call(commands: readonly KitCommand[], calls: readonly { name: string; input?: unknown }[]) {
   const root = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
   onTestFinished(() => rm(root, { recursive: true, force: true }));

@@ -10,7 +10,7 @@ interface CommandInput {
   readonly timeout_seconds?: number;
 }
 
-/** The rules for commands are loaded with the first one. */
+/** Loads the command policy when the first command runs. */
 async function runCommand(run: CommandRun): Promise<ExecResult> {
   return await (await import("./run-command.ts")).runCommand(run);
 }
@@ -54,7 +54,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
   };
 }
 
-/** A command's result as the model reads it; a failure is one that it sees as such. */
+/** A command's result for the model, marked as an error if the command failed. */
 function toOutput(result: ExecResult): ToolOutput {
   const parts = [result.stdout.trimEnd(), result.stderr.trimEnd()].filter((part) => part !== "");
   if (result.timed_out) parts.push("The command was stopped at its time limit.");
@@ -82,7 +82,7 @@ const noArguments = { type: "object", properties: {}, additionalProperties: fals
 
 /**
  * Commands as tools. A shell command runs as its author wrote it and needs no `allowShell`: the model
- * chooses when it runs, never what it says. It may write and reach what the agent may, and what it says itself.
+ * chooses when it runs, never its text. It has the agent's rights to write and connect, and those it declares itself.
  */
 export function commandTools(
   commands: readonly KitCommand[],

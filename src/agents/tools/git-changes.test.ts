@@ -58,7 +58,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** The result of a command, or the reason why it was refused. */
+/** Runs a command; returns its result, or the reason for its refusal. */
 async function run(command: string): Promise<ExecResult | string> {
   return await runCommand({
     command,
@@ -77,18 +77,18 @@ async function run(command: string): Promise<ExecResult | string> {
   });
 }
 
-/** Where the repository stands: its commit and branch, and what differs from that. */
+/** The state of the repository: its commit and branch, and the differences from them. */
 const state = (): string => git("log", "-1", "--format=%H%d") + git("status", "--porcelain") + git("diff");
 
-/** One in `step` of them in `npm test`, all of them in a campaign. */
+/** Every case in a campaign; one in `step` in `npm test`. */
 function slice(lines: readonly string[], step: number): readonly string[] {
   return lines.filter((_, index) => isCampaign || index % step === 0);
 }
 
-/** Each puts files of another revision in place. */
+/** Commands that restore files of another revision. */
 const commands = [
   "git checkout refs/heads/evil",
-  // The branch, although rev-parse takes the tag of that name.
+  // Switches to the branch, although rev-parse prefers the tag of the same name.
   "git checkout evil",
   "git checkout -q -b new refs/heads/evil",
   "git checkout -bnew refs/heads/evil",

@@ -10,9 +10,9 @@ const names = ["--name-only", "-z", "--no-renames", "--no-relative"];
 const plainDiff = ["diff", ...names, "--no-ext-diff", "--no-textconv"];
 
 /**
- * The files of the work tree that a subcommand would put other contents in place of, from the top of its repository: what
- * its revisions hold, and what was not committed where that is lost. More may come, never less. Undefined where Git
- * does not say. `args` are the words behind the subcommand.
+ * The files of the work tree that a subcommand would replace, relative to the top of its repository: those that differ
+ * in its revisions, and uncommitted changes that it would discard. May list too many files, never too few. `undefined`
+ * if Git cannot tell. `args` are the words after the subcommand.
  */
 export async function changedByGit(
   subcommand: string,
@@ -24,7 +24,7 @@ export async function changedByGit(
   const given = toWords(args);
   const has = (option: RegExp): boolean => given.options.some((each) => option.test(each));
   const isForced = has(/^(-[a-z]*f[a-z]*|--force|--discard-changes|--hard|--merge|--keep)$/);
-  // A value joined to an option may be a revision, but no path.
+  // A value joined to an option can be a revision, but not a path.
   const asked = [...(isForced ? ["HEAD"] : []), ...given.values];
   const treesOfAll = async (): Promise<Trees> => {
     const joined = await treesOf(asked, runGit);
@@ -34,7 +34,7 @@ export async function changedByGit(
   switch (subcommand) {
     case "checkout": {
       const { trees, others } = await treesOfAll();
-      // A word after an option may be its value, such as the name of a new branch, and no path.
+      // A word after an option can be its value, such as the name of a new branch, instead of a path.
       const isValued = has(/^-[a-z]*[bB]|^--(orphan|conflict)$/);
       const paths = [...given.paths, ...(isValued && trees.length > 0 ? [] : others)];
       return changedFrom({ trees, paths }, runGit);
@@ -47,7 +47,7 @@ export async function changedByGit(
       return changedFrom({ trees, paths: [...given.paths, ...others] }, runGit);
     }
     case "switch":
-      // A branch without a history begins with no files at all.
+      // A branch without a history starts with no files.
       if (has(/^--orphan/)) return runGit(["ls-files", "-z", "--full-name", ":/"]);
       return changedFrom({ ...(await treesOfAll()), paths: [] }, runGit);
     case "reset":
@@ -76,7 +76,7 @@ export async function changedByGit(
   }
 }
 
-/** Words of a line: options and what they are joined with, what may be revisions, and what can only be paths. */
+/** The arguments by kind: options, values joined to options, possible revisions, and words that can only be paths. */
 interface Words {
   readonly options: readonly string[];
   readonly values: readonly string[];
@@ -94,7 +94,7 @@ function toWords(args: readonly string[]): Words {
   return { options, values, words, paths: end === -1 ? [] : args.slice(end + 1) };
 }
 
-/** The words that are no options, nor the values of those that stand before their values. */
+/** The words that are neither options nor the separate values of `valued` options. */
 function operandsOf(args: readonly string[], valued: RegExp): readonly string[] {
   return args.filter((word, at) => !isOption(word) && !valued.test(args[at - 1] ?? ""));
 }
@@ -105,11 +105,11 @@ function isOption(word: string): boolean {
 
 interface Trees {
   readonly trees: readonly string[];
-  /** The words that mean none. */
+  /** The words that name no tree. */
   readonly others: readonly string[];
 }
 
-/** The trees that words may mean: a tag, a branch of that name too, or one of a remote that a checkout would guess. */
+/** The trees that words can name: a tag, a branch of the same name, or the remote branch that checkout would guess. */
 async function treesOf(words: readonly string[], runGit: RunGit): Promise<Trees> {
   const trees: string[] = [];
   const others: string[] = [];
@@ -132,7 +132,7 @@ async function treesOfWord(word: string, runGit: RunGit): Promise<readonly strin
   return (guessed ?? []).flatMap((lines) => lines.split("\n")).filter((line) => line !== "");
 }
 
-/** Files that differ between the work tree and trees; for paths alone, between work tree and index. */
+/** Files that differ between the work tree and trees; with paths only, between work tree and index. */
 async function changedFrom(
   { trees, paths }: { readonly trees: readonly string[]; readonly paths: readonly string[] },
   runGit: RunGit,
@@ -145,10 +145,10 @@ async function changedByMerge(
   operands: readonly string[],
   runGit: RunGit,
 ): Promise<readonly string[] | undefined> {
-  // Both may stand for several branches: what the configuration names, or what was fetched.
+  // Both can name several branches: those in the configuration, or those that were fetched.
   if (operands.length === 0 || operands.includes("FETCH_HEAD")) return undefined;
   return joinedFor(operands, async (word) => {
-    // Histories that have nothing in common have no base to compare with.
+    // Unrelated histories have no base to compare with.
     return (
       (await runGit([...plainDiff, `HEAD...${word}`, "--"])) ?? runGit([...plainDiff, "HEAD", word, "--"])
     );
@@ -182,7 +182,7 @@ async function changedByStash(
   return tracked && [...tracked, ...(untracked ?? [])];
 }
 
-/** All that a question gives for each word; undefined where one has no answer, or where there are too many. */
+/** The combined results of a query for each word; `undefined` if one query fails, or if there are too many words. */
 async function joinedFor(
   words: readonly string[],
   question: (word: string) => Promise<readonly string[] | undefined>,

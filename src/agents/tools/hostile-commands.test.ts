@@ -21,7 +21,7 @@ import { runCommand } from "./run-command.ts";
 const { head, cases } = readShellCases();
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 
-/** Both sandboxes meet the same files, each in a workspace of its own name. */
+/** Both sandboxes have the same files, each in its own workspace. */
 const subjects: readonly {
   readonly name: string;
   readonly folder: string;
@@ -58,14 +58,14 @@ describe.each(subjects)(
       if (item.expected !== "allow_or_deny") expect(outcome).toBe(item.expected);
       if (outcome === "deny") expect(ran).toEqual([]);
       else if (argv !== undefined) expect(ran).toEqual(argv);
-      // No case, allowed or not, has a reason to make one of these.
+      // No case should create one of these files, whether it is allowed or not.
       const found = await readdir(base, { recursive: true });
       expect(found.filter((path) => path.includes("PWNED"))).toEqual([]);
     });
   },
 );
 
-/** Current names of the lists in these cases; see check-command.test.ts. */
+/** Current entries for the lists of these cases; see check-command.test.ts. */
 const namedToday: Readonly<Record<string, AgentPolicy>> = {
   "sh-s-094": { allowedCommands: ["git commit"], allowWrite: true },
   "sh-s-095": { allowedCommands: ["git commit"], allowWrite: true },
@@ -97,10 +97,10 @@ async function run(sandbox: Sandbox, item: ShellCase): Promise<"allow" | "deny">
   }
 }
 
-/** The same sandbox, noting what it is asked to run. */
+/** The same sandbox, with a record of the commands that it runs. */
 function recording(sandbox: Sandbox, ran: ExecRequest["command"][]): Sandbox {
   const exec = (request: ExecRequest): Promise<ExecResult> => {
-    // Git commands that kit runs itself before a command are not part of the cases.
+    // Skip the Git commands that kit itself runs to prepare a command.
     if (!(Array.isArray(request.command) && request.command.includes("config"))) ran.push(request.command);
     return sandbox.exec(request);
   };

@@ -18,15 +18,15 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
 import { runCommand } from "./run-command.ts";
 
-/** A workspace whose repository runs programs wherever Git lets it, in a folder with a file that must stay. */
+/** A workspace whose repository configures a program wherever Git allows it, next to a file that must not change. */
 export interface HostileRepository {
   readonly base: string;
   readonly root: string;
   readonly sandbox: Sandbox;
   git(...args: readonly string[]): void;
-  /** Every file outside of `.git` with what is in it, as one text: what may not change by reading. */
+  /** The content of every file outside `.git` as one text, which a reading command must not change. */
   contents(): string;
-  /** The result of a command, or the reason why it was refused. */
+  /** Runs a command; returns its result, or the reason for its refusal. */
   run(command: string, policy: AgentPolicy, cwd?: string): Promise<ExecResult | string>;
   close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => repository?.close());
 
-/** Options as programs tell them themselves, and words that would do harm in the wrong place. */
+/** Programs that are tested with the options in their own help. */
 const programs = [
   "git log",
   "git diff",
@@ -98,7 +98,7 @@ function optionsOf(program: string): readonly string[] {
 
 const policy = { allowShell: true, allowedCommands: attackedPrograms(corpus) };
 
-/** Lines of a program with any of its own options, and words that would do harm in the wrong place. */
+/** Generates lines of a program with any of its options, and words that would do harm in the wrong place. */
 function mixes(): fc.Arbitrary<string> {
   const installed = programs
     .map((program) => [program, optionsOf(program)] as const)
@@ -118,7 +118,7 @@ function mixes(): fc.Arbitrary<string> {
   });
 }
 
-/** Runs the accepted ones of so many mixes; gives how many these were. */
+/** Generates `numRuns` lines and runs the accepted ones; returns how many ran. */
 async function runMixes(numRuns: number, work: (line: string) => Promise<void>): Promise<number> {
   let ran = 0;
   await fc.assert(
@@ -165,7 +165,7 @@ test.skipIf(!traces)(
       const written = [...calls.matchAll(/openat\([^,]+, "([^"]+)", [^)]*O_(?:WRONLY|RDWR).* = \d+$/gm)].map(
         ([, path]) => path,
       );
-      // tar unpacks what it lists, and Git notes in its index what it found unchanged.
+      // tar starts a decompressor, and Git refreshes its index.
       const own = new Set([line.split(" ")[0], "git", "gzip", "bzip2", "xz", "zstd"]);
       expect(
         started.filter((name) => !own.has(name)),

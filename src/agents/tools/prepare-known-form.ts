@@ -7,7 +7,7 @@ import { gitEnvironment, guardDrivers, mayNameDrivers } from "../policy/forms/gi
 import { isGrantedPath, isProtectedPath, isSecretFile, type PathChange } from "../policy/protected-paths.ts";
 import { changedByGit } from "./git-changes.ts";
 
-/** Where a command is to run, and what it may change there. */
+/** The sandbox and policy of a command. */
 export interface FormPlace {
   readonly sandbox: Sandbox;
   readonly cwd?: string | undefined;
@@ -17,13 +17,13 @@ export interface FormPlace {
   readonly signal: AbortSignal;
 }
 
-/** A command as it is started. */
+/** A command with its final words and environment. */
 export interface PreparedCommand {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** No files of more options, and none that a program writes about itself, for programs other than Git. */
+/** For programs other than Git: disables files with further options, and logs and caches of the program itself. */
 const plainEnvironment = {
   RIPGREP_CONFIG_PATH: "",
   TAR_OPTIONS: "",
@@ -32,8 +32,8 @@ const plainEnvironment = {
 };
 
 /**
- * Makes a command ready that runs as a form which kit knows: its paths lie in the workspace, what it writes is
- * not protected, and Git runs no program that a configuration names. Throws `forbidden` where that cannot be.
+ * Prepares a command that runs as a known form: its paths must be in the workspace, it must not write protected
+ * files, and Git must not run programs that a configuration names. Throws `forbidden` otherwise.
  */
 export async function prepareKnownForm(run: AllowedRun, place: FormPlace): Promise<PreparedCommand> {
   const { words, known } = run;
@@ -86,8 +86,8 @@ async function isFolder(fromRoot: string, sandbox: Sandbox): Promise<boolean> {
 }
 
 /**
- * A path from the root of the workspace, or absolute. `..` counts at the beginning only: behind a name, programs go
- * back from where a link leads, which the words do not say.
+ * The path relative to the root of the workspace, or absolute; `undefined` if it may leave the workspace. `..` is
+ * accepted only at the beginning: after a name that is a link, it is relative to the link's target.
  */
 function pathFromRoot(path: string, folder: string): string | undefined {
   const segments = path.split("/");
@@ -101,7 +101,7 @@ function pathFromRoot(path: string, folder: string): string | undefined {
   return [...from.slice(0, from.length - up), ...down].join("/");
 }
 
-/** A path from the root as the sandbox's working folder sees it. */
+/** Converts a path relative to the root into one relative to the sandbox's working folder. */
 function toView(fromRoot: string, { cwd }: Sandbox): string {
   if (fromRoot.startsWith("/")) return fromRoot;
   const up = cwd === "" ? "" : "../".repeat(cwd.split("/").length);
@@ -113,7 +113,7 @@ interface GitRun extends AllowedRun {
   readonly git: GitCall;
 }
 
-/** Git under settings that keep other programs out, those of its repository's own names included. */
+/** Prepares Git with settings that prevent it from running other programs, also those that the repository defines. */
 async function prepareGit(run: GitRun, folder: string, place: FormPlace): Promise<PreparedCommand> {
   const { words, known, git, programAt = 0 } = run;
   const guard = guardDrivers(await keysOf(run, folder, place), git.subcommand);
@@ -126,7 +126,7 @@ async function prepareGit(run: GitRun, folder: string, place: FormPlace): Promis
     ...(known.writes === true && commits.has(git.subcommand)
       ? await identity(words[programAt] ?? "git", place)
       : {}),
-    // The owner of the workspace was settled when it was chosen.
+    // The choice of a workspace implies trust in its owner.
     ...(hostRoot === undefined ? {} : { "safe.directory": hostRoot }),
   };
   const at = programAt + 1 + git.optionsAt;
@@ -139,7 +139,7 @@ async function prepareGit(run: GitRun, folder: string, place: FormPlace): Promis
   };
 }
 
-/** Refuses what would put a revision's protected files, or what was committed of them, in place of those that are there. */
+/** Refuses a command that would replace protected files with those of a revision, or discard their changes. */
 async function refuseProtectedChanges(
   run: GitRun & { readonly env: Readonly<Record<string, string>> },
   folder: string,
@@ -184,8 +184,8 @@ async function refuseProtectedChanges(
 }
 
 /**
- * The keys of the configuration that may name programs under names of their own. A plain one is read from its
- * file; Git is asked where there is more to it.
+ * The configuration keys of the repository, which may define drivers; empty if it certainly defines none. Reads the
+ * configuration file, and runs Git only if the file does not settle it.
  */
 async function keysOf(run: GitRun, folder: string, place: FormPlace): Promise<readonly string[]> {
   const { words, git, programAt = 0 } = run;
@@ -211,7 +211,7 @@ async function keysOf(run: GitRun, folder: string, place: FormPlace): Promise<re
   return result.stdout.split("\0");
 }
 
-/** The configuration of the repository that a folder is in; undefined when its files do not tell. */
+/** The configuration of the repository that contains a folder; `undefined` if it cannot be read from its files. */
 async function nearestConfig(folder: string, sandbox: Sandbox): Promise<string | undefined> {
   const segments = folder === "" ? [] : folder.split("/");
   for (let depth = segments.length; depth >= 0; depth -= 1) {
@@ -226,10 +226,10 @@ async function nearestConfig(folder: string, sandbox: Sandbox): Promise<string |
   return undefined;
 }
 
-/** Subcommands that make commits, and so need to know whose. */
+/** Subcommands that create commits, and therefore need a committer. */
 const commits = new Set("commit merge rebase cherry-pick revert stash tag notes pull".split(" "));
 
-/** The committer that the user's own configuration names; nothing else of that configuration is read. */
+/** The committer from the user's own configuration; its other settings are not used. */
 async function identity(program: string, place: FormPlace): Promise<Record<string, string>> {
   const { sandbox, cwd, signal } = place;
   const { stdout } = await sandbox.exec({

@@ -48,7 +48,7 @@ export function createReadTools(environment: ToolEnvironment): readonly AnyTool[
         );
       }
       const text = await files.readFile(input.path);
-      // By the rule of Git; the beginning tells.
+      // Like Git, judge by the beginning of the file.
       if (text.slice(0, 8_000).includes("\0")) return `A binary file of ${size} bytes.`;
       const content = numbered(text, input);
       const shows = await environment.sourceAt?.(await files.resolve(input.path), content);
@@ -176,7 +176,7 @@ interface EditInput {
 
 const textProperty = { type: "string" } as const;
 
-/** Tools that change files. They run one at a time within a turn, so that reads see what was written. */
+/** Tools that change files. They run one at a time within a turn, so that reads see earlier writes. */
 export function createWriteTools(environment: ToolEnvironment): readonly AnyTool[] {
   const { sandbox, sources, writer } = environment;
   const needsApproval = async ({ path }: { readonly path: string }): Promise<boolean> =>
@@ -281,12 +281,12 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
 
 interface Target {
   readonly files: Sandbox;
-  /** On this machine; undefined in a workspace that is the session's own. */
+  /** Absolute path on this machine; `undefined` if the workspace belongs to the session alone. */
   readonly file: string | undefined;
   readonly isProtected: boolean;
 }
 
-/** A link of the workspace may lead to what its name does not say. Removing takes the link itself. */
+/** Resolves links first, because a link can point to a protected path. Removing affects the link itself. */
 async function findTarget(
   path: string,
   { sandbox, policy, projectRoot, sources }: ToolEnvironment,

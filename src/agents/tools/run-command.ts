@@ -22,7 +22,7 @@ export interface CommandRun {
   readonly cwd?: string | undefined;
   readonly timeoutMs?: number | undefined;
   readonly toolCallId?: string | undefined;
-  /** Paths of the workspace that stay as they are. */
+  /** Paths of the workspace that the command cannot change. */
   readonly kept?: readonly string[] | undefined;
   /** Called when a command that may write starts; returns the callback for its end. */
   readonly begin?: (() => () => void) | undefined;
@@ -34,8 +34,8 @@ const defaultCommandTimeoutMs = 120_000;
 const maxPipedBytes = 32 * 1024 * 1024;
 
 /**
- * Runs a command line under a policy. Throws `forbidden`, with the reason, for one that may not run;
- * `unavailable` where the sandbox runs no commands. A command that fails is a result.
+ * Runs a command line under a policy. Throws `forbidden`, with the reason, if the policy denies it, and
+ * `unavailable` if the sandbox runs no commands. A failing command is a result, not an error.
  */
 export async function runCommand(run: CommandRun): Promise<ExecResult> {
   const decision = checkCommand(run.command, run.policy, await isWalled(run.sandbox));
@@ -45,7 +45,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   if (!run.sandbox.capabilities.exec) {
     throw new KitError({ code: "unavailable", message: `The ${run.sandbox.name} sandbox runs no commands.` });
   }
-  // Nothing of a line runs unless all of it may run.
+  // Check the whole line before any part of it runs.
   const prepared = "shellLine" in decision ? [] : await prepareAll(decision.commands, run);
   const started = performance.now();
   const call = run.toolCallId === undefined ? {} : { tool_call_id: run.toolCallId };
@@ -123,7 +123,7 @@ function placeOf({ sandbox, cwd, policy, projectRoot, isLoaded, signal }: Comman
   return { sandbox, policy, projectRoot, isLoaded, signal, cwd };
 }
 
-/** Runs vetted commands one after the other, as `&&`, `||`, `;` and `|` say, each without a shell. */
+/** Runs allowed commands one after the other, joined by `&&`, `||`, `;` and `|`, each without a shell. */
 async function runLiteral(
   commands: readonly AllowedRun[],
   prepared: readonly PreparedCommand[],

@@ -5,7 +5,7 @@ import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-m
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { type AnyTool, defineTool } from "../define/tool.ts";
 
-/** Has a model make the calls in one turn, and gives their results as it reads them. */
+/** Lets a model make the calls in one turn, and returns their results as the model reads them. */
 async function results(tools: readonly AnyTool[], toolCalls: NonNullable<ScriptedTurn["toolCalls"]>) {
   const model = createScriptedModel([{ toolCalls }, { text: "Done." }]);
   const { messages } = await createTestAgent(model, { tools }).session().prompt("Go.");
@@ -27,7 +27,7 @@ test("the calls of a turn run concurrently, and their results keep the order of 
     description: "",
     input: anything,
     execute() {
-      // Nothing would ever end here if this call waited for the one before it.
+      // The test would hang if this call waited for the one before it.
       first.resolve("slow one");
       return "quick one";
     },
@@ -80,7 +80,7 @@ test("a tool that exceeds its time limit is stopped, and its outcome is reported
 test.each([Number.POSITIVE_INFINITY, 2 ** 40])(
   "a time limit of %s ms does not end the call at once",
   async (timeoutMs) => {
-    // Longer than the one millisecond that a timer of more than 24 days would take.
+    // Longer than the 1 ms after which a timer of more than 24 days would fire.
     const execute = () => sleep(20, "slept");
     const patient = defineTool({ name: "patient", description: "", input: anything, timeoutMs, execute });
     expect(await results([patient], [{ name: "patient" }])).toMatchObject([
@@ -203,7 +203,7 @@ test("an answer without text is stored, and not sent to the model again", async 
   expect(await session.history()).toHaveLength(8);
 });
 
-// TypeScript forbids these outputs, and plain JavaScript may still return them.
+// TypeScript forbids these outputs, but plain JavaScript can return them.
 test.each<readonly [string, unknown, string]>([
   ["nothing", undefined, ""],
   ["a number", 5, "5"],

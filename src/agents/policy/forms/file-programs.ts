@@ -2,12 +2,12 @@ import { type Form, form, mentionOf, type PathMention } from "./form.ts";
 
 const help = "--help --version";
 
-/** A program that tells of files: what links among its operands lead to counts. */
+/** A program that reads files or lists folders; it follows links among its operands. */
 function reads(options: string): Form {
   return form({ options: `${options} ${help}`, operands: "read" });
 }
 
-/** The sources are read, the last operand is written: it, or a file of that name in it. */
+/** Reads the sources and writes the last operand: that file, or a file of the source's name in that folder. */
 function copies(operands: readonly string[], source: "read" | "remove"): readonly PathMention[] | string {
   const target = operands.at(-1);
   if (target === undefined || operands.length < 2) return "it needs what to take and where to put it";
@@ -24,7 +24,7 @@ function copies(operands: readonly string[], source: "read" | "remove"): readonl
   });
 }
 
-/** Links of the same folder: the text of a link counts from where the link lies. */
+/** Links within one folder: the target of a link is relative to the folder of the link. */
 function links(operands: readonly string[]): readonly PathMention[] | string {
   const [target, link] = operands;
   if (target === undefined || link === undefined) return "it needs a target and the name of the link";
@@ -38,7 +38,7 @@ function links(operands: readonly string[]): readonly PathMention[] | string {
 
 const modes = /^([0-7]{3}|0[0-7]{3}|[ugoa]*[-+=][rwxX]*)$/;
 
-/** Programs that tell of files and folders, and those that change them. */
+/** Programs that list files and folders, and programs that change them. */
 export const filePrograms: Readonly<Record<string, Form>> = {
   basename: form({ options: `-a -s=text -z --multiple --suffix=text --zero ${help}`, min: 1 }),
   chmod: form({
@@ -190,14 +190,14 @@ export const textPrograms: Readonly<Record<string, Form>> = {
   sha384sum: reads(sums),
   sha512sum: reads(sums),
   shasum: reads("-a=number -b -t --algorithm=number"),
-  // Operands of `-e` are echoed text, but are checked as paths all the same.
+  // With `-e`, operands are echoed text, but are checked as paths nevertheless.
   shuf: reads(
     "-e -i=text -n=number -r -z --echo --input-range=text --head-count=number --repeat --zero-terminated",
   ),
   sort: reads(
     "-b -c -C -d -f -g -h -i -k=text -m -M -n -r -R -s -S=text -t=text -u -V -z --ignore-leading-blanks --check[=quiet|silent|diagnose-first] --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --key=text --merge --month-sort --numeric-sort --reverse --random-sort --stable --buffer-size=text --field-separator=text --unique --version-sort --zero-terminated --sort=general-numeric|human-numeric|month|numeric|random|version --parallel=number --batch-size=number --debug",
   ),
-  // Its operand @file is a file of more options.
+  // An operand @file names a file with more options.
   strings: form({
     options: `-a --all -d --data -f --print-file-name -n=number --bytes=number -# -t=o|d|x --radix=o|d|x -o -w --include-all-whitespace -e=s|S|b|l|B|L --encoding=s|S|b|l|B|L ${help}`,
     operands: "read",
@@ -237,12 +237,12 @@ const readOptions = form({
   operands: (operands) => operands.map((path) => ({ path, use: "entry" })),
 });
 
-/** sed with a script of the small grammar, and files that it only reads. */
+/** sed with a script of a small grammar, and files that it only reads. */
 export const sed: Form = (args) => {
   const known = readOptions(args);
   if (typeof known === "string") return known;
   const scripts = scriptOptions(args);
-  // Known options only: what is left are the operands, in their order.
+  // All options are known, so the other words are the operands, in their order.
   const operands = known.paths.map(({ path }) => path);
   const [first, ...others] = operands;
   if (scripts.length === 0 && first === undefined) {
@@ -258,7 +258,7 @@ export const sed: Form = (args) => {
   return reason ?? { paths };
 };
 
-/** The scripts that options give, told from words whose options are all known. */
+/** The scripts in the options of a command whose options are all known. */
 function scriptOptions(args: readonly string[]): readonly string[] {
   const scripts: string[] = [];
   for (let at = 0; at < args.length && args[at] !== "--"; at += 1) {
@@ -273,7 +273,7 @@ function scriptOptions(args: readonly string[]): readonly string[] {
   return scripts;
 }
 
-/** A fragment that ends in a backslash would take the next one, or the line's end, into its command. */
+/** A final backslash would continue the command in the next fragment. */
 function faultOfFragment(fragment: string): string | undefined {
   return fragment.endsWith("\\") ? `the script "${fragment}" ends in a backslash` : undefined;
 }
@@ -282,7 +282,7 @@ const accepted =
   "addresses, { }, =, d, D, g, G, h, H, l, n, N, p, P, q, Q, x, z, b, t, T, :label, y/…/…/ and s/…/…/ with the flags g, i, I, m, M, p and a number";
 const plain = "=dDFgGhHnNpPxz";
 
-/** The reason why a script is not of the small grammar: whatever could write a file or run a program is not. */
+/** The reason if a script does not match the small grammar, which excludes whatever writes a file or runs a program. */
 function faultOfScript(fragments: readonly string[]): string | undefined {
   const script = fragments.join("\n");
   const refuse = (at: number): string =>
@@ -330,7 +330,7 @@ function faultOfScript(fragments: readonly string[]): string | undefined {
   }
 }
 
-/** Behind the addresses of a command; undefined when they cannot be read. */
+/** The position after the addresses of a command; `undefined` if they are invalid. */
 function readAddresses(script: string, from: number): number | undefined {
   let at = from;
   for (let index = 0; index < 2; index += 1) {
@@ -354,7 +354,7 @@ function readAddresses(script: string, from: number): number | undefined {
   return at + (/^[ \t]*(![ \t]*)*/.exec(script.slice(at, at + 200))?.[0].length ?? 0);
 }
 
-/** Behind `s/…/…/flags` or `y/…/…/`, from the delimiter on. */
+/** The position after `s/…/…/flags` or `y/…/…/`, read from the delimiter on; `undefined` if it is invalid. */
 function readSubstitution(script: string, from: number, isS: boolean): number | undefined {
   const delimiter = script[from] ?? "\n";
   if (/[\s\\\w;{}]/.test(delimiter)) return undefined;
@@ -365,8 +365,8 @@ function readSubstitution(script: string, from: number, isS: boolean): number | 
 }
 
 /**
- * Behind the delimiter that ends a part. In a bracket of an expression, one sed ends the part and another
- * goes on: such a part is none.
+ * The position after the delimiter that ends a part; `undefined` if the part is invalid. A delimiter inside a bracket
+ * expression ends the part in some versions of sed and not in others, so it makes the part invalid.
  */
 function readPart(
   script: string,
@@ -385,7 +385,7 @@ function readPart(
     else if (character === "[" && !bracket) {
       bracket = true;
       if (script[at + 1] === "^") at += 1;
-      // A bracket that closes at once is a character of the list.
+      // A closing bracket at the start of the list is a character of the list.
       if (script[at + 1] === "]") at += 1;
     } else if (character === "[" && ":.=".includes(script[at + 1] ?? "!")) {
       const close = script.indexOf(`${script[at + 1]}]`, at + 2);

@@ -1,9 +1,9 @@
 import { suggest } from "../../../base/error-text.ts";
 
 /**
- * How a command touches a path that it names: `read` follows links, `entry` takes a link as it is; `write` changes
- * one file, `tree` all below a folder, `remove` takes a name away. A `place` is written as a tree, unless it is a
- * folder already: then what is put into it counts, which another mention names.
+ * How a command uses a path: `read` follows links, `entry` reads a link itself; `write` changes one file, `tree`
+ * everything below a folder, `remove` deletes the name. A `place` is the target of a copy or move: it counts as a
+ * tree, unless it is an existing folder; then another mention names the file inside it.
  */
 export type PathUse = "read" | "entry" | "write" | "tree" | "remove" | "place";
 
@@ -18,23 +18,23 @@ export interface KnownForm {
   readonly writes?: true;
   readonly connects?: true;
   readonly git?: GitCall;
-  /** The paths that its words name, for the caller to look at: the policy itself touches no disk. */
+  /** The paths in its words. The caller checks them: the policy itself reads no files. */
   readonly paths: readonly PathMention[];
 }
 
 /** The parsed parts of a Git command. */
 export interface GitCall {
   readonly subcommand: string;
-  /** The folder behind `-C`. */
+  /** The folder after `-C`. */
   readonly folder?: string;
-  /** Where among its arguments more options of the subcommand may stand. */
+  /** The index among Git's arguments at which options of the subcommand can be inserted. */
   readonly optionsAt: number;
 }
 
-/** The form that the arguments are, or the reason why they are none: with the word, and what would do. */
+/** Matches arguments with a known form; returns the reason if they have none: the refused word, and an alternative. */
 export type Form = (args: readonly string[]) => KnownForm | string;
 
-/** The options and operands of a command, told apart as its program does. */
+/** The options and operands of a command, separated as its program does. */
 export interface Given {
   readonly options: readonly { readonly name: string; readonly value?: string }[];
   readonly operands: readonly string[];
@@ -51,8 +51,8 @@ export interface FormSpec {
   readonly writes?: true;
   readonly connects?: true;
   /**
-   * The options that are known, between spaces: `-n` stands alone, `-k=text` takes a value (`-k2`, `-k 2`),
-   * `--color[=]` may have one behind `=`, `--sort=name|size` one of these, `-#` is a dash and a number.
+   * The known options, separated by spaces: `-n` has no value, `-k=text` needs one (`-k2`, `-k 2`), `--color[=]`
+   * accepts one after `=`, `--sort=name|size` needs one of these, `-#` is a dash and a number.
    */
   readonly options?: string;
   /** Default `text`. */
@@ -62,13 +62,13 @@ export interface FormSpec {
   readonly min?: number;
   /** Default: any number. */
   readonly max?: number;
-  /** For programs that take a word behind the first operand for another operand. */
+  /** For programs that treat every word after the first operand as an operand. */
   readonly optionsFirst?: true;
   /** A further check; returns the reason of a failure. */
   readonly check?: (given: Given) => string | undefined;
 }
 
-/** A form of options and operands. Its table is read when it is first used. */
+/** Creates a form from its options and operands. The option table is parsed on first use. */
 export function form(spec: FormSpec): Form {
   let table: OptionTable | undefined;
   return (args) => {
@@ -96,7 +96,7 @@ function most(max: number): string {
   return max === 0 ? "it takes options only" : `at most ${max} ${max === 1 ? "is" : "are"} known`;
 }
 
-/** The path that a value of a kind names; undefined for standard input and the null device. */
+/** The path in a value, as a list; empty for standard input, the null device and kinds without a path. */
 export function mentionOf(value: string, kind: Kind): readonly PathMention[] {
   if (kind === "text" || kind === "message" || kind === "number") return [];
   if (value === "-" || value === "/dev/null") return [];
@@ -107,7 +107,7 @@ export function mentionOf(value: string, kind: Kind): readonly PathMention[] {
 interface OptionRule {
   readonly value: "none" | "needed" | "possible";
   readonly kind: Kind;
-  /** The only values that are known. */
+  /** The known values; default: any. */
   readonly choices?: readonly string[];
 }
 
@@ -144,15 +144,15 @@ function readTable(options: string): OptionTable {
 }
 
 /**
- * Tells options from operands as getopt does, with options behind operands, values that are joined or stand
- * alone, and `--`. A value that stands alone begins with no dash: a program that knows the option in another
- * form would read it as an option.
+ * Separates options from operands as getopt does: options after operands, values joined or as the next word, and
+ * `--`. A value as the next word must not begin with a dash: a version of the program whose option has no value
+ * would read it as an option.
  */
 function readArguments(args: readonly string[], table: OptionTable, spec: FormSpec): Given | string {
   const options: { name: string; value?: string }[] = [];
   const operands: string[] = [];
   const paths: PathMention[] = [];
-  /** Notes an option with its value; gives the reason when that is not known. */
+  /** Adds an option with its value; returns the reason if the value is not known. */
   const note = (name: string, rule: OptionRule, value?: string): string | undefined => {
     options.push(value === undefined ? { name } : { name, value });
     if (value === undefined) return undefined;
@@ -177,7 +177,7 @@ function readArguments(args: readonly string[], table: OptionTable, spec: FormSp
       return `"${word}" stands behind an operand; write options first`;
     if (table.digits && /^-\d+$/.test(word)) continue;
     const next = args[at + 1];
-    /** The value of an option that needs one and has none joined to it. */
+    /** Returns the fault of the next word as the value of an option. */
     const separate = (name: string, { kind }: OptionRule): string | undefined =>
       next === undefined
         ? `"${name}" needs a value`
@@ -221,7 +221,7 @@ function readArguments(args: readonly string[], table: OptionTable, spec: FormSp
   return { options, operands, paths };
 }
 
-/** How many known words a refusal shows. */
+/** Known words that a refusal lists. */
 const maxListed = 12;
 
 function unknown(word: string, name: string, { rules }: OptionTable): string {
@@ -230,7 +230,7 @@ function unknown(word: string, name: string, { rules }: OptionTable): string {
   return `${what} is not an option that kit knows${knownWords(name, known)}`;
 }
 
-/** The known word that is near, and the first of the others. */
+/** Lists the known words for a refusal: the most similar one, and the first of all. */
 export function knownWords(word: string, known: readonly string[]): string {
   if (known.length === 0) return "; it takes none";
   const near = word.length > 2 ? suggest(word, known) : undefined;

@@ -18,7 +18,7 @@ function writes(options: string, operands: "revision" | typeof write = "revision
 const localName = /^\w[\w./-]*$/;
 const address = /^((https?|ssh|git):\/\/[^-]|\w[\w.-]*@[\w.-]+:)/;
 
-/** Repositories by the names that the configuration gives them, and addresses; what is local runs its own hooks. */
+/** The fault of a remote that is neither a name nor a URL: a local repository would run its own hooks. */
 function faultOfRemote({ operands: [remote] }: Given): string | undefined {
   return remote === undefined || localName.test(remote) || address.test(remote)
     ? undefined
@@ -29,11 +29,11 @@ const network = "-q --quiet -v --verbose --progress --no-progress -4 --ipv4 -6 -
 const fetching = `${network} --all -p --prune -P --prune-tags -t --tags --no-tags -f --force -a --append -j=number --jobs=number --atomic --depth=number --deepen=number --unshallow --shallow-since=text --set-upstream --no-recurse-submodules --dry-run`;
 const merges = `--ff --ff-only --no-ff --no-commit --commit --squash --no-squash -m=message --no-edit --stat -n --no-stat -q --quiet -v --verbose --allow-unrelated-histories --autostash --no-autostash --signoff --no-gpg-sign --no-verify ${merging}`;
 
-/** Configuration keys that name no program and no place to find one. */
+/** Configuration keys whose values name neither a program nor the path of one. */
 const harmlessKeys =
   /^(user\.(name|email)|author\.(name|email)|committer\.(name|email)|core\.(autocrlf|eol|filemode|quotepath|whitespace|abbrev|logallrefupdates)|branch\.[^\n]*\.(remote|merge|rebase|description)|pull\.(rebase|ff)|push\.(default|autosetupremote)|merge\.(conflictstyle|ff|renames|stat)|diff\.(algorithm|renames|colormoved|context|mnemonicprefix|noprefix)|rebase\.(autostash|autosquash)|log\.(date|decorate)|color\.\w+|commit\.verbose|advice\.\w+|init\.defaultbranch|rerere\.enabled|status\.\w+|fetch\.prune)$/i;
 
-/** Git's subcommands that write, by the names that a list gives them: their known forms, and no more. */
+/** The known forms of Git's subcommands that write, by their names in a list. */
 const writingSubcommands: Readonly<Record<string, Form>> = {
   add: writes(
     "-A --all --no-all -u --update -v --verbose -n --dry-run -f --force -N --intent-to-add --ignore-errors --ignore-missing --renormalize --refresh --sparse --chmod=+x|-x",
@@ -119,7 +119,7 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
   tag: writes(
     "-a --annotate -m=message --message=message -F=read --file=read -d --delete -f --force --no-sign --create-reflog --cleanup=strip|whitespace|verbatim",
   ),
-  // Programs are run by what configuration says, so few of its keys are known.
+  // Git runs programs that its configuration names, so few keys are known.
   config: form({
     writes: true,
     options: "--local --add --replace-all --unset --unset-all --type=bool|int --bool --int",
@@ -205,7 +205,7 @@ export const git: Form = (args) => {
   return { ...known, paths, git: { subcommand, optionsAt, ...(folder === undefined ? {} : { folder }) } };
 };
 
-/** The reading form when the arguments are one, else the writing one. */
+/** The reading form if the arguments match it, otherwise the writing form. */
 function subcommandForm(subcommand: string, args: readonly string[]): KnownForm | string {
   const read = ownForm(readingSubcommands, subcommand)?.(args);
   if (read !== undefined && typeof read !== "string") return read;

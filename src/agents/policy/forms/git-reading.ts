@@ -5,7 +5,7 @@ import { searches } from "./other-programs.ts";
 const diffOptions =
   "-p -u --patch -s --no-patch -U=number --unified=number --stat[=text] --numstat --shortstat --dirstat[=text] --cumulative --summary --name-only --name-status --compact-summary --raw --patch-with-stat --patch-with-raw --full-index --binary --abbrev[=number] -M[=text] -C[=text] -B[=text] -D --irreversible-delete --find-renames[=text] --find-copies[=text] --find-copies-harder --no-renames --rename-empty --no-rename-empty -l=number -R -a --text -w -b --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines -I=text --ignore-matching-lines=text -W --function-context --inter-hunk-context=number --word-diff[=plain|porcelain|color|none] --word-diff-regex=text --color-words[=text] --color[=always|never|auto] --no-color --color-moved[=text] --minimal --patience --histogram --diff-algorithm=text --anchored=text --indent-heuristic --no-indent-heuristic -S=text -G=text --pickaxe-all --pickaxe-regex --find-object=text --diff-filter=text --relative[=text] --no-relative --exit-code --quiet --no-ext-diff --no-textconv --src-prefix=text --dst-prefix=text --no-prefix --line-prefix=text --check --ignore-submodules[=none|untracked|dirty|all] --ws-error-highlight=text --rotate-to=text --skip-to=text --cc -c -m -z -r -t";
 
-/** Which commits, and how they look. */
+/** Options that select commits and format them. */
 const logOptions =
   "-n=number -# --max-count=number --skip=number --since=text --after=text --until=text --before=text --author=text --committer=text --grep=text --grep-reflog=text --all-match --invert-grep -i --regexp-ignore-case -E --extended-regexp -F --fixed-strings -P --perl-regexp --basic-regexp --merges --no-merges --min-parents[=number] --max-parents[=number] --no-min-parents --no-max-parents --first-parent --not --all --branches[=text] --tags[=text] --remotes[=text] --glob=text --exclude=text --reflog --ignore-missing --cherry-mark --cherry-pick --cherry --left-only --right-only --left-right --boundary --simplify-by-decoration --full-history --dense --sparse --simplify-merges --ancestry-path[=text] --show-pulls --topo-order --date-order --author-date-order --reverse --no-walk[=sorted|unsorted] --do-walk -g --walk-reflogs --merge --oneline --pretty[=text] --format[=text] --abbrev-commit --no-abbrev-commit --encoding=text --expand-tabs[=number] --no-expand-tabs --notes[=text] --no-notes --relative-date --date=text --parents --children --graph --no-graph --decorate[=short|full|auto|no] --no-decorate --decorate-refs=text --decorate-refs-exclude=text --clear-decorations --source --use-mailmap --mailmap --no-mailmap --log-size --full-diff --follow -L=text --diff-merges=text --no-diff-merges --root -q";
 
@@ -25,7 +25,7 @@ function lists(given: Given, names: readonly string[]): string | undefined {
     : `"${given.operands[0]}" would be made; --list lists`;
 }
 
-/** Subcommands of one of these words, each with its own form. */
+/** A form for a first word that selects one of several forms. */
 export function oneOf(forms: Readonly<Record<string, Form>>, otherwise?: Form): Form {
   return (words) => {
     const [word = "", ...args] = words;
@@ -51,7 +51,7 @@ const readsConfig = form({
   max: 2,
 });
 
-/** Git's subcommands in the forms that change nothing and open no connection. */
+/** The known forms of Git's subcommands that change nothing and open no connection. */
 export const readingSubcommands: Readonly<Record<string, Form>> = {
   apply: form({
     options: "--check --stat --numstat --summary -z -p=number -R --reverse -v --verbose --recount",
@@ -139,8 +139,8 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
 };
 
 /**
- * Settings under which Git runs no program but itself, over all that a repository's configuration says. Hooks,
- * monitors, pagers, editors, helpers of credentials and signing programs are off; no submodule is entered.
+ * Settings that prevent Git from running other programs; they override the repository's configuration. Hooks,
+ * monitors, pagers, editors, credential helpers and signing programs are off, and submodules are ignored.
  */
 const settings: Readonly<Record<string, string>> = {
   "safe.bareRepository": "explicit",
@@ -176,7 +176,7 @@ const settings: Readonly<Record<string, string>> = {
   "help.autoCorrect": "0",
 };
 
-/** The environment of a known form of Git's: its own files of configuration do not count, the repository's does. */
+/** The environment for a known form of Git: ignores the user's and the system's configuration, not the repository's. */
 export function gitEnvironment(
   known: KnownForm,
   more: Readonly<Record<string, string>> = {},
@@ -207,18 +207,18 @@ export function gitEnvironment(
   return environment;
 }
 
-/** Whether a repository's configuration may name programs by names of its own: for filters, diffs and merges. */
+/** Whether a repository's configuration may define drivers, which are programs for filters, diffs and merges. */
 export function mayNameDrivers(config: string): boolean {
   return /\[\s*(diff|filter|merge|include|includeif|extensions)\b/i.test(config);
 }
 
 /** Disables the programs that a configuration names; `keys` are all its keys. */
 interface DriverGuard {
-  /** Settings that switch them off. */
+  /** Settings that disable them. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Options for the subcommand that do it. */
+  /** Options of the subcommand that disable them. */
   readonly options: readonly string[];
-  /** The key of a program that would be run all the same. */
+  /** The key of a program that cannot be disabled. */
   readonly refused?: string;
 }
 
@@ -227,7 +227,7 @@ const printingOptions = new Set(
 );
 const merges = new Set("merge rebase cherry-pick revert stash pull checkout switch restore".split(" "));
 
-/** How the programs that a repository's configuration names stay out of a known form. */
+/** Determines how to prevent a known form from running the programs in a repository's configuration. */
 export function guardDrivers(keys: readonly string[], subcommand: string): DriverGuard {
   const off: Record<string, string> = {};
   for (const key of keys) {

@@ -5,7 +5,7 @@ const contexts =
 
 const grepOptions = `${contexts} -# -E -F -G -P -e=message -f=read -i -y -w -x -z -s -v -m=number -b -n -H -h -o -q -a -I -r -L -l -c -T -Z -U -d=read|recurse|skip -D=read|skip --extended-regexp --fixed-strings --basic-regexp --perl-regexp --regexp=message --file=read --ignore-case --no-ignore-case --word-regexp --line-regexp --null-data --no-messages --invert-match --max-count=number --byte-offset --line-number --line-buffered --with-filename --no-filename --label=text --only-matching --quiet --silent --binary-files=text --text --recursive --include=text --exclude=text --exclude-from=read --exclude-dir=text --files-without-match --files-with-matches --count --initial-tab --null --group-separator=text --no-group-separator --color[=always|never|auto] --colour[=always|never|auto] --binary --help --version`;
 
-/** The first operand is a pattern unless an option gives one; the others are what is searched. */
+/** The first operand is the pattern unless an option has one; the others are the searched paths. */
 export function searches(options: string, instead: readonly string[]): Form {
   return form({
     options,
@@ -23,7 +23,7 @@ const rgOptions = `${contexts} -# --auto-hybrid-regex --binary -b --byte-offset 
 const fdOptions =
   "-H --hidden -I --no-ignore --no-ignore-vcs -u --unrestricted -s --case-sensitive -i --ignore-case -g --glob --regex -F --fixed-strings -a --absolute-path -p --full-path -d=number --max-depth=number --min-depth=number --exact-depth=number -E=text --exclude=text --prune -t=text --type=text -e=text --extension=text -S=text --size=text --changed-within=text --changed-before=text -o=text --owner=text --format=text --max-results=number -1 -q --quiet --show-errors -0 --print0 -c=never|auto|always --color=never|auto|always -j=number --threads=number --path-separator=text --search-path=read --strip-cwd-prefix --one-file-system -h --help -V --version";
 
-/** How many words follow a word of find's expression, and what they are. */
+/** The kind of the word that follows each word of find's expression. */
 const findTests: Readonly<Record<string, "text" | "read" | "none">> = {
   ...words(
     "none",
@@ -49,7 +49,7 @@ const find: Form = (args) => {
     paths.push({ path: word, use: "read" });
     at += 1;
   }
-  // Without the links that it meets: they may lead out of the workspace.
+  // `-L` is not a known test: the links that find meets may lead out of the workspace.
   for (; at < args.length; at += 1) {
     const word = args[at] ?? "";
     const kind = Object.hasOwn(findTests, word) ? findTests[word] : undefined;
@@ -117,7 +117,7 @@ const jq: Form = (args) => {
   return typeof known === "string" ? known : { paths: [...known.paths, ...paths] };
 };
 
-/** xxd reads its options in a way of its own, and writes its second operand. */
+/** xxd has its own option syntax, and writes to its second operand. */
 const xxd: Form = (args) => {
   let at = 0;
   for (; args[at]?.startsWith("-") === true && args[at] !== "-"; at += 1) {
@@ -143,7 +143,7 @@ const test: Form = (args) => ({
   ),
 });
 
-/** tar that lists, or packs files of the workspace: what unpacks can write anything. */
+/** tar lists an archive or packs files of the workspace; it does not unpack, because an archive can write anywhere. */
 const tarCommon = "-v -f=FILE --file=FILE -z -j -J --gzip --bzip2 --xz --zstd";
 const tarList = form({
   options: `-t --list ${tarCommon.replaceAll("FILE", "read")} -O --full-time --numeric-owner --wildcards --exclude=text ${help}`,
@@ -157,13 +157,13 @@ const tarPack = form({
   check: ({ options }) => faultOfArchive(options),
 });
 const tar: Form = ([first = "", ...others]) => {
-  // The first word of `tar tf x.tar` is options, too.
+  // The first word of `tar tf x.tar` contains options, too.
   const args = /^[a-zA-Z]+$/.test(first) ? [`-${first}`, ...others] : [first, ...others];
   const packs = args.some((word) => /^(-[vzjJ]*c|--create$)/.test(word));
   return (packs ? tarPack : tarList)(args);
 };
 
-/** A name with a colon is an archive of another machine. */
+/** tar reads an archive name with a colon from another machine. */
 function faultOfArchive(options: readonly { readonly name: string; readonly value?: string }[]) {
   const remote = options.find(
     ({ name, value }) => /^(-f|--file)$/.test(name) && value?.includes(":") === true,
@@ -174,7 +174,7 @@ function faultOfArchive(options: readonly { readonly name: string; readonly valu
     : "it needs -t, which lists, or -c, which packs; what unpacks an archive can write anything";
 }
 
-/** curl that asks for a page and prints it. */
+/** curl requests a page and prints it. */
 const curl = form({
   connects: true,
   options:
@@ -189,7 +189,7 @@ const curl = form({
   },
 });
 
-/** Programs with a way of their own, and those that tell of the machine. */
+/** Programs with their own syntax, and programs that describe the machine. */
 export const otherPrograms: Readonly<Record<string, Form>> = {
   "[": test,
   arch: form({ options: help, max: 0 }),
@@ -221,7 +221,7 @@ export const otherPrograms: Readonly<Record<string, Form>> = {
   xxd,
 };
 
-/** How an interpreter is asked for what it is: nothing else that it does is known. */
+/** The only known form of an interpreter: printing its version. */
 export const versionForm: Form = ([word = "", ...more]) =>
   word === "--version" && more.length === 0
     ? { paths: [] }
@@ -231,6 +231,6 @@ const npmList = form({
   options: "-a --all --depth=number --json --long -l --parseable -p --omit=dev|optional|peer",
 });
 
-/** npm tells what is installed; the rest of it runs scripts. */
+/** npm lists installed packages; its other commands can run scripts. */
 export const npmForm: Form = (args) =>
   args[0] === "ls" || args[0] === "list" ? npmList(args.slice(1)) : versionForm(args);

@@ -7,7 +7,7 @@ const known: ReadonlyMap<string, Form> = new Map(
   Object.entries({ ...textPrograms, ...filePrograms, ...searchPrograms, ...otherPrograms, git, sed }),
 );
 
-/** The form of a program that kit knows by its name, or nothing. An absolute path is known by its last name. */
+/** The form of a known program, by its name or absolute path; `undefined` for an unknown program. */
 export function knownProgram(program: string): Form | undefined {
   return known.get(nameOf(program)) ?? interpreterForm(program);
 }
@@ -18,13 +18,13 @@ function interpreterForm(program: string): Form | undefined {
   return interpreter === "npm" ? npmForm : versionForm;
 }
 
-/** The last name of a bare name or an absolute path; kit knows no program that lies in the workspace. */
+/** The file name of a bare name or an absolute path; "" for a relative path: kit knows no programs of the workspace. */
 function nameOf(program: string): string {
   const at = program.lastIndexOf("/");
   return at === -1 ? program : program.startsWith("/") ? program.slice(at + 1) : "";
 }
 
-// Programs that run what their arguments, their files or a person say: none of their forms is known.
+// Programs that run code from their arguments, from files or from a person: none of their forms is known.
 const interpreters: ReadonlySet<string> = new Set(
   (
     "awk gawk mawk nawk original-awk m4 bc dc make gmake bmake ninja cmake ctest just task rake gradle mvn ant bazel buck meson scons " +
@@ -38,7 +38,7 @@ const interpreters: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The name of a program whose arguments are a language of its own, without the number of its version. */
+/** The name of an interpreter without its version number; `undefined` for other programs. */
 export function interpreterOf(program: string): string | undefined {
   const name = program.slice(program.lastIndexOf("/") + 1);
   if (interpreters.has(name)) return name;
@@ -46,7 +46,7 @@ export function interpreterOf(program: string): string | undefined {
   return interpreters.has(plain) ? plain : undefined;
 }
 
-/** Programs that run the command after their own options. */
+/** Launchers: programs that run the command after their own options. */
 const launcherForms: ReadonlyMap<
   string,
   { readonly own: Form; readonly valued: ReadonlySet<string>; readonly operands: number }
@@ -83,8 +83,8 @@ const launcherForms: ReadonlyMap<
 ]);
 
 /**
- * The command behind a launcher that kit knows (`timeout 5 git status` gives `git status`), or the reason why
- * it is none; undefined for what is no such launcher.
+ * The command that a known launcher runs (`git status` for `timeout 5 git status`), or the reason if it is invalid;
+ * `undefined` if the program is not a known launcher.
  */
 export function launchedCommand(words: readonly string[]): readonly string[] | string | undefined {
   const [program = "", ...args] = words;
