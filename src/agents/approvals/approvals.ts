@@ -121,7 +121,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
       }
       return new Promise((resolve, reject) => {
         const end = (): void => {
-          if (waiting.get(request.approval_id) === own) waiting.delete(request.approval_id);
+          if (waiting.get(request.approval_id) === entry) waiting.delete(request.approval_id);
           // A timer without waiting calls must not keep the process alive.
           if (waiting.size === 0) arm(Number.POSITIVE_INFINITY);
           signal.removeEventListener("abort", leave);
@@ -130,7 +130,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
           end();
           reject(signal.reason);
         };
-        const own: Waiting = {
+        const entry: Waiting = {
           request,
           deadline: deadlineOf(request),
           decide(decision) {
@@ -139,8 +139,8 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
           },
         };
         signal.addEventListener("abort", leave, { once: true });
-        waiting.set(request.approval_id, own);
-        if (own.deadline < armedFor) arm(own.deadline);
+        waiting.set(request.approval_id, entry);
+        if (entry.deadline < armedFor) arm(entry.deadline);
       });
     },
     async decide(approvalId, decision, within = {}) {

@@ -76,7 +76,7 @@ class BackendRun implements BackendOperation, Disposable {
   #newest: OpenTurn | undefined;
   #past: PastTurns | undefined;
   #answer: AssistantMessage | undefined;
-  #words: string | undefined;
+  #answerText: string | undefined;
   /** The first failure; the operation does nothing after it. */
   #failure: { readonly error: unknown } | undefined;
   /** The operation has its answer; late calls of the backend are refused. */
@@ -154,7 +154,7 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   answer(text: string): void {
-    this.#words = text;
+    this.#answerText = text;
   }
 
   /** Runs the backend; returns the newest answer in the log. */
@@ -185,12 +185,12 @@ class BackendRun implements BackendOperation, Disposable {
   async #next(request: TurnRequest | undefined): Promise<BackendTurn> {
     let asking: string | undefined;
     try {
-      const asked = fingerprintOf(request);
-      let loop = asked === undefined ? this.#loop : this.#requestLoop(request ?? {}, asked);
+      const fingerprint = fingerprintOf(request);
+      let loop = fingerprint === undefined ? this.#loop : this.#requestLoop(request ?? {}, fingerprint);
       for (;;) {
         const open = this.#newest;
         if (open !== undefined && open.results === undefined) await this.#runCalls(open);
-        let turn = this.#past?.next(asked);
+        let turn = this.#past?.next(fingerprint);
         if (turn === undefined) {
           loop.spending.check();
           if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
@@ -230,10 +230,10 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   async #aside(request: TurnRequest): Promise<BackendTurn> {
-    const asked = fingerprintOf(request) ?? "";
-    const turn = this.#past?.next(asked);
-    const message = turn?.message ?? (await this.#callModelAside(this.#requestLoop(request, asked)));
-    const given = new Turn(`a${asked}`, message, []);
+    const fingerprint = fingerprintOf(request) ?? "";
+    const turn = this.#past?.next(fingerprint);
+    const message = turn?.message ?? (await this.#callModelAside(this.#requestLoop(request, fingerprint)));
+    const given = new Turn(`a${fingerprint}`, message, []);
     if (request.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
     return given;
   }
@@ -252,11 +252,11 @@ class BackendRun implements BackendOperation, Disposable {
     }
   }
 
-  #requestLoop(request: TurnRequest, asked: string): TurnLoop {
+  #requestLoop(request: TurnRequest, fingerprint: string): TurnLoop {
     const loop = toRequestLoop(this.#loop, request);
     const toEntries = (entry: SessionEntry, message: AssistantMessage): readonly SessionEntry[] => {
-      if (request.aside !== true) return [entry, noteEntry(this.#loop, requestNote, asked)];
-      const note: AsideNote = { message, request: asked };
+      if (request.aside !== true) return [entry, noteEntry(this.#loop, requestNote, fingerprint)];
+      const note: AsideNote = { message, request: fingerprint };
       return [noteEntry(this.#loop, asideNote, note)];
     };
     return { ...loop, toEntries };
@@ -350,7 +350,7 @@ class BackendRun implements BackendOperation, Disposable {
   async #conclude(): Promise<AssistantMessage | undefined> {
     const { mask, emit } = this.#loop;
     const end = this.#backend.capabilities?.state === true ? [noteEntry(this.#loop, endNote, this.run)] : [];
-    const words = this.#words === undefined ? undefined : (mask?.(this.#words) ?? this.#words);
+    const words = this.#answerText === undefined ? undefined : (mask?.(this.#answerText) ?? this.#answerText);
     const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
     if (message === undefined) return undefined;
     if (!isNew) {

@@ -65,14 +65,14 @@ export async function progressOf(
     }
     before = message;
   }
-  const asked = refused.length + (nativeRefused ? 1 : 0);
+  const repairRequests = refused.length + (nativeRefused ? 1 : 0);
   const newest = answerIn(before);
   if (backend?.capabilities?.state !== true)
-    return { refused, nativeRefused, answer: newest, runs: asked + (newest === undefined ? 0 : 1) };
+    return { refused, nativeRefused, answer: newest, runs: repairRequests + (newest === undefined ? 0 : 1) };
   // An answer may be one step of such a backend, which logs its end itself.
   const { endedRuns } = await import("../backend/backend-request.ts");
-  const runs = Math.max(asked, endedRuns(past));
-  return { refused, nativeRefused, answer: runs > asked ? newest : undefined, runs };
+  const runs = Math.max(repairRequests, endedRuns(past));
+  return { refused, nativeRefused, answer: runs > repairRequests ? newest : undefined, runs };
 }
 
 /**
@@ -227,7 +227,7 @@ interface TypedAnswer<Result> {
 /** Validates the answer and asks for repairs until it matches or the attempts are used up. */
 export async function typedOutput<Result>(
   harness: Pick<Harness, "runtime">,
-  given: {
+  work: {
     readonly operation: Operation;
     readonly repair: TurnLoop;
     readonly message: AssistantMessage;
@@ -237,28 +237,28 @@ export async function typedOutput<Result>(
     readonly skill: string | undefined;
   },
 ): Promise<TypedAnswer<Result>> {
-  const { operation, repair, schema } = given;
+  const { operation, repair, schema } = work;
   const retries = operation.live.profile.typedRetries ?? defaultTypedRetries;
   const { validateJson } = harness.runtime;
   const attempts: TypedOutputAttempt[] = [];
-  for (const text of given.refused) {
+  for (const text of work.refused) {
     const check = await checkOutput(text, schema, validateJson);
     attempts.push({ text, issues: check.ok ? [] : check.issues });
   }
-  let { message } = given;
+  let { message } = work;
   for (;;) {
     const text = textOf(message);
     const check = await checkOutput(text, schema, validateJson);
     if (check.ok) return { value: check.value, message };
     attempts.push({ text, issues: check.issues });
-    if (attempts.length > retries) throw new TypedOutputError(attempts, askedOf(given));
+    if (attempts.length > retries) throw new TypedOutputError(attempts, answererOf(work));
     operation.signal.throwIfAborted();
     await appendUserMessage(harness, operation, { text: repairRequest(check.issues), source: "repair" });
     message = await answerOf(repair);
   }
 }
 
-function askedOf({
+function answererOf({
   operation,
   skill,
 }: {

@@ -64,11 +64,11 @@ export async function runPrompt<Result>(
   const { backend: choice = operation.live.profile.backend ?? "typed" } = options;
   const backend = choice === "typed" ? undefined : await harness.runtime.resolveBackend(choice);
   const progress = past === undefined ? noProgressYet : await progressOf(past, backend);
-  const given =
+  const logged =
     progress.answer === undefined ? undefined : await loggedAnswer(harness, progress.answer, options);
-  if (past !== undefined && given !== undefined) {
-    const until = Date.parse(given.message.timestamp);
-    return toResult(operation, { ...given, from: fromPast(past, state), until });
+  if (past !== undefined && logged !== undefined) {
+    const until = Date.parse(logged.message.timestamp);
+    return toResult(operation, { ...logged, from: fromPast(past, state), until });
   }
   const started = harness.runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
@@ -298,10 +298,10 @@ async function loadPartialResult(): Promise<TurnLoop["partialResult"]> {
 
 /** Prepares the calls of an operation's tools, once, when the model first calls one. */
 function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared): TurnLoop["toolRun"] {
-  let made: ToolRunOptions | undefined;
+  let options: ToolRunOptions | undefined;
   const { runtime } = harness;
   return () => {
-    made ??= {
+    options ??= {
       tools: prepared.tools,
       operationId: operation.id,
       signal: operation.signal,
@@ -315,7 +315,7 @@ function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared
       tracing: operation.tracing,
       mask: operation.mask,
     };
-    return made;
+    return options;
   };
 }
 

@@ -49,8 +49,8 @@ export class PythonSessions {
   }
 
   get(name: string): PythonSession {
-    const known = this.#sessions.get(name);
-    if (known !== undefined) return known;
+    const existing = this.#sessions.get(name);
+    if (existing !== undefined) return existing;
     if (this.#runner === undefined) {
       throw new KitError({
         code: "unavailable",

@@ -42,7 +42,7 @@ export async function runShell(
       await operation.log.commit([toNote(harness, operation, { name: begunNote, value: false })]);
     throw error;
   });
-  const { mask = asItIs } = operation;
+  const { mask = unmasked } = operation;
   const result = { ...raw, stdout: mask(raw.stdout), stderr: mask(raw.stderr) };
   const output = cutText(result.stdout + result.stderr);
   const text = `The user ran \`${mask(command)}\` (exit code ${result.exit_code ?? "none"}):\n\n${output}`;
@@ -56,7 +56,7 @@ export async function runShell(
   return result;
 }
 
-const asItIs = (text: string): string => text;
+const unmasked = (text: string): string => text;
 
 /** Reports to model (once) and caller that the process ended while the command ran. */
 async function outcomeUnknown(harness: Pick<Harness, "runtime">, operation: Operation): Promise<never> {

@@ -22,7 +22,7 @@ type ToolHost = Pick<Harness, "startTask" | "python" | "runtime">;
 interface ToolCatalogue {
   readonly runtime: AgentRuntime;
   /** The tools of the profile and the project; built-in tools belong to each session. */
-  readonly own: ReadonlyMap<string, ToolDefinition>;
+  readonly sharedTools: ReadonlyMap<string, ToolDefinition>;
   readonly schemas: readonly LanguageModelV4FunctionTool[];
 }
 
@@ -39,9 +39,9 @@ function catalogueOf(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogu
 }
 
 function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCatalogue {
-  const own = new Map<string, ToolDefinition>();
-  if (profile.specs !== false) addTools(own, runtime.project?.tools ?? []);
-  addTools(own, checked(profile.tools ?? [], profile));
+  const sharedTools = new Map<string, ToolDefinition>();
+  if (profile.specs !== false) addTools(sharedTools, runtime.project?.tools ?? []);
+  addTools(sharedTools, withCheckedNames(profile.tools ?? [], profile));
   const all = new Map<string, ToolDefinition>();
   // Only names and schemas are read here; there is no session to run the tools in.
   const python = runtime.python === undefined ? undefined : unreachable;
@@ -56,8 +56,8 @@ function createCatalogue(profile: AgentProfile, runtime: AgentRuntime): ToolCata
     }),
   );
   // A command replaces a tool of the same name.
-  for (const name of own.keys()) if (all.has(name)) own.delete(name);
-  return { runtime, own, schemas: schemasOf([...all.values(), ...own.values()]) };
+  for (const name of sharedTools.keys()) if (all.has(name)) sharedTools.delete(name);
+  return { runtime, sharedTools, schemas: schemasOf([...all.values(), ...sharedTools.values()]) };
 }
 
 /** The tools of a session. Those that use the sandbox are created when the model first calls one. */
@@ -77,7 +77,7 @@ export class SessionToolkit implements Toolkit, ToolLookup {
   }
 
   get(name: string): ToolDefinition | undefined {
-    const tool = this.#catalogue.own.get(name);
+    const tool = this.#catalogue.sharedTools.get(name);
     if (tool !== undefined) return tool;
     this.#bound ??= this.#bind();
     return this.#bound.get(name);
@@ -105,7 +105,7 @@ export class SessionToolkit implements Toolkit, ToolLookup {
  * its agent's `project`, that repository's tools replace the project's.
  */
 export function extendToolkit(
-  given: Toolkit,
+  base: Toolkit,
   { live, runtime }: { readonly live: LiveSession; readonly runtime: AgentRuntime },
   extra: {
     readonly project?: readonly AnyTool[] | undefined;
@@ -118,24 +118,24 @@ export function extendToolkit(
     readonly whyMissing?: ToolLookup["whyMissing"];
   },
 ): Toolkit {
-  const toolkit = extra.project === extra.repository ? given : withRepository(given, extra);
+  const toolkit = extra.project === extra.repository ? base : withRepository(base, extra);
   const commands =
     extra.commands === undefined ? [] : commandTools(extra.commands, environmentOf(live, runtime));
-  const own = [...(extra.tools ?? []), ...commands];
-  if (own.length === 0 && extra.sourced.length === 0) return toolkit;
+  const callTools = [...(extra.tools ?? []), ...commands];
+  if (callTools.length === 0 && extra.sourced.length === 0) return toolkit;
   const added = new Map<string, ToolDefinition>();
   const taken = new Set(toolkit.schemas.map((schema) => schema.name));
   // Tools of sources never replace the agent's own tools.
   const sourced = extra.sourced.filter((tool) => !taken.has(tool.name));
   addTools(added, sourced);
-  const away = new Set(sourced.flatMap(({ name }) => (extra.isAvailable(name) ? [] : [name])));
-  addTools(added, checked(own, live.profile));
-  const kept = toolkit.schemas.filter((schema) => !added.has(schema.name));
-  const schemas = [...kept, ...schemasOf(added.values())];
-  for (const { name } of own) away.delete(name);
+  const unavailable = new Set(sourced.flatMap(({ name }) => (extra.isAvailable(name) ? [] : [name])));
+  addTools(added, withCheckedNames(callTools, live.profile));
+  const remaining = toolkit.schemas.filter((schema) => !added.has(schema.name));
+  const schemas = [...remaining, ...schemasOf(added.values())];
+  for (const { name } of callTools) unavailable.delete(name);
   const tools: ToolLookup = {
-    get: (name) => (away.has(name) ? undefined : (added.get(name) ?? toolkit.tools.get(name))),
-    names: () => schemas.flatMap(({ name }) => (away.has(name) ? [] : [name])),
+    get: (name) => (unavailable.has(name) ? undefined : (added.get(name) ?? toolkit.tools.get(name))),
+    names: () => schemas.flatMap(({ name }) => (unavailable.has(name) ? [] : [name])),
     ...(extra.whyMissing !== undefined && { whyMissing: extra.whyMissing }),
   };
   return { tools, schemas };
@@ -151,12 +151,12 @@ function withRepository(
   // The agent's own tool of the same name stays.
   for (const tool of project as readonly ToolDefinition[])
     if (tools.get(tool.name) !== tool) replaced.delete(tool.name);
-  const kept = schemas.filter(({ name }) => !replaced.has(name) || replaced.get(name) !== undefined);
+  const remaining = schemas.filter(({ name }) => !replaced.has(name) || replaced.get(name) !== undefined);
   return {
-    schemas: kept,
+    schemas: remaining,
     tools: {
       get: (name) => (replaced.has(name) ? replaced.get(name) : tools.get(name)),
-      names: () => kept.map(({ name }) => name),
+      names: () => remaining.map(({ name }) => name),
     },
   };
 }
@@ -174,7 +174,7 @@ function sessionTools(session: {
     ...(builtIn ?? createBuiltInTools(environment)),
     ...(hasPython(profile) && python !== undefined ? [createPythonTool(profile, python)] : []),
     ...(offersBuiltIn(profile.builtInTools, "task") ? [createTaskTool(startTask)] : []),
-    ...checked(commandTools(profile.commands ?? [], environment), profile),
+    ...withCheckedNames(commandTools(profile.commands ?? [], environment), profile),
   ];
 }
 
@@ -268,8 +268,8 @@ function hasPython(profile: AgentProfile): boolean {
   return profile.python !== undefined && profile.python !== false;
 }
 
-function checked(own: readonly AnyTool[], profile: AgentProfile): readonly AnyTool[] {
-  for (const tool of own) {
+function withCheckedNames(tools: readonly AnyTool[], profile: AgentProfile): readonly AnyTool[] {
+  for (const tool of tools) {
     const isTaken = builtInToolNames.has(tool.name) || (tool.name === pythonToolName && hasPython(profile));
     if (!isTaken) continue;
     throw new KitError({
@@ -278,7 +278,7 @@ function checked(own: readonly AnyTool[], profile: AgentProfile): readonly AnyTo
       hint: "Give your tool or command another name.",
     });
   }
-  return own;
+  return tools;
 }
 
 // Derives each tool's JSON Schema once.

@@ -122,7 +122,7 @@ function toText(entries: readonly { readonly guideline: ShownGuideline; readonly
 } {
   const shows: ReceiptItem[] = [];
   const parts: string[] = [];
-  const left: string[] = [];
+  const namedOnly: string[] = [];
   let length = 0;
   for (const { guideline, path } of entries) {
     const { id, title, source_file, line } = guideline;
@@ -136,14 +136,14 @@ function toText(entries: readonly { readonly guideline: ShownGuideline; readonly
         ? `${guideline.content.slice(0, maxGuideline)}\n[cut: guidelines_for has the whole]`
         : guideline.content;
     if (length + content.length > maxShown)
-      left.push(show(`named only: applies to ${path}`, `- ${title} (${source_file}), for ${path}`));
+      namedOnly.push(show(`named only: applies to ${path}`, `- ${title} (${source_file}), for ${path}`));
     else {
       length += content.length;
       const text = `<guideline source="${source_file}" applies-to="${path}">\n## ${title}\n\n${content}\n</guideline>`;
       parts.push(show(`applies to ${path}`, text));
     }
   }
-  if (left.length > 0) parts.push(`Ask guidelines_for about these too:\n${left.join("\n")}`);
+  if (namedOnly.length > 0) parts.push(`Ask guidelines_for about these too:\n${namedOnly.join("\n")}`);
   // As in the system prompt: a guideline may have been cut through a surrogate pair.
   return { text: parts.join("\n\n").toWellFormed(), shows };
 }

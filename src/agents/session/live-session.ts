@@ -71,15 +71,15 @@ export class SessionInMemory implements LiveSession {
   sandbox(): Promise<Sandbox> {
     if (this.#options.sandbox !== undefined) return this.#options.sandbox.sandbox();
     if (this.#sandbox === undefined) {
-      const place: SessionSandbox = { opening: this.#openSandbox(), opened: undefined };
-      this.#sandbox = place;
-      place.opening.then(
+      const created: SessionSandbox = { opening: this.#openSandbox(), opened: undefined };
+      this.#sandbox = created;
+      created.opening.then(
         (sandbox) => {
-          place.opened = sandbox;
+          created.opened = sandbox;
         },
         () => {
           // The next caller tries again.
-          if (this.#sandbox === place) this.#sandbox = undefined;
+          if (this.#sandbox === created) this.#sandbox = undefined;
         },
       );
     }
@@ -129,13 +129,16 @@ export class SessionInMemory implements LiveSession {
     };
   }
 
-  operate<Value>(asked: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
+  operate<Value>(
+    requested: OperationRequest,
+    work: (operation: Operation) => Promise<Value>,
+  ): Promise<Value> {
     this.#harness.liveSessions.markBusy(this);
     // A task's origin is that of its parent.
     const { runtime, events } = this.#harness;
     const origin =
-      asked.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
-    const request = origin === undefined ? asked : { ...asked, origin };
+      requested.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
+    const request = origin === undefined ? requested : { ...requested, origin };
     return this.queue.run(async () => {
       const running: RunningOperation = {
         controller: new AbortController(),

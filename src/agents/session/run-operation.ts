@@ -50,8 +50,8 @@ export async function runOperation<Value>(
     // The operation's own mask also covers the secrets granted to its call.
     const { mask } = running.operation ?? harness.runtime;
     const task_id = taskOfPart(running.operation?.part, turnId);
-    const own = task_id === undefined ? scope : { ...scope, task_id };
-    harness.events.publish(mask === undefined ? body : maskBody(body, mask), own, turnId);
+    const eventScope = task_id === undefined ? scope : { ...scope, task_id };
+    harness.events.publish(mask === undefined ? body : maskBody(body, mask), eventScope, turnId);
   };
   running.emit = emit;
   const { now } = harness.runtime.clock;
@@ -138,17 +138,17 @@ function scopeOf({ harness, live, request }: OperationStart): EventScope {
 function toOperation(
   { harness, live, running, request }: OperationStart,
   unsaved: UnsavedWork,
-  own: Pick<Operation, "id" | "state" | "emit" | "past" | "suspension">,
+  parts: Pick<Operation, "id" | "state" | "emit" | "past" | "suspension">,
 ): Operation {
   const { store, runtime } = harness;
   const { signal } = running.controller;
   const spending = new Spending(request.parent?.spending);
-  if (own.past !== undefined) spending.resume(own.past);
-  const leftOut = rulesLeftOut(own.state);
+  if (parts.past !== undefined) spending.resume(parts.past);
+  const leftOut = rulesLeftOut(parts.state);
   const log = new OperationLog({
     store,
-    state: own.state,
-    id: own.id,
+    state: parts.state,
+    id: parts.id,
     // Only an id of the caller can have been logged by another process.
     input: request.id,
     clock: runtime.clock,
@@ -157,7 +157,7 @@ function toOperation(
     unsaved,
   });
   return {
-    ...own,
+    ...parts,
     kind: request.kind,
     task_id: request.scope?.task_id,
     part: undefined,
@@ -165,7 +165,7 @@ function toOperation(
     secrets: {},
     repository: undefined,
     mask: runtime.mask,
-    tracing: tracingOfOperation(harness, live, own.id),
+    tracing: tracingOfOperation(harness, live, parts.id),
     spending,
     rulesLeftOut: leftOut.size > 0 ? leftOut : (request.parent?.rulesLeftOut ?? leftOut),
     tasks: [],
@@ -210,9 +210,9 @@ function tracingOfOperation(
   return {
     headers: (place) => tracing.of(at(place)),
     within(place, work) {
-      const whole = at(place);
-      const run = (): ReturnType<typeof work> => tracing.within(whole, work);
-      return origins === undefined ? run() : origins.run({ ...tracing.of(whole) }, run);
+      const fullPlace = at(place);
+      const run = (): ReturnType<typeof work> => tracing.within(fullPlace, work);
+      return origins === undefined ? run() : origins.run({ ...tracing.of(fullPlace) }, run);
     },
     notify(place, content, mask) {
       if (!tracing.capturesContent) return;

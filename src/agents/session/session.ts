@@ -242,8 +242,8 @@ export class SessionHandle implements Session {
     work: (operation: Operation) => Promise<Value>,
   ): Promise<Value> {
     const id = checkedOperationId(operationId) ?? request.id;
-    const own = { ...request, id, resumes: operationId !== undefined && resumes, signal };
-    return this.#harness.liveSession(this.name).operate(own, work);
+    const fullRequest = { ...request, id, resumes: operationId !== undefined && resumes, signal };
+    return this.#harness.liveSession(this.name).operate(fullRequest, work);
   }
 }
 

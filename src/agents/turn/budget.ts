@@ -17,15 +17,15 @@ export class Spending {
   turns = 0;
   // The part of `usage` that no message of the operation carries: that of its tasks and compactions.
   #unlogged: Usage = noUsage;
-  readonly #above: Spending | undefined;
+  readonly #parent: Spending | undefined;
 
-  constructor(above?: Spending) {
-    this.#above = above;
+  constructor(parent?: Spending) {
+    this.#parent = parent;
   }
 
   add(usage: Usage): void {
     this.usage = addUsage(this.usage, usage);
-    this.#above?.addUnlogged(usage);
+    this.#parent?.addUnlogged(usage);
   }
 
   /** Adds usage that no message of the operation carries, so that the log needs a note of it. */
@@ -61,7 +61,7 @@ export class Spending {
       throw exceeded(`${budget.maxTokens} tokens`, "maxTokens");
     }
     if (budget.maxCost !== undefined) checkCost(budget.maxCost, usage);
-    if (this.#above !== undefined) this.#above.#checkUsage();
+    if (this.#parent !== undefined) this.#parent.#checkUsage();
   }
 }
 

@@ -96,7 +96,7 @@ export async function callModel(call: ModelCall): Promise<ModelReply> {
       watch.touch();
       readPart(draft, value, call.onDelta);
     }
-    if (draft.finishReason === undefined) throw cutOff();
+    if (draft.finishReason === undefined) throw brokenOffError();
     return toReply(draft, draft.finishReason);
   } catch (error) {
     const cause = watch.stopped === undefined ? error : watch.stopped.reason;
@@ -206,9 +206,9 @@ function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPar
 const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** The provider's call id, or a new one if it is empty, repeated or refused by some provider. */
-function callId({ parts }: Draft, given: string): string {
-  const isTaken = parts.some((part) => part.type === "tool_call" && part.tool_call_id === given);
-  return isTaken || !idPattern.test(given) ? createId("call") : given;
+function callId({ parts }: Draft, providerId: string): string {
+  const isTaken = parts.some((part) => part.type === "tool_call" && part.tool_call_id === providerId);
+  return isTaken || !idPattern.test(providerId) ? createId("call") : providerId;
 }
 
 function toToolCall(
@@ -270,7 +270,7 @@ function toFinishReason(reason: string): FinishReason {
   }
 }
 
-function cutOff(): KitError {
+function brokenOffError(): KitError {
   return new KitError({ code: "model_error", message: "The model's answer broke off before its end." });
 }
 
@@ -378,11 +378,11 @@ export class CallWatch implements Disposable {
     }
     this.#silentTicks += 1;
     // The timer runs on between calls, so the first tick can come less than a whole tick after `begin`.
-    if (this.#silentTicks > ticks) this.stop(silent(this.#options.idleTimeoutMs));
+    if (this.#silentTicks > ticks) this.stop(idleError(this.#options.idleTimeoutMs));
   }
 }
 
-function silent(idleTimeoutMs: number): KitError {
+function idleError(idleTimeoutMs: number): KitError {
   return new KitError({
     code: "model_timeout",
     message: `The model sent nothing for ${Math.round(idleTimeoutMs / 1000)} seconds.`,

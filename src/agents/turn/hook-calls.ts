@@ -75,8 +75,8 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
     async before(call) {
       let { args } = call;
       for (const { beforeTool } of hooks) {
-        const given = { ...at, tool: call.tool, toolCallId: call.tool_call_id, args: structuredClone(args) };
-        const decision = await ask("beforeTool", at, () => beforeTool?.(given)).catch((error: unknown) => {
+        const input = { ...at, tool: call.tool, toolCallId: call.tool_call_id, args: structuredClone(args) };
+        const decision = await ask("beforeTool", at, () => beforeTool?.(input)).catch((error: unknown) => {
           // The call has not run: an operation that resumes asks the hook again.
           if (willResume(at.signal)) throw new Postponed();
           return refusalOf(error, at);
@@ -94,7 +94,7 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
       for (const { afterTool } of hooks) {
         const parts: readonly (TextPart | ImagePart)[] =
           typeof result.content === "string" ? [{ type: "text", text: result.content }] : result.content;
-        const given = {
+        const input = {
           ...at,
           tool: call.tool,
           toolCallId: call.tool_call_id,
@@ -102,7 +102,7 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
           content: clean(parts),
           isError: result.isError === true,
         };
-        const decision = await ask("afterTool", at, () => afterTool?.(given)).catch((error: unknown) =>
+        const decision = await ask("afterTool", at, () => afterTool?.(input)).catch((error: unknown) =>
           refusalOf(error, at),
         );
         if (decision === undefined) continue;
@@ -181,11 +181,11 @@ const refusal = z.object({ refuse: string });
  * Asks a hook. Throws `forbidden` if it throws, or returns neither a change nor a refusal; the signal's reason if the
  * operation is aborted first, whatever the hook then does.
  */
-async function ask<Said>(
+async function ask<Decision>(
   name: keyof AgentHooks,
   { signal }: HookCall,
-  hook: () => Said | Promise<Said>,
-): Promise<Extract<Said, object> | undefined> {
+  hook: () => Decision | Promise<Decision>,
+): Promise<Extract<Decision, object> | undefined> {
   let decision: unknown;
   try {
     decision = await raceSignal((async () => hook())(), signal);
@@ -204,7 +204,7 @@ async function ask<Said>(
     });
   const [what, form] = "refuse" in decision ? ["refusal", refusal] : ["change", changes[name]];
   const fault = faultOf(form, decision) ?? (name === "afterTool" ? faultOfImages(decision) : undefined);
-  if (fault === undefined) return decision as Extract<Said, object>;
+  if (fault === undefined) return decision as Extract<Decision, object>;
   throw new KitError({
     code: "forbidden",
     message: `The hook ${name} returned an invalid ${what}.`,

@@ -30,7 +30,7 @@ export interface CallSurroundings {
 export class RunningCall implements ToolContext {
   readonly #call: ToolCallPart;
   readonly #options: CallSurroundings;
-  #asked = 0;
+  #keysMade = 0;
   readonly toolCallId: string;
   readonly turnId: string;
   readonly operationId: string;
@@ -124,8 +124,8 @@ export class RunningCall implements ToolContext {
   }
 
   #nextKey(): string {
-    this.#asked += 1;
-    return `${this.idempotencyKey}:${this.#asked}`;
+    this.#keysMade += 1;
+    return `${this.idempotencyKey}:${this.#keysMade}`;
   }
 
   #progress(value: unknown): void {
@@ -175,9 +175,9 @@ function progressOf(value: unknown, mask: SecretMask | undefined): unknown {
   }
 }
 
-export function isGenerator(given: unknown): given is AsyncGenerator<unknown, ToolReturn> {
-  if (typeof given !== "object" || given === null || !("next" in given)) return false;
-  return Symbol.asyncIterator in given || Symbol.iterator in given;
+export function isGenerator(value: unknown): value is AsyncGenerator<unknown, ToolReturn> {
+  if (typeof value !== "object" || value === null || !("next" in value)) return false;
+  return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
 /** Reads a generator to its end; one that was stopped is closed where it stands. */
@@ -209,8 +209,8 @@ export function toResult(
   // Mask before cutting: a mask would not find half of a secret.
   const masked = options.mask === undefined ? parts : maskParts(parts, options.mask);
   const content = cutParts(masked, limit);
-  const given = receiptItemsOf(content, outcome.shows ?? []);
-  const maskedArgs = options.mask === undefined ? given : maskValue(given, options.mask);
+  const receiptItems = receiptItemsOf(content, outcome.shows ?? []);
+  const shows = options.mask === undefined ? receiptItems : maskValue(receiptItems, options.mask);
   return {
     type: "tool_result",
     tool_call_id: call.tool_call_id,
@@ -218,7 +218,7 @@ export function toResult(
     content,
     is_error: outcome.isError === true,
     ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
-    ...(maskedArgs.length === 0 ? undefined : { shows: maskedArgs }),
+    ...(shows.length === 0 ? undefined : { shows }),
   };
 }
 
@@ -300,18 +300,18 @@ const maxItems = 200;
 function withReceipts(outcome: Outcome): Outcome {
   const { shows, ...rest } = outcome;
   if (shows === undefined) return outcome;
-  const given: readonly unknown[] = Array.isArray(shows) ? shows : [];
-  const items = given.flatMap((item) => toItem(item) ?? []).slice(0, maxItems);
+  const listed: readonly unknown[] = Array.isArray(shows) ? shows : [];
+  const items = listed.flatMap((item) => toItem(item) ?? []).slice(0, maxItems);
   return items.length === 0 ? rest : { ...rest, shows: items };
 }
 
-function toItem(given: unknown): ReceiptItem | undefined {
-  if (typeof given !== "object" || given === null) return undefined;
-  const { kind, id, file, line, why, tokens } = given as Readonly<Record<keyof ReceiptItem, unknown>>;
-  const known = receiptKinds.find((each) => each === kind);
-  if (known === undefined || typeof id !== "string" || typeof why !== "string") return undefined;
+function toItem(value: unknown): ReceiptItem | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { kind, id, file, line, why, tokens } = value as Readonly<Record<keyof ReceiptItem, unknown>>;
+  const receiptKind = receiptKinds.find((each) => each === kind);
+  if (receiptKind === undefined || typeof id !== "string" || typeof why !== "string") return undefined;
   return {
-    kind: known,
+    kind: receiptKind,
     id,
     ...(typeof file === "string" ? { file } : {}),
     ...(typeof line === "number" && Number.isSafeInteger(line) && line > 0 ? { line } : {}),

@@ -99,10 +99,10 @@ async function runToolCall(
 ): Promise<ToolResultPart | undefined> {
   const { call, key } = keyedCall;
   const { tool_call_id, tool, args } = call;
-  const kept = turn.interrupted === true ? options.gate.record(key).result : undefined;
-  if (kept !== undefined) {
+  const loggedResult = turn.interrupted === true ? options.gate.record(key).result : undefined;
+  if (loggedResult !== undefined) {
     options.gate.ended();
-    return kept;
+    return loggedResult;
   }
   const mcp = options.tools.get(tool)?.servedBy?.(args);
   options.emit(
@@ -125,7 +125,7 @@ async function runToolCall(
       turn.onPostponed?.(isUnavailable ? error : error.cause);
     if (isSuspension(options.signal)) options.signal.reason.add(tool_call_id, started);
     if (isUnavailable || error instanceof Postponed) return undefined;
-    outcome = threw(error);
+    outcome = thrownOutcome(error);
   }
   options.gate.ended();
   const result = toResult(call, outcome, options);
@@ -152,9 +152,12 @@ async function hookedOutcome(
   options: ToolRunOptions & { readonly hooks: ToolHooks },
 ): Promise<Outcome> {
   const { hooks } = options;
-  const asked = await hooks.before(call);
-  if ("refused" in asked) return asked.refused;
-  return await hooks.after(asked, await outcomeOf({ call: asked, key, modelArgs: call.args }, turn, options));
+  const hookedCall = await hooks.before(call);
+  if ("refused" in hookedCall) return hookedCall.refused;
+  return await hooks.after(
+    hookedCall,
+    await outcomeOf({ call: hookedCall, key, modelArgs: call.args }, turn, options),
+  );
 }
 
 /** Runs a call, or explains why not. Throws if the tool or its schema throws synchronously. */
@@ -202,7 +205,7 @@ function runNow(
   options: ToolRunOptions,
 ): Outcome | Promise<Outcome> {
   const { signal, tracing } = options;
-  if (goesOnLater(tool, signal)) throw new Postponed();
+  if (resumesLater(tool, signal)) throw new Postponed();
   if (signal.aborted) return failed("The call was aborted before it started.");
   const ended = options.begin?.(tool.name);
   const work = (): Outcome | Promise<Outcome> => execute(tool, { ...run, signal, ended });
@@ -216,9 +219,9 @@ async function runEdited(
   { turn, options }: { readonly turn: ToolTurn; readonly options: ToolRunOptions },
 ): Promise<Outcome> {
   const { call, key, by } = edited;
-  const asked = (await options.hooks?.before(call)) ?? call;
-  if ("refused" in asked) return asked.refused;
-  if (asked.args !== call.args)
+  const hookedCall = (await options.hooks?.before(call)) ?? call;
+  if ("refused" in hookedCall) return hookedCall.refused;
+  if (hookedCall.args !== call.args)
     return failed("The call was not run: a hook has changed the arguments that were approved.");
   const input = await validateInput(tool, call.args, options);
   if ("issues" in input)
@@ -259,11 +262,11 @@ function execute(
   const timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
   let work: ToolReturn | Promise<ToolReturn>;
   try {
-    const given = tool.execute(run.input, context);
-    work = isGenerator(given) ? readProgress(given, context) : given;
+    const returned = tool.execute(run.input, context);
+    work = isGenerator(returned) ? readProgress(returned, context) : returned;
   } catch (error) {
     ended?.();
-    return threw(error);
+    return thrownOutcome(error);
   }
   if (!isPromise(work)) {
     ended?.();
@@ -271,12 +274,12 @@ function execute(
   }
   if (ended !== undefined) work.then(ended, ended);
   return new Promise((resolve, reject) => {
-    const rest = (): void => {
+    const cleanUp = (): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
     };
     const end = (outcome: Outcome): void => {
-      rest();
+      cleanUp();
       resolve(outcome);
     };
     const stop = (reason: unknown, message: string): void => {
@@ -284,11 +287,11 @@ function execute(
       context.stop(reason);
     };
     const onAbort = (): void => {
-      if (!goesOnLater(tool, signal)) {
+      if (!resumesLater(tool, signal)) {
         stop(signal.reason, "The call was aborted.");
         return;
       }
-      rest();
+      cleanUp();
       reject(new Postponed());
       context.stop(signal.reason);
     };
@@ -301,8 +304,8 @@ function execute(
       (output) => end(settledOutcome(output)),
       (error: unknown) => {
         // An idempotent call, such as a task, continues when the store is available again.
-        if (tool.idempotent !== true || !isStoreUnavailable(error)) return end(threw(error));
-        rest();
+        if (tool.idempotent !== true || !isStoreUnavailable(error)) return end(thrownOutcome(error));
+        cleanUp();
         reject(new Postponed("The store is unavailable.", { cause: error }));
       },
     );
@@ -312,7 +315,7 @@ function execute(
 }
 
 /** Whether the call continues later: an idempotent call, such as a task, of an operation that will be resumed. */
-function goesOnLater(tool: ToolDefinition, signal: AbortSignal): boolean {
+function resumesLater(tool: ToolDefinition, signal: AbortSignal): boolean {
   return tool.idempotent === true && willResume(signal);
 }
 
@@ -320,7 +323,7 @@ function settledOutcome(output: ToolReturn): Outcome {
   try {
     return toOutcome(output);
   } catch (error) {
-    return threw(error);
+    return thrownOutcome(error);
   }
 }
 
@@ -349,7 +352,7 @@ function fromStandard(result: StandardSchemaV1.Result<unknown>): CheckedInput {
   return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
 }
 
-function threw(error: unknown): Outcome {
+function thrownOutcome(error: unknown): Outcome {
   return { ...failed(errorText(error)), thrown: error };
 }
 

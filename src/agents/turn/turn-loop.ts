@@ -203,18 +203,18 @@ export async function runTools(
 
 /** Gets one answer of the model and appends it; retries while nothing of it was appended. */
 export async function runModelTurn(
-  given: TurnLoop,
+  configured: TurnLoop,
   turnId: string,
   watch: CallWatch,
 ): Promise<AssistantMessage> {
   let overflowed = false;
-  let loop = withModel(given);
+  let loop = withModel(configured);
   for (let attempt = 1; ; attempt += 1) {
     const { reported, logged } = loop.prompt.records.of(loop, turnId);
     const { modelName: model, purpose } = loop;
     const { provider } = loop.model;
-    const kept = { head: loop.keepHead?.(loop), log_position: loop.state.position };
-    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...reported, ...kept }, turnId);
+    const stored = { head: loop.keepHead?.(loop), log_position: loop.state.position };
+    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored }, turnId);
     const admission =
       loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
     const started = loop.clock.now();
@@ -225,9 +225,9 @@ export async function runModelTurn(
       partial: loop.partialResult?.(),
     });
     try {
-      const asked = callOptions(loop);
-      const options = loop.hooks === undefined ? asked : await loop.hooks.before(asked, model);
-      timing.composed = composedBy(loop, turnId, [asked.prompt, options.prompt]);
+      const loopOptions = callOptions(loop);
+      const options = loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, model);
+      timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
       const answer = await callModel({
         model: loop.model,
         options: traceTurn(options, loop, turnId),
@@ -259,7 +259,7 @@ export async function runModelTurn(
         await loop.log.stored();
         await waitToRetry(plan.delayMs, loop);
       } else if (next !== undefined) {
-        loop = withModel(given);
+        loop = withModel(configured);
         attempt = 0;
         overflowed = false;
       } else {
@@ -299,11 +299,13 @@ function traceTurn(
 function composedBy(
   loop: TurnLoop,
   id: string,
-  [asked, sent]: readonly [LanguageModelV4Prompt, LanguageModelV4Prompt],
+  [loopPrompt, sent]: readonly [LanguageModelV4Prompt, LanguageModelV4Prompt],
 ): SessionEntry | undefined {
   const { state, mask, operationId, clock } = loop;
   const isOwn =
-    loop.sent === undefined && asked === sent && state.files.every((file) => takesFile(loop.files, file));
+    loop.sent === undefined &&
+    loopPrompt === sent &&
+    state.files.every((file) => takesFile(loop.files, file));
   if (isOwn || loop.keepHead === undefined) return undefined;
   const turn = { id, operationId, now: clock.now(), mask };
   return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
@@ -344,8 +346,8 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
   const entry = toEntry(loop, message);
   const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
   const logged = turn === undefined ? entry : { ...entry, turn };
-  const own = loop.toEntries?.(logged, message) ?? [logged];
-  const entries = timing.composed === undefined ? own : [...own, timing.composed];
+  const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
+  const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
   const store = (): MaybePromise<void> => loop.log.commit(entries);
   const written = callsOf(message).length === 0 ? loop.log.orKeep(entries, store) : store();
