@@ -5,11 +5,11 @@ test("a field of a record gets the comment of its schema's source, in the type a
   const comments = await readFieldComments();
   const approval = new Set(["approved", "args", "reason"]);
   expect(comments.of("reason", approval, "protocol/approval")).toBe(
-    "For the model, which reads it as the result of a denied call.",
+    "For a denied call: the model reads it as the result.",
   );
   const run = new Set(["index", "timestamp", "instance_id", "operation_id", "type", "workflow"]);
   expect(comments.of("workflow", run, "protocol/event")).toBeUndefined();
-  expect(comments.ofSchema("diagnosticSchema")).toContain("Something wrong with an input file");
+  expect(comments.ofSchema("diagnosticSchema")).toContain("A fault in an input file");
 });
 
 test("fields that two records share keep the comment of their own record", async () => {

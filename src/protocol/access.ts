@@ -55,13 +55,13 @@ export interface AuthorizeRequest {
   readonly principal: Principal | undefined;
   readonly action: ServiceAction;
   /**
-   * The agent of a request for an agent, its dispatches or approvals; for `dispatch.list`, the filter that
-   * was given.
+   * The agent of a request for an agent, its dispatches or approvals; for `dispatch.list`, the agent in the
+   * filter.
    */
   readonly agent?: string | undefined;
   /** The id of the agent's instance. */
   readonly instance?: string | undefined;
-  /** The workflow of a request for a workflow or a run; for `run.list`, the filter that was given. */
+  /** The workflow of a request for a workflow or a run; for `run.list`, the workflow in the filter. */
   readonly workflow?: string | undefined;
   readonly run_id?: string | undefined;
   /** The webhook of a delivery. */

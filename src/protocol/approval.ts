@@ -2,8 +2,8 @@ import { z } from "zod";
 import { cursorField, type Infer, limitField, nameField, needed, textField } from "./fields.ts";
 
 /**
- * A rule by which calls run without an approval that the project's configuration alone asks for: `agent.approvals.allow`. All fields
- * that a rule has must fit a call.
+ * A rule of `agent.approvals.allow`: matching calls run without the approval that the configuration requires. A call
+ * matches if it fits all fields of the rule. Approvals that an agent's code requires are not affected.
  */
 const allowRuleSchema = z
   .strictObject({
@@ -11,14 +11,14 @@ const allowRuleSchema = z
     agent: textField(200).optional().meta({ description: "The agent; absent for every agent." }),
     command: textField(2_000)
       .optional()
-      .meta({ description: "For `bash`: as an entry of `allowed_commands`: `git status`, `npm test *`." }),
+      .meta({ description: "For `bash`, in the syntax of `allowed_commands`: `git status`, `npm test *`." }),
     path: textField(1_000).optional().meta({
       description:
-        "For tools of files: a file of the workspace, or with `/` at its end a folder and all below it.",
+        "For file tools: a file of the workspace, or, with a trailing `/`, a folder and everything below it.",
     }),
     args: textField(4_000)
       .optional()
-      .meta({ description: "The arguments as JSON: only calls with these very arguments." }),
+      .meta({ description: "The arguments as JSON: only calls with exactly these arguments." }),
     cwd: textField(1_000).optional().meta({
       description: "With `command` or `args`: the working folder below the workspace; absent for its root.",
     }),
@@ -26,10 +26,10 @@ const allowRuleSchema = z
   .meta({ id: "AllowRule", description: "A rule that lets calls run without an approval." });
 export interface AllowRule extends Infer<typeof allowRuleSchema> {}
 
-/** A tool call that waits for an approval decision, as events and routes carry it. Times are ISO 8601. */
+/** A tool call that waits for an approval decision. Times are ISO 8601. */
 const approvalRequestSchema = z
   .object({
-    /** `approval_` and a ULID; the same when the call is asked about again after a crash. */
+    /** `approval_` and a ULID; the same if the request is repeated after a crash. */
     approval_id: z.string(),
     agent: z.string(),
     instance_id: z.string(),
@@ -37,19 +37,18 @@ const approvalRequestSchema = z
     operation_id: z.string(),
     tool_call_id: z.string(),
     tool: z.string(),
-    args: z.unknown().meta({ description: "What the model wants the tool to do." }),
+    args: z.unknown().meta({ description: "The model's arguments for the tool." }),
     requested_at: z.string(),
-    /** Absent where it waits as long as it takes. */
-    expires_at: z.string().optional().meta({ description: "When it counts as denied." }),
-    /** Set where the approver may give other arguments. */
+    /** Absent if the call waits without a limit. */
+    expires_at: z.string().optional().meta({ description: "When the call is denied automatically." }),
+    /** Set if the approver may replace the arguments. */
     input_schema: z
       .record(z.string(), z.unknown())
       .optional()
-      .meta({ description: "The JSON Schema of the arguments, where the approver may change them." }),
-    touches: z
-      .array(z.string())
-      .optional()
-      .meta({ description: "The files that the call would touch, as the tool names them: the first 50." }),
+      .meta({ description: "The JSON Schema of the arguments, if the approver may change them." }),
+    touches: z.array(z.string()).optional().meta({
+      description: "The first 50 files that the call would touch, with the paths that the tool uses.",
+    }),
     allow_rules: z.array(allowRuleSchema).optional().meta({
       description: "Rules that would let such calls run without an approval, the narrowest first.",
     }),
@@ -91,41 +90,41 @@ export const approvalBodySchema = z.strictObject({
   approved: z.boolean({ error: needed("must be true or false") }),
   reason: textField(10_000)
     .optional()
-    .meta({ description: "For the model, which reads it as the result of a denied call." }),
+    .meta({ description: "For a denied call: the model reads it as the result." }),
   args: z.record(z.string(), z.unknown(), { error: "must be an object" }).optional().meta({
     description:
-      "Other arguments for an approved call whose request has an `input_schema`; they are checked by it.",
+      "Replaces the arguments of an approved call whose request has an `input_schema`, which checks them.",
   }),
 });
 export interface ApprovalBody extends Infer<typeof approvalBodySchema> {}
 
 /** An approval decision. */
 export interface ApprovalDecision extends ApprovalBody {
-  /** The principal that decided, as the caller names it. */
+  /** The name that the caller gives the principal that decided. */
   readonly by?: string | undefined;
 }
 
 export const decidedSchema = z.object({ approved: z.boolean() }).meta({ id: "Decided" });
 
-/** The reply of `GET /agents/{name}/{id}/approvals/{approval_id}/rules`: what may be written, before it is written. */
+/** The reply of `GET /agents/{name}/{id}/approvals/{approval_id}/rules`: a preview of the rules that can be written. */
 export const allowChoicesSchema = z
   .object({
     choices: z
       .array(
         z.object({
           rule: allowRuleSchema,
-          summary: z.string().meta({ description: "The calls that the rule allows, as a sentence." }),
-          toml: z.string().meta({ description: "The lines as they are written." }),
+          summary: z.string().meta({ description: "A sentence about the calls that the rule allows." }),
+          toml: z.string().meta({ description: "The lines that would be added to the file." }),
         }),
       )
       .meta({ description: "The narrowest first." }),
     file: z
       .string()
       .optional()
-      .meta({ description: "The file that takes the rule, below the project's root." }),
+      .meta({ description: "The file to which the rule is added, relative to the project root." }),
     problem: z.string().optional().meta({ description: "Why no rule can be written here." }),
   })
-  .meta({ id: "AllowChoices", description: "The rules that a waiting call can be allowed by." });
+  .meta({ id: "AllowChoices", description: "The rules that could allow a waiting call." });
 export interface AllowChoices extends Infer<typeof allowChoicesSchema> {}
 
 /** The body of `POST /agents/{name}/{id}/approvals/{approval_id}/rules`: one of the offered rules. */
@@ -135,11 +134,13 @@ export const allowedSchema = z
   .object({
     rule: allowRuleSchema,
     file: z.string(),
-    toml: z.string().meta({ description: "The lines that were added; empty where the file had the rule." }),
+    toml: z
+      .string()
+      .meta({ description: "The lines that were added; empty if the file already had the rule." }),
     applies_to: z.enum(["all_nodes", "this_node"]).meta({
       description:
-        "`this_node` where several machines share the work: the others need the changed file and a restart.",
+        "`this_node` if several machines share the work: the others need the changed file and a restart.",
     }),
   })
-  .meta({ id: "AllowedCalls", description: "A rule that was written, and holds from now on." });
+  .meta({ id: "AllowedCalls", description: "A rule that was written and applies from now on." });
 export interface AllowedCalls extends Infer<typeof allowedSchema> {}

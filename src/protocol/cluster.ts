@@ -1,33 +1,36 @@
 import { z } from "zod";
 import type { Infer } from "./fields.ts";
 
-/** A process that shares the work. Times are ISO 8601, by the engine's clock. */
+/** A process that shares the work. Times are ISO 8601, from the engine's clock. */
 const clusterNodeSchema = z
   .object({
     node: z.string(),
     /** The name of its machine. */
     host: z.string(),
     /** Absent for a process that serves no HTTP. */
-    address: z.string().optional().meta({ description: "Where other nodes reach it." }),
-    version: z.string().meta({ description: "Of kit." }),
+    address: z.string().optional().meta({ description: "The address at which other nodes reach this node." }),
+    version: z.string().meta({ description: "The version of kit." }),
     project: z.string().optional(),
     state: z.enum(["working", "draining", "silent"]).meta({
       description:
-        "`draining`: it takes no more work. `silent`: it has not been heard for longer than a second.",
+        "`draining`: it accepts no more work. `silent`: it has sent no heartbeat for more than a second.",
     }),
     started_at: z.string(),
     last_beat_at: z.string(),
     beat_age_ms: z.int(),
-    clock_ahead_ms: z.int().optional().meta({ description: "Its time of day against the engine's clock." }),
-    shards: z.int().meta({ description: "Its parts of the work." }),
-    running: z.int().meta({ description: "Inputs and runs at work." }),
-    queued: z.int().meta({ description: "Inputs and runs that it is to begin." }),
-    is_this: z.boolean().meta({ description: "Whether it is the node that answers." }),
+    clock_ahead_ms: z
+      .int()
+      .optional()
+      .meta({ description: "How far the node's clock is ahead of the engine's clock; negative if behind." }),
+    shards: z.int().meta({ description: "Number of shards that the node owns." }),
+    running: z.int().meta({ description: "Number of inputs and runs that the node is executing." }),
+    queued: z.int().meta({ description: "Number of inputs and runs that wait on this node." }),
+    is_this: z.boolean().meta({ description: "Whether this node sent the reply." }),
   })
   .meta({ id: "ClusterNode" });
 export interface ClusterNodeState extends Infer<typeof clusterNodeSchema> {}
 
-/** A fault for an operator to look at. */
+/** A fault for the operator. */
 const clusterProblemSchema = z
   .object({
     code: z.enum([
@@ -53,10 +56,10 @@ export const clusterSchema = z
   .object({
     engine: z
       .string()
-      .meta({ description: "`postgres`, `embedded` or `memory`; another engine's own name." }),
+      .meta({ description: "`postgres`, `embedded`, `memory`, or the name of another engine." }),
     distributed: z.boolean().meta({ description: "Whether several machines share the work." }),
     nodes: z.array(clusterNodeSchema).meta({ description: "Oldest first." }),
-    shards: z.int().meta({ description: "Parts into which the work is divided." }),
+    shards: z.int().meta({ description: "Number of shards into which the work is divided." }),
     unowned_shards: z.int(),
     queued_dispatches: z.int(),
     running_dispatches: z.int(),
@@ -64,11 +67,11 @@ export const clusterSchema = z
     running_runs: z.int(),
     waiting_runs: z.int(),
     dead_letters: z.int(),
-    /** Absent where nothing waits to begin. */
+    /** Absent if no work waits to start. */
     oldest_queued_at: z
       .string()
       .optional()
-      .meta({ description: "When the oldest of what has not begun was accepted." }),
+      .meta({ description: "When the oldest work that has not started was accepted." }),
     problems: z.array(clusterProblemSchema),
   })
   .meta({ id: "Cluster" });

@@ -7,7 +7,7 @@ import { lastResultSchema } from "./test-results.ts";
 
 export type { CoverageEvidence } from "./enums.ts";
 
-/** The query of `GET /api/specs/coverage`: which criteria of a report are asked for. */
+/** The query of `GET /api/specs/coverage`. */
 export const coverageQuerySchema = z.strictObject({
   feature: textField(200).optional().meta({ description: "Only this feature, such as checkout." }),
   spec: textField(1_024).optional().meta({ description: "Only the criteria of this spec block, by its id." }),
@@ -16,7 +16,7 @@ export const coverageQuerySchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "`uncovered`: only criteria that no test names; `never_run`, `passing`, `failing`: by the last results of their tests; `not_passing`: all but the passing ones; `stale`: those with a result that is older than what it is about. Default: `all`.",
+        "`uncovered`: only criteria that no test names; `never_run`, `passing`, `failing`: by the last results of their tests; `not_passing`: all but the passing ones; `stale`: criteria with a result that is older than the test, the code or the criterion. Default: `all`.",
     }),
   limit: limitField.optional().meta({ description: "Criteria per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
@@ -25,11 +25,11 @@ export interface CoverageQuery extends Infer<typeof coverageQuerySchema> {}
 
 const line = z.int().min(1);
 
-/** Something that changed after a test ran. */
+/** A change that happened after a test ran. */
 const staleResultSchema = z.object({
   cause: z.enum(staleCauses).meta({
     description:
-      "`test`: the file of the test; `code`: a file that the block of the criterion, or a task or design of it, names; `criterion`: its own text.",
+      "`test`: the test's file; `code`: a file named by the criterion's block or by one of its tasks or designs; `criterion`: the criterion's text.",
   }),
   path: z.string(),
 });
@@ -39,17 +39,17 @@ export interface StaleResult extends Infer<typeof staleResultSchema> {}
 const criterionTestSchema = z.object({
   /** POSIX, relative to the project root. */
   path: z.string(),
-  /** 1-based; 1 where the spec names the whole file. */
+  /** 1-based; 1 if the spec names the whole file. */
   line,
   evidence: z.enum(coverageEvidence),
   /** The line of the test, trimmed and at most 200 characters; for `path`, the block that names it. */
   quote: z.string(),
-  /** Set where the whole requirement is named and not this criterion alone. */
+  /** Set if the test names the whole requirement and not only this criterion. */
   whole_requirement: z.literal(true).optional(),
-  /** Absent where no report has had it, or it was renamed since. */
+  /** Absent if no report contains the test, or if it was renamed since. */
   result: lastResultSchema.optional(),
   stale: z.array(staleResultSchema).optional().meta({
-    description: "What changed after the result was handed in; absent where nothing did.",
+    description: "Changes since the result was submitted; absent if there are none.",
   }),
 });
 export interface CriterionTest extends Infer<typeof criterionTestSchema> {}
@@ -76,11 +76,11 @@ const criterionCoverageSchema = z.object({
   text: z.string(),
   state: z
     .enum(criterionStates)
-    .meta({ description: "`never_run`: tests name it, and no report has told how they ended." }),
+    .meta({ description: "`never_run`: tests name the criterion, but no report contains their results." }),
   stale: z.literal(true).optional().meta({
-    description: "Set where a result that counts is older than the test, the code or the criterion.",
+    description: "Set if a counted result is older than the test, the code or the criterion.",
   }),
-  /** Empty: no test names the criterion. */
+  /** Empty if no test names the criterion. */
   tests: z.array(criterionTestSchema),
   /** Best first, at most three; only for criteria without a test. */
   suggestions: z.array(criterionSuggestionSchema),
@@ -90,25 +90,29 @@ export interface CriterionCoverage extends Infer<typeof criterionCoverageSchema>
 const coverageCountSchema = z.object({
   criteria: z.int(),
   covered: z.int(),
-  covered_by_requirement: z.int().meta({ description: "Of these, named only through their requirement." }),
+  covered_by_requirement: z
+    .int()
+    .meta({ description: "Covered criteria that tests name only through their requirement." }),
   uncovered: z.int(),
   passing: z.int(),
   failing: z.int(),
   never_run: z.int(),
-  stale: z.int().meta({ description: "Of the passing and failing ones, those with a stale result." }),
-  suggested: z.int().meta({ description: "Of the uncovered ones, those with a test of similar words." }),
+  stale: z.int().meta({ description: "Passing and failing criteria with a stale result." }),
+  suggested: z
+    .int()
+    .meta({ description: "Uncovered criteria for which there is a test with similar words." }),
 });
 export interface CoverageCount extends Infer<typeof coverageCountSchema> {}
 
 const featureCoverageSchema = z.object({
   feature: z.string(),
-  /** The folder or file that the feature is specified in. */
+  /** The folder or file that specifies the feature. */
   path: z.string(),
   ...coverageCountSchema.shape,
 });
 export interface FeatureCoverage extends Infer<typeof featureCoverageSchema> {}
 
-/** A report with one page of its criteria; all else is of the whole. */
+/** A report with one page of its criteria; all other fields describe the whole report. */
 export const coveragePageSchema = z
   .object({
     /** In path, then line order. */
@@ -118,7 +122,7 @@ export const coveragePageSchema = z
     totals: coverageCountSchema,
     by_feature: z.array(featureCoverageSchema),
     test_files: z.int(),
-    /** Tests that name a criterion which no spec has, and test files that could not be read. */
+    /** Tests that name a criterion that no spec has, and test files that could not be read. */
     diagnostics: z.array(diagnosticSchema),
     indexing: indexingSchema.optional(),
   })

@@ -5,19 +5,19 @@ import { indexingSchema } from "./indexing.ts";
 
 export type { DiagnosticRule } from "./enums.ts";
 
-/** Something wrong with an input file, said once, with the place to look at. */
+/** A fault in an input file, and its place. Each fault is reported once. */
 export const diagnosticSchema = z
   .object({
     severity: z.enum(["error", "warning"]),
     rule: z.enum(diagnosticRules),
-    /** A stable finer name where one rule has several causes, such as `frontmatter_unterminated`. */
+    /** A stable, more specific name if a rule has several causes, such as `frontmatter_unterminated`. */
     code: z.string().optional(),
     message: z.string(),
     /** POSIX, relative to the project root. */
     path: z.string(),
     /** 1-based. */
     line: z.int().min(1).optional(),
-    /** The id of the block or guideline, where there is one. */
+    /** The id of the block or guideline, if there is one. */
     id: z.string().optional(),
     field: z.string().optional(),
   })
@@ -28,9 +28,9 @@ export interface Diagnostic extends Infer<typeof diagnosticSchema> {}
 export const diagnosticQuerySchema = z.strictObject({
   severity: choiceField(["error", "warning"]).optional(),
   rule: choiceField(diagnosticRules).optional(),
-  path: textField(4_096).optional().meta({ description: "A file, or a folder and what lies below it." }),
-  framework: choiceField(frameworks).optional().meta({ description: "By the file that is wrong." }),
-  id: textField(1_024).optional().meta({ description: "Only those of this spec block." }),
+  path: textField(4_096).optional().meta({ description: "A file, or a folder and everything below it." }),
+  framework: choiceField(frameworks).optional().meta({ description: "The framework of the faulty file." }),
+  id: textField(1_024).optional().meta({ description: "Only diagnostics of this spec block." }),
   limit: limitField
     .optional()
     .meta({ description: "Diagnostics per page, 1 to 1,000; without it, all of them." }),
@@ -42,10 +42,10 @@ export const diagnosticPageSchema = z
   .object({
     /** In path, then line order. */
     diagnostics: z.array(diagnosticSchema),
-    total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
-    counts_by_severity: z
-      .object({ error: z.int(), warning: z.int() })
-      .meta({ description: "Of the project, whatever the query asks for; so are the other counts." }),
+    total_count: z.int().meta({ description: "Of all matches, not of the page." }),
+    counts_by_severity: z.object({ error: z.int(), warning: z.int() }).meta({
+      description: "Of the whole project, regardless of the query; the same holds for the other counts.",
+    }),
     counts_by_rule: z.record(z.string(), z.int()),
     counts_by_framework: z.record(z.string(), z.int()),
     next_cursor: z.string().optional(),
@@ -62,7 +62,7 @@ export const diagnosticsSchema = z.object({
 
 export const validationResultSchema = z
   .object({
-    valid: z.boolean().meta({ description: "True when no diagnostic is an error." }),
+    valid: z.boolean().meta({ description: "True if no diagnostic is an error." }),
     diagnostics: z.array(diagnosticSchema),
   })
   .meta({ id: "ValidationResult" });

@@ -6,7 +6,7 @@ import { workCauseSchema } from "./work-cause.ts";
 
 export type { DeliveryOutcome, DispatchStatus } from "./enums.ts";
 
-/** The receipt that a sender gets once its input cannot be lost any more. */
+/** The receipt that a sender gets once its input is stored durably. */
 export const dispatchReceiptSchema = z.object({
   dispatch_id: z.string(),
   /** ISO 8601. */
@@ -22,17 +22,17 @@ export const dispatchRecordSchema = z
     instance_id: z.string(),
     session: z.string(),
     status: z.enum(dispatchStatuses),
-    /** The input as it was sent, JSON. */
+    /** The input that was sent; JSON. */
     input: z.unknown(),
-    /** Attempts that were begun. */
+    /** Number of started attempts. */
     attempts: z.int(),
     idempotency_key: z.string().optional(),
     cause: workCauseSchema.optional().meta({
       description:
-        "What began it; absent for a sender without a name, and for dispatches of earlier versions.",
+        "What started the dispatch; absent for a sender without a name, and for dispatches of earlier versions.",
     }),
     accepted_at: z.string(),
-    /** Set while it waits to be tried again. */
+    /** Set while the dispatch waits for its next attempt. */
     next_attempt_at: z.string().optional(),
     started_at: z.string().optional(),
     ended_at: z.string().optional(),
@@ -45,7 +45,7 @@ export interface DispatchRecord extends Infer<typeof dispatchRecordSchema> {}
 
 /** The query of `GET /dispatches`. */
 export const dispatchQuerySchema = z.strictObject({
-  status: choiceField(dispatchStatuses).optional().meta({ description: "`failed` are the dead letters." }),
+  status: choiceField(dispatchStatuses).optional().meta({ description: "`failed` lists the dead letters." }),
   agent: nameField.optional(),
   instance_id: nameField.optional(),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
@@ -62,7 +62,7 @@ export const cancelledSchema = z
   .object({ cancelled: z.boolean().meta({ description: "False when it had already ended." }) })
   .meta({ id: "Cancelled" });
 
-/** The reply of `POST /webhooks/{name}` where the webhook's file returns nothing of its own. */
+/** The reply of `POST /webhooks/{name}` unless the webhook's handler returns a reply. */
 export const webhookAcceptedSchema = z
   .object({ status: z.literal("accepted"), dispatches: z.array(dispatchReceiptSchema) })
   .meta({ id: "WebhookAccepted" });
@@ -72,14 +72,18 @@ export interface WebhookAccepted extends Infer<typeof webhookAcceptedSchema> {}
 export const retryManyBodySchema = z.strictObject({
   agent: nameField.optional(),
   instance_id: nameField.optional(),
-  limit: limitField.optional().meta({ description: "Dead letters to look at, 1 to 1,000; default 100." }),
+  limit: limitField
+    .optional()
+    .meta({ description: "Number of dead letters to check, 1 to 1,000; default 100." }),
   cursor: cursorField.optional(),
 });
 export interface RetryManyBody extends Infer<typeof retryManyBodySchema> {}
 
 export const retriedPageSchema = z
   .object({
-    retried: z.array(z.string()).meta({ description: "The ids of those that have their attempts again." }),
+    retried: z
+      .array(z.string())
+      .meta({ description: "Ids of the dispatches that were queued again with a full number of attempts." }),
     failed: z
       .array(
         z.object({
@@ -87,8 +91,8 @@ export const retriedPageSchema = z
           error: z.object({ type: z.string(), message: z.string() }),
         }),
       )
-      .meta({ description: "Could not be retried, and why: a line that is full, for one." }),
-    next_cursor: z.string().optional().meta({ description: "There are more to look at." }),
+      .meta({ description: "Dispatches that could not be retried, and why, such as a full queue." }),
+    next_cursor: z.string().optional().meta({ description: "Set if there are more dead letters to check." }),
   })
   .meta({ id: "RetriedDispatches" });
 export interface RetriedPage extends Infer<typeof retriedPageSchema> {}
@@ -96,10 +100,12 @@ export interface RetriedPage extends Infer<typeof retriedPageSchema> {}
 /** The query of `GET /deliveries`. */
 export const deliveryQuerySchema = z.strictObject({
   webhook: nameField.optional(),
-  delivery_id: textField(200).optional().meta({ description: "As the `cause` of what it began names it." }),
+  delivery_id: textField(200)
+    .optional()
+    .meta({ description: "The id in the `cause` of the work that the delivery started." }),
   outcome: choiceField(deliveryOutcomes)
     .optional()
-    .meta({ description: "`failed` are those whose senders were told 5xx." }),
+    .meta({ description: "`failed` lists the deliveries whose senders got a 5xx reply." }),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
@@ -109,29 +115,34 @@ const deliverySchema = z
   .object({
     record_id: z
       .string()
-      .meta({ description: "Names this request; a delivery that comes again has another." }),
+      .meta({ description: "Identifies this request; a repeated delivery has another id." }),
     webhook: z.string(),
     received_at: z.string(),
     outcome: z.enum(deliveryOutcomes).meta({
       description:
-        "`accepted` (2xx), `refused` (4xx) or `failed` (5xx), by its reply; `open` while there is none, also where the process ended before it.",
+        "`accepted` (2xx), `refused` (4xx) or `failed` (5xx), by the status of the reply; `open` without a reply, also if the process ended before it.",
     }),
     status: z
       .int()
       .optional()
-      .meta({ description: "Of the reply that its sender got; absent where it is open." }),
-    duration_ms: z.number().optional().meta({ description: "Until the reply; absent where it is open." }),
-    bytes: z.int().meta({ description: "Of the body; 0 where it was refused before it was read." }),
-    delivery_id: z
-      .string()
+      .meta({ description: "Status of the reply; absent while the delivery is open." }),
+    duration_ms: z
+      .number()
       .optional()
-      .meta({ description: "As the `cause` of what it began names it; absent before it is verified." }),
+      .meta({ description: "Time until the reply; absent while the delivery is open." }),
+    bytes: z
+      .int()
+      .meta({ description: "Size of the body; 0 if the delivery was refused before its body was read." }),
+    delivery_id: z.string().optional().meta({
+      description:
+        "The id in the `cause` of the work that the delivery started; absent for an unverified delivery.",
+    }),
     node: z
       .string()
       .optional()
-      .meta({ description: "The node that received it, where several share the work." }),
-    dispatches: z.array(z.string()).meta({ description: "Ids of what it was handed over as." }),
-    runs: z.array(z.string()).meta({ description: "Ids of the runs that it began." }),
+      .meta({ description: "The node that received the delivery, if several nodes share the work." }),
+    dispatches: z.array(z.string()).meta({ description: "Ids of the dispatches that the delivery started." }),
+    runs: z.array(z.string()).meta({ description: "Ids of the runs that the delivery started." }),
     error: z.object({ type: z.string(), message: z.string() }).optional(),
   })
   .meta({ id: "Delivery", description: "A request of a webhook's sender." });

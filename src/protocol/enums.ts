@@ -1,6 +1,6 @@
 /**
- * The closed lists of values on the wire. They lie in another file than the schemas, so that the command line and browsers can
- * read a list without loading a schema library.
+ * The closed lists of values on the wire. They are separate from the schemas, so that the command line and browsers
+ * can read a list without loading a schema library.
  */
 
 /** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
@@ -49,7 +49,7 @@ export type SpecEdgeKind = (typeof specEdgeKinds)[number];
  * The evidence that makes a test count for a criterion.
  *
  * - `path`: the spec names the test file.
- * - `key`: the test holds the criterion's key, `auth#1.2`, or the id of its block.
+ * - `key`: the test contains the criterion's key, `auth#1.2`, or the id of its block.
  * - `number`: the test names the number (`Requirement 1.2`, `FR-003`) and belongs to the feature, or
  *   the number belongs to one feature only.
  */
@@ -60,10 +60,10 @@ export type CoverageEvidence = (typeof coverageEvidence)[number];
 export const criterionStates = ["uncovered", "never_run", "passing", "failing"] as const;
 export type CriterionState = (typeof criterionStates)[number];
 
-/** The causes of a stale result: each may change after a test has run. */
+/** The causes of a stale result: each can change after a test has run. */
 export const staleCauses = ["test", "code", "criterion"] as const;
 
-/** The formats of reports of tests. */
+/** The formats of test reports. */
 export const reportFormats = ["junit", "vitest"] as const;
 export type ReportFormat = (typeof reportFormats)[number];
 
@@ -120,7 +120,7 @@ export type ConversionFormat = (typeof conversionFormats)[number];
 export const exportFormats = ["fw_c", "fw_b"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** The formats that a guideline sync can take as the one source of truth, and those it can write. */
+/** The formats that a guideline sync can read as the source of truth, and those that it can write. */
 export const syncFormats = [
   "agents",
   "fw_c",
@@ -134,7 +134,7 @@ export const syncFormats = [
 ] as const;
 export type SyncFormat = (typeof syncFormats)[number];
 
-/** The tools whose view of a repository `explain` can give. */
+/** The tools whose view of a repository `explain` can show. */
 export const explainTools = [
   "fw_a",
   "fw_b",
@@ -159,7 +159,7 @@ export type DispatchStatus = (typeof dispatchStatuses)[number];
 export const runStatuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
-/** The kinds of a project's knowledge that a prompt can show a model. */
+/** The kinds of project knowledge that a prompt can show a model. */
 export const receiptKinds = ["instructions", "role", "guideline", "skill", "spec", "memory"] as const;
 export type ReceiptKind = (typeof receiptKinds)[number];
 
@@ -167,7 +167,7 @@ export type ReceiptKind = (typeof receiptKinds)[number];
 export const thinkingLevels = ["off", "minimal", "low", "medium", "high", "xhigh"] as const;
 export type ThinkingLevel = (typeof thinkingLevels)[number];
 
-/** The backends that are chosen by name. */
+/** The backends that can be chosen by name. */
 export const backendNames = ["typed", "graph", "openai_agents", "google_adk"] as const;
 export type BackendName = (typeof backendNames)[number];
 

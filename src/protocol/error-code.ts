@@ -40,19 +40,19 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Whether a code is one of kit's: errors of a project's code can have any code. */
+/** Returns whether a code belongs to kit: errors of a project's code can have any code. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(errorCodes, code);
 }
 
-/** Whether the code says that the same call can succeed later. */
+/** Returns whether the same call can succeed later. */
 export function isRetryableCode(code: string): boolean {
   return isErrorCode(code) && errorCodes[code].retryable;
 }
 
 /** The details of a temporary outage of a store. */
 export interface StoreOutage {
-  /** "The session store" */
+  /** Such as "The session store". */
   readonly store: string;
   readonly reason: string;
   readonly hint: string;

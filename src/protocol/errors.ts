@@ -5,16 +5,16 @@ import type { Infer } from "./fields.ts";
 const codes = Object.keys(errorCodes).filter((code): code is ErrorCode => code in errorCodes);
 
 /**
- * The error that the code of a project threw, as records and events keep it: no stack, no path of the
- * machine, no secret, and cut to a size that any record has room for.
+ * The error that the code of a project threw, in the form of records and events: no stack, no path of the
+ * machine, no secret, and cut to a size that fits into any record.
  */
 export const errorCauseSchema = z
   .object({
     /** `Error`, `TypeError`, `string`. */
-    name: z.string().meta({ description: "Its class, or what else was thrown." }),
+    name: z.string().meta({ description: "The class of the error, or the type of another thrown value." }),
     message: z.string(),
-    /** The file of the project that it was thrown in; absent when no file of it was. */
-    path: z.string().optional().meta({ description: "Relative to the project's root." }),
+    /** The project file that threw the error; absent for other code. */
+    path: z.string().optional().meta({ description: "Relative to the project root." }),
     /** From 1. */
     line: z.int().optional(),
     get cause() {
@@ -25,21 +25,21 @@ export const errorCauseSchema = z
       return z.array(errorCauseSchema).optional();
     },
   })
-  .meta({ id: "ErrorCause", description: "What the code of the project threw." });
+  .meta({ id: "ErrorCause", description: "The error that the code of the project threw." });
 export interface ErrorCause extends Infer<typeof errorCauseSchema> {}
 
-/** An error as events and replies carry it: safe for any reader. */
+/** An error in events and replies: safe for any reader. */
 export const eventErrorSchema = z
   .object({
     type: z.enum(codes),
     message: z.string(),
-    /** For those who may read the record or the stream; never in a public reply. */
+    /** Only in records and streams that the reader is permitted to read; never in a public reply. */
     cause: errorCauseSchema.optional(),
   })
   .meta({ id: "EventError" });
 export interface EventError extends Infer<typeof eventErrorSchema> {}
 
-/** One thing that is wrong with an input: where (`body.format`, `query.limit`) and what. */
+/** One fault of an input: its place (`body.format`, `query.limit`) and a message. */
 const errorIssueSchema = z.object({ path: z.string(), message: z.string() });
 export interface ErrorIssue extends Infer<typeof errorIssueSchema> {}
 

@@ -4,7 +4,7 @@ import type { KitEvent } from "./event.ts";
 export type DeltaEvent = Extract<KitEvent, { readonly type: "text_delta" | "reasoning_delta" }>;
 
 export interface EventBufferOptions<Item> {
-  /** The delta that an item carries; undefined for any other item. */
+  /** Returns the delta that an item carries; undefined for any other item. */
   readonly deltaOf: (item: Item) => DeltaEvent | undefined;
   readonly ofDelta: (delta: DeltaEvent) => Item;
   /** Beyond this many unread items, neighbouring deltas of one turn are joined; default 1,000. */
@@ -92,8 +92,8 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
   }
 
   /**
-   * Returns the result of `read` once there is an unread item; undefined at the end. Throws the error that
-   * the buffer has failed with.
+   * Returns the result of `read` once there is an unread item; undefined at the end. Throws the error with
+   * which the buffer failed.
    */
   async #when<Value>(read: () => Value): Promise<Value | undefined> {
     for (;;) {

@@ -10,10 +10,10 @@ export type { EventError } from "./errors.ts";
 
 const context = {
   /** Counts from 1. */
-  index: z.int().min(1).meta({ description: "Rises within one stream." }),
+  index: z.int().min(1).meta({ description: "Increases within a stream." }),
   /** ISO 8601, UTC, milliseconds. */
   timestamp: z.string(),
-  /** Absent on the events of a run itself, which belongs to no agent. */
+  /** Absent on the events of the run itself: a run belongs to no agent. */
   agent: z.string().optional(),
   /** The run's id, on the events of the run itself. */
   instance_id: z.string(),
@@ -44,43 +44,43 @@ const kind = z.enum(operationKinds);
 /** Why a model is called: for the work, to shorten the history, or to repair a typed output. */
 const turnPurposeSchema = z.enum(["agent", "compaction", "repair"]);
 const compactionReasonSchema = z.enum(["threshold", "overflow", "manual"]);
-/** Where a call of an MCP server's tool goes. */
+/** The server and tool of an MCP call. */
 const mcpOriginSchema = z.object({
   /** The server's name in the configuration. */
   server: text,
-  /** The tool as the server names it. */
+  /** The name that the server uses for the tool. */
   tool: text,
-  /** A process's streams, or HTTP. */
+  /** `pipe` for a process's streams, `tcp` for HTTP. */
   transport: z.enum(["pipe", "tcp"]),
 });
 const ending = {
   is_error: z.boolean(),
-  /** Goes with `is_error`. */
-  is_aborted: set.meta({ description: "A caller has stopped it: it has not failed by itself." }),
+  /** Set only together with `is_error`. */
+  is_aborted: set.meta({ description: "Aborted by a caller; the work itself did not fail." }),
 };
 const trace = { traceparent: text.optional(), tracestate: text.optional() };
 const step = {
   step: text,
-  /** Names the step among those of its run, which may have the same name: the same in each attempt. */
+  /** Unique within the run, where several steps can share a name; the same in each attempt. */
   step_id: text.optional(),
 };
 const toolCall = { tool_call_id: text, tool: text };
 const approval = { approval_id: text, ...toolCall };
 
-/** An event as streams and pages carry it. Readers skip types that they do not know. */
+/** An event of a stream or a page. Readers skip unknown types. */
 export const eventSchema = z
   .discriminatedUnion("type", [
     event("operation_start", {
       operation_kind: kind,
-      /** Set where an interrupted operation goes on, or had its answer already. */
+      /** Set if an interrupted operation resumes, or already had its answer. */
       resumed: set,
-      /** The text that the user has sent. Absent where the operation has none, and in older logs. */
+      /** The user's text. Absent if the operation has none, and in older logs. */
       message: text.optional(),
-      /** How many pictures were sent with it: they are in the history. Absent where there were none. */
+      /** Number of images sent with the message; the history holds them. Absent for none. */
       images: z.int().optional(),
-      /** The turn of another session that it does again, where it is a fork. */
+      /** For a fork: the turn of another session that it repeats. */
       forked_from: z.object({ session: text, turn_id: text }).optional(),
-      /** The step of the run that asked for it. */
+      /** The step of the run that started the operation. */
       step: text.optional(),
       step_id: text.optional(),
       ...trace,
@@ -89,20 +89,21 @@ export const eventSchema = z
     event("agent_start", { model: text }),
     event("turn_request", {
       model: text,
-      /**
-       * The service that serves the model, as its package names it: `openai.responses`. Absent in older logs.
-       */
+      /** The provider's name in the AI SDK: `openai.responses`. Absent in older logs. */
       provider: text.optional(),
       purpose: turnPurposeSchema,
-      /** From 1; above 1 for a retry of the same turn. Deltas of the attempt before are void. */
+      /** From 1; above 1 for a retry of the same turn, which discards the deltas of the previous attempt. */
       attempt: z.int(),
-      /** Absent where the call is not of the session's own prompt, such as one that sums it up. */
+      /** Absent for calls other than the session's own prompt, such as a summary. */
       prefix: z.optional(prefixSchema),
-      /** The content in the model's context: rules, specs, instructions, skills, memories. Absent likewise. */
+      /** The content in the model's context: rules, specs, instructions, skills, memories. Absent whenever `prefix` is. */
       receipt: z.optional(receiptSchema),
-      /** Names the system prompt, tools and settings, and messages that no log holds, as the session store keeps them. Absent where it keeps none. */
+      /**
+       * Key, in the session store, of the system prompt, the tools, the settings and those messages that no log holds.
+       * Absent if the store keeps none.
+       */
       head: text.optional(),
-      /** How many entries of the session's log the prompt is made of. */
+      /** Number of entries of the session's log in the prompt. */
       log_position: z.int().optional(),
     }),
     event("turn", {
@@ -110,19 +111,19 @@ export const eventSchema = z
       usage: usageSchema,
       finish_reason: z.enum(finishReasons),
       purpose: turnPurposeSchema,
-      /** The provider's id of the answer, where the provider says so. */
+      /** The provider's id of the answer, if it reports one. */
       response_id: text.optional(),
-      /** The model that gave the answer, where the provider says so. */
+      /** The model that answered, if the provider reports it. */
       response_model: text.optional(),
-      /** The entry of the session's log that holds the answer, from 1. */
+      /** The position of the answer in the session's log, from 1. */
       log_position: z.int().optional(),
-      /** Names the answer, as the session store keeps it. Set where no log holds it: in turns that shorten a history. */
+      /** Key of the answer in the session store. Set if no log holds the answer: in turns that compact a history. */
       answer: text.optional(),
-      /** Until the first piece of the answer. */
+      /** Time until the first chunk of the answer. */
       first_chunk_ms: ms.optional(),
       duration_ms: ms,
     }),
-    // Ends every turn, a failed or stopped one too; only a turn that goes on later has none.
+    // Ends every turn, also a failed or aborted one; only a turn that resumes later has none.
     event("turn_end", { tool_calls: z.int(), is_error: set, is_aborted: set }),
     event("idle", {}),
     event("abort_requested", {}),
@@ -130,16 +131,16 @@ export const eventSchema = z
     event("error", {
       error: eventErrorSchema,
       will_retry: z.boolean(),
-      /** Set where it waits before it tries again. */
+      /** Set if there is a delay before the retry. */
       retry_in_ms: ms.optional(),
-      /** The model that is asked instead, where several are named. */
+      /** The model that is tried next, if the profile names several. */
       next_model: text.optional(),
     }),
     event("text_delta", {
       text,
       /**
-       * Where the answer is typed: its value as far as it has come, with this delta; each replaces the one before. Its schema
-       * has not checked it. Not on every delta: a large value is sent when it has grown by a sixteenth.
+       * For a typed answer: its value so far, including this delta; each replaces the previous one. Not yet checked by the
+       * schema. Not on every delta: a large value is sent each time it has grown by a sixteenth.
        */
       partial_result: z.unknown().optional(),
     }),
@@ -147,24 +148,24 @@ export const eventSchema = z
     event("tool_start", {
       ...toolCall,
       args: z.unknown(),
-      /** Set where the tool is an MCP server's. */
+      /** Set for the tool of an MCP server. */
       mcp: mcpOriginSchema.optional(),
     }),
-    // Stands between the call's `tool_start` and `tool_end`; the model does not see it.
+    // Emitted between the call's `tool_start` and `tool_end`; the model does not see it.
     event("tool_progress", { ...toolCall, progress: z.unknown() }),
     event("tool_end", {
       ...toolCall,
       result: text,
       is_error: z.boolean(),
-      /** The error that a tool threw, and its place in the project. */
+      /** The error that the tool threw, and its place in the project. */
       cause: errorCauseSchema.optional(),
       duration_ms: ms,
     }),
-    // The call waits for an approval decision. Stands between the call's `tool_start` and `tool_end`.
+    // The call waits for an approval decision. Emitted between the call's `tool_start` and `tool_end`.
     event("approval_request", {
       ...approval,
       args: z.unknown(),
-      /** ISO 8601; absent where it waits as long as it takes. */
+      /** ISO 8601; absent if the call waits without a limit. */
       expires_at: text.optional(),
     }),
     event("approval", {
@@ -172,7 +173,7 @@ export const eventSchema = z
       approved: z.boolean(),
       reason: text.optional(),
       by: text.optional(),
-      /** The arguments that the approver gave in the place of the model's. */
+      /** The approver's arguments, which replace the model's. */
       args: z.unknown().optional(),
     }),
     event("command_start", { command: text, tool_call_id: text.optional() }),
@@ -183,9 +184,9 @@ export const eventSchema = z
       duration_ms: ms,
     }),
     event("task_start", {
-      /** The task that starts: its own events have the same. */
+      /** The task that starts; its own events carry the same id. */
       task_id: text,
-      /** The call of the `task` tool that asks for it, of the turn in `turn_id`. */
+      /** The `task` tool call, in the turn `turn_id`, that starts the task. */
       tool_call_id: text.optional(),
       role: text.optional(),
       task_agent: text.optional(),
@@ -193,7 +194,7 @@ export const eventSchema = z
       prompt: text,
     }),
     event("task_end", { task_id: text, is_error: z.boolean(), duration_ms: ms }),
-    // A reader asked for events behind retention: these were removed. Its own index is the last of them.
+    // The reader asked for events that retention has removed. The gap's own index is that of the last removed event.
     event("gap", { missing_from: z.int(), missing_to: z.int() }),
     event("compaction_start", { reason: compactionReasonSchema, tokens_before: z.int() }),
     event("compaction_end", {
@@ -205,7 +206,7 @@ export const eventSchema = z
     event("run_start", { workflow: text, ...trace }),
     event("run_end", {
       workflow: text,
-      /** As the record's status says it. Absent in older logs. */
+      /** The status of the run's record. Absent in older logs. */
       reason: z.enum(["completed", "failed", "cancelled"]).optional(),
       ...ending,
       error: eventErrorSchema.optional(),
@@ -227,9 +228,9 @@ export const eventSchema = z
 export type KitEvent = Infer<typeof eventSchema>;
 export type EventType = KitEvent["type"];
 
-/** The fields that each type carries beside the common ones. */
+/** The fields of each type without the common ones. */
 export type EventBody = BodyOf<KitEvent>;
-/** A field that the type demands and others may have, such as the task of `task_start`, is the type's own. */
+/** Keeps a common field that the type requires, such as `task_id` of `task_start`. */
 type BodyOf<Event> = {
   [Field in keyof Event as Field extends keyof EventContext
     ? EventContext[Field] extends Event[Field]

@@ -57,7 +57,7 @@ export function countField(max: number): z.ZodInt {
 export const limitField = countField(maxPageSize);
 
 export const cursorField = textField(1_000).meta({
-  description: "`next_cursor` of the page before.",
+  description: "`next_cursor` of the previous page.",
 });
 
 /** A name or id that can be a path segment. */
@@ -75,9 +75,9 @@ export const eventPositionField = z
 /** The start of an event stream: after an index, or with the next new event. */
 export const streamPositionField = z
   .union([eventPositionField, z.literal("now")], { error: needed("must be a whole number from 0, or now") })
-  .meta({ description: "Events after this index; 0 is the beginning, `now` only what is made from now on." });
+  .meta({ description: "Events after this index; 0 is the beginning, `now` only new events." });
 
-/** One of a closed list; the message names the list. */
+/** A value from a closed list; the error message names the list. */
 export function choiceField<const Value extends string>(values: readonly Value[]) {
   return z.enum(values, { error: needed(`must be one of: ${values.join(", ")}`) });
 }

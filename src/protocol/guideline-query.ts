@@ -35,14 +35,14 @@ export const convertRequestSchema = z.strictObject({
   preview: z
     .boolean({ error: needed("must be true or false") })
     .optional()
-    .meta({ description: "Default true: nothing is written." }),
+    .meta({ description: "Default true: kit writes nothing." }),
   overwrite: z
     .boolean({ error: needed("must be true or false") })
     .optional()
-    .meta({ description: "Default false: a file of its own with other content is a conflict." }),
+    .meta({ description: "Default false: an existing file with other content is a conflict." }),
   expected: changeDigestField.optional().meta({
     description:
-      "`change.digest` of the preview. Where the write would make another change, nothing is written: `conflict`, whose `meta.files` names the file.",
+      "`change.digest` of the preview. If the write would make a different change, kit writes nothing and replies `conflict`; `meta.files` names the file.",
   }),
 });
 export interface ConvertRequest extends Infer<typeof convertRequestSchema> {}
@@ -52,25 +52,25 @@ export const exportRequestSchema = z.strictObject({
 });
 export interface ExportRequest extends Infer<typeof exportRequestSchema> {}
 
-/** Why a guideline applies to a file, or what keeps it from it. */
+/** Why a guideline applies to a file, or why it does not. */
 export interface AppliedGuideline {
   readonly guideline: Guideline;
   /** 1-based lines of the source file. */
   readonly line: number;
-  /** The tokens that it costs in front of a model, about: a quarter of its characters. */
+  /** Approximate tokens: a quarter of its characters. */
   readonly tokens: number;
-  /** The alias of the file under which the tool finds it; absent where that is its real path. */
+  /** The alias of the file under which the tool finds it; absent if that is its real path. */
   readonly via?: string | undefined;
   readonly reason: "always" | "pattern" | "nested" | "import" | "manual" | "auto";
   /**
-   * For a pattern, the glob that matched; for an import, the importing files, outermost first, joined
-   * by ` > `; for a guideline that is always included in spite of its globs, that they are ignored.
+   * For a pattern, the glob that matched; for an import, the importing files, outermost first, joined by ` > `; for
+   * a guideline that is always included, a note that its globs are ignored.
    */
   readonly detail?: string | undefined;
 }
 
 export interface ShadowedGuideline extends AppliedGuideline {
-  /** The id or file of what takes its place, and the rule that says so. */
+  /** The id or file of the replacement, and the rule for it. */
   readonly shadowed_by: string;
   readonly rule: string;
 }
@@ -81,9 +81,9 @@ export interface Explanation {
   readonly tool?: ExplainTool | undefined;
   readonly applied: readonly AppliedGuideline[];
   readonly shadowed: readonly ShadowedGuideline[];
-  /** The tokens of the guidelines that apply without being asked for, about. */
+  /** Approximate tokens of the guidelines that apply without a request. */
   readonly tokens: number;
-  /** The parts that the tool does not read although they apply, one sentence each; absent for nothing. */
+  /** One sentence for each applicable part that the tool does not read; absent if there is none. */
   readonly notes?: readonly string[];
 }
 
@@ -102,7 +102,7 @@ const appliedReferenceSchema = z.object({
   title: z.string(),
   source_file: z.string(),
   line: z.int().min(1),
-  tokens: z.int().meta({ description: "About: a quarter of its characters." }),
+  tokens: z.int().meta({ description: "Approximate: a quarter of its characters." }),
   via: z.string().optional().meta({ description: "The alias of the file under which the tool finds it." }),
   reason: z.enum(["always", "pattern", "nested", "import", "manual", "auto"]),
   detail: z
@@ -118,12 +118,12 @@ const toolExplanationSchema = z.object({
     .meta({ description: "In the order in which the tool reads them." }),
   shadowed: z.array(
     appliedReferenceSchema.extend({
-      shadowed_by: z.string().meta({ description: "The id or file of what takes its place." }),
+      shadowed_by: z.string().meta({ description: "The id or file of the replacement." }),
       rule: z.string(),
     }),
   ),
-  tokens: z.int().meta({ description: "About, of what applies without being asked for." }),
-  notes: z.array(z.string()).meta({ description: "What the tool does not read although it applies." }),
+  tokens: z.int().meta({ description: "Approximate, of the guidelines that apply without a request." }),
+  notes: z.array(z.string()).meta({ description: "The applicable parts that the tool does not read." }),
 });
 
 /** The guidelines that apply to a file, tool by tool, without the texts: `GET /api/guidelines/{id}` has those. */
@@ -132,7 +132,7 @@ export const fileExplanationSchema = z
     file: z.string(),
     explanations: z
       .array(toolExplanationSchema)
-      .meta({ description: "In the order of the tools asked for." }),
+      .meta({ description: "In the order of the requested tools." }),
     indexing: indexingSchema.optional(),
   })
   .meta({ id: "FileExplanation" });

@@ -18,8 +18,8 @@ export const guidelineSchema = z
     aliases: z
       .array(z.string())
       .optional()
-      .meta({ description: "Other names of that file: links inside the project that lead to it." }),
-    /** In the meaning of the tool that the source belongs to. */
+      .meta({ description: "Other paths of that file: links inside the project that lead to it." }),
+    /** Interpreted by the rules of the source's tool. */
     file_pattern: z.string().optional().meta({ description: "Globs, joined by commas." }),
     tags: z.array(z.string()),
     is_sample: z.boolean(),
@@ -30,7 +30,7 @@ export interface Guideline extends Infer<typeof guidelineSchema> {}
 export const guidelineListSchema = z
   .object({
     guidelines: z.array(guidelineSchema),
-    total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
+    total_count: z.int().meta({ description: "Of all matches, not of the page." }),
     counts_by_source: z.record(z.string(), z.int()),
     next_cursor: z.string().optional(),
     indexing: indexingSchema.optional(),
@@ -45,13 +45,12 @@ export const conversionResultSchema = z
     frontmatter: z.record(z.string(), z.unknown()),
     source_id: z.string(),
     /** One sentence each. */
-    losses: z.array(z.string()).meta({ description: "What the target format cannot express." }),
+    losses: z.array(z.string()).meta({ description: "Things that the target format cannot express." }),
     /** Project-relative. */
     change: fileChangeSchema.optional().meta({
-      description:
-        "Only in a preview: the file that a write would create or change, as it is and as it would be.",
+      description: "Only in a preview: the file before and after the write.",
     }),
-    written_to: z.string().optional().meta({ description: "Only when `preview` was false." }),
+    written_to: z.string().optional().meta({ description: "Only if `preview` was false." }),
   })
   .meta({ id: "ConversionResult" });
 export interface ConversionResult extends Infer<typeof conversionResultSchema> {}

@@ -5,16 +5,16 @@ import { receiptItemSchema } from "./receipt.ts";
 
 const dollars = z.nullable(z.number());
 
-/** The cost of a model call, in US dollars; `null` where the price is unknown. */
+/** The cost of a model call, in US dollars; `null` if the price is unknown. */
 const costSchema = z
   .object({ input: dollars, output: dollars, cache_read: dollars, cache_write: dollars, total: dollars })
-  .check(z.meta({ id: "Cost", description: "US dollars; null where the price is unknown." }));
+  .check(z.meta({ id: "Cost", description: "US dollars; null if the price is unknown." }));
 export interface Cost extends Infer<typeof costSchema> {}
 
 /** Tokens of one or more model calls. */
 export const usageSchema = z
   .object({
-    /** Includes what was read from and written to a cache. */
+    /** Includes the tokens read from and written to a cache. */
     input: z.int(),
     output: z.int(),
     cache_read: z.int(),
@@ -36,7 +36,7 @@ export interface ModelPrice {
 export type { FinishReason } from "./enums.ts";
 
 const providerSchema = z.record(z.string(), z.record(z.string(), z.unknown()));
-/** Data that a provider wants to see again with a part (signatures, cache marks); opaque to kit. */
+/** Data that a provider needs again with a part (signatures, cache marks); opaque to kit. */
 export type ProviderData = Infer<typeof providerSchema>;
 
 const textSchema = z.object({
@@ -70,7 +70,7 @@ const toolCallSchema = z.object({
   type: z.literal("tool_call"),
   tool_call_id: z.string(),
   tool: z.string(),
-  /** The arguments as parsed JSON, or the raw text where the model's JSON was invalid. */
+  /** The arguments as parsed JSON, or the raw text if the model's JSON was invalid. */
   args: z.optional(z.unknown()),
   invalid: z.optional(z.literal(true)),
   provider: z.optional(providerSchema),
@@ -83,7 +83,7 @@ const toolResultSchema = z.object({
   tool: z.string(),
   content: z.array(z.discriminatedUnion("type", [textSchema, imageSchema])),
   is_error: z.boolean(),
-  /** Set where the call was cut off and its effect is unknown. */
+  /** Set if the call was interrupted and its effect is unknown. */
   outcome: z.optional(z.literal("unknown")),
   /** The rules, specs and other knowledge that the result shows the model. */
   shows: z.optional(z.array(receiptItemSchema)),
@@ -94,9 +94,9 @@ const userSchema = z.object({
   role: z.literal("user"),
   content: z.array(z.discriminatedUnion("type", [textSchema, imageSchema, fileSchema])),
   timestamp: z.string(),
-  /** Set where kit itself speaks: guidelines, changed instructions, a summary, a repair request, a request to go on. */
+  /** Set on messages that kit wrote: guidelines, changed instructions, a summary, a repair request, a request to continue. */
   source: z.optional(z.enum(["guidelines", "instructions", "summary", "repair", "resume", "skill"])),
-  /** The rules and other knowledge that it shows the model. */
+  /** The rules and other knowledge that the message shows the model. */
   shows: z.optional(z.array(receiptItemSchema)),
 });
 export interface UserMessage extends Infer<typeof userSchema> {}
@@ -111,7 +111,7 @@ const assistantSchema = z.object({
   model: z.string(),
   usage: usageSchema,
   finish_reason: z.enum(finishReasons),
-  /** Set where a backend speaks, and not the model. */
+  /** Set on messages that a backend wrote, not the model. */
   source: z.optional(z.literal("backend")),
 });
 export interface AssistantMessage extends Infer<typeof assistantSchema> {}

@@ -17,21 +17,21 @@ import { usageSchema } from "./message.ts";
 const agentEntrySchema = z.object({
   name: z.string(),
   path: z.string().meta({ description: "Its file: POSIX, relative to the project root." }),
-  /** Whether its file says that requests reach it. */
+  /** Whether the agent's file has a `webhook` export. */
   triggers: z
     .object({ webhook: z.boolean() })
-    .meta({ description: 'Without `webhook` it is not served, unless `server.expose` is "all".' }),
+    .meta({ description: 'Agents without `webhook` are not served, unless `server.expose` is "all".' }),
   /** `kit start` answers 404 `agent_not_webhook`. */
   dev_only: z
     .literal(true)
     .optional()
-    .meta({ description: "Served because this is `kit dev`: `kit start` does not." }),
+    .meta({ description: "Served by `kit dev` only; `kit start` does not serve this agent." }),
 });
 export interface AgentEntry extends Infer<typeof agentEntrySchema> {}
 
 export const agentListSchema = z.object({ agents: z.array(agentEntrySchema) }).meta({ id: "AgentList" });
 
-/** Longer texts than this do not fit into a body anyway. */
+/** A longer text would exceed the limit of a body. */
 const maxMessage = 1_073_741_824;
 
 const messageField = textField(maxMessage)
@@ -39,20 +39,17 @@ const messageField = textField(maxMessage)
   .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
 
 export const sessionField = nameField.meta({
-  description: "Which conversation of the instance; default `default`.",
+  description: "The session (conversation) of the instance; default `default`.",
 });
 
 const oneSessionField = nameField.meta({
-  description: "Of this session alone; default: of all sessions of the instance.",
+  description: "Only this session; default: all sessions of the instance.",
 });
 
-// A type that no model takes for a picture would stay in the history, and fail every prompt after it.
-const imageTypeField = textField(200).regex(
-  /^image\/[\w*.+-]+$/,
-  "must be a type of picture, such as image/png",
-);
+// An image type that no model accepts would stay in the history and fail every later prompt.
+const imageTypeField = textField(200).regex(/^image\/[\w*.+-]+$/, "must be an image type, such as image/png");
 
-/** A picture in a request: base64 with its media type, or an `https:` address. */
+/** An image in a request: base64 with its media type, or an `https:` address. */
 const imageSchema = z.union(
   [
     z.strictObject({
@@ -64,7 +61,7 @@ const imageSchema = z.union(
       media_type: imageTypeField.optional(),
     }),
   ],
-  { error: needed("must be a picture: data and media_type, or url") },
+  { error: needed("must be an image: data and media_type, or url") },
 );
 
 export type PromptImage = Infer<typeof imageSchema>;
@@ -92,7 +89,7 @@ export type PromptFile = Infer<typeof fileSchema>;
 
 const modelField = textField(500).min(1, "must not be empty");
 
-/** The choices for one prompt that replace the agent's own. */
+/** Settings of one prompt that replace the agent's own. */
 export const choicesSchema = z.object({
   model: z
     .union([modelField, z.array(modelField).min(1).max(20)], {
@@ -100,31 +97,32 @@ export const choicesSchema = z.object({
     })
     .optional()
     .meta({
-      description: "`provider/model`, or a list where the next one answers when one fails; this time only.",
+      description:
+        "For this prompt only: `provider/model`, or a list; if a model fails, the next one is tried.",
     }),
   backend: choiceField(backendNames).optional().meta({
-    description: "What decides the turns, this time only; default: the agent's backend.",
+    description: "For this prompt only: the backend that runs the turns; default: the agent's backend.",
   }),
 });
 export interface PromptChoices extends Infer<typeof choicesSchema> {}
-/** `provider/model`, or several: where one fails for good, the next one answers. */
+/** `provider/model`, or several: if a model fails permanently, the next one is tried. */
 export type ModelChoice = NonNullable<PromptChoices["model"]>;
 
-/** The body of `POST /prompt/{session}`: what an agent is asked, without the session. */
+/** The body of `POST /prompt/{session}`: the message and its settings, without the session. */
 export const promptRequestSchema = z.strictObject({
   message: messageField,
   ...choicesSchema.shape,
   role: textField(200).min(1, "must not be empty").optional(),
   thinking_level: choiceField(thinkingLevels).optional(),
   images: z
-    .array(imageSchema, { error: needed("must be a list of pictures") })
+    .array(imageSchema, { error: needed("must be a list of images") })
     .max(100)
     .optional(),
   files: z
     .array(fileSchema, { error: needed("must be a list of files") })
     .max(100)
     .optional()
-    .meta({ description: "Documents and recordings, such as a PDF, where the model takes them." }),
+    .meta({ description: "Documents and recordings, such as a PDF, if the model accepts them." }),
 });
 export interface PromptRequest extends Infer<typeof promptRequestSchema> {}
 
@@ -138,7 +136,7 @@ export interface PromptBody extends Infer<typeof promptBodySchema> {}
 /** The outcome of a prompt: `result` of the reply, and of the `result` event of a stream. */
 const promptResultSchema = z.object({
   text: z.string(),
-  /** Where the agent says what it answers with `output`: the answer, as its schema gives it. */
+  /** For an agent with an `output` schema: the parsed answer. */
   result: z.unknown().optional(),
   usage: usageSchema,
   model: z.object({ id: z.string() }),
@@ -154,7 +152,9 @@ export const dispatchBodySchema = z.strictObject({
     .unknown()
     .refine((input) => input !== undefined, "is required")
     .refine((input) => input !== "" && input !== null, "must not be empty")
-    .meta({ description: "A text is the message; other JSON is given to the agent as its text." }),
+    .meta({
+      description: "A string is the message itself; other JSON is sent to the agent as its JSON text.",
+    }),
   ...choicesSchema.shape,
   session: sessionField.optional(),
 });
@@ -177,36 +177,32 @@ export const historyQuerySchema = z.strictObject({
   session: sessionField.optional(),
   limit: limitField.optional().meta({
     description:
-      "A page of all that was said, what a compaction took out too: the newest messages, 1 to 1,000.",
+      "Number of messages per page, 1 to 1,000. Pages hold all messages, also those that a compaction removed from the context.",
   }),
   before: countField(2 ** 31 - 1)
     .optional()
-    .meta({ description: "`next_before` of the page before: the messages above it. Goes with `limit`." }),
+    .meta({ description: "`next_before` of the previous page: the messages before it. Only with `limit`." }),
 });
 export interface HistoryQuery extends Infer<typeof historyQuerySchema> {}
 
 /** The query of a list over the sessions of an instance. */
 export const oneSessionQuerySchema = z.strictObject({ session: oneSessionField.optional() });
 
-/** A message of a history, without what only its provider understands. */
+/** A message of a history, without the provider's opaque data. */
 const historyMessageSchema = z.object({
   role: z.enum(["user", "assistant", "tool"]),
   content: z.array(z.looseObject({ type: z.string() })),
   timestamp: z.string(),
-  /** Set in pages alone, as are the fields below. */
+  /** This field and the following ones are set only in pages. */
   position: z
     .int()
     .optional()
-    .meta({ description: "Names the message within its session: rises, with gaps. In pages alone." }),
-  operation_id: z
-    .string()
-    .optional()
-    .meta({ description: "The operation that it belongs to. In pages alone." }),
-  source: z
-    .string()
-    .optional()
-    .meta({ description: "Set where kit speaks, and not the user or the model: `guidelines`, `summary`, …" }),
-  model: z.string().optional().meta({ description: "Of an answer." }),
+    .meta({ description: "Identifies the message within its session; increases, with gaps. Only in pages." }),
+  operation_id: z.string().optional().meta({ description: "The operation of the message. Only in pages." }),
+  source: z.string().optional().meta({
+    description: "Set on messages that kit wrote, not the user or the model: `guidelines`, `summary`, …",
+  }),
+  model: z.string().optional().meta({ description: "The model that answered; only on answers." }),
   usage: z.optional(usageSchema),
   finish_reason: z.enum(finishReasons).optional(),
 });
@@ -217,12 +213,12 @@ export const historySchema = z
     messages: z.array(historyMessageSchema),
     event_index: z.int().optional().meta({
       description:
-        "Of the newest page: the events after this index tell what these messages do not, the operation under way from its beginning. `after` of the stream.",
+        "Only on the newest page. Pass it as `after` to the stream: the later events cover everything that these messages do not, with the running operation from its start.",
     }),
     next_before: z
       .int()
       .optional()
-      .meta({ description: "`before` of the page with older messages; absent when there are none." }),
+      .meta({ description: "`before` of the page with older messages; absent if there are none." }),
   })
   .meta({ id: "History", description: "Oldest first." });
 export interface HistoryPage extends Infer<typeof historySchema> {}
@@ -230,7 +226,7 @@ export interface HistoryPage extends Infer<typeof historySchema> {}
 export const abortBodySchema = z.strictObject({ session: oneSessionField.optional() });
 
 export const abortedSchema = z
-  .object({ aborted: z.boolean().meta({ description: "Whether anything was running." }) })
+  .object({ aborted: z.boolean().meta({ description: "True if something was running." }) })
   .meta({ id: "Aborted" });
 
 export const deletedSchema = z.object({ deleted: z.literal(true) }).meta({ id: "Deleted" });

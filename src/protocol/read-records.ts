@@ -3,8 +3,8 @@ import type { KitEvent } from "./event.ts";
 import type { Cost, Message, Usage } from "./message.ts";
 import type { ReceiptItem, TurnReceipt } from "./receipt.ts";
 
-// Functions over the records of the wire. They lie in another file than the schemas, so that browsers and programs
-// that import them load no schema library.
+// Functions over the records of the wire. They are separate from the schemas, so that browsers and programs that
+// import them load no schema library.
 
 /** Joins the text parts of a message. */
 export function textOf(message: Message): string {
@@ -64,7 +64,7 @@ export async function* partialResults<Result>(
 }
 
 /**
- * Creates a reader that restores the whole list of each turn from the receipts of a session, in their order; see `TurnReceipt`.
+ * Creates a reader that restores the whole list of each turn. Pass it the receipts of a session in order; see `TurnReceipt`.
  *
  * @example
  * ```ts

@@ -6,15 +6,15 @@ export interface DispatchInput extends PromptChoices {
   readonly id: string;
   /** Default "default". */
   readonly session?: string;
-  /** The message; other JSON becomes its text. */
+  /** A string is the message; other JSON is sent as its JSON text. */
   readonly input: unknown;
   /** Inputs of an instance with the same key are processed once. */
   readonly idempotencyKey?: string | undefined;
 }
 
 /**
- * Enqueues an input for a session of an agent of a file, which is given by its name or by the file's default export;
- * resolves once the application has accepted it. Throws `agent_not_found`.
+ * Enqueues an input for a session of an agent, named by the name or the default export of the agent's file. Resolves
+ * once the application has accepted the input. Throws `agent_not_found`.
  */
 export type Dispatch = (
   agent: string | { readonly kind: "kit.agent" },
@@ -22,31 +22,31 @@ export type Dispatch = (
 ) => Promise<DispatchReceipt>;
 
 /**
- * A workflow as those who start it know it: by what it takes and gives. `defineWorkflow` makes one.
- * `Payload` is what callers give, before the workflow's schema has read it.
+ * A workflow from `defineWorkflow`, for callers that start it. `Payload` is the input type of the workflow's payload
+ * schema.
  */
 export interface WorkflowReference<Payload = never, Result = unknown> {
   readonly kind: "kit.workflow";
-  /** For the type checker alone: never there. */
+  /** For the type checker only: never set. */
   readonly "~types"?: { readonly payload: (payload: Payload) => void; readonly result: Result } | undefined;
 }
 
-/** A run that was started. It goes on when its starter does not wait for it. */
+/** A started run. It continues if its caller does not wait for it. */
 export interface RunHandle<Result = unknown> {
   readonly runId: string;
   /**
-   * Resolves with the result of the run once it has ended. Throws a `KitError` of the code with which it failed, whose
-   * `meta.run_id` names it; `aborted` for a run that was cancelled.
+   * Resolves with the result of the run once it has ended. Throws a `KitError` with the code of a failed run and its id
+   * in `meta.run_id`; `aborted` for a cancelled run.
    */
   result(options?: { readonly signal?: AbortSignal | undefined }): Promise<Result>;
-  /** Hands a value to the run's `waitFor` of that name; see `RunCalls.signalRun`. */
+  /** Sends a value to the run's `waitFor` of that name. */
   signal(name: string, payload?: unknown): Promise<void>;
-  /** False when it had ended. */
+  /** Cancels the run. Returns false if it had already ended. */
   cancel(): Promise<boolean>;
 }
 
 export interface StartRunOptions {
-  /** The same key within a workflow starts one run. */
+  /** Calls with the same key start only one run of the workflow. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export type PayloadArguments<Payload, Options> =
 export interface StartRun {
   <Payload, Result>(
     workflow: WorkflowReference<Payload, Result>,
-    ...given: PayloadArguments<NoInfer<Payload>, StartRunOptions>
+    ...args: PayloadArguments<NoInfer<Payload>, StartRunOptions>
   ): Promise<RunHandle<Result>>;
   (
     workflow: string,
@@ -69,14 +69,14 @@ export interface StartRun {
   ): Promise<RunHandle>;
 }
 
-/** Starts and finds workflow runs: in agents, tools, webhooks, workflows and programs. */
+/** Starts and finds workflow runs. Agents, tools, webhooks, workflows and programs have these calls. */
 export interface RunCalls {
   readonly startRun: StartRun;
-  /** A run of which only the id is known. */
+  /** Returns a handle for a run id; does not check that the run exists. */
   getRun(runId: string): RunHandle;
 }
 
-/** The calls into an application: what gives it work, and what finds the work again. */
+/** The calls that start work in an application and find it again. */
 export interface ApplicationCalls extends RunCalls {
   readonly dispatch: Dispatch;
 }

@@ -17,14 +17,14 @@ import { workCauseSchema } from "./work-cause.ts";
 
 export type { RunStatus } from "./enums.ts";
 
-/** Something that a run waits for: a signal, a time, or a signal until a time. */
+/** A wait of a run: for a signal, a time, or a signal until a time. */
 const runWaitSchema = z.object({
-  /** The name that its `waitFor` gives. */
-  signal: z.string().optional().meta({ description: "Its name; absent for a sleep." }),
+  /** The name passed to `waitFor`. */
+  signal: z.string().optional().meta({ description: "The signal's name; absent for a sleep." }),
   until: z
     .string()
     .optional()
-    .meta({ description: "When it goes on without; absent where it waits as long as it takes." }),
+    .meta({ description: "When the run continues without the signal; absent if it waits without a limit." }),
 });
 export interface RunWait extends Infer<typeof runWaitSchema> {}
 
@@ -37,9 +37,10 @@ export const runRecordSchema = z
     parent_run_id: z
       .string()
       .optional()
-      .meta({ description: "The run that has started it; when that one is cancelled, this one is too." }),
+      .meta({ description: "The run that started this run; cancelling it also cancels this run." }),
     cause: workCauseSchema.optional().meta({
-      description: "What began it; absent for a caller without a name, and for runs of earlier versions.",
+      description:
+        "What started the run; absent for a caller without a name, and for runs of earlier versions.",
     }),
     status: z.enum(runStatuses),
     payload: z.unknown(),
@@ -49,45 +50,45 @@ export const runRecordSchema = z
     started_at: z.string().optional(),
     ended_at: z.string().optional(),
     duration_ms: z.number().optional(),
-    /** In the order in which they began. */
+    /** Oldest wait first. */
     waiting_for: z
       .array(runWaitSchema)
       .optional()
-      .meta({ description: "The waits that are open, the first 100; absent when there is none." }),
-    /** How many events its stream has. */
+      .meta({ description: "The first 100 open waits; absent if there is none." }),
+    /** Number of events in the run's stream. */
     event_count: z.int(),
   })
   .meta({ id: "Run" });
 export interface RunRecord extends Infer<typeof runRecordSchema> {}
 
-/** An entry of a run's journal: a call of its context, and what it gave. */
+/** An entry of a run's journal: a call of the run's context and its outcome. */
 const journalEntrySchema = z
   .object({
-    position: z.int().meta({ description: "From 1, in the order in which the run asked." }),
+    position: z.int().meta({ description: "From 1, in the order of the run's calls." }),
     kind: z.enum(["step", "sleep", "wait", "now", "uuid", "dispatch", "patch"]),
     name: z
       .string()
       .optional()
-      .meta({ description: "Of a step, a signal or a patch; of a dispatch the agent." }),
-    state: z.enum(["pending", "done", "failed"]).meta({ description: "`pending`: it waits." }),
+      .meta({ description: "The name of the step, signal or patch; for a dispatch, the agent." }),
+    state: z.enum(["pending", "done", "failed"]).meta({ description: "`pending`: not ended yet." }),
     ended_as: z
       .int()
       .optional()
-      .meta({ description: "Counts the ends from 1, in the order in which they came." }),
-    until: z.string().optional().meta({ description: "When an open wait ends by itself; ISO 8601." }),
+      .meta({ description: "Position among the ended entries, from 1, in the order of their ends." }),
+    until: z.string().optional().meta({ description: "When an open wait times out; ISO 8601." }),
     value: z
       .unknown()
       .optional()
-      .meta({ description: "What it gave; of an ended wait the signal's payload." }),
+      .meta({ description: "The returned value; for an ended wait, the signal's payload." }),
     value_omitted: z
       .int()
       .optional()
-      .meta({ description: "The characters of a value that is too large to be shown." }),
+      .meta({ description: "Length in characters of a value that is too large to be included." }),
     error: z.object({ type: z.string(), message: z.string() }).optional(),
     schema: z
       .unknown()
       .optional()
-      .meta({ description: "The JSON Schema of the payload that an open wait takes, where it has one." }),
+      .meta({ description: "The JSON Schema for the payload of an open wait, if it has one." }),
   })
   .meta({ id: "JournalEntry" });
 export interface RunJournalEntry extends Infer<typeof journalEntrySchema> {}
@@ -106,7 +107,7 @@ export const journalPageSchema = z
   .meta({ id: "RunJournal", description: "In the order of positions." });
 export interface RunJournalPage extends Infer<typeof journalPageSchema> {}
 
-/** When a workflow runs by itself. */
+/** The times at which a workflow starts on a schedule. */
 const scheduleRecordSchema = z
   .object({
     name: z.string().meta({ description: "Unique; putting a schedule of the same name replaces it." }),
@@ -114,7 +115,10 @@ const scheduleRecordSchema = z
     cron: z.string().meta({ description: "Five or six fields, as cron(8) and croner read them." }),
     timezone: z.string().optional().meta({ description: "IANA name; default UTC." }),
     payload: z.unknown().optional(),
-    next_at: z.string().optional().meta({ description: "ISO 8601; absent when it never comes again." }),
+    next_at: z
+      .string()
+      .optional()
+      .meta({ description: "ISO 8601; absent if the schedule has no further time." }),
     last_run_id: z.string().optional(),
   })
   .meta({ id: "Schedule" });
@@ -143,10 +147,10 @@ export const workflowListSchema = z
 export const startRunQuerySchema = z.strictObject({
   wait: choiceField(["result"])
     .optional()
-    .meta({ description: "The reply waits for the result of the run." }),
+    .meta({ description: "`result`: reply with the result once the run has ended." }),
 });
 
-/** The payload of a workflow; its own schema, where it has one, checks more. */
+/** The payload of a workflow, before the workflow's own schema checks it. */
 export const payloadSchema = z
   .record(z.string(), z.unknown())
   .meta({ description: 'The payload itself, or `{"payload": {…}}`.' });
@@ -192,7 +196,7 @@ export const runEventPageSchema = z
     next_after: z
       .int()
       .optional()
-      .meta({ description: "`after` of the next page; absent when there was nothing more." }),
+      .meta({ description: "`after` of the next page; absent if this page is empty." }),
   })
   .meta({ id: "RunEventPage", description: "Oldest first." });
 export interface RunEventPage extends Infer<typeof runEventPageSchema> {}

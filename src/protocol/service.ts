@@ -8,7 +8,7 @@ export const healthSchema = z
   .meta({ id: "Health" });
 export interface Health extends Infer<typeof healthSchema> {}
 
-/** The reply of `GET /` to a client that asks for JSON: what is here, and where to go on. */
+/** The reply of `GET /` to a client that asks for JSON: the content of the project and links to its routes. */
 export const overviewSchema = z
   .object({
     name: z.literal("kit"),
@@ -19,21 +19,24 @@ export const overviewSchema = z
     guidelines: z.int(),
     guidelines_by_source: z.record(z.string(), z.int()),
     indexing: indexingSchema.optional(),
-    /** Absent where nothing can be prompted. */
-    agents: z.array(z.string()).optional().meta({ description: "Names of those that can be reached." }),
+    /** Absent if the server has no agents to prompt. */
+    agents: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "Names of the agents that the server serves." }),
     workflows: z.array(z.string()).optional(),
     links: z.record(z.string(), z.string()),
   })
   .meta({ id: "Overview" });
 export interface Overview extends Infer<typeof overviewSchema> {}
 
-/** Something that the doctor looked at. */
+/** The result of one check of `kit doctor`. */
 const findingSchema = z
   .object({
     name: z.string(),
     status: z.enum(["ok", "warning", "error"]),
     message: z.string(),
-    hint: z.string().optional().meta({ description: "The remedy, in one line or several." }),
+    hint: z.string().optional().meta({ description: "How to fix it, in one or more lines." }),
   })
   .meta({ id: "Finding" });
 export interface Finding extends Infer<typeof findingSchema> {}
@@ -41,7 +44,7 @@ export interface Finding extends Infer<typeof findingSchema> {}
 /** The reply of `GET /server`. */
 export const serverStateSchema = z
   .object({
-    version: z.string().meta({ description: "Of kit." }),
+    version: z.string().meta({ description: "The version of kit." }),
     node: z.string().meta({ description: "The version of Node." }),
     project: z.string(),
     started_at: z.string(),
@@ -54,11 +57,10 @@ export const serverStateSchema = z
     has_authorize: z.boolean(),
     limits: z.record(z.string(), z.number()).meta({ description: "Milliseconds (`_ms`), bytes and counts." }),
     configuration: z.record(z.string(), z.unknown()).optional().meta({
-      description: "As it was read: secrets are hidden, code is named. Absent in a program's own server.",
+      description:
+        "The configuration in effect, without secrets; code is replaced by its name. Absent for a server that a program starts.",
     }),
-    findings: z
-      .array(findingSchema)
-      .meta({ description: "What is wrong, or worth a look, and what is well." }),
+    findings: z.array(findingSchema).meta({ description: "Faults, warnings and passed checks." }),
   })
   .meta({ id: "ServerState" });
 export interface ServerState extends Infer<typeof serverStateSchema> {}

@@ -2,24 +2,23 @@ import { z } from "zod";
 import { choiceField, countField, cursorField, type Infer, limitField, nameField } from "./fields.ts";
 
 const sessionKeySchema = z.object({ agent: z.string(), instance_id: z.string(), session: z.string() });
-/** Names a session: all three together. */
+/** The key of a session. */
 export interface SessionKey extends Infer<typeof sessionKeySchema> {}
 
 const sessionInfoSchema = z.object({
   ...sessionKeySchema.shape,
   created_at: z.string(),
-  position: z.int().meta({ description: "How many entries its history has." }),
-  /** The session that started this task. */
-  parent: sessionKeySchema.optional().meta({ description: "The session whose task it is." }),
+  position: z.int().meta({ description: "Number of entries in the session's history." }),
+  parent: sessionKeySchema.optional().meta({ description: "The session that started this task." }),
 });
 export interface SessionInfo extends Infer<typeof sessionInfoSchema> {}
 
-/** A session as a list of all of them shows it. */
+/** A session in a list of all sessions. */
 const touchedSessionSchema = z
   .object({
     ...sessionInfoSchema.shape,
-    /** By the store's own clock; ISO 8601. */
-    touched_at: z.string().meta({ description: "When something was last added." }),
+    /** ISO 8601, from the store's clock. */
+    touched_at: z.string().meta({ description: "When an entry was last added." }),
   })
   .meta({ id: "TouchedSession" });
 export interface TouchedSession extends Infer<typeof touchedSessionSchema> {}
@@ -30,7 +29,7 @@ export const sessionsQuerySchema = z.strictObject({
   instance_id: nameField.optional(),
   order: choiceField(["oldest", "newest"])
     .optional()
-    .meta({ description: "By when they were made; default `oldest`." }),
+    .meta({ description: "Order by time of creation; default `oldest`." }),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
@@ -45,7 +44,7 @@ const listedSessionSchema = z
   .object({
     ...touchedSessionSchema.shape,
     status: z.enum(["idle", "working", "waiting"]).meta({
-      description: "`waiting`: for the decision about a tool call. Of what this server works on.",
+      description: "Only for sessions of this server; `waiting`: for an approval decision.",
     }),
   })
   .meta({ id: "ListedSession" });
@@ -53,21 +52,24 @@ export interface ListedSession extends Infer<typeof listedSessionSchema> {}
 
 export const sessionPageSchema = z
   .object({ sessions: z.array(listedSessionSchema), next_cursor: z.string().optional() })
-  .meta({ id: "SessionPage", description: "In the order that was asked for." });
+  .meta({ id: "SessionPage", description: "In the requested order." });
 export interface SessionPage extends Infer<typeof sessionPageSchema> {}
 
 /** Ten years. */
 const longestSeconds = 315_360_000;
-/** A session that was touched within the hour may be in use. */
+/** A session that was used within the last hour can still be in use. */
 const leastPruneSeconds = 3_600;
 
 /** The body of `POST /sessions/prune`. */
 export const pruneBodySchema = z.strictObject({
   older_than_seconds: countField(longestSeconds)
     .min(leastPruneSeconds, `must be at least ${leastPruneSeconds}`)
-    .meta({ description: "Sessions that have not been used for so long." }),
-  dry_run: z.boolean({ error: "must be true or false" }).optional().meta({ description: "Removes nothing." }),
-  limit: limitField.optional().meta({ description: "Sessions to look at, 1 to 1,000; default 200." }),
+    .meta({ description: "Only sessions without use for this many seconds." }),
+  dry_run: z
+    .boolean({ error: "must be true or false" })
+    .optional()
+    .meta({ description: "Lists the sessions and removes nothing." }),
+  limit: limitField.optional().meta({ description: "Number of sessions to check, 1 to 1,000; default 200." }),
   cursor: cursorField.optional(),
 });
 export interface PruneBody extends Infer<typeof pruneBodySchema> {}
@@ -81,11 +83,14 @@ export interface PruneFailure extends Infer<typeof pruneFailureSchema> {}
 export const prunedPageSchema = z
   .object({
     removed: z.array(touchedSessionSchema),
-    in_use: z.int().meta({ description: "Old enough, but at work, waited for or listened to." }),
+    in_use: z.int().meta({
+      description:
+        "Number of sessions that are old enough but stay: they are active, or have waiting callers or listeners.",
+    }),
     failed: z
       .array(pruneFailureSchema)
-      .meta({ description: "Could not be removed, or not as a whole, and why." }),
-    next_cursor: z.string().optional().meta({ description: "There are more to look at." }),
+      .meta({ description: "Sessions that could not be removed, or only in part, and why." }),
+    next_cursor: z.string().optional().meta({ description: "Set if there are more sessions to check." }),
   })
   .meta({ id: "PrunedSessions" });
 export interface PrunedPage extends Infer<typeof prunedPageSchema> {}

@@ -7,9 +7,9 @@ import { promptRequestSchema, sessionField } from "./prompt.ts";
 
 const requestId = textField(128)
   .min(1, "must not be empty")
-  .meta({ description: "Of the client's choice; what belongs to the request carries it." });
+  .meta({ description: "Chosen by the client; all frames of the request carry it." });
 
-/** Ignored where they are none, as headers are. */
+/** Invalid values are ignored, as in headers. */
 const traceField = z.string().optional().catch(undefined);
 const trace = { traceparent: traceField, tracestate: traceField };
 
@@ -43,7 +43,7 @@ export const clientFrameSchema = z.discriminatedUnion(
 );
 export type ClientFrame = Infer<typeof clientFrameSchema>;
 
-/** The trace of a frame, as it stands in the headers of a request; what is not a trace is ignored. */
+/** The trace of a frame, in the form of the headers of a request; an invalid trace is ignored. */
 export interface FrameTrace {
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;

@@ -1,5 +1,5 @@
 /** The subprotocol that the server speaks. */
 export const socketProtocol = "kit";
 
-/** Offered beside it by a browser, which can send no headers: this prefix and the API key as base64url. */
+/** Prefix of a second subprotocol, followed by the API key as base64url: browsers cannot send headers. */
 export const bearerProtocolPrefix = "kit.bearer.";

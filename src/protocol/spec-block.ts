@@ -6,14 +6,14 @@ export type { EarsPattern, Framework, Lifecycle, Priority, SpecType } from "./en
 
 const line = z.int().min(1);
 
-/** Lines of the file as it lies on disk: 1-based, inclusive. */
+/** Lines of the file on disk: 1-based, inclusive. */
 const sourceSpanSchema = z.object({ start_line: line, end_line: line });
 export interface SourceSpan extends Infer<typeof sourceSpanSchema> {}
 
 /** One acceptance criterion, split at its keywords. */
 const acceptanceCriterionSchema = z.object({
   pattern: z.string(),
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   trigger: z.string(),
   response: z.string(),
 });
@@ -35,12 +35,12 @@ const specMetadataSchema = z
   .looseObject({
     source: sourceSpanSchema
       .optional()
-      .meta({ description: "Lines of the file as it lies on disk: 1-based, inclusive." }),
+      .meta({ description: "Lines of the file on disk: 1-based, inclusive." }),
     aliases: z
       .array(z.string())
       .optional()
-      .meta({ description: "Other names of the file: links inside the project that lead to it." }),
-    /** As the source names it, else the author of the file's first commit. */
+      .meta({ description: "Other paths of the file: links inside the project that lead to it." }),
+    /** The author that the source names, else the author of the file's first commit. */
     author: z.string().optional(),
     version: z.string().optional(),
     related_specs: z.array(z.string()).optional(),
@@ -51,13 +51,13 @@ const specMetadataSchema = z
     user_story: z.string().optional(),
     status: z.string().optional(),
   })
-  .meta({ id: "SpecMetadata", description: "Free-form, with the keys that adapters agree on." });
+  .meta({ id: "SpecMetadata", description: "Free-form, with some keys that all adapters share." });
 export interface SpecMetadata extends Infer<typeof specMetadataSchema> {}
 
-/** The one record that specifications of every framework become. */
+/** The record for specifications of every framework. */
 export const specBlockSchema = z
   .object({
-    /** The same as long as the file stays the same. */
+    /** Stable as long as the file does not change. */
     id: z.string().meta({ description: "Unique within a project." }),
     path: z.string().meta({ description: "POSIX, relative to the project root." }),
     framework: z.enum(frameworks),

@@ -7,7 +7,9 @@ import { indexingSchema } from "./indexing.ts";
 export const specFeatureQuerySchema = z.strictObject({
   framework: choiceField(frameworks).optional(),
   feature: textField(4_096).optional().meta({ description: "Only the feature of this folder or file." }),
-  q: textField(1_000).optional().meta({ description: "Words that name and path of the feature hold." }),
+  q: textField(1_000)
+    .optional()
+    .meta({ description: "Words that the name and path of the feature contain." }),
   limit: limitField.optional().meta({ description: "Features per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
@@ -16,10 +18,10 @@ export interface SpecFeatureQuery extends Infer<typeof specFeatureQuerySchema> {
 const specFeatureSchema = z
   .object({
     framework: z.enum(frameworks),
-    feature: z.string().meta({ description: "The folder that it is specified in, or the file." }),
+    feature: z.string().meta({ description: "The folder or file that specifies the feature." }),
     name: z
       .string()
-      .meta({ description: "The last part of the path, with as much above it as tells it apart." }),
+      .meta({ description: "The last part of the path, with as many parent folders as make it unique." }),
     blocks: z.int(),
     counts_by_type: z.partialRecord(z.enum(specTypes), z.int()),
   })
@@ -30,10 +32,10 @@ export const specFeaturePageSchema = z
   .object({
     /** By framework, then path. */
     features: z.array(specFeatureSchema),
-    total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
+    total_count: z.int().meta({ description: "Of all matches, not of the page." }),
     counts_by_framework: z
       .record(z.string(), z.int())
-      .meta({ description: "Blocks of the project, whatever the query asks for." }),
+      .meta({ description: "Number of blocks in the project, regardless of the query." }),
     next_cursor: z.string().optional(),
     indexing: indexingSchema.optional(),
   })
@@ -58,8 +60,11 @@ const outlineBlockSchema = z
     lifecycle: z.enum(lifecycles),
     path: z.string(),
     line: z.int().min(1),
-    status: z.string().optional().meta({ description: "Of a task: `open`, `in_progress` or `done`." }),
-    criteria: z.int().meta({ description: "How many acceptance criteria the block holds." }),
+    status: z
+      .string()
+      .optional()
+      .meta({ description: "The status of a task: `open`, `in_progress` or `done`." }),
+    criteria: z.int().meta({ description: "Number of acceptance criteria in the block." }),
   })
   .meta({ id: "OutlineBlock" });
 export interface OutlineBlock extends Infer<typeof outlineBlockSchema> {}

@@ -36,7 +36,7 @@ export const specQuerySchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "The rules of instruction files (CLAUDE.md, Cursor's rules). Without it, and without a search or a filter for them, they are left out where there are other specs.",
+        "Includes the rules of instruction files (CLAUDE.md, Cursor's rules). By default they are left out if there are other specs, unless a search or a filter asks for them.",
     }),
   limit: limitField.optional().meta({ description: "Blocks per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
@@ -46,12 +46,11 @@ export interface SpecQuery extends Infer<typeof specQuerySchema> {}
 export const specPageSchema = z
   .object({
     specs: z.array(specBlockSchema),
-    total_count: z.int().meta({ description: "Of the whole match, not of the page." }),
+    total_count: z.int().meta({ description: "Of all matches, not of the page." }),
     counts_by_framework: z.record(z.string(), z.int()),
-    rules_left_out: z
-      .int()
-      .optional()
-      .meta({ description: "Rules of instruction files that are left out; `rules=true` has them." }),
+    rules_left_out: z.int().optional().meta({
+      description: "Number of rules of instruction files that are left out; `rules=true` includes them.",
+    }),
     indexing: indexingSchema.optional(),
     next_cursor: z.string().optional(),
   })
@@ -69,14 +68,14 @@ const impactRequestSchema = z.strictObject({
     .max(maxRequestItems)
     .optional()
     .meta({ description: "Changed spec blocks." }),
-  depth: countField(5).optional().meta({ description: "How many edges to follow, 1 to 5; default 2." }),
-  include_obsolete: z.boolean().optional().meta({ description: "Also obsolete blocks." }),
-  expand_features: z
-    .boolean()
-    .optional()
-    .meta({ description: "Also, one by one, the blocks that merely lie in the feature of an affected one." }),
+  depth: countField(5).optional().meta({ description: "Number of edges to follow, 1 to 5; default 2." }),
+  include_obsolete: z.boolean().optional().meta({ description: "Include obsolete blocks." }),
+  expand_features: z.boolean().optional().meta({
+    description: "Lists each block whose only link to the change is the feature of an affected block.",
+  }),
   graph: z.boolean().optional().meta({
-    description: "Also `graph`: what to draw of this page; over HTTP with the tests that name criteria.",
+    description:
+      "Adds `graph`: the nodes and edges of this page; over HTTP with the tests that name criteria.",
   }),
   limit: countField(1_000)
     .optional()
@@ -89,7 +88,7 @@ export interface ImpactRequest extends Infer<typeof impactRequestSchema> {}
 export const impactBodySchema = impactRequestSchema.extend({
   since: textField(256).optional().meta({
     description:
-      "Also the files that differ from where the present work left this branch, tag or commit, untracked ones included.",
+      "Adds the files that differ from the merge base with this branch, tag or commit, including untracked files.",
   }),
 });
 export interface ImpactBody extends Infer<typeof impactBodySchema> {}
@@ -102,21 +101,21 @@ export interface ImpactEdge extends Infer<typeof impactEdgeSchema> {}
 
 const affectedSpecSchema = z.object({
   id: z.string(),
-  /** The product of the weights of the edges that led here. */
+  /** The product of the weights of the edges in `path`. */
   score: z.number().meta({ description: "0 to 1." }),
-  path: z.array(impactEdgeSchema).meta({ description: "The edges that led here." }),
+  path: z.array(impactEdgeSchema).meta({ description: "The edges from the change to this block." }),
 });
 export interface AffectedSpec extends Infer<typeof affectedSpecSchema> {}
 
-/** Blocks that lie in the same feature as an affected one, and have no other link to the change. */
+/** Blocks whose only link to the change is the feature of an affected block. */
 const sameFeatureSchema = z.object({
-  /** The folder or file that the feature is specified in. */
+  /** The folder or file that specifies the feature. */
   feature: z.string(),
   specs: z.int(),
 });
 export interface SameFeature extends Infer<typeof sameFeatureSchema> {}
 
-/** Blocks, tests and files of one page of an impact, and how they hang together. */
+/** The blocks, tests and files of one page of an impact, and the edges between them. */
 const impactGraphSchema = z
   .object({
     nodes: z.array(
@@ -124,16 +123,19 @@ const impactGraphSchema = z
         id: z.string().meta({ description: "A block's id, or a path." }),
         kind: z.enum([...specTypes, "test", "file"]),
         title: z.string(),
-        changed: z.literal(true).optional().meta({ description: "Set for what the request names." }),
+        changed: z
+          .literal(true)
+          .optional()
+          .meta({ description: "Set for the blocks and files in the request." }),
       }),
     ),
     edges: z
       .array(z.object({ from: z.string(), to: z.string(), kind: z.enum([...specEdgeKinds, "covered_by"]) }))
       .meta({
         description:
-          "`from` is what names the other; with `defines`, the file that holds the block; with `covered_by`, the block whose criterion the test names.",
+          "`from` names `to`; with `defines`, `from` is the file that holds the block; with `covered_by`, the block whose criterion the test names.",
       }),
-    omitted: z.int().meta({ description: "Edges beyond 2,000, which are left out." }),
+    omitted: z.int().meta({ description: "Number of edges left out beyond 2,000." }),
   })
   .meta({ id: "ImpactGraph" });
 export interface ImpactGraph extends Infer<typeof impactGraphSchema> {}
@@ -142,18 +144,19 @@ export const impactSchema = z
   .object({
     /** One page, highest score first. */
     affected: z.array(affectedSpecSchema),
-    total_count: z.int().meta({ description: "Of the whole answer, not of the page; so is what follows." }),
-    /** Empty with `expand_features`. Most first. */
-    same_feature: z
-      .array(sameFeatureSchema)
-      .meta({ description: "How many blocks merely lie in the feature of an affected one." }),
-    obsolete_count: z.int().meta({ description: "Obsolete blocks that are left out." }),
+    total_count: z.int().meta({
+      description: "Of the whole answer, not of the page; the same holds for the following fields.",
+    }),
+    /** Empty with `expand_features`. Features with the most blocks first. */
+    same_feature: z.array(sameFeatureSchema).meta({
+      description: "Number of blocks whose only link to the change is the feature of an affected block.",
+    }),
+    obsolete_count: z.int().meta({ description: "Number of obsolete blocks that are left out." }),
     next_cursor: z.string().optional(),
     tests: z.array(z.string()).meta({ description: "Test files to run." }),
-    /** Project-relative files that the affected blocks lie in or name. */
+    /** Project-relative files that hold the affected blocks or that these name. */
     files: z.array(z.string()),
-    /** With `since`: the files that it stands for. */
-    changed_files: z.array(z.string()).optional().meta({ description: "With `since`: what has changed." }),
+    changed_files: z.array(z.string()).optional().meta({ description: "With `since`: the changed files." }),
     graph: impactGraphSchema.optional().meta({ description: "With `graph`." }),
     indexing: indexingSchema.optional(),
   })
@@ -169,12 +172,12 @@ export const specGraphSchema = z
   .meta({ id: "SpecGraph" });
 export interface SpecGraph extends Infer<typeof specGraphSchema> {}
 
-/** `POST /api/specs/validate`: the blocks are judged by the validation rules, not by this schema. */
+/** The body of `POST /api/specs/validate`. The validation rules check the blocks, not this schema. */
 export const validateRequestSchema = z.strictObject({
   blocks: z
     .array(z.unknown(), {
       error: needed("must be a list of spec blocks"),
     })
     .max(maxRequestItems)
-    .meta({ description: "Spec blocks, as complete or broken as they are." }),
+    .meta({ description: "Spec blocks; they can be incomplete or invalid." }),
 });

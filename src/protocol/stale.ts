@@ -14,7 +14,7 @@ const staleFileSchema = z.object({
   path: z.string(),
   /** ISO 8601 time of the last commit of the file; absent for a file that was never committed. */
   changed_at: z.string().optional(),
-  /** That commit; absent where the change is not committed yet. */
+  /** The hash of that commit; absent if the change is not committed yet. */
   commit: z.string().optional(),
 });
 export interface StaleFile extends Infer<typeof staleFileSchema> {}
@@ -25,24 +25,24 @@ const staleSpecSchema = z.object({
   title: z.string(),
   path: z.string(),
   line: z.int().min(1),
-  /** Last commit of the spec's own file. */
+  /** ISO 8601 time of the last commit of the spec's file. */
   updated_at: z.string(),
-  /** When a person last accepted that the block still holds. */
+  /** ISO 8601 time at which a person last confirmed the block. */
   accepted_at: z.string().optional(),
   files: z.array(staleFileSchema),
 });
 export interface StaleSpec extends Infer<typeof staleSpecSchema> {}
 
-/** A report with one page of the stale blocks; all else is of the whole. */
+/** A report with one page of the stale blocks; all other fields describe the whole list. */
 export const stalePageSchema = z
   .object({
     /** In path, then line order. */
     stale: z.array(staleSpecSchema),
     total_count: z.int().meta({ description: "Of the whole list, not of the page." }),
     next_cursor: z.string().optional(),
-    /** Blocks that can fall behind their code: no task that is done, nothing obsolete. */
-    checked: z.int().meta({ description: "Blocks that name code of the project." }),
-    /** Sentences on what Git could not tell: no repository, no commit yet, a shallow clone. */
+    /** Number of blocks that can become stale: without finished tasks and obsolete blocks. */
+    checked: z.int().meta({ description: "Number of checked blocks: those that name code of the project." }),
+    /** Sentences about missing data of Git: no repository, no commit yet, a shallow clone. */
     notes: z.array(z.string()),
     indexing: indexingSchema.optional(),
   })
@@ -55,6 +55,6 @@ export type StaleReport = Omit<StalePage, "total_count" | "next_cursor" | "index
 export interface StaleAcceptance {
   /** Ids of the blocks that were stale. */
   readonly accepted: readonly string[];
-  /** The file of acceptances, project-relative; commit it. Absent where nothing was written. */
+  /** The file of acceptances, project-relative; commit it. Absent if nothing was written. */
   readonly written_to?: string;
 }

@@ -19,13 +19,13 @@ const syncChoicesSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "The formats to write; default: `guidelines.targets` of the configuration, else every format the project has.",
+        "The formats to write; default: `guidelines.targets` of the configuration, else every format in the project.",
     }),
-  adopt: flag.meta({ description: "Takes over into the source what people wrote in the targets." }),
+  adopt: flag.meta({ description: "Copies changes that people made in the targets into the source." }),
 });
 export interface SyncRequest extends Infer<typeof syncChoicesSchema> {}
 
-/** Names what the preview of a file showed, so that nothing else is written. */
+/** The digest of the change that a preview showed, so that no other change is written. */
 export const changeDigestField = textField(64).min(1, "must not be empty");
 
 const expectedField = z
@@ -36,14 +36,14 @@ const expectedField = z
   .optional()
   .meta({
     description:
-      "`path` and `digest` of each entry of the preview. Where a file is to become another one than it showed, the sync writes nothing and is a `conflict`; `meta.files` names these files. Default: what the sync plans now is written.",
+      "`path` and `digest` of each entry of the preview. If a file would change differently than in the preview, the sync writes nothing and fails with `conflict`; `meta.files` names these files. Default: the sync writes its current plan.",
   });
 
 /** The body of `POST /api/guidelines/sync`. */
 export const syncBodySchema = z.strictObject({
   ...syncChoicesSchema.shape,
-  preview: flag.meta({ description: "Default true: nothing is written." }),
-  overwrite: flag.meta({ description: "Also files that were edited by hand." }),
+  preview: flag.meta({ description: "Default true: the sync writes nothing." }),
+  overwrite: flag.meta({ description: "Also write files that were edited by hand." }),
   expected: expectedField,
 });
 export interface SyncBody extends Infer<typeof syncBodySchema> {}
@@ -51,20 +51,23 @@ export interface SyncBody extends Infer<typeof syncBodySchema> {}
 /** A sync that writes. */
 export type SyncWrite = Omit<SyncBody, "preview">;
 
-/** A file as it is and as a write makes it. */
+/** A file before and after a write. */
 const fileChangeFields = {
   path: z.string().meta({ description: "POSIX, relative to the project root." }),
   action: z.enum(["create", "update", "unchanged", "delete", "conflict"]).meta({
     description:
-      "`conflict`: the managed part was edited by hand, or a file of another hand is in the way; nothing is written there without `overwrite`, and nothing at all where `after` is absent.",
+      "`conflict`: the managed part was edited by hand, or kit did not write the existing file. Kit writes such a file only with `overwrite`, and never if `after` is absent.",
   }),
-  before: z.string().optional().meta({ description: "The whole file as it is; absent where there is none." }),
-  after: z.string().optional().meta({ description: "The whole file as it will be; absent where it goes." }),
+  before: z.string().optional().meta({ description: "The whole current file; absent if there is none." }),
+  after: z
+    .string()
+    .optional()
+    .meta({ description: "The whole file after the write; absent if it is removed." }),
   reason: z
     .string()
     .optional()
-    .meta({ description: "What is in the way of a conflict, or why a file needs no writing." }),
-  digest: z.string().meta({ description: "Names this change: a write may take it as `expected`." }),
+    .meta({ description: "The reason of a conflict, or why a file need not be written." }),
+  digest: z.string().meta({ description: "Digest of this change: a write accepts it in `expected`." }),
 };
 export const fileChangeSchema = z.object(fileChangeFields);
 export interface FileChange extends Infer<typeof fileChangeSchema> {}
@@ -73,20 +76,24 @@ export interface FileChange extends Infer<typeof fileChangeSchema> {}
 const syncEntrySchema = z.object({
   ...fileChangeFields,
   format: z.enum(syncFormats),
-  losses: z.array(z.string()).meta({ description: "What the format cannot express, one sentence each." }),
+  losses: z
+    .array(z.string())
+    .meta({ description: "One sentence for each thing that the format cannot express." }),
 });
 export interface SyncEntry extends Infer<typeof syncEntrySchema> {}
 
 const syncPlanFields = {
   source: z.enum(syncFormats),
-  source_files: z.array(z.string()).meta({ description: "The guidelines come from these; in path order." }),
+  source_files: z
+    .array(z.string())
+    .meta({ description: "The files that the guidelines come from; in path order." }),
   guidelines: z.int(),
-  left_out: z.array(z.string()).meta({ description: "Guidelines that a target has no place for at all." }),
+  left_out: z.array(z.string()).meta({ description: "Guidelines that a target format cannot hold at all." }),
   entries: z.array(syncEntrySchema),
   read_directly: z.array(z.string()).meta({
-    description: "Targets whose tool reads files of the source itself: nothing is written for them.",
+    description: "Targets whose tool reads the source's files directly: nothing is written for them.",
   }),
-  in_sync: z.boolean().meta({ description: "Nothing has to be written." }),
+  in_sync: z.boolean().meta({ description: "True if nothing has to be written." }),
 };
 const syncPlanSchema = z.object(syncPlanFields);
 export interface SyncPlan extends Infer<typeof syncPlanSchema> {}

@@ -19,36 +19,38 @@ import { receiptItemSchema } from "./receipt.ts";
 export const operationsQuerySchema = z.strictObject({
   session: nameField
     .optional()
-    .meta({ description: "Of this session alone; default: of all sessions of the instance." }),
+    .meta({ description: "Only this session; default: all sessions of the instance." }),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   before: countField(10 ** 15)
     .optional()
-    .meta({ description: "`next_before` of the page before: the operations that began earlier." }),
+    .meta({ description: "`next_before` of the previous page: the operations that started earlier." }),
 });
 export interface OperationsQuery extends Infer<typeof operationsQuerySchema> {}
 
-/** An operation of an instance, as its events tell of it. */
+/** An operation of an instance, derived from its events. */
 const operationSchema = z
   .object({
     operation_id: z.string(),
     session: z.string(),
     kind: z.enum(operationKinds),
-    message: z.string().optional().meta({ description: "The first 1,000 characters of what it was asked." }),
-    first_index: z.int().meta({ description: "Of its first event." }),
-    last_index: z.int().optional().meta({ description: "Of its last event; absent while it goes on." }),
+    message: z.string().optional().meta({ description: "The first 1,000 characters of the message." }),
+    first_index: z.int().meta({ description: "Index of its first event." }),
+    last_index: z
+      .int()
+      .optional()
+      .meta({ description: "Index of its last event; absent while the operation is active." }),
     started_at: z.string(),
     duration_ms: z.number().optional(),
     is_error: z.boolean().optional(),
     is_aborted: z.literal(true).optional(),
     usage: z.optional(usageSchema),
-    resumed: z
-      .literal(true)
-      .optional()
-      .meta({ description: "It went on here after an interruption: an earlier page has its beginning." }),
+    resumed: z.literal(true).optional().meta({
+      description: "The operation resumed here after an interruption; an earlier page holds its start.",
+    }),
     forked_from: z
       .object({ session: z.string(), turn_id: z.string() })
       .optional()
-      .meta({ description: "The turn that it does again, of another session." }),
+      .meta({ description: "The turn of another session that the operation repeats." }),
   })
   .meta({ id: "Operation" });
 export interface OperationRecord extends Infer<typeof operationSchema> {}
@@ -56,9 +58,12 @@ export interface OperationRecord extends Infer<typeof operationSchema> {}
 export const operationPageSchema = z
   .object({
     operations: z.array(operationSchema),
-    next_before: z.int().optional().meta({ description: "Absent when there are no earlier ones." }),
+    next_before: z.int().optional().meta({ description: "Absent if there are no earlier operations." }),
   })
-  .meta({ id: "OperationPage", description: "Newest first, without tasks, which are parts of others." });
+  .meta({
+    id: "OperationPage",
+    description: "Newest first, without tasks, which belong to other operations.",
+  });
 export interface OperationPage extends Infer<typeof operationPageSchema> {}
 
 const eventTypesField = textField(1_000)
@@ -71,7 +76,7 @@ const eventTypesField = textField(1_000)
 export const operationEventsQuerySchema = z.strictObject({
   first_index: countField(10 ** 15)
     .optional()
-    .meta({ description: "`first_index` of the operation, which spares the search for it." }),
+    .meta({ description: "`first_index` of the operation; saves the search for it." }),
   after: eventPositionField.optional(),
   limit: countField(1_000).optional().meta({ description: "1 to 1,000; default 100." }),
   types: eventTypesField,
@@ -81,21 +86,22 @@ export const operationEventsSchema = z
   .object({
     events: z.array(eventSchema),
     next_after: z.int().optional().meta({
-      description: "`after` of the next page, which a page with few events may have, too; absent at the end.",
+      description:
+        "`after` of the next page; absent at the end. A page with fewer events than `limit` need not be the last.",
     }),
   })
-  .meta({ id: "OperationEvents", description: "Oldest first, those of its tasks among them." });
+  .meta({ id: "OperationEvents", description: "Oldest first, including the events of its tasks." });
 export interface OperationEvents extends Infer<typeof operationEventsSchema> {}
 
 /** The query of `GET /agents/{name}/{id}/turns/{turn_id}`. */
 export const turnQuerySchema = z.strictObject({
   event_index: countField(10 ** 15)
     .optional()
-    .meta({ description: "The index of its `turn_request`, which spares the search for it." }),
+    .meta({ description: "The index of the turn's `turn_request`; saves the search for it." }),
   limit: limitField.optional().meta({ description: "Messages of the prompt, 1 to 1,000; default 100." }),
   before: countField(2 ** 31 - 1)
     .optional()
-    .meta({ description: "`next_before` of the page before: the messages above it." }),
+    .meta({ description: "`next_before` of the previous page: the messages before it." }),
 });
 export interface TurnQuery extends Infer<typeof turnQuerySchema> {}
 
@@ -113,7 +119,7 @@ export const forkBodySchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "Rules to go without: `id` or `file` of items of the turn's receipt of the kinds `guideline` and `instructions`. `authorize` is asked for `agent.omit_rules`.",
+        "Rules to leave out: `id` or `file` of items of the kinds `guideline` and `instructions` in the turn's receipt. Requires the action `agent.omit_rules`.",
     }),
 });
 export interface ForkBody extends Infer<typeof forkBodySchema> {}
@@ -124,12 +130,14 @@ export const forkedSchema = z
     dispatch_id: z.string(),
     accepted_at: z.string(),
     session: z.string(),
-    operation_id: z.string().meta({ description: "Does the turn again, and goes on from there." }),
+    operation_id: z
+      .string()
+      .meta({ description: "The operation that repeats the turn and continues from there." }),
   })
   .meta({ id: "Forked" });
 export interface Forked extends Infer<typeof forkedSchema> {}
 
-/** A message as a model was sent it, or gave it. */
+/** A message that was sent to a model, or that the model answered. */
 const promptMessageSchema = z.object({
   role: z.enum(["system", "user", "assistant", "tool"]),
   content: z.array(z.looseObject({ type: z.string() })),
@@ -145,18 +153,18 @@ export const turnSchema = z
     model: z.string(),
     provider: z.string().optional(),
     purpose: z.enum(["agent", "compaction", "repair"]),
-    attempt: z.int().meta({ description: "The last one, from 1." }),
+    attempt: z.int().meta({ description: "The last attempt, from 1." }),
     log_position: z
       .int()
       .optional()
-      .meta({ description: "How many entries of the log of its session it was asked with." }),
+      .meta({ description: "Number of entries of the session's log in the prompt." }),
     requested_at: z.string(),
-    event_index: z.int().meta({ description: "Of its last `turn_request`." }),
+    event_index: z.int().meta({ description: "Index of the turn's last `turn_request`." }),
     messages: z
       .array(z.object({ position: z.int(), ...promptMessageSchema.shape }))
       .meta({ description: "A page of the prompt, oldest first; `position` counts from 1." }),
     message_count: z.int(),
-    next_before: z.int().optional().meta({ description: "Absent when there are no messages above." }),
+    next_before: z.int().optional().meta({ description: "Absent if there are no earlier messages." }),
     tools: z
       .array(z.object({ name: z.string(), description: z.string().optional(), input_schema: z.unknown() }))
       .optional(),
@@ -169,17 +177,17 @@ export const turnSchema = z
       .optional()
       .meta({
         description:
-          "What is not kept: the parts of prompts that were not used for 30 days, and composed ones above 1 MiB; of turns that shorten a history, messages above 4 MiB, and those of older versions of kit.",
+          "Parts that are not stored: parts of prompts that were not used for 30 days, and composed parts above 1 MiB; in turns that compact a history, messages above 4 MiB and those of older versions of kit.",
       }),
     answer: promptMessageSchema.optional().meta({
-      description: "What the model gave, what arrived of it where it broke off; absent while it goes on.",
+      description: "The model's answer; what arrived of it if it broke off; absent while the turn is active.",
     }),
     receipt: z.array(receiptItemSchema).optional().meta({
       description:
-        "The rules, specs and other knowledge in the model's context. Absent where the turn has no receipt.",
+        "The rules, specs and other knowledge in the model's context. Absent if the turn has no receipt.",
     }),
     receipt_count: z.int().optional().meta({
-      description: "How many items the whole receipt has: at most 200 new ones are told in a turn.",
+      description: "Number of items in the whole receipt: a turn lists at most 200 new ones.",
     }),
     finish_reason: z.enum(finishReasons).optional(),
     usage: z.optional(usageSchema),
@@ -188,7 +196,7 @@ export const turnSchema = z
     errors: z
       .array(z.object({ error: eventErrorSchema, will_retry: z.boolean() }))
       .optional()
-      .meta({ description: "What failed, one for each attempt." }),
+      .meta({ description: "The errors of failed attempts, one for each." }),
   })
-  .meta({ id: "Turn", description: "What a model was sent in a turn, and what it answered." });
+  .meta({ id: "Turn", description: "The exact request and answer of a turn." });
 export interface TurnDetail extends Infer<typeof turnSchema> {}

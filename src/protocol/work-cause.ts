@@ -9,7 +9,7 @@ export const workCauseSchema = z
       webhook: z.string(),
       delivery_id: z
         .string()
-        .meta({ description: "As its scheme names a delivery, the first 200 characters." }),
+        .meta({ description: "The delivery's id in the terms of its scheme, the first 200 characters." }),
     }),
     z.object({ type: z.literal("run"), run_id: z.string() }),
     z.object({
@@ -21,7 +21,7 @@ export const workCauseSchema = z
       dispatch_id: z
         .string()
         .optional()
-        .meta({ description: "Where the prompt was dispatched, and is not part of a run." }),
+        .meta({ description: "Set if the prompt was dispatched and is not part of a run." }),
       run_id: z.string().optional().meta({ description: "The run whose agent was prompted." }),
     }),
     z.object({ type: z.literal("schedule"), schedule: z.string() }),

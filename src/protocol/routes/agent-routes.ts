@@ -42,8 +42,8 @@ import {
 } from "../trace.ts";
 import { defineRoutes } from "./route.ts";
 
-const parameters = { name: "The agent's name.", id: "The instance's id, of the client's choice." } as const;
-const turnParameters = { ...parameters, turn_id: "As the events of the turn name it." } as const;
+const parameters = { name: "The agent's name.", id: "The instance's id, chosen by the client." } as const;
+const turnParameters = { ...parameters, turn_id: "`turn_id` of the turn's events." } as const;
 const instance = { tag: "agents", parameters } as const;
 
 const promptErrors = [
@@ -59,7 +59,7 @@ const promptErrors = [
   "store_unavailable",
 ] as const;
 
-/** Prompts, dispatches, events and histories of agents' instances. */
+/** Prompts, dispatches, events and histories of agent instances. */
 export const agentRoutes = defineRoutes({
   "GET /agents": {
     tag: "agents",
@@ -73,7 +73,7 @@ export const agentRoutes = defineRoutes({
     operation: "promptAgent",
     summary: "Prompt an agent and wait for its answer",
     description:
-      "With `Accept: text/event-stream` the reply is the events as they are made, then one `result` or `error`. A client that goes away aborts the prompt, unless it gave an Idempotency-Key.",
+      "With `Accept: text/event-stream` the reply streams the events, then one `result` or `error`. A client that disconnects aborts the prompt, unless it sent an Idempotency-Key.",
     headers: ["Idempotency-Key"],
     body: promptBodySchema,
     reply: promptReplySchema,
@@ -84,9 +84,8 @@ export const agentRoutes = defineRoutes({
   "POST /agents/{name}/{id}/dispatch": {
     ...instance,
     operation: "dispatchInput",
-    summary: "Hand an agent an input, to be worked on later",
-    description:
-      "Answers once the input is on disk. `GET /dispatches/{dispatch_id}` tells what became of it.",
+    summary: "Enqueue an input for an agent",
+    description: "Replies once the input is stored. `GET /dispatches/{dispatch_id}` returns its status.",
     headers: ["Idempotency-Key"],
     body: dispatchBodySchema,
     reply: dispatchAcceptedSchema,
@@ -97,9 +96,9 @@ export const agentRoutes = defineRoutes({
   "GET /agents/{name}/{id}/events": {
     ...instance,
     operation: "streamInstanceEvents",
-    summary: "The events of an instance, as they are made",
+    summary: "Stream the events of an instance",
     description:
-      "From the first event, or after the one that `Last-Event-ID` or `after` names; with `after=now` from now on.",
+      "From the first event, or after the event that `Last-Event-ID` or `after` names; with `after=now` only new events.",
     headers: ["Last-Event-ID"],
     query: instanceEventsQuerySchema,
     reply: eventSchema,
@@ -112,7 +111,7 @@ export const agentRoutes = defineRoutes({
     operation: "getHistory",
     summary: "The messages of a session, oldest first",
     description:
-      "Without `limit` what is in the model's context now: after a compaction, its summary and what was kept. With `limit` pages of all that was said, the newest first. `event_index` of the newest page is where the stream of events goes on: no message is lost or comes twice.",
+      "Without `limit`: the messages in the model's context now; after a compaction, its summary and the messages that it kept. With `limit`: pages of all messages, the newest page first. Continue with the event stream after `event_index` of the newest page: no message is lost or repeated.",
     query: historyQuerySchema,
     reply: historySchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
@@ -123,7 +122,7 @@ export const agentRoutes = defineRoutes({
     operation: "listOperations",
     summary: "The operations of an instance, newest first",
     description:
-      "Prompts and other work, each with where its events begin and end. Tasks are parts of others.",
+      "Prompts and other work, each with the indexes of its first and last event. Tasks belong to other operations.",
     query: operationsQuerySchema,
     reply: operationPageSchema,
     errors: ["agent_not_found", "agent_not_webhook"],
@@ -131,7 +130,7 @@ export const agentRoutes = defineRoutes({
   },
   "GET /agents/{name}/{id}/operations/{operation_id}/events": {
     tag: "agents",
-    parameters: { ...parameters, operation_id: "As `GET /agents/{name}/{id}/operations` names it." },
+    parameters: { ...parameters, operation_id: "`operation_id` from `GET /agents/{name}/{id}/operations`." },
     operation: "listOperationEvents",
     summary: "The events of an operation and of its tasks, oldest first",
     query: operationEventsQuerySchema,
@@ -143,9 +142,9 @@ export const agentRoutes = defineRoutes({
     tag: "agents",
     parameters: turnParameters,
     operation: "getTurn",
-    summary: "What a model was sent in a turn, and what it answered",
+    summary: "The exact request and answer of a turn",
     description:
-      "The system prompt, the messages, the tools and the settings as they were sent, secrets masked. System prompts and tools are kept for 30 days after their last use; `missing` says what is not there.",
+      "The system prompt, the messages, the tools and the settings that the model was sent, with secrets masked. System prompts and tools are kept for 30 days after their last use; `missing` lists the parts that are not stored.",
     query: turnQuerySchema,
     reply: turnSchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
@@ -155,9 +154,9 @@ export const agentRoutes = defineRoutes({
     tag: "agents",
     parameters: turnParameters,
     operation: "forkTurn",
-    summary: "Do a turn again in a new session, with another model or without a rule",
+    summary: "Repeat a turn in a new session, with another model or without a rule",
     description:
-      "The new session begins with the history that the turn was asked with, and answers it anew. Files of the workspace stay as they are, and tools run as always.",
+      "The new session starts with the history of the turn's prompt, and the model answers it again. Files of the workspace stay as they are now; tools run as usual.",
     body: forkBodySchema,
     reply: forkedSchema,
     status: 202,
@@ -175,7 +174,7 @@ export const agentRoutes = defineRoutes({
   "POST /agents/{name}/{id}/abort": {
     ...instance,
     operation: "abortInstance",
-    summary: "Abort what an instance is doing",
+    summary: "Abort the running work of an instance",
     body: abortBodySchema,
     reply: abortedSchema,
     errors: ["agent_not_found", "agent_not_webhook"],
@@ -186,14 +185,14 @@ export const agentRoutes = defineRoutes({
     ...instance,
     operation: "deleteInstance",
     summary: "Delete an instance: its sessions, workspaces and events",
-    description: "What it is doing is aborted.",
+    description: "Aborts its running work.",
     reply: deletedSchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
     action: "agent.delete",
   },
 });
 
-const approvalParameters = { ...parameters, approval_id: "As the `approval_request` event names it." };
+const approvalParameters = { ...parameters, approval_id: "`approval_id` of the `approval_request` event." };
 
 /** Tool calls that wait for an approval decision. */
 export const approvalRoutes = defineRoutes({
@@ -228,7 +227,7 @@ export const approvalRoutes = defineRoutes({
     tag: "agents",
     parameters: approvalParameters,
     operation: "listAllowRules",
-    summary: "Rules that would let calls like a waiting one run without an approval",
+    summary: "Rules that would allow calls like a waiting one without an approval",
     reply: allowChoicesSchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
     action: "agent.read",
@@ -237,9 +236,9 @@ export const approvalRoutes = defineRoutes({
     tag: "agents",
     parameters: approvalParameters,
     operation: "writeAllowRule",
-    summary: "Write such a rule to the project's kit.toml",
+    summary: "Write one of these rules to the project's kit.toml",
     description:
-      "It must be one of those that the GET offers, and holds at once. The call itself goes on waiting for its decision.",
+      "Accepts only rules that the GET offers; the rule applies at once. The call itself still waits for its decision.",
     body: allowBodySchema,
     reply: allowedSchema,
     errors: ["agent_not_found", "agent_not_webhook", "not_found", "conflict", "unavailable"],
@@ -258,19 +257,20 @@ const defaultAgent = {
   action: "agent.prompt",
 } as const;
 
-/** The project's default agent, for projects that need no more than one. */
+/** The project's default agent, for projects that need only one. */
 export const promptRoutes = defineRoutes({
   "POST /prompt/{session}": {
     ...defaultAgent,
     operation: "prompt",
     summary: "Prompt the project's default agent",
-    description: "The instance `default` of the agent `default`, which a project has without a file, too.",
+    description:
+      "The instance `default` of the agent `default`, which every project has, also without a file for it.",
     stream: "asked",
   },
   "POST /prompt/{session}/events": {
     ...defaultAgent,
     operation: "streamPrompt",
-    summary: "Prompt the project's default agent, and see its events",
+    summary: "Prompt the project's default agent and stream its events",
     stream: "always",
   },
 });
@@ -282,8 +282,8 @@ export const sessionRoutes = defineRoutes({
   "GET /sessions": {
     ...sessions,
     operation: "listSessions",
-    summary: "Sessions of all agents, in the order in which they were made",
-    description: "Those that the sender may read; a page may hold fewer than there is room for.",
+    summary: "Sessions of all agents, in the order of their creation",
+    description: "Only sessions that the sender may read; a page can hold fewer than `limit`.",
     query: sessionsQuerySchema,
     reply: sessionPageSchema,
     itemAction: "agent.read",
@@ -291,9 +291,9 @@ export const sessionRoutes = defineRoutes({
   "POST /sessions/prune": {
     ...sessions,
     operation: "pruneSessions",
-    summary: "Remove sessions that were not touched for long, with their workspaces",
+    summary: "Remove sessions that were not used for long, with their workspaces",
     description:
-      "Looks at one page; `next_cursor` goes on. What is at work, waited for or listened to stays, and so does what the sender may not delete.",
+      "Checks one page; continue with `next_cursor`. Keeps sessions that are active or have waiting callers or listeners, and sessions that the sender may not delete.",
     body: pruneBodySchema,
     reply: prunedPageSchema,
     itemAction: "agent.delete",

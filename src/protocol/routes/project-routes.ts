@@ -43,12 +43,12 @@ import { defineRoutes } from "./route.ts";
 
 const service = { tag: "service" } as const;
 
-/** The page for people, and whether the server is there. */
+/** The overview, and the health checks. */
 export const homeRoutes = defineRoutes({
   "GET /": {
     ...service,
     operation: "getOverview",
-    summary: "What this server knows, and where to go on",
+    summary: "An overview of the project, with links to its routes",
     description: "Browsers get the console, unless `server.console` is false.",
     reply: overviewSchema,
     hasPage: true,
@@ -57,28 +57,29 @@ export const homeRoutes = defineRoutes({
   "GET /health": {
     ...service,
     operation: "checkHealth",
-    summary: "Whether the server takes requests: for balancers",
-    description: "503 while it leaves (after SIGTERM) and where it cannot keep what it accepts.",
+    summary: "Whether the server accepts requests: for load balancers",
+    description:
+      "503 while the server drains (after SIGTERM) and while it cannot store the work that it accepts.",
     reply: healthSchema,
     errors: ["store_unavailable", "unavailable"],
   },
   "GET /health/live": {
     ...service,
     operation: "checkLife",
-    summary: "Whether the process is there: for what starts it again",
-    description: "200 also while it leaves, and while its store is away.",
+    summary: "Whether the process is alive: for its supervisor",
+    description: "200 also while the server drains and while its store is unavailable.",
     reply: healthSchema,
   },
 });
 
-/** How a server is set up, and what is wrong with it. */
+/** The server's configuration and its faults. */
 export const serverRoutes = defineRoutes({
   "GET /server": {
     ...service,
     operation: "getServer",
-    summary: "How this server is set up, and what the doctor finds",
+    summary: "The server's configuration, and the findings of `kit doctor`",
     description:
-      "The configuration without its secrets, limits, the ids of keys, and findings as those of `kit doctor`.",
+      "The configuration without secrets, limits, the ids of keys, and findings like those of `kit doctor`.",
     reply: serverStateSchema,
     errors: ["unavailable", "store_unavailable"],
     action: "server.read",
@@ -103,31 +104,32 @@ export const guidelineRoutes = defineRoutes({
     operation: "listGuidelines",
     summary: "List guidelines",
     description:
-      "Filters combine with AND. `source` also takes the names kiro, cursor and claude. A file with several names (links) comes once, with its `aliases`. In order of file, then position. With `file` the list is whole although the project is still being indexed.",
+      "Filters combine with AND. `source` also accepts the names kiro, cursor and claude. A file with several paths (links) is listed once, with its `aliases`. In order of file, then position. With `file` the list is complete even while the project is still being indexed.",
     query: guidelineQuerySchema,
     reply: guidelineListSchema,
   },
   "GET /api/guidelines/explain": {
     ...guidelines,
     operation: "explainGuidelines",
-    summary: "What applies to a file, tool by tool, and why",
+    summary: "The guidelines that each tool applies to a file, and why",
     description:
-      "Side by side: what each tool reads for the file, in its order, with about how many tokens, and what is shadowed by what. Files of people's home folders are not among them.",
+      "For each tool: the guidelines that it reads for the file, in its order, with approximate tokens, and the shadowed ones with their replacements. Leaves out files in users' home folders.",
     query: explainQuerySchema,
     reply: fileExplanationSchema,
   },
   "GET /api/guidelines/lint": {
     ...guidelines,
     operation: "lintGuidelines",
-    summary: "Duplicates, contradictions, globs without a file, rules that others shadow",
+    summary: "Duplicates, contradictions, globs without a file, shadowed rules",
     reply: diagnosticsSchema,
   },
   "POST /api/guidelines/sync": {
     ...guidelines,
     itemAction: "project.write",
     operation: "syncGuidelines",
-    summary: "Write the files of other tools from one source of truth",
-    description: "Shows each file as it is and as it will be, and writes nothing unless `preview` is false.",
+    summary: "Write the guideline files of other tools from one source of truth",
+    description:
+      "Returns each file before and after the write, and writes nothing unless `preview` is false.",
     body: syncBodySchema,
     reply: syncResultSchema,
     errors: ["conflict"],
@@ -146,7 +148,7 @@ export const guidelineRoutes = defineRoutes({
     operation: "convertGuideline",
     summary: "Convert a guideline to another format",
     description:
-      "Writes nothing unless `preview` is false. `format` also takes the names kiro, cursor and claude.",
+      "Writes nothing unless `preview` is false. `format` also accepts the names kiro, cursor and claude.",
     body: convertRequestSchema,
     reply: conversionResultSchema,
     errors: ["guideline_not_found", "conflict"],
@@ -155,7 +157,7 @@ export const guidelineRoutes = defineRoutes({
     ...guidelines,
     operation: "exportGuidelines",
     summary: "All guidelines as one file",
-    description: "`format` also takes the names cursor and claude. Writes nothing.",
+    description: "`format` also accepts the names cursor and claude. Writes nothing.",
     body: exportRequestSchema,
     reply: exportResultSchema,
     repeatable: true,
@@ -169,7 +171,7 @@ export const fileRoutes = defineRoutes({
     operation: "readFileLines",
     summary: "Lines of a text file of the repository",
     description:
-      "The files that Git would take: not what it ignores, nor files of keys and variables (`.env`), nor what links lead out to.",
+      "Only files that Git would track: no ignored files, no files with keys or variables (`.env`), and no links that lead out of the repository.",
     query: fileLinesQuerySchema,
     reply: fileLinesSchema,
     errors: ["not_found", "payload_too_large", "unavailable"],
@@ -185,24 +187,24 @@ export const specRoutes = defineRoutes({
     operation: "listSpecs",
     summary: "List or search spec blocks",
     description:
-      "Filters combine with AND. With `q`, ranked by relevance, lifecycle and priority; without it, in order of file, then position. Rules of instruction files are left out where there are other specs, unless `rules=true`, a search or a filter asks for them. `framework` also takes the names kiro, cursor, claude, speckit and tessl.",
+      "Filters combine with AND. With `q`, ranked by relevance, lifecycle and priority; without it, in order of file, then position. Rules of instruction files are left out if there are other specs, unless `rules=true`, a search or a filter asks for them. `framework` also accepts the names kiro, cursor, claude, speckit and tessl.",
     query: specQuerySchema,
     reply: specPageSchema,
   },
   "GET /api/specs/diagnostics": {
     ...specs,
     operation: "listDiagnostics",
-    summary: "What is wrong with the specs",
-    description: "Filters combine with AND. Without `limit` all that match come at once.",
+    summary: "List the faults of the specs",
+    description: "Filters combine with AND. Without `limit` the reply holds all matches.",
     query: diagnosticQuerySchema,
     reply: diagnosticPageSchema,
   },
   "GET /api/specs/features": {
     ...specs,
     operation: "listSpecFeatures",
-    summary: "The features that specs are about",
+    summary: "The features that the specs describe",
     description:
-      "A feature is a folder of documents, or a file that stands for itself, with the numbers of its blocks by type. In order of framework, then path. Obsolete blocks are left out.",
+      "A feature is a folder of documents or a single file, with the number of its blocks by type. In order of framework, then path. Obsolete blocks are left out.",
     query: specFeatureQuerySchema,
     reply: specFeaturePageSchema,
   },
@@ -217,15 +219,15 @@ export const specRoutes = defineRoutes({
   "GET /api/specs/graph": {
     ...specs,
     operation: "getSpecGraph",
-    summary: "How specs, code and tests hang together",
+    summary: "The graph of specs, code and tests",
     reply: specGraphSchema,
   },
   "POST /api/specs/impact": {
     ...specs,
     operation: "findImpact",
-    summary: "What a change affects",
+    summary: "The specs, tests and files that a change affects",
     description:
-      "Of `files`, of the files that changed `since` a revision of Git, and of the blocks `ids`, together. With `graph`, the page comes with what to draw of it.",
+      "The change is the union of `files`, the files that changed `since` a revision of Git, and the blocks `ids`. With `graph`, the page includes its nodes and edges.",
     body: impactBodySchema,
     reply: impactSchema,
     errors: ["spec_not_found", "unavailable"],
@@ -234,9 +236,9 @@ export const specRoutes = defineRoutes({
   "GET /api/specs/coverage": {
     ...specs,
     operation: "getSpecCoverage",
-    summary: "Which acceptance criteria a test names, and how it ended",
+    summary: "Acceptance criteria, the tests that name them, and their results",
     description:
-      "Reads the test files of the project for the first page of a list; the pages behind it come from the same reading. Results are those of `POST /api/specs/results`, found by the titles of tests.",
+      "Reads the project's test files for the first page of a list; later pages use the same data. Results come from `POST /api/specs/results`, matched by the titles of tests.",
     query: coverageQuerySchema,
     reply: coveragePageSchema,
   },
@@ -244,9 +246,9 @@ export const specRoutes = defineRoutes({
     ...specs,
     action: "project.write",
     operation: "recordTestResults",
-    summary: "Hand in how tests ended",
+    summary: "Submit the results of tests",
     description:
-      "Takes JUnit XML, or the JSON of Vitest and Jest, of at most 16 MiB. What was known of the files of the report is replaced, what was known of others stays. Coverage then tells how the tests of each criterion ended.",
+      "Accepts JUnit XML, or the JSON of Vitest and Jest, of at most 16 MiB. Replaces the earlier results of the files in the report; results of other files stay. Coverage then includes the results for each criterion.",
     body: testReportSchema,
     bodyBytes: 16 * 1024 * 1024,
     reply: recordedResultsSchema,
@@ -256,15 +258,15 @@ export const specRoutes = defineRoutes({
   "GET /api/specs/stale": {
     ...specs,
     operation: "listStaleSpecs",
-    summary: "Specs whose code changed after them",
+    summary: "Specs whose code changed after the spec",
     query: staleQuerySchema,
     reply: stalePageSchema,
   },
   "POST /api/specs/validate": {
     ...specs,
     operation: "validateSpecs",
-    summary: "Judge spec blocks by the validation rules",
-    description: "The blocks need not belong to the project, and nothing is stored.",
+    summary: "Validate spec blocks",
+    description: "The blocks need not belong to the project; nothing is stored.",
     body: validateRequestSchema,
     reply: validationResultSchema,
     repeatable: true,

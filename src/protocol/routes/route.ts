@@ -4,41 +4,41 @@ import type { ErrorCode } from "../error-code.ts";
 import type { Infer } from "../fields.ts";
 
 /**
- * A route as data: what it takes, what it gives, and which access it asks for. The server binds a handler to it, the
+ * A route as data: its input, its reply and the action that it requires. The server binds a handler to the route, the
  * client calls it by its key, and `/openapi.json` describes it.
  */
 export interface RouteSpec {
-  /** Names the route for generated clients: `listSpecs`. */
+  /** The name of the route in generated clients: `listSpecs`. */
   readonly operation: string;
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
   /** The meaning of each parameter of the path, by name. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** Headers that it reads. */
+  /** The request headers that the route reads. */
   readonly headers?: readonly ("Idempotency-Key" | "Last-Event-ID")[];
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
-  /** The size of a body where it may be larger than that of other routes. */
+  /** The limit for the body, if it is higher than that of other routes. */
   readonly bodyBytes?: number;
   readonly reply: z.ZodType;
   /** The status of a reply that is not an error; default 200. */
   readonly status?: 202;
-  /** The 200 of a route that answers 202, where the client waits for the end of the work. */
+  /** The 200 reply of a route that replies 202 by default: for a client that waits for the end of the work. */
   readonly replyAtEnd?: z.ZodType;
-  /** Whether the reply can be a stream of events: where `Accept` asks for it, or always. */
+  /** Whether the reply is a stream of events: if the client's `Accept` asks for it, or always. */
   readonly stream?: "asked" | "always";
-  /** Whether a browser gets a page in its place. */
+  /** Whether a browser gets a page instead. */
   readonly hasPage?: true;
-  /** Whether the project's own code may answer with a status and a body of its own. */
+  /** Whether the project's code can choose the status and the body of the reply. */
   readonly hasOwnReply?: true;
-  /** Error codes besides those that any route can answer. */
+  /** The route's error codes, in addition to those of every route. */
   readonly errors?: readonly ErrorCode[];
-  /** The action that `authorize` is asked about before the work; absent where it is asked about each item alone. */
+  /** The action that `authorize` checks before the work; absent if it checks only each item. */
   readonly action?: ServiceAction;
-  /** The action that `authorize` is asked about for each item of a list, or for the part of the work that writes. */
+  /** The action that `authorize` checks for each item of a list, or for the part of the work that writes. */
   readonly itemAction?: ServiceAction;
-  /** Whether a POST done twice is a POST done once, so that the client may try it again without an idempotency key. */
+  /** Whether a POST is idempotent, so that the client can retry it without an idempotency key. */
   readonly repeatable?: true;
 }
 
@@ -72,9 +72,9 @@ type SchemaOf<Spec, Part extends string> = Spec extends { readonly [Name in Part
     : undefined
   : undefined;
 
-/** The query of a route once it is checked; `undefined` for a route that takes none. */
+/** The checked query of a route; `undefined` for a route without a query. */
 export type QueryOf<Spec> = SchemaOf<Spec, "query">;
-/** The body of a request once it is checked; `undefined` for a route that takes none. */
+/** The checked body of a request; `undefined` for a route without a body. */
 export type BodyOf<Spec> = SchemaOf<Spec, "body">;
 export type ReplyOf<Spec> = SchemaOf<Spec, "reply">;
 export type ReplyAtEndOf<Spec> = SchemaOf<Spec, "replyAtEnd">;

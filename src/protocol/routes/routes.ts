@@ -9,7 +9,7 @@ import {
 } from "./project-routes.ts";
 import { clusterRoutes, dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
 
-/** The routes of every server: what is asked about a project. */
+/** The routes of every server: queries about the project. */
 const projectRoutes = {
   ...homeRoutes,
   ...serverRoutes,
@@ -19,7 +19,7 @@ const projectRoutes = {
   ...fileRoutes,
 };
 
-/** The routes of a server that has a service behind it: agents, workflows and their work. */
+/** The routes of a server with a service: agents, workflows and their work. */
 const serviceRoutes = {
   ...agentRoutes,
   ...approvalRoutes,

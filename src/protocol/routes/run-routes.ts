@@ -32,15 +32,15 @@ import {
 } from "../run.ts";
 import { defineRoutes } from "./route.ts";
 
-const dispatch = { tag: "dispatches", parameters: { dispatch_id: "As the receipt names it." } } as const;
+const dispatch = { tag: "dispatches", parameters: { dispatch_id: "`dispatch_id` of the receipt." } } as const;
 
-/** Inputs that were handed over, and their outcome. */
+/** Enqueued inputs and their outcomes. */
 export const dispatchRoutes = defineRoutes({
   "GET /dispatches": {
     tag: "dispatches",
     operation: "listDispatches",
     summary: "Dispatches, newest first",
-    description: "`status=failed` lists the dead letters: inputs whose attempts are used up.",
+    description: "`status=failed` lists the dead letters: inputs whose attempts have all failed.",
     query: dispatchQuerySchema,
     reply: dispatchPageSchema,
     action: "dispatch.list",
@@ -49,8 +49,9 @@ export const dispatchRoutes = defineRoutes({
   "POST /dispatches/retry": {
     tag: "dispatches",
     operation: "retryDispatches",
-    summary: "Give dead letters their attempts again, page by page",
-    description: "Those that the sender may retry, newest first; each goes to the end of its session's line.",
+    summary: "Retry dead letters, page by page",
+    description:
+      "Retries the dead letters that the sender may retry, newest first, with a full number of attempts; each goes to the end of its session's queue.",
     body: retryManyBodySchema,
     reply: retriedPageSchema,
     action: "dispatch.list",
@@ -67,8 +68,8 @@ export const dispatchRoutes = defineRoutes({
   "POST /dispatches/{dispatch_id}/retry": {
     ...dispatch,
     operation: "retryDispatch",
-    summary: "Give a dead letter its attempts again",
-    description: "It goes to the end of its session's queue.",
+    summary: "Retry a dead letter",
+    description: "With a full number of attempts, at the end of its session's queue.",
     body: emptyBodySchema,
     reply: dispatchRecordSchema,
     errors: ["not_found", "conflict"],
@@ -77,7 +78,7 @@ export const dispatchRoutes = defineRoutes({
   "POST /dispatches/{dispatch_id}/cancel": {
     ...dispatch,
     operation: "cancelDispatch",
-    summary: "Take back an input that waits, or abort the work on it",
+    summary: "Cancel a queued input, or abort the work on it",
     body: emptyBodySchema,
     reply: cancelledSchema,
     errors: ["not_found"],
@@ -90,7 +91,7 @@ export const workflowRoutes = defineRoutes({
   "GET /schedules": {
     tag: "workflows",
     operation: "listSchedules",
-    summary: "When workflows run by themselves, with their next times",
+    summary: "The schedules of workflows, with their next times",
     reply: scheduleListSchema,
     itemAction: "schedule.list",
   },
@@ -106,7 +107,7 @@ export const workflowRoutes = defineRoutes({
     operation: "startRun",
     summary: "Run a workflow",
     description:
-      "Answers 202 once the run is on disk; with `wait=result` 200 with its result, or its error. With `Accept: text/event-stream` the reply is the run's events, then one `result` or `error`. A run goes on when its client goes away.",
+      "Replies 202 once the run is stored; with `wait=result`, 200 with the result, or the run's error. With `Accept: text/event-stream` the reply streams the run's events, then one `result` or `error`. A run continues if its client disconnects.",
     parameters: { name: "The workflow's name." },
     headers: ["Idempotency-Key"],
     query: startRunQuerySchema,
@@ -115,7 +116,7 @@ export const workflowRoutes = defineRoutes({
     status: 202,
     replyAtEnd: runCompletedSchema,
     stream: "asked",
-    // A run ends with whatever its workflow threw: these are what agents in it can end with.
+    // A run fails with the code of the error that its workflow threw: these are the codes of agents in a workflow.
     errors: [
       "workflow_not_found",
       "conflict",
@@ -166,9 +167,9 @@ export const runRoutes = defineRoutes({
   "GET /runs/{run_id}/stream": {
     ...run,
     operation: "streamRunEvents",
-    summary: "The events of a run as they are made, to its end",
+    summary: "Stream the events of a run until its end",
     description:
-      "From the first event, or after the one that `Last-Event-ID` or `after` names. The last event is one `result` or `error`; who connects again after it with `Last-Event-ID` gets 204.",
+      "From the first event, or after the event that `Last-Event-ID` or `after` names. The last event is one `result` or `error`; a client that reconnects after it with `Last-Event-ID` gets 204.",
     headers: ["Last-Event-ID"],
     query: runStreamQuerySchema,
     reply: eventSchema,
@@ -179,7 +180,7 @@ export const runRoutes = defineRoutes({
   "GET /runs/{run_id}/journal": {
     ...run,
     operation: "listRunJournal",
-    summary: "The journal of a run: its steps, sleeps and waits with what they gave",
+    summary: "The journal of a run: its steps, sleeps and waits with their results",
     query: journalQuerySchema,
     reply: journalPageSchema,
     errors: ["run_not_found", "unavailable"],
@@ -198,8 +199,8 @@ export const runRoutes = defineRoutes({
   "POST /runs/{run_id}/signal": {
     ...run,
     operation: "signalRun",
-    summary: "Hand a run the value that it waits for",
-    description: "What comes before the run waits for it is kept.",
+    summary: "Send a signal to a run",
+    description: "A signal that arrives before the run waits for it is kept.",
     headers: ["Idempotency-Key"],
     body: signalBodySchema,
     reply: signalAcceptedSchema,
@@ -214,8 +215,8 @@ export const clusterRoutes = defineRoutes({
   "GET /cluster": {
     tag: "service",
     operation: "getCluster",
-    summary: "The nodes that share the work, what they do, and what is wrong with them",
-    description: "One node where one process does all of the work.",
+    summary: "The nodes that share the work, their load and their faults",
+    description: "A single node if one process does all the work.",
     reply: clusterSchema,
     errors: ["unavailable", "store_unavailable"],
     action: "cluster.read",
@@ -227,9 +228,9 @@ export const webhookRoutes = defineRoutes({
   "GET /deliveries": {
     tag: "webhooks",
     operation: "listDeliveries",
-    summary: "What senders of webhooks have delivered, newest first",
+    summary: "Deliveries to webhooks, newest first",
     description:
-      "Refused ones too, without their bodies and headers. They are kept as long as ended work, the newest 10,000 of each webhook, and 1,000 that were not verified.",
+      "Includes refused deliveries; without bodies and headers. Deliveries are kept as long as ended work: at most the newest 10,000 of each webhook, and 1,000 unverified ones.",
     query: deliveryQuerySchema,
     reply: deliveryPageSchema,
     itemAction: "webhook.list",
@@ -237,9 +238,9 @@ export const webhookRoutes = defineRoutes({
   "POST /webhooks/{name}": {
     tag: "webhooks",
     operation: "receiveWebhook",
-    summary: "Take a signed delivery",
+    summary: "Receive a signed delivery",
     description:
-      "Needs no key: the signature over the raw body takes its place (Standard Webhooks, GitHub or Slack). A delivery that comes again gives the reply of the first, and is not handled again. The file in src/webhooks may answer 200 with a body of its own.",
+      "Needs no API key: the signature over the raw body replaces it (Standard Webhooks, GitHub or Slack). A repeated delivery gets the reply of the first one and is not handled again. The handler in src/webhooks can reply 200 with its own body.",
     parameters: { name: "The webhook's name." },
     reply: webhookAcceptedSchema,
     status: 202,
