@@ -58,14 +58,22 @@ describe("a file is sent in the provider's own form", () => {
 
 describe("what a model does not take is refused before anything is stored", () => {
   test.each([
-    ["openai/gpt-5.1", wav, ["openai/gpt-5.1 takes no audio/wav files.", "It takes application/pdf"]],
-    ["anthropic/claude-sonnet-4-6", wav, ["takes no audio/wav files.", "application/pdf, text/plain"]],
+    [
+      "openai/gpt-5.1",
+      wav,
+      ["openai/gpt-5.1 does not accept audio/wav files.", "It accepts application/pdf"],
+    ],
+    ["anthropic/claude-sonnet-4-6", wav, ["does not accept audio/wav files.", "application/pdf, text/plain"]],
     [
       "google/gemini-2.5-pro",
       { url: "https://example.org/a.pdf", media_type: "application/pdf" },
-      ["takes no application/pdf by its address.", "Give its bytes as data."],
+      ["does not accept application/pdf by URL.", "Pass its bytes as `data`."],
     ],
-    ["local/m", { data, media_type: "application/zip" }, ["takes no application/zip files.", "audio/mpeg"]],
+    [
+      "local/m",
+      { data, media_type: "application/zip" },
+      ["does not accept application/zip files.", "audio/mpeg"],
+    ],
   ] as const)("%s, %o", async (model, file, said) => {
     server.script([{ text: "ok" }]);
     const session = agentOf(model).session();

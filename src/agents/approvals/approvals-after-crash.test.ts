@@ -131,7 +131,7 @@ test("a call whose arguments a hook changed is approved as changed, also after t
 
 test.each([
   ["other arguments", paying(7), paying(900)],
-  ["arguments that it had left alone", {}, paying(900)],
+  ["arguments changed that it did not change before", {}, paying(900)],
   ["the model's arguments again", paying(7), {}],
 ])("a waiting call does not run if, on resume, its hook leaves %s", async (name, before, after) => {
   const ran: string[] = [];

@@ -71,7 +71,7 @@ test.each([
 // With an approval, built-in tools can use protected paths and secret files.
 test.each([
   ["approved by a person", true, true],
-  ["free for all", false, false],
+  ["without needsApproval", false, false],
   ["found to need no approval", async () => false, false],
 ])(
   "`approved` tells a tool whether a person approved its call: %s",

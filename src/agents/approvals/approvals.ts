@@ -163,7 +163,7 @@ export function checkEdited(
   const fault = approved
     ? input_schema === undefined &&
       `The arguments of ${tool} cannot be changed: its \`editableArguments\` is not set.`
-    : "A call that is denied takes no arguments.";
+    : "A denial cannot have arguments.";
   if (fault !== false)
     throw new KitError({
       code: "invalid_request",
@@ -184,7 +184,7 @@ function fits(request: ApprovalRequest, filter: ApprovalFilter): boolean {
 export function notWaiting(): KitError {
   return new KitError({
     code: "not_found",
-    message: "There is no such call waiting for approval.",
-    hint: "It was decided, has expired or was aborted: list the waiting calls.",
+    message: "No call with this id is waiting for approval.",
+    hint: "It was decided, has expired or was aborted. List the waiting calls.",
   });
 }

@@ -236,6 +236,6 @@ function tooLarge(backend: string, fault: string): KitError {
   return new KitError({
     code: "payload_too_large",
     message: `The backend "${backend}" keeps ${fault}.`,
-    hint: "Keep large things in files of the sandbox, and their names in the state.",
+    hint: "Keep large data in files of the sandbox, and only their names in the state.",
   });
 }

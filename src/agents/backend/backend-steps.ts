@@ -129,6 +129,6 @@ export function noAnswer({ name }: AgentBackend): KitError {
   return new KitError({
     code: "internal_error",
     message: `The backend "${name}" ended without an answer.`,
-    hint: "It has to ask the model with `turn`, or to set a text of its own with `answer`.",
+    hint: "The backend must call the model with `turn`, or set its own text with `answer`.",
   });
 }

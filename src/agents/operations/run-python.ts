@@ -55,7 +55,7 @@ export class PythonSessions {
       throw new KitError({
         code: "unavailable",
         message: "This agent has no Python.",
-        hint: "Give its runtime one: `createPython()` of kit/python.",
+        hint: "Pass `createPython()` of kit/python to its runtime.",
       });
     }
     const { dataclasses = [] } = pythonProfileOf(this.#profile.python);

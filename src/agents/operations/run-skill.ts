@@ -43,7 +43,7 @@ async function checkArgs(harness: Pick<PromptHost, "runtime">, skill: Skill, arg
   if (issues.length === 0) return;
   throw new KitError({
     code: "invalid_request",
-    message: `The arguments are not what the skill "${skill.name}" takes: ${issues.join("; ")}.`,
+    message: `The arguments do not match the input schema of the skill "${skill.name}": ${issues.join("; ")}.`,
     meta: { issues: issues.map((message) => ({ path: "args", message })) },
   });
 }

@@ -35,12 +35,12 @@ test.each([
   ["after prose and a fence", 'Here it is:\n```json\n{"a": 1}\n```\n', [{}, { a: 1 }]],
   ["in the middle of the text", 'I think\n  {"a": 1}\nThat is it.', [{}, { a: 1 }]],
   ["a list", '["x"]', [[], [""], ["x"]]],
-  ["not where a line only mentions one", 'Use {"a": 1} here.', []],
-  ["not after what is not JSON", "{a: 1}\nand so on", [{}]],
-  ["the later one of two", '[1]\n{"b": 2}', [[], [1], {}, { b: 2 }]],
-  ["half a character waits", '"\\ud83d\\ude00"'.replace(/^/, "["), [[], [""], ["😀"]]],
+  ["not in the middle of a line", 'Use {"a": 1} here.', []],
+  ["not after invalid JSON", "{a: 1}\nand so on", [{}]],
+  ["the later of two values", '[1]\n{"b": 2}', [[], [1], {}, { b: 2 }]],
+  ["half a surrogate pair is held back", '"\\ud83d\\ude00"'.replace(/^/, "["), [[], [""], ["😀"]]],
   ["escapes", '["a\\n\\"b"]', [[], [""], ["a"], ["a\n"], ['a\n"'], ['a\n"b']]],
-  ["a name like any other", '{"__proto__": 1}', [{}, JSON.parse('{"__proto__": 1}')]],
+  ["`__proto__` as a property", '{"__proto__": 1}', [{}, JSON.parse('{"__proto__": 1}')]],
   ["no bare text or number", '"text"', []],
 ])("the JSON value of an answer is found: %s", (_, text, expected) => {
   expect(partialsOf(text)).toEqual(expected);

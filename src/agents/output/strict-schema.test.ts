@@ -29,7 +29,10 @@ test.each([
   ["free keys", { type: "object", additionalProperties: { type: "string" } }],
   ["any object", { type: "object" }],
   ["keywords beyond the common ones", { type: "string", pattern: "^a" }],
-  ["any of these further down", { type: "object", properties: { a: { type: "object" } }, required: ["a"] }],
+  [
+    "a nested schema with one of these",
+    { type: "object", properties: { a: { type: "object" } }, required: ["a"] },
+  ],
 ])("%s have no strict form", (_name, schema) => {
   expect(toStrictSchema(schema)).toBeUndefined();
 });

@@ -51,7 +51,7 @@ export class TypedOutputError extends KitError {
     const issues = attempts.at(-1)?.issues ?? [];
     super({
       code: "typed_output",
-      message: `${askedName(asked)} gave no valid result in ${attempts.length} attempts${issueList(issues)}.`,
+      message: `${askedName(asked)} returned no valid result in ${attempts.length} attempts${issueList(issues)}.`,
       hint: issues.join("; "),
       meta: { ...asked, issues: issues.slice(0, maxIssues).map((message) => ({ path: "result", message })) },
     });
@@ -341,8 +341,8 @@ export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchem
   if (found === undefined) {
     throw new KitError({
       code: "invalid_request",
-      message: `The schema of the tool "${name}" does not say what it is as JSON Schema.`,
-      hint: "Schemas of zod (from 4.2 on) and arktype do; wrap one of valibot with toStandardJsonSchema of @valibot/to-json-schema, or give a JSON Schema.",
+      message: `The schema of the tool "${name}" cannot be converted to JSON Schema.`,
+      hint: "Use a schema of zod (4.2 or later) or arktype, wrap one of valibot with toStandardJsonSchema of @valibot/to-json-schema, or pass a JSON Schema.",
     });
   }
   return found.type === undefined ? { type: "object", ...found } : found;

@@ -40,7 +40,7 @@ export function toFilePart(file: FileInput): FilePart | ImagePart {
   return { ...described, data };
 }
 
-/** Throws `invalid_request` for a file that the model does not read: it would stay in the history for good. */
+/** Throws `invalid_request` for a file that the model cannot read: it would stay in the history forever. */
 export function checkFiles(model: ResolvedModel, files: readonly (FilePart | ImagePart)[]): void {
   for (const file of files) {
     if (file.type === "image" || takesFile(model.files, file)) continue;
@@ -48,11 +48,11 @@ export function checkFiles(model: ResolvedModel, files: readonly (FilePart | Ima
     const isUrl = file.data.startsWith("https:");
     throw new KitError({
       code: "invalid_request",
-      message: `${model.name} takes no ${file.media_type} ${isUrl ? "by its address" : "files"}.`,
+      message: `${model.name} does not accept ${file.media_type} ${isUrl ? "by URL" : "files"}.`,
       hint:
         isUrl && takesFile(model.files, { ...file, data: "" })
-          ? "Give its bytes as data."
-          : `It takes ${[...new Set([...types, ...urls])].join(", ") || "pictures only"}; another model may take more.`,
+          ? "Pass its bytes as `data`."
+          : `It accepts ${[...new Set([...types, ...urls])].join(", ") || "only images"}; another model may accept more.`,
     });
   }
 }

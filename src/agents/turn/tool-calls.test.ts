@@ -207,17 +207,25 @@ test("an answer without text is stored, and not sent to the model again", async 
 test.each<readonly [string, unknown, string]>([
   ["nothing", undefined, ""],
   ["a number", 5, "5"],
-  ["parts that are none", { content: [{ type: "table" }] }, '{"content":[{"type":"table"}]}'],
+  ["parts of an unknown type", { content: [{ type: "table" }] }, '{"content":[{"type":"table"}]}'],
   ["no parts", { content: [null] }, '{"content":[null]}'],
-  ["a text that is none", { content: [{ type: "text", text: 5 }] }, '{"content":[{"type":"text","text":5}]}'],
+  [
+    "a text part without a string",
+    { content: [{ type: "text", text: 5 }] },
+    '{"content":[{"type":"text","text":5}]}',
+  ],
   [
     "bytes",
     { content: [{ type: "image", media_type: "image/png", data: new Uint8Array([1]) }] },
     "image/png",
   ],
   ["an image without bytes", { content: [{ type: "image", media_type: "image/png" }] }, "An image has"],
-  ["no address", { content: [{ type: "image", media_type: "image/png", data: "https://" }] }, "An image has"],
-  ["what is not JSON", 5n, "it is a bigint"],
+  [
+    "an image with an invalid URL",
+    { content: [{ type: "image", media_type: "image/png", data: "https://" }] },
+    "An image has",
+  ],
+  ["a value that is not JSON", 5n, "it is a bigint"],
 ])("a tool that returns %s does not break later prompts", async (_what, output, text) => {
   const tool = defineTool({ name: "odd", description: "", input: anything, execute: () => output as string });
   const model = createScriptedModel([{ toolCalls: [{ name: "odd" }] }, { text: "Done." }, { text: "On." }]);

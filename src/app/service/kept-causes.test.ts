@@ -179,8 +179,11 @@ export async function run(ctx) {
     () => ({ text: '{"few":1}' }),
   );
   for (const [payload, message] of [
-    [{}, /^The agent "writer" gave no valid result in 4 attempts: .*many/],
-    [{ skill: true }, /^The skill "count" of the agent "writer" gave no valid result in 4 attempts: .*many/],
+    [{}, /^The agent "writer" returned no valid result in 4 attempts: .*many/],
+    [
+      { skill: true },
+      /^The skill "count" of the agent "writer" returned no valid result in 4 attempts: .*many/,
+    ],
   ] as const) {
     const { run_id } = await service.startRun("ask", payload);
     const error = (await service.engine.awaitRun(run_id))?.error;

@@ -40,7 +40,7 @@ test("files go with the prompt as their kind says, from where kit was started", 
   const refused = await run(["-p", "Read.", ...local, ...expected, "-s", "files"]);
   expect([refused.exitCode, refused.stderr]).toEqual([
     2,
-    expect.stringContaining("local/m takes no text/plain files."),
+    expect.stringContaining("local/m does not accept text/plain files."),
   ]);
   const { stdout } = await run(["-p", "Read.", ...local, ...expected.slice(0, 2), "-s", "files"]);
   expect(stdout).toBe("Seen.\n");

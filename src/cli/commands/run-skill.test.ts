@@ -41,6 +41,6 @@ test("one with an output schema prints the value that was asked for, and not how
 test("arguments that it does not take are wrong usage", async () => {
   const { exitCode, stderr } = await run(["--skill", "explain", "--payload", '{"fiel": "x"}', ...local]);
   expect(exitCode).toBe(2);
-  expect(stderr).toContain('The arguments are not what the skill "explain" takes');
+  expect(stderr).toContain('The arguments do not match the input schema of the skill "explain"');
   expect(server.requests).toHaveLength(0);
 });
