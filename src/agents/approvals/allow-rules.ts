@@ -4,21 +4,21 @@ import type { AgentPolicy } from "../define/agent-profile.ts";
 import { canonical } from "../define/approval-rules.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 
-/** A call that a rule may fit. */
+/** A call that is compared with rules. */
 export interface AllowedCall {
   readonly agent: string;
   readonly tool: string;
-  /** As the tool gets them: after hooks, not masked. */
+  /** The arguments that the tool gets: after hooks, not masked. */
   readonly args: unknown;
   readonly policy: AgentPolicy;
   sandbox(): Promise<Sandbox>;
 }
 
-/** Whether one of the rules fits the call. What cannot be decided fits none. */
+/** Whether a rule matches the call. A call that cannot be evaluated matches no rule. */
 export async function isAllowed(rules: readonly AllowRule[], call: AllowedCall): Promise<boolean> {
   for (const rule of rules) {
     if (rule.tool !== call.tool || (rule.agent !== undefined && rule.agent !== call.agent)) continue;
-    // A path that leads out of the workspace, or arguments that are no JSON.
+    // Throws for a path that leads out of the workspace, and for a rule whose arguments are not JSON.
     if (await fits(rule, call).catch(() => false)) return true;
   }
   return false;
@@ -37,18 +37,18 @@ function isSame(args: unknown, written: unknown): boolean {
   return isPlainJson(args) && canonical(args) === canonical(written);
 }
 
-/** Whether JSON can say the value: it has no number for what `1e999` is read as. */
+/** Whether JSON can represent the value: it has no number for `Infinity`, which `1e999` parses to. */
 function isPlainJson(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value);
   return typeof value !== "object" || value === null || Object.values(value).every(isPlainJson);
 }
 
-/** Built-in tools take paths from a working folder, and run commands in it. */
+/** Whether the paths and commands of a tool are relative to a working folder, as those of built-in tools are. */
 function worksInFolder(tool: string): boolean {
   return builtInToolNames.has(tool) && tool !== "task";
 }
 
-/** Where the call works, below the root of the workspace. */
+/** The working folder of the call, relative to the root of the workspace. */
 async function folderOf(call: AllowedCall): Promise<string> {
   const files = await call.sandbox();
   const cwd = call.tool === "bash" ? textIn(call.args, "cwd") : undefined;
@@ -62,7 +62,7 @@ async function fitsCommand(entry: string, { tool, args, policy }: AllowedCall): 
   const { allowWrite } = policy;
   const decision = checkCommand(line, { allowShell: true, allowWrite, allowedCommands: [entry] });
   if (!decision.allowed || !("commands" in decision)) return false;
-  // Behind a wall the paths of a known form are not looked at again.
+  // An isolated command runs without a later check of its paths, so they are checked here.
   return decision.commands.every(({ known }) =>
     [...(known?.paths ?? []), { path: known?.git?.folder ?? "" }].every(
       ({ path }) => !isOutside(path.split("/")),
@@ -70,10 +70,10 @@ async function fitsCommand(entry: string, { tool, args, policy }: AllowedCall): 
   );
 }
 
-/** Tools whose `path` is what they work on, and nothing beside it. */
+/** Tools that use only the file or folder at their `path`. */
 const pathTools: ReadonlySet<string> = new Set(["read", "write", "edit", "mkdir", "rm", "stat", "exists"]);
 
-/** Both the path as it is written and the place to which links lead must be below the rule's. */
+/** The rule must cover both the path as written and the target of its links. */
 async function fitsPath(rule: string, { tool, args, sandbox }: AllowedCall): Promise<boolean> {
   const path = textIn(args, "path");
   if (!pathTools.has(tool) || path === undefined) return false;
@@ -83,7 +83,7 @@ async function fitsPath(rule: string, { tool, args, sandbox }: AllowedCall): Pro
   return written !== undefined && covers(rule, written) && covers(rule, place);
 }
 
-/** A path of the workspace, from its root; undefined where it is written in a way that could hide where it leads. */
+/** The path relative to the root of the workspace; `undefined` if its spelling could hide its target. */
 function placeOf(path: string, cwd: string): string | undefined {
   const parts = path.replace(/^\.\//, "").split("/");
   if (path.includes("\\") || parts.includes("") || parts.includes(".") || isOutside(parts)) return undefined;
@@ -94,19 +94,19 @@ function isOutside(parts: readonly string[]): boolean {
   return parts.includes("..") || (parts.length > 1 && parts[0] === "") || parts[0]?.startsWith("~") === true;
 }
 
-/** `src/cart/` covers all below that folder, `src/cart/total.ts` that file. Neither is a pattern. */
+/** `src/cart/` covers everything below that folder, `src/cart/total.ts` only that file. Neither is a pattern. */
 function covers(rule: string, path: string): boolean {
   return rule.endsWith("/") ? path.startsWith(rule) && path.length > rule.length : path === rule;
 }
 
 type RuleFields = Readonly<Partial<Record<"command" | "path" | "args" | "cwd", string>>>;
 
-/** Characters of arguments that a rule repeats. */
+/** Longest field of an offered rule, in characters: a person must be able to read it. */
 const maxArgs = 2_000;
 
 /**
- * The rules that would have let a call run, the narrowest first; or the reason why there is none: the agent's policy denies it, or
- * its arguments are too long to be read by a person.
+ * The rules that would allow a call, the narrowest first; or the reason if there is none: the agent's policy denies
+ * the call, or its arguments are too long for a person to read.
  */
 export async function allowChoices(call: AllowedCall): Promise<readonly AllowRule[] | string> {
   const { agent, tool, args } = call;
@@ -124,7 +124,7 @@ export async function allowChoices(call: AllowedCall): Promise<readonly AllowRul
   else if (pathTools.has(tool) && path !== undefined)
     wider = placesLike(placeOf(path, (await call.sandbox()).cwd)).map((place) => ({ path: place }));
   else if (!builtInToolNames.has(tool) && tool !== "mcp_execute") wider = [{}];
-  // The content that a tool of files writes differs each time: its place is the narrowest that is of use.
+  // A rule with the exact content of a file would hardly match again, so file tools get rules for paths only.
   const offered = pathTools.has(tool) ? wider : [...exact, ...wider];
   const rules: AllowRule[] = [];
   for (const fields of offered) {
@@ -139,16 +139,16 @@ export async function allowChoices(call: AllowedCall): Promise<readonly AllowRul
 async function deniedBecause({ tool, args, policy }: AllowedCall): Promise<string | undefined> {
   if (tool !== "bash") return undefined;
   const { checkCommand } = await import("../policy/check-command.ts");
-  // Whether a wall stands is known when the command runs: without one, the policy denies more.
+  // Assume isolation: only the run itself determines whether the sandbox has it, and without it the policy denies more.
   const decision = checkCommand(textIn(args, "command") ?? "", policy, true);
   return decision.allowed ? undefined : decision.reason;
 }
 
-/** Programs that run a script by its name, and take more arguments for it. */
+/** Programs that run a script by its name and pass arguments to it. */
 const runners: ReadonlySet<string> = new Set(["npm", "pnpm", "yarn", "bun"]);
 const plainWord = /^[A-Za-z0-9][A-Za-z0-9_.:-]*$/;
 
-/** Entries of a command list which a command is one of: its subcommand, then its program. */
+/** Entries of a command list that match a command: first its subcommand, then its program. */
 async function commandsLike(line: string): Promise<readonly string[]> {
   const [{ parseCommand }, { isGit }, { isSubcommandOfGit }, programs] = await Promise.all([
     import("../policy/parse-command.ts"),
@@ -171,7 +171,7 @@ async function commandsLike(line: string): Promise<readonly string[]> {
   return plainWord.test(subcommand) ? [`${program} ${subcommand} *`] : [];
 }
 
-/** A file, then its folder. */
+/** The path of a file, then that of its folder. */
 function placesLike(place: string | undefined): readonly string[] {
   if (place === undefined) return [];
   const folder = place.slice(0, place.lastIndexOf("/") + 1);

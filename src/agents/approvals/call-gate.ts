@@ -17,13 +17,13 @@ import type { AllowedCall } from "./allow-rules.ts";
 /** A call before it is run. */
 export interface GatedCall {
   readonly call: ToolCallPart;
-  /** Absent for a call that is not a tool's, such as a question of a backend. */
+  /** Absent for a call without a tool, such as a question of a backend. */
   readonly tool?: ToolDefinition | undefined;
   readonly turnId: string;
   /** The arguments, validated. */
   readonly input: unknown;
   readonly context: ToolContext;
-  /** The arguments that the model gave; `call.args` differs where a hook changed them. */
+  /** The arguments from the model; `call.args` differs if a hook changed them. */
   readonly modelArgs: unknown;
 }
 
@@ -31,7 +31,7 @@ export interface GatedCall {
 export interface ToolGate {
   /** Whether the call needs approval. */
   needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean>;
-  /** Announces the calls of a turn; `ended` reports each call that has its result. */
+  /** Adds the calls of a turn to the open ones; `ended` removes a call that has its result. */
   begin(calls: number): void;
   ended(): void;
   /** The logged notes of an interrupted call, by its idempotency key. */
@@ -208,7 +208,7 @@ export class CallGate implements ToolGate {
     const { approval_id, tool_call_id, tool, ...request } = this.#toRequest(gated, record);
     const reason = "The arguments of the call have changed.";
     const { approvals } = this.#harness.runtime;
-    // A request whose signal has fired is withdrawn, and always rejects.
+    // An aborted signal withdraws the request, and the call always rejects.
     await approvals
       ?.request({ ...request, approval_id, tool_call_id, tool }, AbortSignal.abort(new Error(reason)))
       .catch(() => undefined);
@@ -267,22 +267,22 @@ export class CallGate implements ToolGate {
   }
 
   /**
-   * The approver sees these beside the arguments: the schema to change them by, the files that the call touches, and the rules that
-   * would let such calls run without an approval.
+   * The approver sees, in addition to the arguments: the schema for changing them, the files that the call touches,
+   * and the rules that would let such calls run without approval.
    */
   async #offers(
     gated: GatedCall,
   ): Promise<Pick<ApprovalRequest, "input_schema" | "touches" | "allow_rules" | "no_allow_rule">> {
     const { tool, call, input } = gated;
     if (tool === undefined) return {};
-    // Arguments that hold a secret are shown masked: changed ones would lose it.
+    // Arguments with a secret are shown masked, so a change of them would lose the secret.
     const isWhole = canonical(this.#masked(call.args)) === canonical(call.args);
     const input_schema = tool.editableArguments === true && isWhole ? jsonSchemaOf(tool.input) : undefined;
     let touches: readonly string[] = [];
     try {
       touches = tool.touches?.(input).slice(0, maxTouched) ?? [];
     } catch {
-      // The tool itself says what is wrong once it runs.
+      // The tool itself reports the fault when it runs.
     }
     const choices = isWhole
       ? await this.#choices(tool, gated)
@@ -316,5 +316,5 @@ export class CallGate implements ToolGate {
   }
 }
 
-/** Files that a request lists. */
+/** Most files that a request lists. */
 const maxTouched = 50;

@@ -176,7 +176,7 @@ export function storedResult(
   return undefined;
 }
 
-/** Serializes work that appends to a history, and counts work that runs beside it. */
+/** Serializes work that appends to a history, and counts work that runs outside the lane. */
 export class Lane {
   #besides = 0;
   #busy = false;
@@ -194,7 +194,7 @@ export class Lane {
     }
   }
 
-  /** Runs work at once, beside the lane. */
+  /** Runs work at once, outside the lane. */
   async beside<Value>(work: () => Promise<Value>): Promise<Value> {
     this.#besides += 1;
     try {
@@ -205,7 +205,7 @@ export class Lane {
     }
   }
 
-  /** Resolves once no work runs in the lane or beside it. */
+  /** Resolves when no work runs inside or outside the lane. */
   async quiet(): Promise<void> {
     while (this.#busy || this.#besides > 0) await this.#change();
   }

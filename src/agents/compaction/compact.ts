@@ -89,13 +89,13 @@ export function chooseCut(messages: readonly Message[], keepTokens: number): num
     cut -= 1;
   }
   // The kept history starts with a user message: some providers refuse a result without its call or an
-  // answer without a question. Moving the cut on keeps less and never splits an exchange.
+  // answer without a question. A later cut keeps less and never splits an exchange.
   while (cut < messages.length && messages[cut]?.role !== "user") cut += 1;
   return cut >= messages.length ? lastExchange(messages) : cut;
 }
 
-// The newest exchange may alone be larger than what may be kept; it stays whole all the same, from
-// the last call of a model on whose results it hangs.
+// The newest exchange is kept even if it alone exceeds the limit: from the last user message on or, if only the first
+// message is from the user, from the last answer on.
 function lastExchange(messages: readonly Message[]): number {
   for (let index = messages.length - 1; index > 0; index -= 1) {
     if (messages[index]?.role === "user") return index;
@@ -116,13 +116,13 @@ interface CompactionRequest {
   /** The model that writes the summary. */
   readonly writer: ResolvedModel;
   readonly runtime: Pick<AgentRuntime, "clock" | "retry" | "modelIdleTimeoutMs">;
-  /** Keeps the prompts and answers, which no log holds. */
+  /** Stores the prompts and answers of the compaction, which are in no log. */
   readonly store: SessionStore;
   /** Topic that the summary should cover, from the caller of `compact`. */
   readonly focus?: string | undefined;
 }
 
-/** How often a transcript that exceeds the writer's window is halved. */
+/** How many times a transcript is halved if it exceeds the writer's window. */
 const maxHalvings = 4;
 
 const instructions =
@@ -237,7 +237,7 @@ async function write(
   return reply;
 }
 
-/** The writer's answer as a message; it has no tools to call. */
+/** The writer's answer as a message. The writer has no tools, so calls in it are dropped. */
 function answerOf({ content }: ModelReply): LanguageModelV4Message {
   const parts = content.flatMap((part) =>
     part.type === "tool_call" ? [] : [{ type: part.type, text: part.text }],
@@ -245,7 +245,7 @@ function answerOf({ content }: ModelReply): LanguageModelV4Message {
   return { role: "assistant", content: parts };
 }
 
-/** The conversation as text, the newest part whole when it is too long for one call. */
+/** The conversation as text; if it is too long for one call, only its newest part. */
 function transcriptOf(messages: readonly Message[], maxChars: number): string {
   const lines: string[] = [];
   for (const message of messages) {

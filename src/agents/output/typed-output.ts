@@ -178,7 +178,7 @@ function* candidates(text: string): Generator<string> {
   yield* balancedObjects(trimmed);
 }
 
-/** Every outermost `{…}` of the text, strings respected; for answers with prose on both sides. */
+/** Finds every outermost `{…}` of the text and skips braces in strings; for answers with prose on both sides. */
 function* balancedObjects(text: string): Generator<string> {
   let depth = 0;
   let from = 0;
@@ -264,8 +264,8 @@ const maxDepth = 64;
 
 /**
  * The schema in the form that providers enforce: every object names all its properties as required and
- * allows no others. Undefined where that would change what the schema means: optional properties, free
- * keys, keywords beyond the common ones.
+ * allows no others. `undefined` if that would change the meaning of the schema: optional properties, arbitrary
+ * keys, uncommon keywords.
  *
  * @see https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */

@@ -196,7 +196,7 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
   ): Promise<string> => {
     const { files, file, isProtected } = await findTarget(path, environment);
     if (isProtected && context.approved !== true) throw refusal(path, environment);
-    // Recorded before the write: the process may end in between.
+    // Record the change before the write: the process may end in between.
     const ended = file === undefined ? undefined : sources?.begin(writer(tool));
     const output = await work(files).finally(ended);
     if (file === undefined || tool === "mkdir") return output;

@@ -152,7 +152,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       };
       return;
     case "finish":
-      // The AI SDK closes a broken stream with a reason of its own, not the provider's.
+      // The AI SDK closes a broken stream with its own finish reason instead of the provider's.
       if (part.finishReason.unified === "interrupted") return;
       if (part.finishReason.raw === undefined && part.finishReason.unified === "other") return;
       draft.usage = part.usage;

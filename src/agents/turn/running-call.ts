@@ -180,7 +180,7 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, To
   return Symbol.asyncIterator in value || Symbol.iterator in value;
 }
 
-/** Reads a generator to its end; one that was stopped is closed where it stands. */
+/** Reads a generator to its end, or closes it when its call is stopped. */
 export async function readProgress(
   values: AsyncGenerator<unknown, ToolReturn>,
   context: RunningCall,
