@@ -170,6 +170,11 @@ test.each([
   ['store = "redis://host"', "store must be sqlite, memory, a postgres:// address or (only in"],
   ['store = "postgres://u:p/w@host/db"', "store must be sqlite, memory, a postgres:// address or (only in"],
   ["[store]\nappend = 1", "not a table"],
+  [
+    "[[agent.allowed_commands]]\ncommand = 12:00:00",
+    "agent.allowed_commands[0].command is a date, which no setting is",
+  ],
+  ["compaction = 2026-11-23", "compaction is a date, which no setting is"],
   ["a = ", "kit.toml:1:5: invalid value"],
 ])("%j is refused by name", async (toml, message) => {
   expect(await messageOf(toml)).toContain(message);

@@ -6,6 +6,7 @@ import { parseEnv } from "node:util";
 import { isSecretFile } from "../../agents/policy/protected-paths.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import { secretsInFile } from "../runtime/known-secrets.ts";
 import { AgentWrites } from "../sources/agent-writes.ts";
@@ -191,13 +192,25 @@ async function readText(file: string, name: string): Promise<string> {
 async function parseToml(text: string, name: string): Promise<unknown> {
   const { parse, TomlError } = await import("smol-toml");
   try {
-    return parse(text.replace(/^\uFEFF/, ""));
+    const value = parse(text.replace(/^\uFEFF/, ""));
+    // A schema takes a date for a table without keys.
+    const dates = dateKeys(value).map((path) => ({ path, message: "is a date, which no setting is" }));
+    if (dates.length > 0) throw refuse(name, dates);
+    return value;
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     // The first line says what is wrong, the others show the place once more.
     const [reason = "not TOML"] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
     throw unusable({ message: `${name}:${error.line}:${error.column}: ${reason}.`, cause: error });
   }
+}
+
+/** The keys with a date or a time, such as `server.port`. */
+function dateKeys(value: unknown, path = ""): readonly string[] {
+  if (value instanceof Date) return [path];
+  if (Array.isArray(value)) return value.flatMap((item, index) => dateKeys(item, `${path}[${index}]`));
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([key, item]) => dateKeys(item, path === "" ? key : `${path}.${key}`));
 }
 
 async function importDefault(file: string, { name, writes, module: given }: ConfigSource): Promise<unknown> {

@@ -104,13 +104,10 @@ async function syncSchedules({
 }
 
 function unusable({ path }: LoadedWorkflow, cause: unknown): KitError {
-  const hint = cause instanceof KitError && cause.hint !== undefined ? ` ${cause.hint}` : "";
-  const why = cause instanceof Error ? `${cause.message}${hint}` : String(cause);
-  return new KitError({
-    code: "invalid_request",
-    message: `The schedule of ${path} cannot be used: ${why}`,
-    cause,
-  });
+  const message = `The schedule of ${path} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`;
+  // The place in kit's code where a wrong schedule was noticed does not help its author.
+  if (cause instanceof KitError) return new KitError({ code: "invalid_request", message, hint: cause.hint });
+  return new KitError({ code: "invalid_request", message, cause });
 }
 
 function isSame(known: ScheduleRecord | undefined, schedule: Schedule): boolean {

@@ -2,6 +2,7 @@ import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
 import { runStream } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
@@ -269,22 +270,31 @@ test("a scheduled time that was missed while no worker ran is made up for once",
   await second.service.close({ timeoutMs: 0 });
 });
 
-test("a schedule whose payload does not match its workflow is reported at the start, and not added", async () => {
+test("a schedule with a wrong payload or time is reported at the start with what to write, and not added", async () => {
   const repository = await createTemporaryRepository({
     "src/workflows/strict.ts": `export const payload = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-export const schedule = [{ cron: "@daily", payload: { n: "one" } }, { cron: "@daily", payload: { n: 1 } }];
+export const schedule = [{ cron: "@daily", payload: { n: "one" } }, { cron: "@daily", payload: { n: 1 } }, { cron: "61 * * * *", payload: { n: 1 } }];
 export const run = () => null;
 `,
   });
   onTestFinished(() => repository[Symbol.asyncDispose]());
-  const errors: string[] = [];
+  const errors: unknown[] = [];
   const options = { root: repository.root, model: createScriptedModel([]) };
-  const service = await createTestService(options, {}, (error) => errors.push(String(error)));
+  const service = await createTestService(options, {}, (error) => errors.push(error));
   onTestFinished(() => service.close());
   expect((await service.engine.listSchedules()).map(({ name }) => name)).toEqual(["file:strict#2"]);
-  expect(errors).toEqual([
-    'KitError: The schedule of src/workflows/strict.ts cannot be used: The payload is not what the workflow "strict" accepts. n: must be number, not string.',
+  const start = "The schedule of src/workflows/strict.ts cannot be used:";
+  expect(errors).toMatchObject([
+    {
+      message: `${start} The payload is not what the workflow "strict" accepts.`,
+      hint: "n: must be number, not string.",
+    },
+    {
+      message: `${start} "61 * * * *" is not a cron expression.`,
+      hint: expect.stringContaining("such as 0 9 * * MON-FRI"),
+    },
   ]);
+  expect(errors.map((error) => error instanceof KitError && error.cause)).toEqual([undefined, undefined]);
 });
 
 test("a file's schedules are added at the start, and removed when the file no longer has them", async () => {
