@@ -3,7 +3,7 @@ import { AllowRules } from "../../agents/define/approval-rules.ts";
 import { defined } from "../../base/record.ts";
 import type { AgentConfig, CompactionConfig } from "./config-schema.ts";
 
-/** The profile that the configuration describes: the same fields under the names of programs, and times in milliseconds. */
+/** Converts the `agent` table to a profile: camel-case names, and times in milliseconds. */
 export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig = {}): AgentProfile {
   const { max_turns, max_tokens, max_cost, approvals, model_idle_seconds, ...rest } = agent;
   // The service reads these.
@@ -23,7 +23,7 @@ export function toProfile(agent: AgentConfig = {}, compaction: CompactionConfig 
 
 type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
 
-/** `{ allow_write: true }` as `{ allowWrite: true }`. */
+/** Converts `{ allow_write: true }` to `{ allowWrite: true }`. */
 function camel<Table extends object>(table: Table) {
   const fields = Object.entries(table).map(([key, value]) => [
     key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),

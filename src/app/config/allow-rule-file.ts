@@ -14,17 +14,17 @@ const maxBytes = 1_048_576;
 const maxRules = 1_000;
 
 export interface AllowRuleFileOptions {
-  /** Absolute path of the configuration file that was loaded; undefined where there is none. */
+  /** Absolute path of the loaded configuration file; undefined if there is none. */
   readonly file: string | undefined;
-  /** The profile of the configuration, byAgent rules live agents ask. */
+  /** The profile of the configuration; live agents check its rules. */
   readonly defaults: AgentProfile | undefined;
   readonly writes: Pick<AgentWrites, "check" | "accepted">;
 }
 
-/** Writes allow rules into the `kit.toml` of a project, and makes them hold at once. */
+/** Writes allow rules into the `kit.toml` of a project and applies them at once. */
 export class AllowRuleFile {
   readonly #options: AllowRuleFileOptions;
-  /** Undefined where the configuration asks for no approval. */
+  /** Undefined if the configuration requires no approval. */
   readonly #rules: AllowRules | undefined;
   /** Rules are written one after the other. */
   #last: Promise<unknown> = Promise.resolve();
@@ -38,7 +38,7 @@ export class AllowRuleFile {
         : undefined;
   }
 
-  /** Says for each rule what it allows and how it would be written, and what stands in the way of a write. */
+  /** Describes each rule and the lines that would be written; `problem` is the reason why no rule can be written. */
   describe(rules: readonly AllowRule[]): AllowChoices {
     const { file } = this.#options;
     const problem = this.#problem();
@@ -50,8 +50,9 @@ export class AllowRuleFile {
   }
 
   /**
-   * Adds a rule, whole or not at all; gives the lines that were added, none where the file has the rule. Throws `unavailable` where the configuration
-   * is not a TOML file that can be written, `forbidden` where an agent has changed it, `conflict` where another program just did.
+   * Adds a rule atomically. Returns the added lines; none if the file already has the rule. Throws `unavailable` if the
+   * configuration is not a writable TOML file, `forbidden` if an agent has changed it, `conflict` if another program
+   * changes it at the same time.
    */
   async write(rule: AllowRule): Promise<{ readonly file: string; readonly toml: string }> {
     const written = this.#last.then(() => this.#write(rule));
@@ -64,13 +65,13 @@ export class AllowRuleFile {
     const rules = this.#rules;
     const problem = this.#problem();
     if (file === undefined || rules === undefined || problem !== undefined) throw unavailable(problem ?? "");
-    // Else a person's rule would make an agent's change count as accepted.
+    // Otherwise, accepting a person's rule would also accept an agent's earlier change of the file.
     writes.check(file);
     const name = basename(file);
     const place = await findPlace({ root: realpathSync(dirname(file)), path: name });
     try {
       const toml = place === undefined ? undefined : await addTo(place, rule);
-      if (toml === undefined) throw unavailable(`No place for it was found in ${name}: add it yourself.`);
+      if (toml === undefined) throw unavailable(`kit found no place for it in ${name}: add it yourself.`);
       if (toml.content !== undefined) writes.accepted(file, toml.content);
       rules.add(rule);
       return { file: name, toml: toml.lines };
@@ -88,8 +89,11 @@ export class AllowRuleFile {
     if (file === undefined) return "The project has no kit.toml.";
     if (extname(file) !== ".toml")
       return `The configuration is code: add the rule to agent.approvals.allow of ${basename(file)} yourself.`;
-    if (rules === undefined) return "The configuration asks for no approval: there is nothing to waive.";
-    return rules.rules.length >= maxRules ? `There are ${maxRules} rules already.` : undefined;
+    if (rules === undefined)
+      return "The configuration requires no approvals, so a rule would have no effect.";
+    return rules.rules.length >= maxRules
+      ? `There are already ${maxRules} rules; remove some first.`
+      : undefined;
   }
 }
 
@@ -126,7 +130,7 @@ function isFileFault(error: unknown): error is Error & { readonly code: string }
   );
 }
 
-/** The calls that a rule allows, as a sentence. */
+/** Describes the calls that a rule allows in a sentence. */
 function summaryOf({ tool, agent, command, path: place, args, cwd }: AllowRule): string {
   const byAgent = agent === undefined ? "" : ` by the agent ${agent}`;
   const where = cwd === undefined ? "" : ` in ${cwd}`;
@@ -141,6 +145,6 @@ function summaryOf({ tool, agent, command, path: place, args, cwd }: AllowRule):
 
 function commandSummary(command: string): string {
   if (command.endsWith(" *")) return `Commands that begin with "${command.slice(0, -2)}"`;
-  if (command === "git") return "Everything of git that only reads";
+  if (command === "git") return "Read-only git commands";
   return `"${command}" with other arguments, as long as kit knows what they do and they stay in the workspace`;
 }

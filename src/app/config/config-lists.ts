@@ -3,7 +3,7 @@ import type { IsolationMode } from "../../sandboxes/contract.ts";
 export const vendorKinds = ["daytona", "e2b", "modal", "runloop"] as const;
 export type VendorKind = (typeof vendorKinds)[number];
 
-/** The sandboxes that have a name in the configuration. */
+/** The sandboxes that the configuration can name. */
 export const sandboxKinds = ["virtual", "local", ...vendorKinds] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
 

@@ -33,15 +33,15 @@ import { serverTable } from "./server-schema.ts";
 /** The `agent.approvals` table. */
 const approvalsTable = tableWith(
   {
-    /** Names of tools and commands; `*` stands for any characters: `["bash", "mcp__github__*"]`. */
+    /** Names of tools and commands; `*` matches any characters: `["bash", "mcp__github__*"]`. */
     tools: list(text),
   },
   {
     /** Seconds until kit denies a call without a decision; default: the call waits without a limit. */
     timeout_seconds: integer(1, 31_536_000),
     /**
-     * Calls that run without the approval which `tools` here asks for, as `kit approvals allow` writes them. What an agent or a
-     * tool itself asks for is asked for all the same.
+     * Calls that run without the approval that `tools` requires; `kit approvals allow` writes them. Approvals that an agent
+     * or a tool itself requires are not affected.
      */
     allow: list(
       tableWith(
@@ -49,9 +49,9 @@ const approvalsTable = tableWith(
         {
           /** Default: every agent. */
           agent: text,
-          /** For `bash`, as an entry of `allowed_commands`. */
+          /** For `bash`, in the syntax of `allowed_commands`. */
           command: text,
-          /** For tools of files: a file, or with `/` at its end a folder and all below it. */
+          /** For file tools: a file, or, with a trailing `/`, a folder and everything below it. */
           path: text,
           /** The arguments as JSON. */
           args: textLike("JSON", isJson),
@@ -64,20 +64,20 @@ const approvalsTable = tableWith(
 );
 export interface ApprovalsConfig extends Infer<typeof approvalsTable> {}
 
-/** The `agent` table: laid under the profile of every agent of the project. */
+/** The `agent` table: defaults for the profile of every agent of the project. */
 const agentTable = table({
   /**
-   * `provider/model`, or a list: where one fails for good, the next one answers. Default: of the first provider
-   * with a key, else offline/guide.
+   * `provider/model`, or a list: if a model fails permanently, the next one is tried. Default: a model of the first
+   * provider with a key, else offline/guide.
    */
   model: oneOrMore(text),
-  /** The backend that decides the turns; default `typed`: kit's own loop. `kit.config.ts` also takes your own. */
+  /** The backend that runs the turns; default `typed`: kit's own loop. `kit.config.ts` also accepts your own backend. */
   backend: z.union([z.enum(backendNames), live<Exclude<BackendChoice, string>>("a backend", isBackend)], {
     error: nameOr(backendNames, "a backend"),
   }),
   instructions: longText,
   thinking_level: name(thinkingLevels),
-  /** Where agents work that name no sandbox; default: virtual, and for `kit run` the project itself. */
+  /** The sandbox of agents that name none; default: virtual, and for `kit run` the project itself. */
   sandbox: sandboxChoice,
   /** Working folder inside the sandbox. */
   cwd: text,
@@ -89,30 +89,30 @@ const agentTable = table({
   allow_protected_paths: list(text),
   /** Hosts that commands may reach: `["registry.npmjs.org", "*.example.com:443"]`; default: none. */
   allow_network: list(networkHost),
-  /** Calls that wait for an approval decision, of every agent. */
+  /** Calls of every agent that wait for an approval decision. */
   approvals: approvalsTable,
   /** Default 8. */
   max_task_depth: integer(0, 64),
   /** Default 3. */
   typed_retries: integer(0, 20),
-  /** Seconds without any part of an answer before a call of the model is given up; default 120. */
+  /** Seconds without any part of an answer before a model call times out; default 120. */
   model_idle_seconds: integer(1, 86_400),
-  /** Model calls of one operation; default 100. */
+  /** Maximum of model calls per operation; default 100. */
   max_turns: integer(1, 100_000),
-  /** Tokens of one operation. */
+  /** Maximum of tokens per operation. */
   max_tokens: integer(1, 1_000_000_000),
-  /** US dollars of one operation. */
+  /** Maximum of US dollars per operation. */
   max_cost: amount,
-  /** Inputs that may wait for one session; default 100. */
+  /** Maximum of queued inputs per session; default 100. */
   max_waiting: integer(1, 100_000),
-  /** Instances that stay alive while they are unused; default 1,000. */
+  /** Maximum of idle instances in memory; default 1,000. */
   max_idle_instances: integer(0, 1_000_000),
-  /** How long they stay alive; default 300. */
+  /** Seconds for which an idle instance stays in memory; default 300. */
   idle_seconds: integer(1, 86_400),
   specs: flag,
   guidelines: flag,
   project_instructions: flag,
-  /** Hooks around calls of the model and of tools, of every agent, before the agent's own. */
+  /** Hooks around model and tool calls of every agent; they run before the agent's own hooks. */
   hooks: live<AgentHooks | readonly AgentHooks[]>(
     "hooks such as { beforeTool: (call) => … } (only in kit.config.ts)",
     areHooks,
@@ -133,7 +133,7 @@ export interface CompactionConfig extends Infer<typeof compactionTable> {}
 const storeError = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store");
 
 /**
- * Where the histories of sessions are kept: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
+ * The store of session histories: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
  * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
  */
 const storeChoice = z.union(
@@ -147,11 +147,11 @@ const storeChoice = z.union(
 );
 export type StoreConfig = z.output<typeof storeChoice>;
 
-/** The `sessions` table: how long they are kept. */
+/** The `sessions` table: how long kit keeps sessions. */
 const sessionsTable = table({
   /**
-   * Sessions that are untouched for so many days are removed, with their workspaces; default: none is. Agents with a
-   * store of their own keep theirs.
+   * Days without use after which kit removes a session and its workspace; default: never. Does not apply to agents with
+   * their own store.
    */
   retention_days: integer(1, 3_650),
 });
@@ -165,17 +165,17 @@ const restateTable = table({
   admin: text,
   /** `host:port` where this node serves Restate; default: the variable `KIT_RESTATE_LISTEN`, else `127.0.0.1:9080`. */
   listen: text,
-  /** Where Restate reaches the nodes; default: the variable `KIT_RESTATE_ADDRESS`, else where this node listens. */
+  /** The address at which Restate reaches the nodes; default: the variable `KIT_RESTATE_ADDRESS`, else where this node listens. */
   address: text,
-  /** Public keys of Restate; default: the variable `KIT_RESTATE_IDENTITY_KEY`. Needed where others can reach `listen`. */
+  /** Public keys of Restate; default: the variable `KIT_RESTATE_IDENTITY_KEY`. Required if other machines can reach `listen`. */
   identity_key: text,
   /** The name of kit's object in Restate; default: the schema. */
   service: text,
 });
 
-/** The `engine` table: how accepted work is kept and done. */
+/** The `engine` table: how accepted work is stored and executed. */
 const engineTable = table({
-  /** Default `embedded`: SQLite in a folder of this machine. `postgres`: a database that several machines share; `restate`: the same, with Restate calling them. */
+  /** Default `embedded`: SQLite in a folder of this machine. `postgres`: a database that several machines share; `restate`: the same, and Restate calls the machines. */
   kind: name(["embedded", "postgres", "restate"]),
   /** For `embedded`. Relative to the root; default `.kit/engine`. */
   folder: text,
@@ -185,44 +185,44 @@ const engineTable = table({
   direct_url: textLike("a postgres:// address", isPostgresUrl),
   /** For `postgres`: the schema of kit's tables; default `kit`. */
   schema: text,
-  /** For `postgres`: where other machines reach this one, `http://10.0.0.7:2024`; default: where its server listens. */
+  /** For `postgres`: the address at which other machines reach this one, `http://10.0.0.7:2024`; default: where its server listens. */
   address: textLike("an http:// address without a query", isNodeAddress),
   restate: restateTable,
-  /** Inputs and runs that are worked on at a time; default 256. */
+  /** Maximum of inputs and runs executed at the same time; default 256. */
   concurrency: integer(1, 100_000),
-  /** Inputs that may wait in all; default 10,000. */
+  /** Maximum of queued inputs in total; default 10,000. */
   max_waiting: integer(1, 10_000_000),
-  /** Inputs, and runs, of one principal that may wait; default: as many as there are places left for others. */
+  /** Maximum of queued inputs, and of queued runs, per principal; default: as many as there are places left for others. */
   max_waiting_per_principal: integer(1, 10_000_000),
   /** Attempts at an input before it is a dead letter; default 5. */
   max_attempts: integer(1, 1_000),
-  /** For how long what has ended can be looked up; default 7. */
+  /** Days for which kit keeps ended work; default 7. */
   retention_days: integer(1, 3_650),
-  /** Bytes of events of instances and runs on disk; default 1 GiB. Over it, kit removes the oldest events. */
+  /** Maximum bytes of the events of instances and runs on disk; default 1 GiB. Beyond it, kit removes the oldest events. */
   max_event_bytes: integer(1_048_576, 1_099_511_627_776),
 });
 export interface EngineConfig extends Infer<typeof engineTable> {}
 
-/** The `engine` table, or the address of the database of `kind = "postgres"` alone. */
+/** The `engine` table, or only the address of the database for `kind = "postgres"`. */
 const engineChoice = z.union([textLike("a postgres:// address or a table", isPostgresUrl), engineTable], {
   error: expecting("a postgres:// address or a table"),
 });
 
-/** The `build` table: what `kit build` puts into an output. */
+/** The `build` table: the output of `kit build`. */
 const buildTable = table({
-  /** Files that the code reads while it runs, beside those that kit finds itself. */
+  /** Files that the code reads at run time, in addition to those that kit finds itself. */
   include: list(text),
-  /** Functions (`vercel`, `netlify`): seconds that one call may take; default 300 and 60. */
+  /** For `vercel` and `netlify`: the time limit of one call in seconds; default 300 and 60. */
   max_seconds: integer(20, 900),
 });
 
-/** The `telemetry` table: what spans hold. */
+/** The `telemetry` table: the content of spans. */
 const telemetryTable = table({
   /** Records the prompts and answers of models, and the arguments and results of tools; default false. */
   capture_content: flag,
-  /** Names of OpenInference beside those of OpenTelemetry, for Phoenix before 15.10 and Arize; default false. */
+  /** Adds attributes with OpenInference names to those of OpenTelemetry, for Phoenix before 15.10 and Arize; default false. */
   open_inference: flag,
-  /** Gives commands of agents `TRACEPARENT` and `TRACESTATE` in their environment; default false. */
+  /** Sets `TRACEPARENT` and `TRACESTATE` in the environment of agents' commands; default false. */
   trace_commands: flag,
 });
 export interface TelemetryConfig extends Infer<typeof telemetryTable> {}
@@ -239,11 +239,11 @@ export const configSchema = table({
   sandbox: sandboxTable,
   compaction: compactionTable,
   mcp: mcpTable,
-  /** By name. */
+  /** The keys are names. */
   providers: dictionary(providerTable),
   server: serverTable,
   /**
-   * Where the histories of sessions are kept: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
+   * The store of session histories: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
    * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
    */
   store: storeChoice,
@@ -255,7 +255,7 @@ export const configSchema = table({
 });
 export interface KitConfig extends Infer<typeof configSchema> {}
 
-/** The configuration of a project as it was loaded: an engine that was named by its address is a table. */
+/** The loaded configuration of a project: `engine` is always a table, also if the project sets only an address. */
 export interface LoadedKitConfig extends Omit<KitConfig, "engine"> {
   readonly engine?: EngineConfig | undefined;
 }
@@ -278,7 +278,7 @@ function isJson(value: string): boolean {
   }
 }
 
-/** An address to which the paths of calls are added. */
+/** A base address, to which calls add their paths. */
 function isNodeAddress(text: string): boolean {
   const url = URL.parse(text);
   return (
@@ -293,8 +293,8 @@ function isStore(value: unknown): value is SessionStore {
 }
 
 /**
- * Checks a configuration as it was loaded. A key is `issues[].path` (`server.port`); with any issue
- * there is no configuration.
+ * Checks a loaded configuration. `issues[].path` names the key (`server.port`); with any issue, `config` is
+ * undefined.
  */
 export function parseConfig(value: unknown): {
   readonly config?: KitConfig;

@@ -63,7 +63,7 @@ export function sharedEngineOf(
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The value of a variable; an empty one is not set. */
+/** Returns the value of a variable; undefined if it is empty. */
 function readVariable(variable: string | undefined): string | undefined {
   const value = variable?.trim();
   return value === "" ? undefined : value;
@@ -112,13 +112,13 @@ function sessionsElsewhere(store: string, kind: string): KitError {
   return new KitError({
     code: "invalid_request",
     message: `engine.kind is ${kind}, and store is ${store}: other machines could not read the sessions of this one.`,
-    hint: "Leave store out, so that sessions lie in the engine's database, or name a Postgres database.",
+    hint: "Leave store out, so that the engine's database holds the sessions, or name a Postgres database.",
   });
 }
 
 const defaultPersistedMb = 256;
 
-/** Bytes of a workspace that the store keeps at most; undefined where it keeps none. Throws `invalid_request` for another sandbox. */
+/** Returns the maximum bytes of a stored workspace; undefined if the store keeps no workspaces. Throws `invalid_request` for a sandbox that is not virtual. */
 export function persistedBytesOf({
   agent,
   sandbox,
@@ -133,7 +133,7 @@ export function persistedBytesOf({
   });
 }
 
-/** A warning about workspaces that the next owner of an instance, on another machine, would not have. */
+/** Returns a warning about workspaces that the next owner of an instance would not have on another machine. */
 export function workspacesElsewhere({
   agent,
   engine: given,
@@ -147,19 +147,19 @@ export function workspacesElsewhere({
     (kind === "virtual" && sandbox?.persist === undefined && folder === undefined) ||
     (kind === "local" && root === undefined);
   if (!isElsewhere) return undefined;
-  return `Several machines share the work, and the files that agents work on lie on the disk of one (agent.sandbox = "${String(kind)}"): after a takeover they are gone. ${
+  return `Several machines share the work, and the files that agents work on are on the disk of one machine (agent.sandbox = "${String(kind)}"): after a takeover the next machine does not have them. ${
     kind === "virtual" ? 'Set sandbox.persist = "store", name' : "Name"
   } a folder that all machines share (sandbox.options.${kind === "virtual" ? "folder" : "root"}), or use a remote sandbox.`;
 }
 
 const dayMs = 24 * 3_600_000;
 
-/** For how long sessions are kept in ms; undefined for good. */
+/** Returns how long sessions are kept, in ms; undefined if they are never removed. */
 export function sessionRetentionMs({ retention_days }: SessionsConfig = {}): number | undefined {
   return retention_days === undefined ? undefined : retention_days * dayMs;
 }
 
-/** The limits that the configuration sets; `waitingPerSession` is a matter of the agents. */
+/** Returns the limits of the configuration, without `waitingPerSession`, which agents set. */
 export function toEngineLimits(engine: EngineConfig, waitingPerSession?: number): Partial<EngineLimits> {
   const {
     concurrency,

@@ -24,7 +24,7 @@ const booleans = new Map([
 ]);
 const yesOrNo: Conversion = (written) => booleans.get(written.toLowerCase()) ?? written;
 
-/** Variable, key of the configuration, and how the text becomes a value. */
+/** The variable, the configuration key, and the conversion of the text to a value. */
 const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_MODEL", "agent.model", oneOrMore],
   ["KIT_HOST", "server.host", asIs],
@@ -42,7 +42,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_NODE_ADDRESS", "engine.address", asIs],
 ];
 
-/** Variables that are no keys of the configuration: which server commands ask, with which key, what is recorded. */
+/** Variables without a configuration key: the server and key for commands, and the recording of telemetry. */
 const others: readonly string[] = [
   "KIT_ENGINE_DIRECT_URL",
   "KIT_ENGINE_URL",
@@ -59,13 +59,13 @@ const others: readonly string[] = [
 ];
 
 /**
- * The part of the configuration that the environment gives. Empty variables count as unset; lists
+ * Reads the part of the configuration that environment variables set. Empty variables count as unset; lists
  * are separated by commas or white space.
  */
 export async function parseEnvironment(environment: Environment): Promise<{
   readonly config: Pick<KitConfig, "agent" | "server" | "store"> & { readonly engine?: EngineConfig };
   readonly issues: readonly ErrorIssue[];
-  /** Sentences about names that look like a slip of the pen. */
+  /** Sentences about variables that look like misspelled names. */
   readonly warnings: readonly string[];
 }> {
   const given: Record<string, unknown> = {};
@@ -98,7 +98,7 @@ export async function parseEnvironment(environment: Environment): Promise<{
   };
 }
 
-// A misspelled KIT_API_KEYS would leave a server open without a word.
+// A misspelled KIT_API_KEYS would leave a server open without a warning.
 function misspelled(environment: Environment): readonly string[] {
   const names = variables.map(([variable]) => variable);
   return Object.keys(environment).flatMap((variable) => {

@@ -17,34 +17,34 @@ import { toEngineTable } from "./engine-config.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
 
 export interface LoadConfigOptions {
-  /** The project's folder; configuration is looked for here and nowhere above. */
+  /** The project's folder; kit looks for a configuration only here, not in parent folders. */
   readonly cwd: string;
   /** `--config`: this file instead, relative to `cwd`. */
   readonly file?: string | undefined;
   /** `--env`: a file of `NAME=value` lines, relative to `cwd`; the real environment wins over it. */
   readonly envFile?: string | undefined;
-  /** Whether the `.env` of the folder is read where no file is named. Default false. */
+  /** Whether kit reads the `.env` of the folder if no file is named. Default false. */
   readonly dotEnv?: boolean;
   /** Default `process.env`. */
   readonly environment?: Environment;
-  /** The configuration as a module that is imported already, instead of a file of the folder. */
+  /** The configuration as an imported module, instead of a file of the folder. */
   readonly module?:
     | { readonly name: string; readonly load: () => Promise<{ readonly default?: unknown }> }
     | undefined;
 }
 
 export interface LoadedConfig {
-  /** Environment over file over nothing: defaults are those of whoever uses a key. */
+  /** The file's keys, overridden by the environment. Without defaults: the readers of a key apply them. */
   readonly config: LoadedKitConfig;
-  /** Absolute path of the configuration file; absent where there is none. */
+  /** Absolute path of the configuration file; absent if there is none. */
   readonly file?: string;
   /** The environment with the variables of the env file. */
   readonly environment: Environment;
-  /** Secrets that the files of variables hold, also those that were not read. */
+  /** The secrets in all `.env` files of the folder, also in those that kit did not load. */
   readonly fileSecrets?: readonly string[];
-  /** The file of variables that kit read: how many it has, and how many were set already. */
+  /** The `.env` file that kit read: the number of its variables, and how many of them were already set. */
   readonly envFile?: { readonly name: string; readonly variables: number; readonly set: number };
-  /** Sentences for the person at the terminal. */
+  /** Sentences to print at the terminal. */
   readonly warnings: readonly string[];
 }
 
@@ -52,10 +52,10 @@ const codeNames = ["kit.config.ts", "kit.config.mts", "kit.config.js", "kit.conf
 const configNames = [...codeNames, "kit.toml"];
 
 /**
- * Loads the configuration of a project: `kit.config.ts`, imported as it is, or `kit.toml`.
+ * Loads the configuration of a project: imports `kit.config.ts`, or parses `kit.toml`.
  *
  * Throws `invalid_request` with `meta.issues` for unknown keys and wrong values (each named), for a
- * file that cannot be read, and where two configuration files stand side by side.
+ * file that cannot be read, and for two configuration files in one folder.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { cwd, envFile } = options;
@@ -98,7 +98,7 @@ async function fileOf({ cwd, file }: LoadConfigOptions): Promise<string | undefi
   return file === undefined ? await findConfig(cwd) : resolve(cwd, file);
 }
 
-/** Throws where a model has written the file: its variables decide which servers are asked, with which keys. */
+/** Throws if a model wrote the file: its variables choose the servers and the keys that kit uses. */
 async function readVariables(
   file: string,
   name: string,
@@ -108,10 +108,10 @@ async function readVariables(
   return parseEnv(await readText(file, name));
 }
 
-/** Files of variables are small. */
+/** Bytes; `.env` files are small. */
 const maxVariableBytes = 256 * 1024;
 
-/** The secrets in the `.env` files of a folder, so that they are masked, whoever prints them. */
+/** Returns the secrets in the `.env` files of a folder, so that kit masks them in every output. */
 function secretsInFiles(folder: string): readonly string[] {
   return readdirSync(folder).flatMap((name) => {
     const file = join(folder, name);
@@ -146,7 +146,7 @@ async function findConfig(cwd: string): Promise<string | undefined> {
 }
 
 async function readConfig(value: unknown, name: string): Promise<KitConfig> {
-  // Its schema library takes some milliseconds to load: a project without a configuration does without.
+  // Load the schema library only for a project with a configuration: it takes some milliseconds.
   const { parseConfig } = await import("./config-schema.ts");
   const { config, issues } = parseConfig(value);
   if (config === undefined) throw refuse(name, issues);
@@ -199,7 +199,7 @@ async function parseToml(text: string, name: string): Promise<unknown> {
     return value;
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // The first line says what is wrong, the others show the place once more.
+    // The first line is the error; the other lines repeat its place.
     const [reason = "not TOML"] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
     throw unusable({ message: `${name}:${error.line}:${error.column}: ${reason}.`, cause: error });
   }

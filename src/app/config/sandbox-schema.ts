@@ -22,7 +22,7 @@ import { isolationModes, isVendorKind, type SandboxKind, sandboxKinds } from "./
 
 export const networkHost = textLike(hostPatternForm, (host) => parseHostPattern(host) !== undefined);
 
-/** Where agents that name no sandbox work: a sandbox by its name, or, in `kit.config.ts`, one of your own. */
+/** The sandbox of agents that name none: by its name, or, in `kit.config.ts`, your own sandbox. */
 export const sandboxChoice = z.union(
   [z.enum(sandboxKinds), live<SandboxFactory>("a sandbox", isSandboxFactory)],
   { error: nameOr(sandboxKinds, "a sandbox") },
@@ -40,9 +40,9 @@ const sandboxOptionsTable = table({
   folder: text,
   /** For all but `local`: the texts that a new workspace starts with, by path. */
   files: dictionary(longText),
-  /** Variables that commands get: a list of names to hand on, or names with values. */
+  /** Variables in the environment of commands: a list of names to pass on, or names with values. */
   env: variables,
-  /** For vendors. Whether kit uploads the project's files to a machine, or a folder of them, as Git knows them. */
+  /** For vendors. Whether kit uploads the project's files, or one folder of them, to a machine: the files that Git knows. */
   upload: z.union([text, flag]),
   /** For vendors. Hosts that machines may reach, or "any"; default: those of `agent.allow_network`. */
   network: z.union([list(networkHost), z.literal("any")]),
@@ -54,7 +54,7 @@ const sandboxOptionsTable = table({
   ),
   /** For `e2b`: the template of new machines. */
   template: text,
-  /** For `e2b`: the domain of your own installation, in place of the vendor's. */
+  /** For `e2b`: the domain of your own installation instead of the vendor's. */
   domain: text,
   /** For `daytona`: the snapshot of new machines. */
   snapshot: text,
@@ -70,9 +70,9 @@ const sandboxOptionsTable = table({
   app: text,
   /** For `modal`: the vendor's environment. */
   environment: text,
-  /** For vendors. The address of the vendor's interface; default: the vendor's own. */
+  /** For vendors. The address of the vendor's API; default: the vendor's own. */
   api_url: text,
-  /** For `e2b`: the address of machines, in place of the one that follows from the domain. */
+  /** For `e2b`: the address of machines; default: derived from the domain. */
   sandbox_url: text,
 });
 export interface SandboxOptions extends Infer<typeof sandboxOptionsTable> {}
@@ -88,19 +88,19 @@ const limitsTable = table({
 /** The `sandbox` table. */
 export const sandboxTable = table({
   /**
-   * Whether commands are walled in by the operating system: `required` runs none without a wall, `auto` (default)
-   * takes the wall that the machine has, `off` has none. For every sandbox of the project.
+   * Whether the operating system isolates commands: `required` runs no command without isolation, `auto` (default)
+   * uses the isolation that the machine has, `off` uses none. For every sandbox of the project.
    */
   isolation: name(isolationModes),
   /** The limits of one command. */
   limits: limitsTable,
   options: sandboxOptionsTable,
   /**
-   * `store`: the files of each session lie in the session store as well, so that the next owner of an instance has them, on
-   * whichever machine. For `virtual`; default: on this machine's disk alone.
+   * `store`: the session store also holds the files of each session, so that the next owner of an instance has them on
+   * any machine. For `virtual`; default: only this machine's disk holds them.
    */
   persist: name(["store"]),
-  /** MiB that all files of a workspace may have for `persist`; default 256. */
+  /** For `persist`: maximum MiB of all files of a workspace; default 256. */
   persist_max_mb: integer(1, 1_048_576),
 });
 export interface SandboxConfig extends Infer<typeof sandboxTable> {}
@@ -111,7 +111,7 @@ function isSandboxFactory(value: unknown): value is SandboxFactory {
   return typeof factory.name === "string" && typeof factory.open === "function";
 }
 
-/** The part of a configuration that says where agents work. */
+/** The part of a configuration that chooses the sandbox of agents. */
 export interface ConfiguredSandbox {
   readonly agent?: { readonly sandbox?: SandboxChoice | undefined } | undefined;
   readonly sandbox?: SandboxConfig | undefined;

@@ -17,7 +17,7 @@ export interface AuthRequest {
   readonly instance_id?: string;
 }
 
-/** How many requests a principal may make; over the limit they are answered with 429. */
+/** The rate limit of a principal; requests over the limit get 429. */
 const rateLimitTable = tableWith(
   {
     /** Requests, and prompts and approvals of a WebSocket, in `per_seconds`. */
@@ -26,53 +26,53 @@ const rateLimitTable = tableWith(
   {
     /** Default 60. */
     per_seconds: integer(1, 86_400),
-    /** How many may come at once after a quiet time; default: `requests`. */
+    /** Maximum of requests in a burst; default: `requests`. */
     burst: integer(1, 1_000_000_000),
   },
 );
 export interface RateLimit extends Infer<typeof rateLimitTable> {}
 
-/** How `kit start` serves. */
+/** The settings of `kit start`. */
 export const serverTable = table({
   /** The address to listen on; default 127.0.0.1. */
   host: text,
-  /** 0 to 65535; default 2024. 0 takes any free port. */
+  /** 0 to 65535; default 2024. 0 chooses any free port. */
   port: integer(0, 65_535),
   /**
-   * Which agents requests reach: those whose file declares `triggers = { webhook: true }` (`declared`, the
-   * default; others answer 404 `agent_not_webhook`), or `all`.
+   * The agents that the server serves: those whose file declares `triggers = { webhook: true }` (`declared`, the
+   * default; requests to others get 404 `agent_not_webhook`), or `all`.
    */
   expose: name(["declared", "all"]),
-  /** Requests must carry one of these as a bearer token. Better given as `KIT_API_KEYS`. */
+  /** Requests must carry one of these keys as a bearer token. Prefer the variable `KIT_API_KEYS`. */
   api_keys: list(text),
-  /** Says whether a request may pass, or its principal; asked after the keys. Only in `kit.config.ts`. */
+  /** Returns whether a request may pass, or its principal; called after the check of the keys. Only in `kit.config.ts`. */
   auth: live<(request: AuthRequest) => AuthResult | Promise<AuthResult>>(
     "a function (only in kit.config.ts)",
     isFunction,
   ),
-  /** Says whether a principal may do what a request asks for. Only in `kit.config.ts`. */
+  /** Returns whether a principal may perform the action of a request. Only in `kit.config.ts`. */
   authorize: live<AuthorizeHook>("a function (only in kit.config.ts)", isFunction),
-  /** How many requests each principal may make; without it, as many as the server can answer. */
+  /** The rate limit of each principal; default: none. */
   rate_limit: rateLimitTable,
-  /** `Host` names to answer to besides the machine's own. */
+  /** `Host` names that the server accepts in addition to the machine's own. */
   allowed_hosts: list(text),
   /** Origins of web pages that may call this server, such as `https://app.example`. */
   allowed_origins: list(text),
   /** Refuses every write with 403; default false. */
   read_only: flag,
   /**
-   * The web page at `/`: true (the default), `read` (it looks, and the server refuses what the page would change), or
-   * false (no page).
+   * The console at `/`: true (the default), `read` (the server refuses every change from the console), or false (no
+   * console).
    */
   console: z.union([flag, name(["read"])], { error: expecting('true, false or "read"') }),
   /** The largest request body in bytes; default 1,048,576. */
   max_body_bytes: integer(1, 1_073_741_824),
   /**
-   * Streams of events that their readers take up again end after so many seconds, where a platform cuts long requests; default:
-   * they go on.
+   * Seconds after which the server ends event streams that their readers can resume, for platforms that cut long
+   * requests; default: no limit.
    */
   max_stream_seconds: integer(1, 604_800),
-  /** After SIGTERM the server answers on for so long, with 503 for `GET /health`; default 0, with an engine that machines share 1. */
+  /** Seconds for which the server still answers after SIGTERM, with 503 for `GET /health`; default 0, or 1 with an engine that machines share. */
   drain_seconds: integer(0, 3_600),
 });
 export interface ServerConfig extends Infer<typeof serverTable> {}

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { parse, type TomlTable } from "smol-toml";
 
 /**
- * The text of a TOML file with one more key of a text value: comments, order and line ends stay. Undefined where no place is
- * found at which the file means the same and the key beside it: the caller then shows the line to a person.
+ * Adds a key with a text value to the text of a TOML file; comments, order and line ends stay. Returns undefined if no
+ * place changes nothing but this key: the caller then shows the line to a person.
  *
  * For example:
  * setTomlKey('[agent]\nmax_turns = 5 # enough\n', ["agent", "sandbox"], "e2b");
@@ -20,8 +20,8 @@ export function setTomlKey(text: string, path: readonly string[], value: string)
 type TextTable = Readonly<Record<string, string | undefined>>;
 
 /**
- * The text of a TOML file with one more table at the end of an array of tables: comments, order and line ends stay. Undefined where no
- * place is found at which the file means the same and the table beside it.
+ * Adds a table at the end of an array of tables in the text of a TOML file; comments, order and line ends stay. Returns
+ * undefined if no place changes nothing but this table.
  *
  * For example:
  * addTomlTable("", ["agent", "approvals", "allow"], { tool: "bash" });
@@ -35,7 +35,7 @@ export function addTomlTable(text: string, path: readonly string[], table: TextT
   return undefined;
 }
 
-/** The lines of a table of an array. Characters that are not seen, or that turn a line, are written by their code. */
+/** Returns the lines of a table of an array. Escapes characters that are invisible or that change the text's direction. */
 export function tomlTable(path: readonly string[], table: TextTable): readonly string[] {
   return [`[[${path.join(".")}]]`, ...fieldsOf(table)];
 }
@@ -65,10 +65,10 @@ function pushTo(root: TomlTable, path: readonly string[], added: TomlTable): boo
   return true;
 }
 
-/** Brackets at which an inline table is tried: each is one pass of the parser. */
+/** Maximum of brackets at which kit tries an inline table: each costs one pass of the parser. */
 const maxBrackets = 200;
 
-/** Behind the tables that are there already, at the end of the file, then inside of inline tables and lists. */
+/** Yields candidates: after the existing tables, at the end of the file, then inside inline tables and lists. */
 function* tablePlaces(text: string, path: readonly string[], table: readonly string[]): Iterable<string> {
   const eol = text.includes("\r\n") ? "\r\n" : "\n";
   const lines = text.split(/\r?\n/);
@@ -94,13 +94,13 @@ function* tablePlaces(text: string, path: readonly string[], table: readonly str
     const end = bracket === "}" ? " " : "";
     for (const item of items) {
       for (const comma of [", ", " ", ""]) yield `${before.trimEnd()}${comma}${item}${end}${after}`;
-      // A remark may end the last line.
+      // The last line can end with a comment.
       for (const comma of ["", ", "]) yield `${before}${comma}${item}${end}${after}`;
     }
   }
 }
 
-/** The value at a path of a parsed file; undefined where there is none. */
+/** Returns the value at a path of a parsed file; undefined if there is none. */
 export function valueAt(table: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (value, key) =>
@@ -111,11 +111,11 @@ export function valueAt(table: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** The table that holds the last key of a path, made where it is missing; undefined where another value stands in its way. */
+/** Returns the table for the last key of a path and creates it if it is missing; undefined if another value is in its place. */
 function tableAround(root: TomlTable, path: readonly string[]): TomlTable | undefined {
   let table: TomlTable = root;
   for (const key of path.slice(0, -1)) {
-    // A table as the parser makes them, so that both sides compare.
+    // The parser creates the table, so that both sides compare equal.
     const inner = table[key] ?? parse("");
     if (typeof inner !== "object" || Array.isArray(inner) || inner instanceof Date) return undefined;
     table[key] = inner;
@@ -141,7 +141,7 @@ function parsesTo(text: string, expected: TomlTable): boolean {
   }
 }
 
-/** Places for the line, the most natural first. What looks like a heading may stand in a text: the parser decides. */
+/** Yields places for the line, the most natural first. A line in a string can look like a heading, so the parser checks each. */
 function* candidates(text: string, path: readonly string[], value: string): Iterable<string> {
   const eol = text.includes("\r\n") ? "\r\n" : "\n";
   const lines = text.split(/\r?\n/);
@@ -167,7 +167,7 @@ function* candidates(text: string, path: readonly string[], value: string): Iter
   yield `${above}[${table}]${eol}${assignment}${eol}`;
 }
 
-/** The table that a line begins: `[ "agent" ] # ours` is `agent`. */
+/** Returns the table whose heading is the line: `[ "agent" ] # ours` is `agent`. */
 function headingOf(line: string): string | undefined {
   const [, name] = /^\s*\[([^[\]]+)\]\s*(?:#.*)?$/.exec(withoutMark(line)) ?? [];
   return name
@@ -176,7 +176,7 @@ function headingOf(line: string): string | undefined {
     .join(".");
 }
 
-/** The last line below a heading that is neither blank nor a remark: remarks above the next heading are the next one's. */
+/** Finds the last line below a heading that is neither blank nor a comment: comments above the next heading belong to that one. */
 function lastContent(lines: readonly string[], heading: number): number {
   const next = lines.findIndex((line, index) => index > heading && /^\s*\[/.test(line));
   const section = lines.slice(0, next === -1 ? lines.length : next);
@@ -190,12 +190,12 @@ function indentLike(line: string): string {
   return /^[ \t]*/.exec(withoutMark(line))?.[0] ?? "";
 }
 
-/** Parses a text. Throws if it is not a TOML. */
+/** Parses a text. Throws if it is not TOML. */
 export function parseToml(text: string): TomlTable {
   return parse(withoutMark(text));
 }
 
-/** Editors of Windows begin a file with a byte order mark. */
+/** Removes the byte order mark, with which Windows editors begin a file. */
 function withoutMark(text: string): string {
   return text.replace(/^\uFEFF/, "");
 }

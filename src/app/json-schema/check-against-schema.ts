@@ -2,21 +2,21 @@ import { RE2JS } from "re2js";
 import { hasProperty, propertiesOf, valueKeywords } from "./check-keywords.ts";
 import { isJsonObject, type JsonObject, own, type SchemaDocument } from "./schema-document.ts";
 
-/** Something that does not fit. */
+/** A place where the value does not match the schema. */
 export interface JsonIssue {
   /** Names and indices from the root. */
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
-/** Schemas that one value may be held against in all, and how deep they may be nested. */
+/** Maximum of schema evaluations for one value, and of their nesting depth. */
 const maxSteps = 1_000_000;
 const maxLenientSteps = 100_000;
 const maxDepth = 500;
-/** Characters times instructions that patterns may cost in all. */
+/** Maximum cost of all patterns: characters times instructions. */
 const maxPatternSteps = 20_000_000;
 
-/** The check cannot tell whether a value fits: it refuses the value, unless it is lenient. */
+/** Thrown if the check cannot decide; the check then refuses the value, unless it is lenient. */
 class Uncheckable extends Error {}
 
 /** The parts that the schemas of one place have checked, for `unevaluatedProperties` and `unevaluatedItems`. */
@@ -26,7 +26,7 @@ class Seen {
   allNames = false;
   allItems = false;
 
-  /** `isAsked`: few schemas have keywords that ask for it. */
+  /** `isAsked`: few schemas have keywords that need this record. */
   constructor(isAsked: boolean) {
     this.names = isAsked ? new Set() : undefined;
     this.indices = isAsked ? new Set() : undefined;
@@ -44,16 +44,16 @@ type Path = JsonIssue["path"];
 
 export interface CheckOptions {
   /**
-   * Refuses only what surely does not fit, for schemas whose owner checks again: patterns that RE2 does not take, formats
-   * and what cannot be told are left to the owner. Default: what cannot be told is refused.
+   * Refuses only values that certainly do not match, for schemas whose owner checks again: the owner checks formats,
+   * patterns that RE2 does not accept, and undecidable cases. Default: the check refuses undecidable cases.
    */
   readonly isLenient?: boolean;
 }
 
 /**
- * Holds a value against a JSON Schema (2020-12, and `definitions`, tuples and `dependencies` of older drafts).
- * Takes bounded time whatever schema and value are: patterns are matched in linear time, and a schema that
- * refers to itself without end, or too often, is an issue. Names are names: `constructor` and `__proto__` too.
+ * Checks a value with a JSON Schema (2020-12, and `definitions`, tuples and `dependencies` of older drafts).
+ * Takes bounded time for any schema and value: patterns match in linear time, and a schema that refers to itself
+ * endlessly, or too often, is an issue. `constructor` and `__proto__` are ordinary names.
  */
 export function checkJson(
   document: SchemaDocument,
@@ -67,7 +67,7 @@ export function checkJson(
   } catch (error) {
     if (isLenient && (error instanceof Uncheckable || error instanceof RangeError)) return [];
     if (error instanceof Uncheckable) return [{ path: [], message: error.message }];
-    // The stack has no room for such a value.
+    // The value is too deep for the stack.
     if (error instanceof RangeError)
       return [{ path: [], message: "cannot be checked: it is nested too deeply" }];
     throw error;
@@ -81,7 +81,7 @@ class Check {
   #depth = 0;
   #patternSteps = 0;
   readonly #isLenient: boolean;
-  /** How many of the schemas around turn a fit into a misfit. */
+  /** Number of enclosing schemas in which a match refuses the value. */
   #inverted = 0;
 
   constructor(document: SchemaDocument, isLenient: boolean) {
@@ -89,7 +89,7 @@ class Check {
     this.#isLenient = isLenient;
   }
 
-  /** Whether a value fits, with the issues of what does not; what was looked at where it does. */
+  /** Checks a value and records its issues. Returns the evaluated parts if the value matches. */
   schema(schema: unknown, value: unknown, path: Path): Seen | undefined {
     this.#steps += 1;
     if (this.#steps > (this.#isLenient ? maxLenientSteps : maxSteps))
@@ -109,7 +109,7 @@ class Check {
     return this.issues.length === before ? seen : undefined;
   }
 
-  /** Whether a value fits, without a word. */
+  /** Returns whether a value matches, without recording issues. */
   #fits(schema: unknown, value: unknown, path: Path): Seen | undefined {
     const { issues } = this;
     this.issues = [];
@@ -118,7 +118,7 @@ class Check {
     return seen;
   }
 
-  /** The same where a fit may refuse the whole: nothing may be left to the owner there. */
+  /** The same for schemas in which a match can refuse the value: the check cannot leave these to the owner. */
   #surelyFits(schema: unknown, value: unknown, path: Path): Seen | undefined {
     this.#inverted += 1;
     const seen = this.#fits(schema, value, path);
@@ -130,7 +130,7 @@ class Check {
     this.issues.push({ path, message });
   }
 
-  /** Undefined where the owner of the schema has to tell. */
+  /** Returns undefined if only the schema's owner can decide. */
   #matches(pattern: string, text: string): boolean | undefined {
     const compiled = linearPattern(pattern);
     if (compiled === undefined && this.#isLenient && this.#inverted === 0) return undefined;
@@ -164,7 +164,7 @@ class Check {
     }
     for (const part of listOf(own(schema, "allOf"))) take(this.schema(part, value, path));
     const any = own(schema, "anyOf");
-    // All are looked at: which properties they know may matter.
+    // Check all of them: the properties that they evaluate can matter.
     if (Array.isArray(any) && any.map((part) => take(this.#fits(part, value, path))).every((fits) => !fits))
       this.#refuseAll(any, { value, path });
     const one = own(schema, "oneOf");
@@ -187,7 +187,7 @@ class Check {
     }
   }
 
-  /** Says what is wrong with the one alternative, or that none of several fits. */
+  /** Records the issues of a single alternative, or that none of several matches. */
   #refuseAll(parts: readonly unknown[], { value, path }: { value: unknown; path: Path }): void {
     if (parts.length === 1) this.schema(parts[0], value, path);
     else this.#refuse(path, "fits none of the alternatives");
@@ -217,7 +217,7 @@ class Check {
         for (const name of names) {
           const isMatch = this.#matches(pattern, name);
           if (isMatch === true) below(part, name);
-          // Perhaps it is not additional.
+          // The property need not be additional.
           else if (isMatch === undefined) known.add(name);
         }
     }
@@ -248,7 +248,7 @@ class Check {
 
   #items(schema: JsonObject, value: readonly unknown[], { path, seen }: { path: Path; seen: Seen }): void {
     const items = own(schema, "items");
-    // Tuples of older drafts: a list of items, and what follows them.
+    // Tuples of older drafts: a list of items, then `additionalItems`.
     const isTuple = Array.isArray(items);
     const prefix = isTuple ? items : listOf(own(schema, "prefixItems"));
     const rest = isTuple ? own(schema, "additionalItems") : items;
@@ -296,9 +296,9 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A regular expression that is matched in time linear in the text. */
+/** A regular expression that matches in linear time. */
 export interface LinearPattern {
-  /** Instructions of the program: each may cost a step for every character. */
+  /** Instructions of the program: each can cost a step for every character. */
   readonly size: number;
   matches(text: string): boolean;
 }
@@ -308,8 +308,8 @@ const maxCached = 1_000;
 const compiled = new Map<string, LinearPattern | undefined>();
 
 /**
- * Compiles a pattern as JSON Schema has them, which matches anywhere in a text; undefined for one that is not
- * valid or that no linear engine takes: look-around, back-references, enormous repetitions.
+ * Compiles a JSON Schema pattern, which matches anywhere in a text. Returns undefined for an invalid pattern and for one
+ * that no linear engine accepts: look-around, back-references, enormous repetitions.
  */
 function linearPattern(pattern: string): LinearPattern | undefined {
   if (compiled.has(pattern)) return compiled.get(pattern);
@@ -320,7 +320,7 @@ function linearPattern(pattern: string): LinearPattern | undefined {
 }
 
 function compile(pattern: string): LinearPattern | undefined {
-  // The engine takes a reference by name for a letter.
+  // The engine would read a named back-reference as a letter.
   if (pattern.length > maxSize || pattern.includes("\\k<")) return undefined;
   try {
     const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));

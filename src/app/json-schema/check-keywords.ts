@@ -1,13 +1,13 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isJsonObject, type JsonObject, own } from "./schema-document.ts";
 
-/** A value as keywords without schemas below them see it. */
+/** The input of a keyword without subschemas. */
 export interface KeywordInput {
   readonly value: unknown;
   /** The value of the keyword. */
   readonly rule: unknown;
   readonly schema: JsonObject;
-  /** Whether a text matches a pattern; undefined where only the owner of the schema can tell. */
+  /** Returns whether a text matches a pattern; undefined if only the owner of the schema can decide. */
   matches(pattern: string, text: string): boolean | undefined;
 }
 
@@ -19,7 +19,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** Properties that are there: what is undefined would not be in JSON. */
+/** The properties of an object without undefined ones, which JSON would leave out. */
 export function propertiesOf(value: JsonObject): readonly string[] {
   return Object.keys(value).filter((name) => value[name] !== undefined);
 }
@@ -51,7 +51,7 @@ const items = (value: unknown): number | undefined => (Array.isArray(value) ? va
 const properties = (value: unknown): number | undefined =>
   isJsonObject(value) ? propertiesOf(value).length : undefined;
 
-/** Keywords that look at a value alone. */
+/** Keywords that need only the value. */
 export const valueKeywords: ReadonlyMap<string, KeywordCheck> = new Map<string, KeywordCheck>([
   ["type", checkType],
   [
@@ -135,7 +135,7 @@ function codePoints(text: string): number {
 const isSame = (one: unknown, other: unknown): boolean =>
   one === other || (typeof one === "object" && one !== null && canonical(one) === canonical(other));
 
-/** The same text for values that JSON Schema takes for equal, whatever the order of their members. */
+/** Returns the same text for values that JSON Schema considers equal, in any order of their members. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isJsonObject(value)) return JSON.stringify(value) ?? "undefined";
@@ -150,13 +150,13 @@ function oneOf(rule: readonly unknown[]): string {
   return `must be one of ${first}${rule.length > 20 ? ", …" : ""}`;
 }
 
-/** A value of a schema in a message. */
+/** Formats a schema's value for a message. */
 function describeValue(value: unknown): string {
   const text = JSON.stringify(value) ?? "undefined";
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 
-/** No text of a checked format is longer. */
+/** Maximum length of a text in a checked format. */
 const maxLength = 10_000;
 
 const date = /^(\d{4})-(\d\d)-(\d\d)$/;
@@ -165,7 +165,7 @@ const email = /^[^\s@<>"(),:;[\]\\]+@[^\s@<>"(),:;[\]\\]+$/;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
 
-/** The formats that are checked, each in linear time; others say something to people only. */
+/** The formats that kit checks, each in linear time; it ignores others. */
 const formats: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ["date", isDate],
   ["time", (text) => time.test(text)],

@@ -1,12 +1,12 @@
-/** The keywords whose values are not schemas: what looks like one in them is a value. */
+/** The keywords whose values contain no schemas, even if they look like some. */
 const values: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** A schema with all that its references may lead to. */
+/** A schema with all possible targets of its references. */
 export interface SchemaDocument {
   readonly root: unknown;
-  /** Whether some schema asks which properties or items others have looked at. */
+  /** Whether a schema has `unevaluatedProperties` or `unevaluatedItems`. */
   readonly hasUnevaluated: boolean;
   /** Returns the target of a reference; undefined if the document does not hold it. */
   find(reference: string): unknown;
@@ -16,12 +16,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns a property that an object has itself: it does not inherit `constructor`. */
+/** Returns an own property of an object, so never an inherited one such as `constructor`. */
 export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Reads where `$id` and `$anchor` stand. Without recursion, since a schema may be nested however deeply. */
+/** Collects the places of `$id` and `$anchor`. Without recursion, since schemas can be nested to any depth. */
 export function createSchemaDocument(root: unknown): SchemaDocument {
   const anchors = new Map<string, unknown>();
   let hasUnevaluated = false;

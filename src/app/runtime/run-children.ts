@@ -106,7 +106,7 @@ export function typedWait(
       const check = await checkAgainst(schema, payload, given.validateJson);
       if (check.issues === undefined) return check.value;
       given.warn(
-        `A signal ${JSON.stringify(name)} was passed over, which is not what the run waits for: ${check.issues.join("; ")}.`,
+        `The run ignored the signal ${JSON.stringify(name)}: its payload does not match the schema of waitFor: ${check.issues.join("; ")}.`,
       );
     }
   }) as WaitFor;

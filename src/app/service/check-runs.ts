@@ -18,46 +18,46 @@ import { Sources } from "../sources/sources.ts";
 import { toDispatchInput, toSessionKey } from "./session-input.ts";
 
 export interface CheckRunsOptions {
-  /** The folder whose workflows are asked. */
+  /** The folder with the workflows to check. */
   readonly root: string;
   readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets">;
   readonly runs: AsyncIterable<OpenRun>;
   readonly signal?: AbortSignal | undefined;
-  /** How long the code of a run may get no further, in ms; default 5,000. */
+  /** Milliseconds for which the code of a run can make no progress before the check stops it; default 5,000. */
   readonly patienceMs?: number | undefined;
   readonly onProgress?: ((checked: number) => void) | undefined;
 }
 
-/** How a run would go on with other code. */
+/** How a run would continue with other code. */
 export interface CheckedRun {
   readonly run_id: string;
   readonly workflow: string;
   readonly status: RunStatus;
   readonly outcome: ReplayVerdict["outcome"];
-  /** Calls that it has recorded. */
+  /** Number of recorded calls. */
   readonly recorded_positions: number;
-  /** Where its code no longer asks for what was recorded, or where the code stopped; from 1. */
+  /** Position in the journal at which the code makes another call or stops; from 1. */
   readonly position?: number | undefined;
-  /** The entry of the journal there: `step "build"`. */
+  /** The journal's entry at `position`: `step "build"`. */
   readonly recorded?: string | undefined;
-  /** The call that the code asks for instead. */
+  /** The call that the code makes instead. */
   readonly asked?: string | undefined;
   readonly message?: string | undefined;
 }
 
 export interface RunCheck {
-  /** In the order in which they were accepted. */
+  /** Oldest run first. */
   readonly runs: readonly CheckedRun[];
-  /** Files that could not be used. */
+  /** Files that could not be loaded. */
   readonly problems: readonly SourceProblem[];
 }
 
-/** Runs at a time. */
+/** Number of runs checked at the same time. */
 const atATime = 32;
 
 /**
- * Replays runs that have not ended against the code of a folder. The code around the steps runs, as in each replay; no step's
- * work does, and nothing is written.
+ * Replays runs that have not ended against the code of a folder. The code around the steps runs, as in each replay;
+ * the work of the steps does not, and nothing is written.
  */
 export async function checkRuns(options: CheckRunsOptions): Promise<RunCheck> {
   const sources = await Sources.open(options.root, {
@@ -117,7 +117,7 @@ function detailsOf(verdict: ReplayVerdict): Partial<CheckedRun> {
       position,
       recorded: name === "" ? kind : `${kind} ${JSON.stringify(name)}`,
       message:
-        "The code waits there for something that no journal has: a call that had not ended, or the outside world.",
+        "The code waits there for something that is not in the journal: a call that has not ended, or the outside world.",
     };
   }
   const { error } = verdict;
@@ -137,7 +137,7 @@ function textOf(error: unknown): string {
   return error instanceof KitError && error.hint !== undefined ? `${message} ${error.hint}` : message;
 }
 
-/** Calls of other runs are parts of steps, whose work is not run. */
+/** Never called: calls of other runs are parts of steps, and the check does not execute steps. */
 function noRuns(sources: Sources): ProjectRuns {
   const never = <Value>(): Promise<Value> => new Promise<Value>(() => undefined);
   return {
@@ -150,7 +150,7 @@ function noRuns(sources: Sources): ProjectRuns {
   };
 }
 
-/** A workspace that is not opened: code that works in it beside its steps gets no further. */
+/** A workspace that never opens: code that uses it outside a step makes no progress. */
 const noSandbox: SandboxFactory = { name: "none", open: () => new Promise(() => undefined) };
 
 function createRuntime(sources: Sources, { loaded }: CheckRunsOptions): WorkflowRuntime {

@@ -11,7 +11,7 @@ import { isolationOfConfig } from "../runtime/open-sandbox.ts";
 import { webhooksWithoutSecret } from "../sources/webhooks-without-secret.ts";
 import type { Service } from "./service.ts";
 
-/** Findings of a running server, wrong, worth a look, or well: as `kit doctor` says it, of what is open already. */
+/** Returns the findings of a running server, in the form of `kit doctor`: errors, warnings and passed checks of the parts that are open. */
 export async function findingsOf({
   project,
   service,
@@ -45,7 +45,7 @@ export async function findingsOf({
       name: "index",
       status: "warning",
       message: `not kept in .kit: ${index}`,
-      hint: "Until that is mended, every start reads all files again.",
+      hint: "Until this is fixed, every start reads all files again.",
     });
   found.push(
     summarizeDiagnostics("spec problems", project.specs.diagnostics(), "kit specs validate"),
@@ -89,8 +89,8 @@ async function serviceFindings({ app, engine }: Service): Promise<readonly Findi
     found.push({
       name: "dispatches",
       status: "warning",
-      message: `${dead_letters.toLocaleString("en")} failed for good`,
-      hint: "The screen Dispatches, or 'kit dispatches list --status failed', shows why; retry them once that is mended.",
+      message: `${dead_letters.toLocaleString("en")} failed permanently`,
+      hint: "The screen Dispatches, or 'kit dispatches list --status failed', shows why; retry them once the cause is fixed.",
     });
   for (const { message, hint } of faults) found.push({ name: "engine", status: "warning", message, hint });
   return found;
@@ -100,7 +100,7 @@ function counted(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** How many errors and warnings there are, and which command lists them. */
+/** Returns a finding with the number of errors and warnings and the command that lists them. */
 export function summarizeDiagnostics(
   name: string,
   diagnostics: readonly Diagnostic[],
@@ -110,11 +110,11 @@ export function summarizeDiagnostics(
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   const warnings = diagnostics.length - errors;
   const message = `${counted(errors, "error")}, ${counted(warnings, "warning")}`;
-  // A broken file keeps nothing else from being read, so it is not a reason to end with 1; the command named is.
+  // A warning, since the other files are still read; the named command exits with 1 for errors.
   return { name, status: "warning", message, hint: `'${command}' lists them.` };
 }
 
-/** Whether a wall stands around the commands of agents, and what would let one stand. */
+/** Returns whether the machine isolates the commands of agents, and how to enable isolation. */
 export async function checkCommands(config: KitConfig): Promise<Finding> {
   const name = "commands";
   const { wall, description, hint } = await isolationOfConfig(config);
@@ -124,17 +124,17 @@ export async function checkCommands(config: KitConfig): Promise<Finding> {
     name,
     status: mode === "required" ? "error" : "warning",
     message: `${description}${mode === "required" ? " sandbox.isolation is required, so no command runs." : ""}`,
-    hint: hint ?? "Without a wall, grant agents only commands that you would let a stranger run.",
+    hint: hint ?? "Without isolation, grant agents only commands that you would let a stranger run.",
   };
 }
 
-/** A configuration and the environment that it is read with. */
+/** A configuration and its environment. */
 interface Configured {
   readonly config: KitConfig;
   readonly environment: Environment;
 }
 
-/** Which model answers where an agent names none, with whose key and package. No request leaves the machine. */
+/** Returns the model of agents that name none, with its key and package. Sends no request. */
 export async function checkModel({ config, environment }: Configured): Promise<Finding> {
   const { providers } = config;
   const options = { env: environment, providers };
@@ -155,7 +155,7 @@ export async function checkModel({ config, environment }: Configured): Promise<F
   const name = "model";
   if (failure === undefined) return { name, status: "ok", message: said.join("; then ") };
   if (said.length === 0) return { name, status: "error", message: failure.said, hint: failure.hint };
-  // The others answer in its place.
+  // The other models answer instead.
   return { name, status: "warning", message: `${failure.said} ${said.join("; then ")}`, hint: failure.hint };
 }
 

@@ -5,13 +5,13 @@ import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 
 export interface LogPageQuery {
-  /** Messages, from 1. */
+  /** Maximum of messages, at least 1. */
   readonly limit: number;
   /** Only messages before this position; default: the newest. */
   readonly before?: number | undefined;
 }
 
-/** A message as the log of its session has it. */
+/** A message from the log of its session. */
 export interface LoggedMessage {
   /** The index of its entry in the log, from 1. */
   readonly position: number;
@@ -22,7 +22,7 @@ export interface LoggedMessage {
 export interface LogPage {
   /** Oldest first. */
   readonly entries: readonly LoggedMessage[];
-  /** On the newest page: events after this index tell what the entries do not. */
+  /** Only on the newest page: the events after this index cover everything that the entries do not. */
   readonly event_index?: number;
   readonly next_before?: number;
 }
@@ -30,16 +30,16 @@ export interface LogPage {
 interface LogSources {
   readonly store: SessionStore;
   readonly events: EventLog;
-  /** Whether this process works on the session, or may begin to at any moment. */
+  /** Whether this process works on the session, or can start to at any moment. */
   readonly isAtWork: () => boolean;
 }
 
-/** Larger pages end early: pictures lie in messages. In characters of JSON. */
+/** Characters of JSON after which a page ends early: messages can contain images. */
 const largestPage = 8 * 1024 * 1024;
 
 /**
- * A page of the messages of a session, oldest first; undefined for a session that has none. The newest page leaves out
- * what its `event_index` leaves to the events: the operation under way, which a reader follows from its beginning.
+ * Returns a page of the messages of a session, oldest first; undefined for a session without messages. The newest page
+ * leaves out the running operation: a reader gets it from its start through the events after `event_index`.
  */
 export async function readLogPage(
   sources: LogSources,
@@ -50,7 +50,7 @@ export async function readLogPage(
   if (info === undefined) return undefined;
   if (before !== undefined) return await readBefore(sources.store, key, { limit, before });
   const live = await findLive(sources, key);
-  // An operation says that it begins before it writes: whatever the log has by now and the index does not, is told of later.
+  // An operation emits its start before it writes: later events cover any log entry that the index does not.
   const known = (await sources.store.info(key))?.position ?? 0;
   const later = await operationsAfter(sources.events, key, live.index);
   const isLive = ({ operation_id, message }: LoggedMessage): boolean => {
@@ -75,7 +75,7 @@ async function readBefore(
   const entries: LoggedMessage[] = [];
   let room = largestPage;
   let end = before - 1;
-  // Other entries lie between messages: windows grow until the page is full.
+  // The log has other entries between messages: widen the window until the page is full.
   for (let window = limit + 20; end > 0; window *= 4) {
     const start = Math.max(0, end - window);
     const read = (await store.read(key, start)).slice(0, end - start);
@@ -96,8 +96,8 @@ async function readBefore(
 }
 
 /**
- * The index behind which events tell of work that goes on. An operation that began, and neither ended nor is worked on, was
- * killed: the log has all of it that there will be.
+ * Returns the index after which events cover the running work. An operation without an end that no process works on was
+ * killed: its log entries are complete.
  */
 async function findLive(
   { events, isAtWork }: LogSources,
@@ -109,7 +109,7 @@ async function findLive(
     const open = await newestStart(events, key, last);
     if (open === undefined) return { index: last };
     if (isAtWork()) return { index: open.index - 1 };
-    // It may have ended between the two looks.
+    // The operation can end between the two reads.
     if ((await events.last(stream)) === last) return { index: last };
   }
 }
@@ -127,7 +127,7 @@ async function newestStart(events: EventLog, key: SessionKey, last: number): Pro
   return undefined;
 }
 
-/** When each operation of a session began, or went on, after an index. */
+/** Returns the start, or resumption, of each operation of a session after an index. */
 async function operationsAfter(
   events: EventLog,
   key: SessionKey,

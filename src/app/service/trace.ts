@@ -33,11 +33,11 @@ interface Instance {
 }
 
 const pageSize = 1_000;
-/** Events that one request looks at: those of other operations may lie between. */
+/** Maximum of events that one request reads: events of other operations can be between them. */
 const maxSeen = 20_000;
 const maxMessage = 1_000;
 
-/** The operations of an instance, newest first, without tasks. */
+/** Returns the operations of an instance, newest first, without tasks. */
 export async function listOperations(
   { events }: Pick<TraceSources, "events">,
   { agent, instance_id }: Instance,
@@ -47,7 +47,7 @@ export async function listOperations(
   const found = new Map<string, OperationRecord>();
   const ends = new Map<string, EventOf<"operation">>();
   let to = before === undefined ? await events.last(stream) : before - 1;
-  // The ends of the operations of this page lie behind it.
+  // The operations of this page can end in later events.
   if (before !== undefined) await readEnds(events, stream, { after: to, ends });
   for (let window = pageSize; to > 0; window *= 2) {
     const from = Math.max(0, to - window);
@@ -129,7 +129,7 @@ async function* eventsBetween(
 }
 
 export interface OperationEventsQuery {
-  /** The index of its first event, which spares the search for it. */
+  /** The index of the operation's first event; saves the search for it. */
   readonly first_index?: number | undefined;
   readonly after?: number | undefined;
   /** From 1 to 1,000; default 100. */
@@ -137,7 +137,7 @@ export interface OperationEventsQuery {
   readonly types?: readonly EventType[] | undefined;
 }
 
-/** A page of the events of an operation and of its tasks. Throws `not_found` for an operation that has none. */
+/** Returns a page of the events of an operation and of its tasks. Throws `not_found` for an operation without events. */
 export async function readOperationEvents(
   { events }: Pick<TraceSources, "events">,
   target: Instance & { readonly operation_id: string },
@@ -150,7 +150,7 @@ export async function readOperationEvents(
   const from = Math.max(begin, query.after ?? 0);
   const family = new Set([operation_id]);
   let start = query.first_index === undefined ? undefined : begin;
-  // Tasks that began before this page belong to the operation, too.
+  // Tasks that started before this page also belong to the operation.
   const starts = { from: begin, to: from, types: ["operation_start"] as const };
   for await (const event of eventsBetween(
     events,
@@ -182,7 +182,7 @@ export async function readOperationEvents(
   }
 }
 
-/** The request and the answer of a turn. Throws `not_found` for one that no events and no log tell of. */
+/** Returns the request and the answer of a turn. Throws `not_found` for a turn without events and log entries. */
 export async function readTurn(
   sources: TraceSources,
   target: Instance & { readonly turn_id: string },
@@ -203,7 +203,7 @@ export async function readTurn(
     turn?.answer === undefined
       ? answerAt(entries, turn?.log_position)
       : (await readMessages(sources.store, turn.answer))?.map(toPublicMessage)[0];
-  // A turn that has ended had an answer, which a log that was shortened or deleted does not hold.
+  // An ended turn had an answer; a compacted or deleted log no longer holds it.
   if (turn !== undefined && answer === undefined) missing.add("answer");
   return {
     turn_id: target.turn_id,
@@ -234,7 +234,7 @@ export async function readTurn(
   };
 }
 
-/** The items of a turn's receipt, which begins with the list of an earlier turn. */
+/** Returns the items of a turn's receipt, which extends the list of an earlier turn. */
 async function readReceipt(
   events: EventLog,
   { agent, instance_id }: Instance,
@@ -258,7 +258,7 @@ interface FoundTurn {
   readonly errors: readonly Pick<EventOf<"error">, "error" | "will_retry">[];
 }
 
-/** The events of a turn: its last request, and what came of it. */
+/** Returns the events of a turn: its last request and the following events. */
 async function findTurn(
   events: EventLog,
   { agent, instance_id, turn_id }: Instance & { readonly turn_id: string },
@@ -342,7 +342,7 @@ async function readPrompt(
   };
 }
 
-/** Messages that the store keeps beside the logs; undefined where it does not have them. */
+/** Returns messages that the store keeps outside the logs; undefined if it does not have them. */
 async function readMessages(
   store: SessionStore,
   name: string | undefined,

@@ -6,18 +6,18 @@ import { folded } from "../../agents/policy/protected-paths.ts";
 import { createUlid } from "../../base/id.ts";
 import { ownModule } from "../../base/own-package.ts";
 
-/** How the files of one project are resolved while its app is open. */
+/** The module resolution of one project while its app is open. */
 export interface SourceHooks {
-  /** From now on each file of the project is imported anew, with all that it imports of the project. */
+  /** Makes later imports load the project's files again, with everything that they import from the project. */
   renew(): void;
-  /** The files of the project that were imported since the last `renew`: also what source files import. */
+  /** The files of the project that were imported since the last `renew`, also by other source files. */
   files(): readonly string[];
   deregister(): void;
 }
 
 /**
- * Resolves what the files of a project import: `kit` where it is not installed, and after `renew` the
- * project's own files under new addresses, because Node keeps a module for good under its old one.
+ * Resolves the imports of a project's files: `kit` if it is not installed, and after `renew` the project's own files
+ * under new addresses, because Node keeps the module of an address for ever.
  */
 export function followSources(root: string, admit: (file: string, specifier: string) => void): SourceHooks {
   const kit = resolveKitImports(admit);
@@ -28,7 +28,7 @@ export function followSources(root: string, admit: (file: string, specifier: str
     resolve(specifier, context, nextResolve) {
       const found = nextResolve(specifier, context);
       const isOwn = found.url.startsWith(folder) && !found.url.includes("/node_modules/");
-      // In an output of `kit build`, kit lies in the project's folder, and stays one copy.
+      // In an output of `kit build`, kit is in the project's folder; do not load a second copy of it.
       if (!isOwn || found.url.startsWith(kitTop)) return found;
       files.add(fileURLToPath(found.url));
       return generation === undefined ? found : { ...found, url: withGeneration(found.url, generation) };
@@ -57,14 +57,14 @@ function withGeneration(address: string, generation: string): string {
 }
 
 /**
- * Lets a project's files import `kit` and its entries where the package is not installed: kit may run
+ * Lets a project's files import `kit` and its entries even if the package is not installed: kit can run
  * from elsewhere (npx, a global install, a checkout). An installed kit is preferred.
  *
- * Every file is shown to `admit` before it is loaded, with the name that it was asked for by: what that throws,
- * the import fails with.
+ * Calls `admit` with every file before it is loaded, and with the name in the import; an error of `admit` fails the
+ * import.
  *
- * TypeScript whose package.json says nothing of `type` is taken for a module, which is what Node would
- * find out after a warning on the terminal.
+ * Loads TypeScript without a `type` in its package.json as a module; Node would do the same after a warning on the
+ * terminal.
  */
 export function resolveKitImports(admit: (file: string, specifier: string) => void = () => undefined): {
   deregister(): void;
@@ -92,7 +92,7 @@ export function resolveKitImports(admit: (file: string, specifier: string) => vo
   });
 }
 
-/** The path that an import names, before links are followed; undefined for a package. */
+/** Returns the path that an import names, before links are resolved; undefined for a package. */
 function namedFile(specifier: string, parent: string | undefined): string | undefined {
   if (!/^(?:\.{0,2}\/|file:)/.test(specifier)) return undefined;
   const address = URL.parse(specifier, parent ?? "file:///");
@@ -103,15 +103,15 @@ function isTypeScript(address: string): boolean {
   return address.startsWith("file:") && /\.ts(\?|$)/.test(address) && !address.includes("/node_modules/");
 }
 
-/** The extensions that Node takes for code, beside files without an extension. */
+/** The extensions that Node loads as code, in addition to files without an extension. */
 const code = /^\.(?:[cm]?[jt]sx?|json|node|wasm)$/;
 
-/** As it is called, by the name that disks compare. */
+/** The loaded files: the file's name by its name in the form that disks compare. */
 const files = new Map<string, string>();
-/** Names without extension under which a file may be asked for: another one could come in its place. */
+/** Imported names without an extension: another file could replace the one that they resolve to. */
 const stems = new Set<string>();
 
-/** Notes a file that this process loads: modules are the process's, whoever imports them. */
+/** Records a file that this process loads: modules are shared by all importers of the process. */
 function noteLoaded(file: string): void {
   const name = folded(file);
   if (files.has(name)) return;
@@ -133,7 +133,7 @@ export function isLoadedFile(file: string, removes: boolean): boolean {
   return false;
 }
 
-/** The loaded files below a folder as paths from it, with the `package.json` above each; of packages the folders. */
+/** Returns the relative paths of the loaded files below a folder, with the `package.json` above each; for packages only the folders. */
 export function loadedBelow(folder: string): readonly string[] {
   const found = new Set<string>();
   for (const file of files.values()) {

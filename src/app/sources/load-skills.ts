@@ -16,7 +16,7 @@ import {
   skillFields,
 } from "./load-roles.ts";
 
-/** As `loadSkill`, with where the file departs from the Agent Skills format. */
+/** Like `loadSkill`; also returns the deviations from the Agent Skills format. */
 export async function readSkill(
   path: string,
   options: { readonly root?: string },
@@ -51,8 +51,8 @@ export async function readSkill(
 }
 
 /**
- * The schema under `metadata`, as JSON text, as YAML, or as the name of a file beside the skill; else the
- * field of its own, in which kit kept it before.
+ * Reads the schema under `metadata`: JSON text, YAML, or the name of a file next to the skill; else the top-level field
+ * of older versions of kit.
  */
 async function schemaOf(
   fields: FieldReader,
@@ -72,11 +72,11 @@ async function schemaOf(
   const schema = typeof text === "string" ? jsonOf(text) : text;
   if (typeof schema === "object" && schema !== null && !Array.isArray(schema)) return schema as JsonSchema;
   throw fields.refuse(
-    `\`metadata.${key}\` must be a JSON Schema as JSON, or the name of a file beside it that holds one`,
+    `\`metadata.${key}\` must be a JSON Schema as JSON, or the name of a file next to the skill that contains one`,
   );
 }
 
-/** Parses a text as JSON; undefined if it is none. */
+/** Parses a text as JSON; returns undefined if it is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -97,12 +97,12 @@ async function readBeside(folder: string, name: string, fields: FieldReader): Pr
 const maxSchemaBytes = 256 * 1024;
 
 /**
- * Where skills are looked for. The first folder that has a skill of a name gives it; `.agents` comes
- * first because kit writes there.
+ * The folders of skills. The first folder with a skill of a name provides it; `.agents` is first because kit writes
+ * there.
  */
 const skillFolders = [".agents/skills", ".claude/skills", ".github/skills"] as const;
 
-/** Markdown files that are, or may be, skills, in the order in which they count. */
+/** Markdown files that are, or can be, skills, in order of precedence. */
 export async function findSkillFiles(root: string): ReturnType<typeof findMarkdown> {
   const found = await Promise.all(skillFolders.map((folder) => skillFiles(root, folder)));
   return {
@@ -113,8 +113,8 @@ export async function findSkillFiles(root: string): ReturnType<typeof findMarkdo
 
 /**
  * The skills of a project: `.agents/skills/**\/*.md`; in a folder with a `SKILL.md`, that one only. Then
- * those of other tools: `.claude/skills` and `.github/skills`, folders with a `SKILL.md` only. What departs
- * from the Agent Skills format is told, and works where it can.
+ * those of other tools: `.claude/skills` and `.github/skills`, folders with a `SKILL.md` only. Reports
+ * deviations from the Agent Skills format, and still loads the skill if possible.
  */
 export async function loadSkills(
   root: string,
@@ -151,7 +151,7 @@ function isOfOneFolder(path: string, other: string): boolean {
   return path.split("/")[0] === other.split("/")[0];
 }
 
-/** Tools are often given the same skill by a link, or by a copy. */
+/** Several tools often share a skill through a link or a copy. */
 async function isSameSkill(root: string, path: string, other: string): Promise<boolean> {
   if (isOfOneFolder(path, other)) return false;
   const [one, two] = await Promise.all(
@@ -160,7 +160,7 @@ async function isSameSkill(root: string, path: string, other: string): Promise<b
   return one !== undefined && one === two;
 }
 
-/** The Markdown files that are skills: beside a `SKILL.md`, others are what it speaks of. */
+/** Keeps the Markdown files that are skills: next to a `SKILL.md`, other files are its documents. */
 async function skillFiles(root: string, folder: string): ReturnType<typeof findMarkdown> {
   const { paths, unusable } = await findMarkdown(root, folder);
   const packages = [...paths, ...unusable.map(({ path }) => path)]
