@@ -27,16 +27,16 @@ export interface WorkerApplication {
   /** Imports the application; called within a Durable Object, where its files are in place. */
   readonly load: () => Promise<Omit<ApplicationData, "files">>;
   readonly files: () => Promise<ApplicationData["files"]>;
-  /** Identifies the set of files: another set means that the index is built again. */
+  /** Identifies the set of files; with another version kit builds the index again. */
   readonly version: string;
-  /** Where the files lie in the memory of the Durable Object, as the bundle's code asks for them. */
+  /** The folder of the files in the memory of the Durable Object; the bundle's code uses the same path. */
   readonly folder: string;
-  /** The files of the console, and where kit looks for them; without them there is no page. */
+  /** The files of the console and their folder; without them the worker serves no console. */
   readonly console?: { readonly folder: string; readonly files: WorkerApplication["files"] } | undefined;
 }
 
 export interface KitWorker {
-  /** The class of the Durable Object, of which the worker uses one: the application with its SQLite. */
+  /** The class of the Durable Object: the application with its SQLite. The worker uses one object. */
   readonly Kit: new (
     state: DurableState,
     environment: Readonly<Record<string, unknown>>,
@@ -45,8 +45,9 @@ export interface KitWorker {
 }
 
 /**
- * Makes a Cloudflare worker of an application; `kit build --target cloudflare` writes the module that calls it. One Durable Object
- * holds the application: its SQLite has sessions, accepted work, events and the index, its alarm wakes what is due.
+ * Creates a Cloudflare worker from an application; `kit build --target cloudflare` writes the module that calls it. One
+ * Durable Object runs the application: its SQLite stores sessions, accepted work, events and the index, and its alarm
+ * resumes due work.
  *
  * @example
  * import { createWorker } from "kit/cloudflare";
@@ -111,7 +112,7 @@ class ApplicationObject {
     return await served.fetch(request, request.headers.get("cf-connecting-ip") ?? "");
   }
 
-  /** The platform calls it at the time that was set, also when the object had left the memory. */
+  /** The platform calls it at the time of the alarm, and loads the object if it is not in memory. */
   async alarm(): Promise<void> {
     const { wakeUps } = await this.#open();
     await wakeUps.set();
@@ -168,10 +169,10 @@ async function openObject(
   return { served, wakeUps };
 }
 
-/** Agents that name no sandbox of a vendor have no files and no commands. */
+/** Agents without a vendor's sandbox have no files and no commands. */
 const noDisk: SandboxFactory = {
   name: "none",
-  // An empty place: the agent has the specs and guidelines of the project.
+  // An empty workspace: the agent still has the specs and guidelines of the project.
   locate: () => ({ folder: "/tmp/kit-code/none", shared: false, above: "/tmp/kit-code/workspaces" }),
   async isolation() {
     return { wall: "remote", description: "Workers have no disk and no commands." };
@@ -188,7 +189,7 @@ const noDisk: SandboxFactory = {
 function noSockets(): KitError {
   return new KitError({
     code: "unavailable",
-    message: "WebSockets are not served on Workers.",
+    message: "kit does not serve WebSockets on Workers.",
     hint: "Ask for an event stream instead, with Accept: text/event-stream; kit/client does so with stream().",
   });
 }
@@ -196,7 +197,7 @@ function noSockets(): KitError {
 function unguarded(): KitError {
   return new KitError({
     code: "forbidden",
-    message: "Anybody could use this server: it asks for no key.",
+    message: "The server requires no key, so anyone could use it.",
     hint: "Set keys: wrangler secret put KIT_API_KEYS",
   });
 }
@@ -217,7 +218,7 @@ function toResponse(error: unknown): Response {
 
 /** The log of a worker is its console. */
 function report(error: unknown): void {
-  // biome-ignore lint/suspicious/noConsole: the platform's log has no other way in.
+  // biome-ignore lint/suspicious/noConsole: the platform's log has no other interface.
   console.error(error);
 }
 
@@ -227,9 +228,9 @@ export interface AlarmStorage extends DurableStorage {
   setAlarm(at: number): Promise<void>;
 }
 
-/** How long an object with unfinished work may stay out of memory. */
+/** Maximum time, in ms, for which an object with unfinished work is out of memory. */
 const atWorkMs = 30_000;
-/** The least time until an alarm: the running process does what is overdue. */
+/** Minimum time until an alarm, in ms: the running process executes overdue work. */
 const leastMs = 1_000;
 
 /**
@@ -260,7 +261,7 @@ function createWakeUps(
     if (due === undefined) return;
     const alarmAt = Math.max(due, now + leastMs);
     const current = await storage.getAlarm();
-    // An alarm that comes too early sets the next one, while changing it here costs a write.
+    // An alarm that fires too early sets the next one; moving it here would cost a write.
     if (current === null || current > alarmAt + leastMs) await storage.setAlarm(alarmAt);
   }
 

@@ -16,8 +16,8 @@ export interface WebhookDefinition<Payload = unknown> {
   /** The most seconds by which the sender's clock can differ; default 300. */
   readonly toleranceSeconds?: number;
   /**
-   * Checks the payload before `handle`, which is given what the schema makes of it. The sender of what does not fit hears
-   * 400 with an issue for each fault. Default: any JSON.
+   * Checks the payload before `handle`, which gets the schema's output. The sender of an invalid payload gets 400 with an
+   * issue for each fault. Default: any JSON.
    */
   readonly payload?: StandardSchemaV1<unknown, Payload> | { readonly [keyword: string]: unknown } | undefined;
   /**
@@ -29,7 +29,7 @@ export interface WebhookDefinition<Payload = unknown> {
 
 export interface WebhookContext<Payload = unknown> {
   readonly delivery: VerifiedWebhook;
-  /** The delivery's body, JSON or the fields of a form, as the schema `payload` gives it. */
+  /** The delivery's body, JSON or the fields of a form, after the schema `payload`. */
   readonly payload: Payload;
   readonly env: Env;
   /**

@@ -13,7 +13,7 @@ export interface IncomingWebhook {
   /** The name of the webhook's file, which is a part of the idempotency keys. */
   readonly name: string;
   readonly headers: Headers;
-  /** As it came, byte for byte. */
+  /** The raw, unchanged body. */
   readonly body: Uint8Array;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The calls of a verified delivery. */

@@ -1,36 +1,36 @@
 import { checkDelivery, type WebhookSecret } from "./webhook-scheme.ts";
 
 export interface VerifyWebhookOptions extends WebhookSecret {
-  /** Seconds that the sender's clock may differ by; default 300. GitHub signs no time. */
+  /** Maximum difference of the sender's clock in seconds; default 300. GitHub signs no time. */
   readonly toleranceSeconds?: number | undefined;
-  /** Remembers deliveries, so that each is told apart from its repetitions. */
+  /** Remembers deliveries, to detect repeated ones. */
   readonly deliveries?: DeliveryLog;
-  /** Name of the sender when several senders share a log: two of them may choose the same id. Default: the scheme. */
+  /** Name of the sender. Set it if several senders share `deliveries`, since two can choose the same id. Default: the scheme. */
   readonly source?: string | undefined;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** Remembers which deliveries there were. */
+/** Remembers the ids of deliveries. */
 export interface DeliveryLog {
-  /** Takes an id until a time (milliseconds since 1970); false when it was taken already. */
+  /** Claims an id until a time (milliseconds since 1970). Returns false if it is already claimed. */
   claim(deliveryId: string, until: number): boolean | Promise<boolean>;
-  /** Gives an id back, for work that failed; without it, a delivery counts whatever became of it. */
+  /** Releases the id of a delivery whose work failed. Without this method, a failed delivery is also remembered. */
   release?(deliveryId: string): void | Promise<void>;
 }
 
-/** A delivery that its sender has signed. */
+/** A delivery with a valid signature. */
 export interface VerifiedWebhook {
-  /** Names this delivery and all its repetitions: what the sender has signed as its id, or the body's digest. */
+  /** The same for all repetitions of the delivery: the id that the sender signed, or the body's digest. */
   readonly deliveryId: string;
   /** @deprecated Use `deliveryId`. */
   readonly delivery_id: string;
-  /** The delivery was here before: answer as to the first, and do nothing. Always false without `deliveries`. */
+  /** Whether the delivery is a repetition: reply as to the first one, and do nothing. Always false without `deliveries`. */
   readonly duplicate: boolean;
   readonly headers: Headers;
-  /** As it came. */
+  /** The raw body. */
   readonly body: Uint8Array;
-  /** After work that failed: the delivery's repetition is not a duplicate, so that it is tried again. */
+  /** Call it after failed work: the repetition then does not count as a duplicate and is tried again. */
   release(): Promise<void>;
   text(): string;
   /** Throws `SyntaxError` for a body that is not JSON. */
@@ -38,8 +38,8 @@ export interface VerifiedWebhook {
 }
 
 /**
- * Authenticates the sender of a webhook: checks the signature over the raw body, in constant time, and the sender's time
- * where it is signed.
+ * Authenticates the sender of a webhook: checks the signature over the raw body in constant time, and the timestamp if
+ * the sender signs one.
  *
  * Throws `KitError` `invalid_signature` or `stale_timestamp` (both 401), `TypeError` for an empty secret.
  *
@@ -60,7 +60,7 @@ export async function verifyWebhook(
   const now = (options.now ?? Date.now)();
   const toleranceSeconds = options.toleranceSeconds ?? 300;
   const { delivery_id } = await checkDelivery({ headers, body }, options, { now, toleranceSeconds });
-  // Senders sign each repetition of a delivery anew, for hours; past twice the tolerance a copied delivery is refused.
+  // Senders repeat a delivery for hours and sign each repetition again; a copied delivery is stale after twice the tolerance.
   const keptSeconds = Math.max(86_400, 2 * toleranceSeconds);
   const key = `${options.source ?? options.scheme}:${delivery_id}`;
   const isNew = (await options.deliveries?.claim(key, now + keptSeconds * 1_000)) ?? true;
@@ -90,7 +90,7 @@ async function bytesOf(
 }
 
 /**
- * Remembers deliveries as long as the process lives, at most `max` of them (default 100,000).
+ * Remembers deliveries in memory, at most `max` of them (default 100,000).
  *
  * @example
  * import { createMemoryDeliveries } from "kit/webhooks";

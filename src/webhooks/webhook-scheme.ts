@@ -1,16 +1,16 @@
 import { KitError } from "../base/kit-error.ts";
 
-/** How a sender signs. */
+/** A sender's signature scheme and secret. */
 export type WebhookScheme = (typeof webhookSchemes)[number];
 export const webhookSchemes = ["standard", "github", "slack"] as const;
 
 export interface WebhookSecret {
   readonly scheme: WebhookScheme;
-  /** Several while one takes the place of another. Standard Webhooks: `whsec_` and Base64. */
+  /** Several during a rotation. For Standard Webhooks: `whsec_` and Base64. */
   readonly secret: string | readonly string[];
 }
 
-/** A delivery as it came: the raw body, byte for byte. */
+/** A delivery with its raw, unchanged body. */
 export interface Delivery {
   readonly headers: Headers;
   readonly body: Uint8Array<ArrayBuffer>;
@@ -22,10 +22,10 @@ export interface SchemeRules {
   readonly toleranceSeconds: number;
 }
 
-/** More signatures than a sender that rotates its keys would send. */
+/** Maximum of signatures; a sender that rotates its keys sends fewer. */
 const maxSignatures = 8;
 
-/** Checks a delivery; gives what names it. Throws `invalid_signature` or `stale_timestamp`. */
+/** Checks a delivery; returns its id. Throws `invalid_signature` or `stale_timestamp`. */
 export function checkDelivery(
   delivery: Delivery,
   { scheme, secret }: WebhookSecret,
@@ -33,7 +33,9 @@ export function checkDelivery(
 ): Promise<{ readonly delivery_id: string }> {
   const secrets = typeof secret === "string" ? [secret] : secret;
   if (secrets.length === 0 || secrets.some((each) => each === "")) {
-    throw new TypeError(`The secret of a ${scheme} webhook is empty: set it before anything is accepted.`);
+    throw new TypeError(
+      `The secret of a ${scheme} webhook is empty. Set it; kit accepts no delivery without it.`,
+    );
   }
   return schemes[scheme](delivery, secrets, rules);
 }
@@ -64,7 +66,7 @@ const schemes: Readonly<Record<WebhookScheme, Check>> = {
     const signature = /^sha256=([0-9a-f]{64})$/i.exec(headers.get("x-hub-signature-256") ?? "")?.[1];
     if (signature === undefined || !(await isSigned(body, secrets.map(toBytes), [fromHex(signature)])))
       throw invalidSignature();
-    // The header with the delivery's id is not signed: a replay could carry any. The body is.
+    // The signature covers the body, but not the header with the delivery's id: a replay could change that id.
     return { delivery_id: await sha256(body) };
   },
 
@@ -76,7 +78,7 @@ const schemes: Readonly<Record<WebhookScheme, Check>> = {
     if (signature === undefined || !(await isSigned(signed, secrets.map(toBytes), [fromHex(signature)])))
       throw invalidSignature();
     checkTimestamp(timestamp, rules);
-    // Slack repeats an event under a new timestamp, with the same body.
+    // Slack repeats an event with a new timestamp and the same body.
     return { delivery_id: await sha256(body) };
   },
 };
@@ -84,7 +86,7 @@ const schemes: Readonly<Record<WebhookScheme, Check>> = {
 function standardKey(secret: string): Uint8Array<ArrayBuffer> {
   const key = secret.startsWith("whsec_") ? fromBase64(secret.slice("whsec_".length)) : toBytes(secret);
   if (key === undefined || key.length === 0)
-    throw new TypeError("The secret of a Standard Webhooks sender is `whsec_` and Base64.");
+    throw new TypeError("The secret of a Standard Webhooks sender must be `whsec_` followed by Base64.");
   return key;
 }
 
@@ -94,7 +96,7 @@ function checkTimestamp(text: string, { now, toleranceSeconds }: SchemeRules): v
   throw new KitError({
     code: "stale_timestamp",
     message: "The delivery's timestamp is too far from now.",
-    hint: `It may differ by ${toleranceSeconds} seconds. Compare the clocks; a sender signs each retry anew.`,
+    hint: `It can differ by at most ${toleranceSeconds} seconds. Compare the clocks; a sender signs each retry again.`,
   });
 }
 
@@ -102,7 +104,7 @@ function invalidSignature(): KitError {
   return new KitError({
     code: "invalid_signature",
     message: "The signature is missing or does not match.",
-    hint: "Compare the secret with the sender's, and pass the body as it was received: a body that was parsed and serialized again has other bytes.",
+    hint: "Compare the secret with the sender's, and pass the unchanged body: a body that was parsed and serialized again has other bytes.",
   });
 }
 
@@ -119,7 +121,7 @@ function joinBytes(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffe
   return joined;
 }
 
-/** The bytes of a hexadecimal text; undefined when it is none. */
+/** Returns the bytes of a hexadecimal text; undefined for any other text. */
 function fromHex(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (text.length % 2 !== 0 || !/^[0-9a-f]*$/i.test(text)) return undefined;
   const bytes = new Uint8Array(text.length / 2);
@@ -133,7 +135,7 @@ function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The bytes of a Base64 text, padded or not; undefined when it is none. */
+/** Returns the bytes of a Base64 text, padded or not; undefined for any other text. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
   try {
@@ -143,7 +145,7 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** Whether one of the signatures is the HMAC-SHA-256 of a text under one of the keys, in constant time. */
+/** Returns whether one of the signatures is the HMAC-SHA-256 of a text under one of the keys. Takes constant time. */
 async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   keys: readonly Uint8Array<ArrayBuffer>[],
@@ -155,7 +157,7 @@ async function isSigned(
       "verify",
     ]);
     for (const signature of signatures) {
-      // WebCrypto compares in constant time; all are looked at, whichever matches.
+      // WebCrypto compares in constant time; check every signature, also after a match.
       if (signature !== undefined && (await crypto.subtle.verify("HMAC", key, signature, signed)))
         matches = true;
     }
