@@ -132,7 +132,7 @@ const changedMeanwhile = (path: string, cause?: unknown): KitError =>
   });
 
 /** Opens without following a link, and without waiting for the other end of a pipe. */
-export const readFlags: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const readFlags: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * Reads the regular file at a place, up to its size at opening; `undefined` if it does not exist. Throws `invalid_request`
