@@ -23,14 +23,14 @@ function said(events: readonly KitEvent[]): string {
   return events.map((event) => (event.type === "text_delta" ? event.text : "")).join("");
 }
 
-test("health, agents and workflows", async () => {
+test("the client reads health, agents and workflows", async () => {
   expect(await client.health()).toMatchObject({ ok: true, name: "kit" });
   const { agents, workflows } = await client.routes();
   expect(agents.find(({ name }) => name === "hidden")?.triggers).toEqual({ webhook: false });
   expect(workflows.map(({ name }) => name)).toContain("strict");
 });
 
-test("the default agent answers a prompt, and shows its events", async () => {
+test("the default agent answers a prompt and streams its events", async () => {
   expect((await client.prompt("Good morning")).text).toBe("Good morning");
   const stream = client.stream({ message: "one two three", session: "second" });
   const events = await collect(stream);
@@ -51,17 +51,17 @@ test("an agent answers, remembers, and forgets", async () => {
   });
 });
 
-test("a stream gives its result without being read event by event", async () => {
+test("a stream returns its result without a reader of its events", async () => {
   expect((await client.agents.stream("echo", { id: "1", message: "hello" }).result()).text).toBe("hello");
 });
 
-test("a stream whose work fails throws what it failed with, once and for its result", async () => {
+test("a stream of failed work throws the error to its reader and from its result", async () => {
   const stream = client.agents.stream("echo", { id: "failing", message: "fail for good" });
   await expect(collect(stream)).rejects.toMatchObject({ code: "context_overflow" });
   await expect(stream.result()).rejects.toMatchObject({ code: "context_overflow" });
 });
 
-test("leaving a stream early aborts the prompt", async () => {
+test("a reader that stops reading a stream aborts the prompt", async () => {
   const stream = client.agents.stream("echo", { id: "left", message: "slow" });
   for await (const event of stream) if (event.type === "text_delta") break;
   await expect(stream.result()).rejects.toMatchObject({ code: "aborted" });
@@ -80,7 +80,7 @@ test("a signal aborts a call and a stream with its own reason", async () => {
   await expect(client.health({ signal: stop.signal })).rejects.toBe(reason);
 });
 
-test("an idempotency key makes two prompts one", async () => {
+test("two prompts with the same idempotency key run once", async () => {
   const input = { id: "keyed", message: "once" };
   const replies = await Promise.all(
     [1, 2].map(() => client.agents.invoke("echo", input, { idempotencyKey: "key-1" })),
@@ -89,7 +89,7 @@ test("an idempotency key makes two prompts one", async () => {
   expect(await client.agents.history("echo", { id: "keyed" })).toHaveLength(2);
 });
 
-test("a dispatch is accepted, done and told", async () => {
+test("a dispatch is accepted and executed, and its outcome can be read", async () => {
   const input = { id: "later", input: "do it" };
   const accepted = await client.agents.dispatch("echo", input, { idempotencyKey: "d-1" });
   expect(accepted.status).toBe("accepted");
@@ -111,7 +111,7 @@ test("a dispatch is accepted, done and told", async () => {
   expect(page.dispatches.map(({ dispatch_id }) => dispatch_id)).toEqual([accepted.dispatch_id]);
 });
 
-test("a dead letter is listed and tried again; what waits is taken back", async () => {
+test("a dead letter is listed and retried; a queued dispatch is cancelled", async () => {
   const { dispatch_id } = await client.agents.dispatch("echo", { id: "dead", input: "fail for good" });
   await served.service.engine.awaitDispatch(dispatch_id);
   const { dispatches } = await client.dispatches.list({ status: "failed" });
@@ -130,7 +130,7 @@ test("the work of an agent is aborted", async () => {
   await failed;
 });
 
-test("a tool call waits for approval, and goes on with it", async () => {
+test("a tool call waits for approval and then continues", async () => {
   const stream = client.agents.stream("careful", { id: "1", message: "pay 5" });
   let ran = "";
   for await (const event of stream) {
@@ -145,7 +145,7 @@ test("a tool call waits for approval, and goes on with it", async () => {
   expect((await stream.result()).text).toBe("It is done.");
 });
 
-test("a workflow is run: for its result, for its events, or for later", async () => {
+test("a workflow can be run for its result, for its events, or in the background", async () => {
   expect(await client.workflows.invoke("strict", { n: 21 })).toMatchObject({ result: { doubled: 42 } });
   const stream = client.workflows.stream("talking", { lines: 3 });
   const events = await collect(stream);
@@ -175,7 +175,7 @@ test("a run waits for a signal, and another is cancelled", async () => {
   expect(runs.map(({ run_id }) => run_id)).toEqual([other.run_id]);
 });
 
-test("a workflow's failure has the run's id, and none of its secrets", async () => {
+test("a workflow's failure names the run's id and contains no secrets", async () => {
   const failure: unknown = await client.workflows.invoke("failing").catch((error: unknown) => error);
   expect(failure).toMatchObject({ meta: { run_id: expect.stringMatching(/^run_/) } });
   expect(String(failure)).not.toContain("secret");
@@ -185,7 +185,7 @@ test("a workflow's failure has the run's id, and none of its secrets", async () 
   });
 });
 
-test("guidelines and specs", async () => {
+test("the client reads guidelines and specs", async () => {
   const { guidelines, total_count } = await client.guidelines.list({ q: "cents" });
   expect(total_count).toBe(1);
   const [money] = guidelines;
@@ -209,7 +209,7 @@ test("guidelines and specs", async () => {
   expect(await client.specs.validate([{}])).toMatchObject({ valid: false });
 });
 
-test("a wrong key, an unknown agent and a name that is none are told apart", async () => {
+test("a wrong key, an unknown agent and an invalid name have different errors", async () => {
   const stranger = new KitClient({ baseUrl: served.url, apiKey: "wrong" });
   expect(await stranger.health()).toMatchObject({ ok: true });
   await expect(stranger.agents.list()).rejects.toMatchObject({ code: "unauthorized", meta: { status: 401 } });

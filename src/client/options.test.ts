@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
-describe("a limit that no timer can keep is none:", () => {
+describe("a limit beyond the range of timers is no limit:", () => {
   // 25 days is more than a timer's 2^31 ms, and so is not a limit at all.
   test.each([25 * 86_400_000, Number.POSITIVE_INFINITY])("%d ms", async (ms) => {
     const limits: Partial<KitClientOptions> = { timeoutMs: ms, idleTimeoutMs: ms };
@@ -23,7 +23,7 @@ describe("a limit that no timer can keep is none:", () => {
     expect((await connection.prompt("another").result()).text).toBe("another");
   });
 
-  test("and a part of a millisecond is a whole one", async () => {
+  test("a fractional limit is rounded up to a whole millisecond", async () => {
     const client = new KitClient({ baseUrl: served.url, timeoutMs: 60_000.5 });
     expect((await client.health()).ok).toBe(true);
   });

@@ -60,7 +60,7 @@ test("a client of a project checks names, payloads and results", () => {
   expect(calls).toHaveLength(13);
 });
 
-test("a client without a project takes any name and any payload", () => {
+test("a client without a project accepts any name and any payload", () => {
   const { agents, workflows } = new KitClient({ baseUrl: "http://127.0.0.1:1" });
   const calls = [
     () => agents.invoke("any", { id: "1", message: "Look." }),

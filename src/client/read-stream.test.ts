@@ -56,7 +56,7 @@ const events = fc.array(
   ),
 );
 
-test("gives back whatever events were written, whatever the line ends, comments and cuts", () => {
+test("returns the written events for any line ends, comments and cuts", () => {
   fc.assert(
     fc.property(
       events,
@@ -91,11 +91,11 @@ test("gives back whatever events were written, whatever the line ends, comments 
   );
 });
 
-test("never throws, and never hangs, on text that is not a stream", () => {
+test("never throws or hangs on text that is not a stream", () => {
   fc.assert(fc.property(fc.array(fc.string({ unit: "binary" })), (pieces) => void parse(pieces)));
 });
 
-test("an event without end is refused, comments without end are not", () => {
+test("an endless event is refused, endless comments are not", () => {
   const parser = createSseParser();
   for (let count = 0; count < 40; count += 1) parser.push(`:${"x".repeat(1_000_000)}\n`);
   const piece = "x".repeat(1_000_000);

@@ -33,7 +33,7 @@ function upTo(last: number): readonly number[] {
   return Array.from({ length: last }, (_, index) => index + 1);
 }
 
-test("a run's stream that is cut anywhere gives every event once, in order, and its result", async () => {
+test("a run's stream that is cut at any point yields every event once, in order, and its result", async () => {
   const direct = new KitClient({ baseUrl: served.url });
   const { run_id } = await direct.workflows.invoke("talking", { lines: 40 });
   const expected = await indexesOf(direct.runs.stream(run_id));
@@ -50,7 +50,7 @@ test("a run's stream that is cut anywhere gives every event once, in order, and 
   );
 });
 
-test("a workflow that is followed from its start survives cuts, too", async () => {
+test("a workflow stream from its start survives cuts", async () => {
   const client = await clientBehind([]);
   const direct = new KitClient({ baseUrl: served.url });
   const stream = client.workflows.stream("waiting");
@@ -65,7 +65,7 @@ test("a workflow that is followed from its start survives cuts, too", async () =
   expect((await stream.result()).result).toEqual({ said: 1 });
 });
 
-test("waiting for a workflow's result survives cuts, and gives the run's id when it does not", async () => {
+test("waiting for a workflow's result survives cuts, and a final failure names the run's id", async () => {
   const direct = new KitClient({ baseUrl: served.url });
   const untilBegun = (): Promise<string> =>
     vi.waitUntil(
@@ -89,7 +89,7 @@ test("waiting for a workflow's result survives cuts, and gives the run's id when
   }
 });
 
-test("an instance's events go on after cuts while more are made", async () => {
+test("an instance's stream continues after cuts while new events arrive", async () => {
   const client = await clientBehind([900, 1_700, 600]);
   const direct = new KitClient({ baseUrl: served.url });
   const seen: KitEvent[] = [];
@@ -112,7 +112,7 @@ test("an instance's events go on after cuts while more are made", async () => {
   expect(texts.match(/\|turn_end\|/g)).toHaveLength(6);
 });
 
-test("a prompt's stream that breaks says so; under a key its result comes all the same", async () => {
+test("a broken prompt stream fails, but with an idempotency key it still returns its result", async () => {
   const message = "a few words, and then some more, ".repeat(20);
   const plain = await clientBehind([2_500]);
   await expect(indexesOf(plain.agents.stream("echo", { id: "cut", message }))).rejects.toMatchObject({
@@ -127,7 +127,7 @@ test("a prompt's stream that breaks says so; under a key its result comes all th
   expect(await withKey.agents.history("echo", { id: "kept" })).toHaveLength(2);
 });
 
-test("a stream gives up after as many attempts in a row as its policy has", async () => {
+test("a stream fails after as many consecutive attempts as its retry policy allows", async () => {
   const client = await clientBehind(
     Array.from({ length: 50 }, () => 0),
     3,
@@ -138,7 +138,7 @@ test("a stream gives up after as many attempts in a row as its policy has", asyn
   expect(proxy?.made).toBe(3);
 });
 
-test("a stream that had begun is taken up over more failures than a call is tried over", async () => {
+test("a started stream is resumed after more failures than a call is retried", async () => {
   const direct = new KitClient({ baseUrl: served.url });
   const { run_id } = await direct.workflows.invoke("talking", { lines: 20 });
   const restart = [2_000, ...Array.from({ length: 7 }, () => 0)];
@@ -161,7 +161,7 @@ test("a stream that had begun is taken up over more failures than a call is trie
   }
 });
 
-test("a stream that waits is followed further after its connection broke", async () => {
+test("a waiting stream continues after its connection broke", async () => {
   const client = await clientBehind([]);
   const direct = new KitClient({ baseUrl: served.url });
   const events = client.agents.events("echo", { id: "waiting" })[Symbol.asyncIterator]();
@@ -173,7 +173,7 @@ test("a stream that waits is followed further after its connection broke", async
   await events.return?.();
 });
 
-test("an instance that is deleted and comes again is followed from its first event", async () => {
+test("a stream of a deleted and recreated instance continues with the new instance's first event", async () => {
   const client = new KitClient({ baseUrl: served.url, retry });
   await client.agents.invoke("echo", { id: "again", message: "the first" });
   const indexes: number[] = [];

@@ -64,7 +64,7 @@ test("a delete whose first answer was lost succeeds", async () => {
   await expect(client.agents.delete("a", { id: "2" })).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("a call that cannot be sent says why, and is not taken for a server that cannot be reached", async () => {
+test("an invalid call throws its own error, not that of an unreachable server", async () => {
   const { client, requests } = await answering([ok]);
   for (const idempotencyKey of ["", "clé", "キー", "k".repeat(129), "a\nb"]) {
     const sending = client.agents.dispatch("a", { id: "1", input: "x" }, { idempotencyKey });
@@ -76,19 +76,19 @@ test("a call that cannot be sent says why, and is not taken for a server that ca
   expect(requests).toEqual([]);
 });
 
-test("reading is tried again after a broken connection, 429 and 503", async () => {
+test("a read is retried after a broken connection, 429 and 503", async () => {
   const { client, requests } = await answering([hangUp, busy, away, ok]);
   expect(await client.health()).toMatchObject({ ok: true });
   expect(requests.map(({ url }) => url)).toEqual(Array.from({ length: 4 }, () => "/base/health"));
 });
 
-test("it is tried as often as the policy says", async () => {
+test("a call is tried as often as the retry policy allows", async () => {
   const { client, requests } = await answering([away], { retry: { attempts: 2, baseDelayMs: 1 } });
   await expect(client.health()).rejects.toMatchObject({ code: "unavailable", meta: { status: 503 } });
   expect(requests).toHaveLength(2);
 });
 
-test("work is not asked for twice without an idempotency key", async () => {
+test("a call that starts work is not retried without an idempotency key", async () => {
   for (const answer of [hangUp, busy, away]) {
     const { client, requests } = await answering([answer, ok]);
     await expect(client.agents.invoke("a", { id: "1", message: "x" })).rejects.toThrow();
@@ -97,13 +97,13 @@ test("work is not asked for twice without an idempotency key", async () => {
   }
 });
 
-test("under an idempotency key it is, with the same key", async () => {
+test("a call with an idempotency key is retried with the same key", async () => {
   const { client, requests } = await answering([hangUp, away, ok]);
   await client.agents.dispatch("a", { id: "1", input: "x" }, { idempotencyKey: "key-1" });
   expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual(["key-1", "key-1", "key-1"]);
 });
 
-test("an error that cannot pass by itself is not retried", async () => {
+test("a permanent error is not retried", async () => {
   for (const answer of [
     refuse(404, "not_found"),
     refuse(500, "internal_error"),
@@ -115,7 +115,7 @@ test("an error that cannot pass by itself is not retried", async () => {
   }
 });
 
-test("a server that asks for more patience than the policy has is told to the caller", async () => {
+test("the call fails if the server asks for a longer delay than the retry policy allows", async () => {
   const { client, requests } = await answering([
     refuse(429, "too_many_requests", { "retry-after": "7" }),
     ok,
@@ -127,7 +127,7 @@ test("a server that asks for more patience than the policy has is told to the ca
   expect(requests).toHaveLength(1);
 });
 
-test("an envelope's type is the code, also one that this client does not know", async () => {
+test("the error's code is the envelope's type, also a type that the client does not know", async () => {
   const { client } = await answering([refuse(418, "teapot")]);
   await expect(client.health()).rejects.toMatchObject({
     name: "KitError",
@@ -137,7 +137,7 @@ test("an envelope's type is the code, also one that this client does not know", 
   });
 });
 
-test("an answer that is none of kit's is told by its status", async () => {
+test("a reply that does not come from kit becomes an error with its status", async () => {
   const page: Answer = (response) => response.writeHead(403).end("<html>Forbidden</html>");
   const { client } = await answering([page]);
   await expect(client.health()).rejects.toMatchObject({ code: "forbidden", meta: { status: 403 } });
@@ -147,7 +147,7 @@ test("an answer that is none of kit's is told by its status", async () => {
   await expect(other.client.runs.stream("run_1").result()).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("a call ends with its time, and where no server is there", async () => {
+test("a call fails after its time limit, and if there is no server", async () => {
   const { client } = await answering([silent], { timeoutMs: 50 });
   await expect(client.health()).rejects.toMatchObject({ code: "unavailable" });
   await expect(client.agents.invoke("a", { id: "1", message: "x" }, { timeoutMs: 20 })).rejects.toMatchObject(
@@ -159,7 +159,7 @@ test("a call ends with its time, and where no server is there", async () => {
   await expect(absent.health()).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("the client's own signal ends all that it does", async () => {
+test("the client's signal ends all of its calls", async () => {
   const stop = new AbortController();
   const { client } = await answering([silent], { signal: stop.signal });
   const calls = [client.health(), client.agents.stream("a", { id: "1", message: "x" }).result()];
@@ -168,7 +168,7 @@ test("the client's own signal ends all that it does", async () => {
   for (const call of calls) await expect(call).rejects.toBe(reason);
 });
 
-test("headers, key and query arrive as they were given", async () => {
+test("headers, key and query arrive unchanged", async () => {
   const { client, requests } = await answering([ok], { apiKey: "k", headers: { "X-Tenant": "7" } });
   await client.runs.events("run_1", { types: ["log", "run_end"], after: 0 });
   const [request] = requests;
@@ -185,7 +185,7 @@ const streaming =
     response.write(parts.join(""));
   };
 
-test("types that are not known are skipped, events that come again too", async () => {
+test("unknown event types and repeated events are skipped", async () => {
   const first: Answer = (response, request) => {
     streaming(event(1), event(2, "of_a_newer_kit"))(response, request);
     response.end();
@@ -200,7 +200,7 @@ test("types that are not known are skipped, events that come again too", async (
   expect(requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "2"]);
 });
 
-test("a stream that has gone silent is connected again", async () => {
+test("a silent stream is reconnected", async () => {
   const { client, requests } = await answering(
     [
       streaming(event(1)),
@@ -212,7 +212,7 @@ test("a stream that has gone silent is connected again", async () => {
   expect(requests).toHaveLength(2);
 });
 
-test("a server that says 204 has no more events", async () => {
+test("a stream ends after a 204 reply", async () => {
   const over: Answer = (response) => response.writeHead(204).end();
   const { client } = await answering([streaming(event(1)), over], { idleTimeoutMs: 1_000 });
   const seen: number[] = [];
@@ -220,7 +220,7 @@ test("a server that says 204 has no more events", async () => {
   expect(seen).toEqual([1]);
 });
 
-test("leaving a stream closes its connection", async () => {
+test("a reader that stops reading closes the stream's connection", async () => {
   const closed = Promise.withResolvers<void>();
   const watched: Answer = (response, request) => {
     response.on("close", closed.resolve);

@@ -33,7 +33,7 @@ async function collect(events: AsyncIterable<KitEvent>): Promise<readonly KitEve
   return all;
 }
 
-test("a connection takes many prompts, side by side and one after the other", async () => {
+test("a connection carries several prompts, concurrently and one after the other", async () => {
   await using connection = await client.agents.connect("echo", { id: "talk" });
   await connection.ping();
   const prompts = ["first of one", "second of another", "third of one"].map((message, index) =>
@@ -54,7 +54,7 @@ test("a connection takes many prompts, side by side and one after the other", as
   expect((await connection.prompt("a text alone").result()).text).toBe("a text alone");
 });
 
-test("a prompt that fails leaves its connection to the next", async () => {
+test("a failed prompt does not close its connection", async () => {
   await using connection = await client.agents.connect("echo", { id: "failing" });
   await expect(connection.prompt("fail for good").result()).rejects.toMatchObject({
     code: "context_overflow",
@@ -62,7 +62,7 @@ test("a prompt that fails leaves its connection to the next", async () => {
   expect((await connection.prompt("next").result()).text).toBe("next");
 });
 
-test("leaving a prompt early, or its signal, aborts it", async () => {
+test("a prompt is aborted if its caller stops reading or its signal fires", async () => {
   await using connection = await client.agents.connect("echo", { id: "left" });
   for await (const event of connection.prompt("slow")) if (event.type === "text_delta") break;
   const stop = new AbortController();
@@ -95,7 +95,7 @@ test("a tool call is approved over the same connection", async () => {
   );
 });
 
-test("when the connection breaks, what is under way fails, and the next prompt opens a new one", async () => {
+test("a broken connection fails its active prompts, and the next prompt opens a new connection", async () => {
   const behind = await behindProxy();
   await using connection = await behind.agents.connect("echo", { id: "broken" });
   const held = served.echo.held(2);
@@ -106,7 +106,7 @@ test("when the connection breaks, what is under way fails, and the next prompt o
   expect((await connection.prompt("again").result()).text).toBe("again");
 });
 
-test("a connection lives on in a page in the background, whose timers sleep", async () => {
+test("a connection stays open in a background page, whose timers are suspended", async () => {
   // Browsers let a hidden page's timers run once a minute, and its messages come all the same.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"] });
   try {
@@ -126,7 +126,7 @@ test("a connection lives on in a page in the background, whose timers sleep", as
   }
 });
 
-test("a connection on which nothing comes any more counts as broken", async () => {
+test("a connection without any incoming data counts as broken", async () => {
   const mute = new WebSocketServer({ host: "127.0.0.1", port: 0, handleProtocols: () => "kit" });
   await once(mute, "listening");
   mute.on("connection", (socket) => socket.send('{"type":"ready"}'));
@@ -143,7 +143,7 @@ test("a connection on which nothing comes any more counts as broken", async () =
   }
 });
 
-test("a connection lives on where the program stood still while the answer to a ping came", async () => {
+test("a connection stays open if the program was blocked when the reply to a ping arrived", async () => {
   const answering = new WebSocketServer({ host: "127.0.0.1", port: 0, handleProtocols: () => "kit" });
   await once(answering, "listening");
   let pings = 0;
@@ -174,7 +174,7 @@ test("a connection lives on where the program stood still while the answer to a 
   }
 });
 
-test("a connection that was closed stays closed", async () => {
+test("a closed connection stays closed", async () => {
   const connection = await client.agents.connect("echo", { id: "closed" });
   const held = connection.prompt("hold");
   await held[Symbol.asyncIterator]().next();
@@ -183,7 +183,7 @@ test("a connection that was closed stays closed", async () => {
   await expect(connection.prompt("hello").result()).rejects.toMatchObject({ code: "aborted" });
 });
 
-test("a workflow connection that was closed follows its run no further, and the run goes on", async () => {
+test("a closed workflow connection stops following its run, and the run continues", async () => {
   const connection = await client.workflows.connect("waiting");
   const run = connection.invoke()[Symbol.asyncIterator]();
   const { value } = await run.next();
@@ -193,7 +193,7 @@ test("a workflow connection that was closed follows its run no further, and the 
   expect(await client.runs.stream(value.run_id).result()).toMatchObject({ result: { said: 1 } });
 });
 
-test("a workflow connection takes one run", async () => {
+test("a workflow connection starts only one run", async () => {
   await using connection = await client.workflows.connect("talking");
   const run = connection.invoke({ lines: 3 });
   const events = await collect(run);
@@ -220,7 +220,7 @@ test("a run whose connection breaks is followed over HTTP to its end", async () 
   expect(await run.result()).toMatchObject({ run_id: runId, result: { said: "late" } });
 });
 
-test("a refused connection says why", async () => {
+test("a refused connection reports the reason", async () => {
   const stranger = new KitClient({ baseUrl: served.url, apiKey: "wrong" });
   await expect(stranger.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unauthorized" });
   await expect(client.agents.connect("no-such-agent", { id: "1" })).rejects.toMatchObject({
@@ -237,7 +237,7 @@ test("a refused connection says why", async () => {
   await expect(absent.agents.connect("echo", { id: "1" })).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("a server that closes ends what waits on a connection", async () => {
+test("a server that shuts down ends the waiting calls of a connection", async () => {
   const own = await serveService();
   const connection = await new KitClient({ baseUrl: own.url }).workflows.connect("waiting");
   const run = connection.invoke();

@@ -5,7 +5,7 @@ import { type CauseReader, causeLine, causeOf, fromErrorCause } from "./error-ca
 
 const plain: CauseReader = { clean: (text) => text, place: () => undefined };
 
-describe("whatever code throws is read, and nothing is thrown for it", () => {
+describe("causeOf accepts any thrown value and never throws", () => {
   const circle = new Error("round");
   circle.cause = circle;
   const throwing = (...names: readonly string[]): unknown =>
@@ -69,7 +69,7 @@ describe("whatever code throws is read, and nothing is thrown for it", () => {
     expect(causeOf(thrown, plain)).toEqual(expected);
   });
 
-  test("anything at all", () => {
+  test("any value", () => {
     fc.assert(
       fc.property(
         fc.anything({ withNullPrototype: true, withBigInt: true, withSymbol: true } as object),
@@ -82,7 +82,7 @@ describe("whatever code throws is read, and nothing is thrown for it", () => {
   });
 });
 
-test("a cause has a size that any record has room for", () => {
+test("a cause is cut to a size that fits into any record", () => {
   let deep: unknown = "bottom";
   for (let level = 0; level < 100; level += 1) deep = new Error("x".repeat(10_000), { cause: deep });
   const wide = new AggregateError(
@@ -93,7 +93,7 @@ test("a cause has a size that any record has room for", () => {
   expect(causeOf(new Error("z".repeat(10_000_000)), plain)?.message).toHaveLength(2_000);
 });
 
-test("a secret is taken out before the text is cut, and its place is not part of the message", () => {
+test("a secret is removed before the text is cut, and the place comes from the stack, not from the message", () => {
   const secret = "token-0123456789";
   const reader: CauseReader = {
     clean: (text) => text.replaceAll(secret, "***"),
@@ -108,7 +108,7 @@ test("a secret is taken out before the text is cut, and its place is not part of
   expect(cause?.message).not.toContain("token");
 });
 
-test("an error of kit's is named by its code and message: its cause is what was thrown below it", () => {
+test("the cause of a KitError is the error that it wraps", () => {
   const thrown = new Error("GitHub said 500");
   const step = new KitError({ code: "internal_error", message: 'The step "a" failed.', cause: thrown });
   const run = new KitError({
@@ -135,7 +135,7 @@ test("a provider's answer is not in the cause", () => {
   }
 });
 
-test("a cause that was read from a record reads the same again", () => {
+test("a cause from a record converts to an error and back unchanged", () => {
   const reader: CauseReader = {
     ...plain,
     place: (stack) => {

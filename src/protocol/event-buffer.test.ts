@@ -17,7 +17,7 @@ const whole = { deltaOf: toDelta, ofDelta: (event: KitEvent) => event };
 const textOf = (events: readonly KitEvent[]): string =>
   events.map((event) => toDelta(event)?.text ?? "|").join("");
 
-test("a reader gets every text in its order, however late it reads and whatever is joined", async () => {
+test("a late reader gets every text in order, with any deltas joined", async () => {
   const piece = fc.oneof(fc.constant(undefined), fc.tuple(fc.string(), fc.constantFrom("t1", "t2")));
   await fc.assert(
     fc.asyncProperty(fc.array(piece), fc.nat(5), fc.nat(20), async (pieces, joinBeyond, readAt) => {
@@ -45,7 +45,7 @@ test("deltas of other turns, and events between them, are never joined", async (
   expect((await buffer.take())?.map((event) => toDelta(event)?.text)).toEqual(["ab", "c", undefined, "d"]);
 });
 
-test("a buffer over its limit drops everything, ends, and says so once", async () => {
+test("a buffer over its limit drops its items, ends, and reports it once", async () => {
   let overflows = 0;
   const buffer = new EventBuffer({
     ...whole,
@@ -58,7 +58,7 @@ test("a buffer over its limit drops everything, ends, and says so once", async (
   expect(overflows).toBe(1);
 });
 
-test("reading an event makes room", async () => {
+test("a read event no longer counts against the limit", async () => {
   const limit = { maxLength: 4, lengthOf: () => 4, onOverflow: () => expect.unreachable() };
   const buffer = new EventBuffer({ ...whole, limit });
   for (const text of ["a", "b", "c"]) {
@@ -68,7 +68,7 @@ test("reading an event makes room", async () => {
   }
 });
 
-test("readers get what is left, then the error; a reader that waits is woken", async () => {
+test("readers get the remaining items, then the error; a waiting reader is woken", async () => {
   const buffer = new EventBuffer(whole);
   const waiting = buffer.take();
   buffer.push(idle());
@@ -89,7 +89,7 @@ test("two readers share the items: each gets one that the other does not", async
   expect(new Set(items.map(({ value }) => value?.index)).size).toBe(2);
 });
 
-test("a joined delta has the newest typed result of those that it stands for", async () => {
+test("a joined delta has the newest typed result of its parts", async () => {
   const buffer = new EventBuffer({ ...whole, joinBeyond: 0 });
   const typed = (partial_result: unknown): KitEvent => ({
     ...(delta("x") as DeltaEvent & { type: "text_delta" }),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { textField } from "./fields.ts";
 import { specQuerySchema } from "./spec-query.ts";
 
-test("a text is measured in code points, as the published maxLength is", () => {
+test("a text's length is counted in code points, like the published maxLength", () => {
   const field = textField(4);
   expect(["😀😀😀😀", "ａbcd", "e\u0301e\u0301"].map((text) => field.safeParse(text).success)).toEqual([
     true,

@@ -6,7 +6,7 @@ const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const span = "00f067aa0ba902b7";
 const parent = `00-${trace}-${span}-01`;
 
-test("a parent is read, with the state that vendors add", () => {
+test("a parent is parsed with the vendors' state", () => {
   expect(readTraceContext(parent, "rojo=1, congo@eu=t61rcWkgMzE,")).toEqual({
     traceparent: parent,
     tracestate: "rojo=1,congo@eu=t61rcWkgMzE",
@@ -15,7 +15,7 @@ test("a parent is read, with the state that vendors add", () => {
   expect(traceIdsOf({ traceparent: `00-${trace}-${span}-00` }).isSampled).toBe(false);
 });
 
-test("a later version is read as far as this one knows it", () => {
+test("a parent of a later version is parsed up to its known fields", () => {
   expect(readTraceContext(`cc-${trace}-${span}-01-what-the-future-adds`)).toEqual({ traceparent: parent });
 });
 
@@ -27,7 +27,7 @@ test.each([
   ["capital letters", parent.toUpperCase()],
   ["a trace of zeros", `00-${"0".repeat(32)}-${span}-01`],
   ["a span of zeros", `00-${trace}-${"0".repeat(16)}-01`],
-  ["a version that is none", `ff-${trace}-${span}-01`],
+  ["an invalid version", `ff-${trace}-${span}-01`],
   ["more than its version has", `${parent}-00`],
   ["a short trace", `00-${trace.slice(1)}-${span}-01`],
   ["10 KiB", `00-${trace}-${span}-01${"-".repeat(10_240)}`],
@@ -45,11 +45,11 @@ test.each([
   ["a line break", "a=1\r\nx-evil: 1"],
   ["a text of another alphabet", "a=ü"],
   ["a list", ["a=1"]],
-])("a state of %s is left out, and the parent kept", (_name, state) => {
+])("a state of %s is left out, and the parent is kept", (_name, state) => {
   expect(readTraceContext(parent, state)).toEqual({ traceparent: parent });
 });
 
-test("any header is read as a short one, and is read again as the same", () => {
+test("any parsed header is short, and parses to the same result again", () => {
   const value = fc.oneof(
     fc.string({ maxLength: 80 }),
     fc.constant(parent),

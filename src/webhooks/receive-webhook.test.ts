@@ -44,7 +44,7 @@ function chat(handle: WebhookDefinition["handle"]): WebhookDefinition {
   return defineWebhook({ scheme: "slack", secret: (given) => given.CHAT_SECRET, handle });
 }
 
-test("a signed delivery is dispatched, and its repetition carries the same keys", async () => {
+test("a signed delivery is dispatched, and its repetition uses the same keys", async () => {
   const keys: string[] = [];
   const dispatch: Dispatch = async (agent, input) => {
     expect([agent, input.id, input.input]).toEqual(["support", "T1", "hello"]);
@@ -73,7 +73,7 @@ test("a signed delivery is dispatched, and its repetition carries the same keys"
   expect(keys.every((key) => /^[!-~]{1,128}$/.test(key))).toBe(true);
 });
 
-test("an unsigned delivery is never handed to the file", async () => {
+test("an unsigned delivery never reaches the handler", async () => {
   const handle = vi.fn();
   const forged = incoming("{}");
   forged.headers.set("x-slack-signature", `v0=${"0".repeat(64)}`);
@@ -81,7 +81,7 @@ test("an unsigned delivery is never handed to the file", async () => {
   expect(handle).not.toHaveBeenCalled();
 });
 
-test("a webhook without its secret accepts nothing, and says in its hint what is missing", async () => {
+test("a webhook without its secret refuses every delivery, with a hint at the missing secret", async () => {
   for (const secret of [undefined, "", [], ["good", ""]]) {
     const webhook = defineWebhook({ scheme: "slack", secret: () => secret, handle: () => "never" });
     await expect(receiveWebhook(webhook, incoming("{}"))).rejects.toMatchObject({
@@ -91,7 +91,7 @@ test("a webhook without its secret accepts nothing, and says in its hint what is
   }
 });
 
-test("Slack's question whether the address is ours is answered, once it is signed", async () => {
+test("Slack's signed request to verify the address is answered", async () => {
   const body = JSON.stringify({ type: "url_verification", challenge: "abc" });
   const reply = await receiveWebhook(
     chat(() => "never"),
@@ -100,7 +100,7 @@ test("Slack's question whether the address is ours is answered, once it is signe
   expect(reply).toEqual({ status: 200, body: { challenge: "abc" } });
 });
 
-test("forms are read: their fields, or the JSON in their payload", async () => {
+test("a form is parsed into its fields, or into the JSON in its payload", async () => {
   const type = "application/x-www-form-urlencoded";
   const echo = chat(({ payload }) => payload);
   const command = await receiveWebhook(echo, incoming("command=%2Fkit&text=hi+there", { type }));
@@ -109,7 +109,7 @@ test("forms are read: their fields, or the JSON in their payload", async () => {
   expect(action.body).toEqual({ a: 1 });
 });
 
-test("a signed body that cannot be read is an error of its own", async () => {
+test("a signed body that is not JSON is refused with invalid_json", async () => {
   await expect(
     receiveWebhook(
       chat(() => "never"),
@@ -126,7 +126,7 @@ test.each([
   ["id", { id: "x".repeat(129) }],
   ["id", { id: undefined as unknown as string }],
   ["session", { id: "T1", session: ".." }],
-])("an %s that no path can name is refused before anything is accepted: %o", async (path, names) => {
+])("an invalid %s is refused before anything is dispatched: %o", async (path, names) => {
   const dispatch = vi.fn();
   const webhook = chat(({ dispatch: send }) => send("support", { input: "hello", ...names }));
   await expect(receiveWebhook(webhook, incoming("{}", { dispatch }))).rejects.toMatchObject({
@@ -165,7 +165,7 @@ test.each<[string, WebhookDefinition["payload"]]>([
   });
 });
 
-test("a payload comes to the file as its schema gives it, and a schema that is none is refused", async () => {
+test("the handler gets the schema's output as its payload, and an invalid schema is refused", async () => {
   const webhook = defineWebhook({
     scheme: "slack",
     secret: (given) => given.CHAT_SECRET,
