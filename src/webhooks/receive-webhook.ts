@@ -89,7 +89,7 @@ async function handOver(
     count += 1;
     return `webhook:${incoming.name.slice(0, 40)}:${key}:${count}`;
   };
-  const given = await definition.handle({
+  const reply = await definition.handle({
     delivery,
     payload,
     env: incoming.env,
@@ -107,9 +107,9 @@ async function handOver(
     getRun: (runId) => calls.getRun(runId),
     signal: incoming.signal,
   });
-  return given === undefined
+  return reply === undefined
     ? { status: 202, body: { status: "accepted", dispatches: receipts } }
-    : { status: 200, body: jsonReply(given, incoming.name) };
+    : { status: 200, body: jsonReply(reply, incoming.name) };
 }
 
 /** Returns the reply of a handler as JSON. Throws `internal_error` with the place that JSON cannot contain. */

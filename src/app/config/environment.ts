@@ -68,7 +68,7 @@ export async function parseEnvironment(environment: Environment): Promise<{
   /** Sentences about variables that look like misspelled names. */
   readonly warnings: readonly string[];
 }> {
-  const given: Record<string, unknown> = {};
+  const values: Record<string, unknown> = {};
   const tables = new Map<string, Record<string, unknown>>();
   const variableOf = new Map<string, string>();
   for (const [variable, path, convert] of variables) {
@@ -77,7 +77,7 @@ export async function parseEnvironment(environment: Environment): Promise<{
     variableOf.set(path, variable);
     const [name = path, key] = path.split(".");
     if (key === undefined) {
-      given[name] = convert(written);
+      values[name] = convert(written);
       continue;
     }
     const table = tables.get(name) ?? {};
@@ -88,7 +88,7 @@ export async function parseEnvironment(environment: Environment): Promise<{
   if (variableOf.size === 0) return { config: {}, issues: [], warnings };
   const { parseConfig } = await import("./config-schema.ts");
   const { config: { engine, ...config } = {}, issues } = parseConfig({
-    ...given,
+    ...values,
     ...Object.fromEntries(tables),
   });
   return {

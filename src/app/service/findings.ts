@@ -140,23 +140,28 @@ export async function checkModel({ config, environment }: Configured): Promise<F
   const options = { env: environment, providers };
   const names = [config.agent?.model ?? defaultModelName(options)].flat();
   const resolve = createModelResolver(options);
-  const said: string[] = [];
-  let failure: { readonly said: string; readonly hint: string } | undefined;
+  const usable: string[] = [];
+  let failure: { readonly message: string; readonly hint: string } | undefined;
   for (const name of names) {
     try {
       await resolve(name);
-      said.push(`${name}: ${meansOf(name, { config, environment })}`);
+      usable.push(`${name}: ${meansOf(name, { config, environment })}`);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const { hint = "Name another one with agent.model or KIT_MODEL." } = hintOf(error);
-      failure ??= { said: `${name}: ${message}`, hint };
+      failure ??= { message: `${name}: ${message}`, hint };
     }
   }
   const name = "model";
-  if (failure === undefined) return { name, status: "ok", message: said.join("; then ") };
-  if (said.length === 0) return { name, status: "error", message: failure.said, hint: failure.hint };
+  if (failure === undefined) return { name, status: "ok", message: usable.join("; then ") };
+  if (usable.length === 0) return { name, status: "error", message: failure.message, hint: failure.hint };
   // The other models answer instead.
-  return { name, status: "warning", message: `${failure.said} ${said.join("; then ")}`, hint: failure.hint };
+  return {
+    name,
+    status: "warning",
+    message: `${failure.message} ${usable.join("; then ")}`,
+    hint: failure.hint,
+  };
 }
 
 function hintOf(error: unknown): { readonly hint?: string } {
