@@ -92,6 +92,6 @@ test.each([
 test("the schema of the configuration describes its keys", async () => {
   const text = await readFile(join(repositoryRoot, "schema/config.json"), "utf8");
   expect(JSON.parse(text).properties.server.properties.port.description).toBe(
-    "0 to 65535; default 2024. 0 takes any free port.",
+    "0 to 65535; default 2024. 0 chooses any free port.",
   );
 });

@@ -144,6 +144,6 @@ test("wrong input: an unknown folder, a file, and a project in which nothing was
   const empty = write(join(root, "fresh"), {});
   const { exitCode, stderr } = await runKit(["runs", "check", "--cwd", empty], { cwd: root });
   expect(exitCode).toBe(1);
-  expect(stderr).toContain("This project has no engine's store");
+  expect(stderr).toContain("There is no .kit/engine here");
   expect(readdirSync(empty)).toEqual(["src"]);
 });

@@ -98,7 +98,7 @@ test("a caller without the right to leave rules out sees the refusal, and nothin
     await page.getByRole("button", { name: "Fork and compare" }).click();
     await page
       .getByRole("alert")
-      .getByText(/not allowed|may not/i)
+      .getByText(/does not allow|may not/i)
       .waitFor();
   } finally {
     refuses = undefined;
