@@ -88,36 +88,41 @@ test("invalid arguments are reported to the model before the server is called", 
   expect(resultsIn(model)[0]).toContain("The arguments are not what mcp__tools__add takes");
 });
 
-campaignTest("a call to a tool past the limit says that it was left out and how to reach it", async () => {
-  const hostile = (scenario: string): object => ({
-    command: process.execPath,
-    args: [join(servers, "hostile/serve-process.ts"), scenario],
-    timeout_seconds: 60,
-  });
-  const { app, model } = await open(
-    { servers: { many: hostile("many-tools"), endless: hostile("endless-tools") } },
-    [
-      {
-        toolCalls: [
-          { name: "mcp__many__tool_128", input: {} },
-          { name: "mcp__many__tool_5000", input: {} },
-          { name: "mcp__endless__tool_9999", input: {} },
-          { name: "mcp__endless__tool_10000", input: {} },
-        ],
-      },
-      { text: "Sorry." },
-    ],
-  );
-  await ask(app);
-  expect(toolNames(model)).toContain("mcp__many__tool_127");
-  const results = resultsIn(model).join();
-  const leftOut = (server: string, tool: string): string =>
-    `The MCP server \\"${server}\\" has the tool \\"${tool}\\", but it is left out: kit takes the first 128 of its tools. The person who configured the server can name it in \`allow\`, or set mcp.mode to search_execute.`;
-  expect(results).toContain(leftOut("many", "mcp__many__tool_128"));
-  expect(results).toContain('There is no tool named \\"mcp__many__tool_5000\\".');
-  expect(results).toContain(leftOut("endless", "mcp__endless__tool_9999"));
-  expect(results).toContain('among those that kit reads of the MCP server \\"endless\\", which lists more.');
-});
+campaignTest(
+  "a call to a tool past the limit says that it is not available and how to reach it",
+  async () => {
+    const hostile = (scenario: string): object => ({
+      command: process.execPath,
+      args: [join(servers, "hostile/serve-process.ts"), scenario],
+      timeout_seconds: 60,
+    });
+    const { app, model } = await open(
+      { servers: { many: hostile("many-tools"), endless: hostile("endless-tools") } },
+      [
+        {
+          toolCalls: [
+            { name: "mcp__many__tool_128", input: {} },
+            { name: "mcp__many__tool_5000", input: {} },
+            { name: "mcp__endless__tool_9999", input: {} },
+            { name: "mcp__endless__tool_10000", input: {} },
+          ],
+        },
+        { text: "Sorry." },
+      ],
+    );
+    await ask(app);
+    expect(toolNames(model)).toContain("mcp__many__tool_127");
+    const results = resultsIn(model).join();
+    const leftOut = (server: string, tool: string): string =>
+      `The MCP server \\"${server}\\" has the tool \\"${tool}\\", but it is not available: kit accepts only the first 128 of its tools. The person who configured the server can add it to \`allow\`, or set mcp.mode to search_execute.`;
+    expect(results).toContain(leftOut("many", "mcp__many__tool_128"));
+    expect(results).toContain('There is no tool named \\"mcp__many__tool_5000\\".');
+    expect(results).toContain(leftOut("endless", "mcp__endless__tool_9999"));
+    expect(results).toContain(
+      'among those that kit reads from the MCP server \\"endless\\", which lists more.',
+    );
+  },
+);
 
 test("a call that a crash cut off is a result whose outcome is unknown", async () => {
   const { app } = await open({ servers: { tools } }, [

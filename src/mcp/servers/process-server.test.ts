@@ -160,7 +160,7 @@ campaignTest("a server that keeps crashing is restarted after longer and longer 
   const said: string[] = [];
   for (let count = 0; count < 5; count += 1)
     said.push(textOf(await callTool(client, "crash", { args: { code: 1 } })));
-  expect(said.at(-1)).toMatch(/It is tried again in \d+ seconds\. The call was not done\./);
+  expect(said.at(-1)).toMatch(/kit tries again in \d+ seconds\. The call was not done\./);
   expect(client.problems()[0]?.message).toContain("Its process ended with code 1.");
 });
 

@@ -224,7 +224,7 @@ test("a server with keys asks for one, and forgets it with the page unless it is
   await expect.poll(() => page.getByRole("button", { name: "Open" }).count()).toBe(0);
   await page.reload();
   await page.getByLabel("API key").fill("open-sesame");
-  await page.getByLabel("Keep it").check();
+  await page.getByLabel("Keep the key").check();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "mender" }).waitFor();
   await page.reload();
