@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { isCampaign } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
 import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
@@ -259,10 +260,10 @@ const addresses = [
   "/console/guidelines/sync?from=fw_c",
 ];
 
-test("every screen holds hostile text, at the width of a phone and a large one, and is accessible", async () => {
+test("screens hold hostile text, at the width of a phone and a large one, and are accessible", async () => {
   await using opened = await open("/console/specs", 390);
   const { page } = opened;
-  for (const path of addresses) {
+  for (const path of addresses.filter((_, index) => isCampaign || index % 3 === 0)) {
     await page.goto(`${served.url}${path}`);
     await page.waitForLoadState("networkidle");
     expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
