@@ -17,7 +17,8 @@ const optionalPackages = Object.keys(manifest.kit.optionalPackages);
 const low = ["base", "protocol"];
 const domain = [...low, "specs", "guidelines"];
 // What an implementation family promises stands in a file of its own; who builds on it enters that only.
-const contracts = "^src/(backends|models|python|sandboxes|stores|engine)/contract[.]ts$";
+const contracts =
+  "^src/(backends|models|python|sandboxes|stores|engine)/contract[.]ts$|^src/engine/event-log-contract[.]ts$";
 const families = ["backends", "models", "sandboxes", "stores", "engine"];
 const wired = [
   ...domain,

@@ -20,9 +20,6 @@ export type {
   DispatchFilter,
   Engine,
   EngineHandlers,
-  EventLog,
-  EventReadOptions,
-  EventSubscription,
   LinePlace,
   Page,
   RunContext,
@@ -34,6 +31,7 @@ export type {
   WaitOptions,
   WorkContext,
 } from "../engine/contract.ts";
+export type { EventLog, EventReadOptions, EventSubscription } from "../engine/event-log-contract.ts";
 export type {
   CommandAccess,
   CommandLimits,

@@ -1,5 +1,5 @@
 import type { Owned } from "../../engine/cluster.ts";
-import type { EventReadOptions } from "../../engine/contract.ts";
+import type { EventReadOptions } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";

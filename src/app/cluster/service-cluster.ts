@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { type ClusterNode, type EngineCluster, NotBegun, type Owned } from "../../engine/cluster.ts";
-import type { EventLog } from "../../engine/contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import {

@@ -1,5 +1,5 @@
 import { type ClusterNode, type EngineCluster, NotBegun } from "../../engine/cluster.ts";
-import type { EventLog, EventSubscription } from "../../engine/contract.ts";
+import type { EventLog, EventSubscription } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { type NodeCalls, ownedByStream } from "./node-calls.ts";
 import { isNotBegun, type NodeClient, NodeLost } from "./node-client.ts";

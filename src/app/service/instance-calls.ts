@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream, type Engine } from "../../engine/contract.ts";
+import type { Engine } from "../../engine/contract.ts";
+import { agentStream } from "../../engine/event-log-contract.ts";
 import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionStore } from "../../stores/contract.ts";

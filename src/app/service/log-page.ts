@@ -1,4 +1,4 @@
-import { agentStream, type EventLog } from "../../engine/contract.ts";
+import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";

@@ -3,13 +3,8 @@ import type { Agent } from "../../agents/harness.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
-import {
-  type AdmitRequest,
-  agentStream,
-  type Engine,
-  type EventLog,
-  type WorkContext,
-} from "../../engine/contract.ts";
+import type { AdmitRequest, Engine, WorkContext } from "../../engine/contract.ts";
+import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";

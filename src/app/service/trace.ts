@@ -3,7 +3,7 @@ import { promptOf, stateOf } from "../../agents/log/session-state.ts";
 import { type ComposedPrompt, composedNote, toPromptMessage } from "../../agents/log/to-prompt.ts";
 import type { PromptHead } from "../../agents/prompt/turn-records.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream, type EventLog } from "../../engine/contract.ts";
+import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";
 import { createReceiptReader } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";

@@ -1,11 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import {
-  type AdmitRequest,
-  agentStream,
-  type Engine,
-  runStream,
-  type WorkContext,
-} from "../../engine/contract.ts";
+import type { AdmitRequest, Engine, WorkContext } from "../../engine/contract.ts";
+import { agentStream, runStream } from "../../engine/event-log-contract.ts";
 import { isRetryableCode, storeUnavailable } from "../../protocol/error-code.ts";
 import type { EventType } from "../../protocol/event.ts";
 import type { TraceContext } from "../../protocol/tracing.ts";

@@ -2,15 +2,15 @@ import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { checkAgainst, checkPayload } from "../../base/standard-schema.ts";
-import {
-  type Engine,
-  type EngineHandlers,
-  type RunContext,
-  type RunReceipt,
-  type RunRequest,
-  type RunSignal,
-  runStream,
+import type {
+  Engine,
+  EngineHandlers,
+  RunContext,
+  RunReceipt,
+  RunRequest,
+  RunSignal,
 } from "../../engine/contract.ts";
+import { runStream } from "../../engine/event-log-contract.ts";
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";

@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects, throws } from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { EventLog } from "../contract.ts";
+import type { EventLog } from "../event-log-contract.ts";
 
 /** Opens the logs of the cases. */
 export interface EventLogSubject {

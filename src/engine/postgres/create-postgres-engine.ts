@@ -1,7 +1,8 @@
 import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { version } from "../../base/own-package.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import { agentStream, type Engine, type EngineHandlers } from "../contract.ts";
+import type { Engine, EngineHandlers } from "../contract.ts";
+import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { alreadyStarted, closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createId } from "../../base/id.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { handlers } from "../cases/engine-check.ts";
-import { agentStream } from "../contract.ts";
+import { agentStream } from "../event-log-contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 import { pruneBytes, pruneStreams } from "./event-rows.ts";

@@ -3,7 +3,7 @@ import type { KitError } from "../../base/kit-error.ts";
 import { Batcher } from "../../postgres/batcher.ts";
 import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { EventLog, EventReadOptions, EventSubscription } from "../contract.ts";
+import type { EventLog, EventReadOptions, EventSubscription } from "../event-log-contract.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { checkReadLimit, crashGap, notAbove, positionAfter, toOwn } from "../shared/events/live-stream.ts";
 import { joinDeltas, toBatches } from "../shared/events/stored-events.ts";

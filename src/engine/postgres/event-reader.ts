@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { EventSubscription } from "../contract.ts";
+import type { EventSubscription } from "../event-log-contract.ts";
 
 /** The next events of a stream. */
 export interface EventPage {

@@ -1,15 +1,7 @@
 import { Batcher } from "../../postgres/batcher.ts";
 import type { RunJournalEntry, RunRecord } from "../../protocol/run.ts";
-import {
-  type Engine,
-  type Page,
-  type RunFilter,
-  type RunReceipt,
-  type RunRequest,
-  type RunSignal,
-  runStream,
-  type WaitOptions,
-} from "../contract.ts";
+import type { Engine, Page, RunFilter, RunReceipt, RunRequest, RunSignal, WaitOptions } from "../contract.ts";
+import { runStream } from "../event-log-contract.ts";
 import { sleepUntil } from "../shared/durable-time.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
 import type { Dispatcher } from "../shared/runs/execution-core.ts";

@@ -1,6 +1,6 @@
 import type { InstanceTarget, PromptCall } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream } from "../../engine/contract.ts";
+import { agentStream } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";

@@ -1,7 +1,7 @@
 import { toSentDispatch } from "../../app/service/stored-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
-import { runStream } from "../../engine/contract.ts";
+import { runStream } from "../../engine/event-log-contract.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { clusterRoutes, dispatchRoutes, runRoutes } from "../../protocol/routes/run-routes.ts";

@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import { type Engine, runStream } from "../../engine/contract.ts";
+import type { Engine } from "../../engine/contract.ts";
+import { runStream } from "../../engine/event-log-contract.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
 import type { RunCompleted, RunRecord } from "../../protocol/run.ts";
 import type { ConnectionSlot } from "../access/connection-slots.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { runStream } from "../../../engine/contract.ts";
+import { runStream } from "../../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { SqliteSessionStore } from "../../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type Script } from "../../../testing/scripted-model.ts";

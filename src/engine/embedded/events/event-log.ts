@@ -6,7 +6,7 @@ import { storeUnavailable } from "../../../protocol/error-code.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { DatabaseFile, isFileFault, StoreFaults } from "../../../sqlite/database-file.ts";
 import type { Database } from "../../../sqlite/statements.ts";
-import type { EventLog, EventReadOptions } from "../../contract.ts";
+import type { EventLog, EventReadOptions } from "../../event-log-contract.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 import { checkReadLimit, positionAfter } from "../../shared/events/live-stream.ts";
 import { createEventReader, createWatchers, findGap } from "./event-reader.ts";

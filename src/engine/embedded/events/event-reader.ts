@@ -1,6 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
-import type { EventSubscription } from "../../contract.ts";
+import type { EventSubscription } from "../../event-log-contract.ts";
 import { positionAfter, toGap } from "../../shared/events/live-stream.ts";
 import type { EventTable, StreamRow } from "./event-table.ts";
 import type { EventWriter } from "./event-writer.ts";

@@ -1,16 +1,16 @@
 import type { RunJournalEntry, RunRecord } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
-import {
-  type Engine,
-  type EngineHandlers,
-  type Page,
-  type RunFilter,
-  type RunReceipt,
-  type RunRequest,
-  type RunSignal,
-  runStream,
-  type WaitOptions,
+import type {
+  Engine,
+  EngineHandlers,
+  Page,
+  RunFilter,
+  RunReceipt,
+  RunRequest,
+  RunSignal,
+  WaitOptions,
 } from "../../contract.ts";
+import { runStream } from "../../event-log-contract.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
 import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { Dispatcher } from "../../shared/runs/execution-core.ts";

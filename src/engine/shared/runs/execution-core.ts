@@ -1,5 +1,6 @@
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
-import type { AdmitRequest, EngineHandlers, EventLog } from "../../contract.ts";
+import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
+import type { EventLog } from "../../event-log-contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EntryEnd, Replay, RunJournal, RunJournals } from "./run-journal.ts";
 import type { GuardedCalls } from "./run-promises.ts";

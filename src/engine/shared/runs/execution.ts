@@ -1,13 +1,8 @@
 import { linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableCode } from "../../../protocol/error-code.ts";
-import {
-  type EngineHandlers,
-  type EventLog,
-  type RunContext,
-  type RunEventBody,
-  runStream,
-} from "../../contract.ts";
+import type { EngineHandlers, RunContext, RunEventBody } from "../../contract.ts";
+import { type EventLog, runStream } from "../../event-log-contract.ts";
 import { type EngineBase, isLost } from "../engine-base.ts";
 import { checkJson } from "../json-values.ts";
 import { principalOf } from "../queue/owners.ts";

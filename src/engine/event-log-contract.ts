@@ -1,0 +1,52 @@
+import type { EventType, KitEvent } from "../protocol/event.ts";
+
+/**
+ * Events per stream, in the order of their indexes, which only rise. `agentStream` and `runStream` return the names of
+ * streams. An event can be read at once; it is on disk a moment later (at most 100 ms), or after `flush`. Events that a
+ * killed process had not written are lost, and their indexes are never used again.
+ */
+export interface EventLog {
+  /** The index of the newest event; 0 for an empty stream. The next event must have a higher index. */
+  last(stream: string): Promise<number>;
+  /**
+   * Announces that this process will append to a stream. `append` does the same on its own; announced earlier, the
+   * stream's row is written together with those of other streams.
+   */
+  begin(stream: string): Promise<void>;
+  /** Adds an event. Throws `lease_lost` once another process writes the stream, and `conflict` for an index not above the last. */
+  append(stream: string, event: KitEvent): void;
+  /** Resolves once all appended events are on disk. */
+  flush(): Promise<void>;
+  /** Events after an index, oldest first; `limit` 1 to 1,000, default 100. */
+  read(stream: string, options?: EventReadOptions): Promise<readonly KitEvent[]>;
+  /**
+   * Yields the events after an index, then each new event, until the stream ends or the signal fires. A `gap` event
+   * replaces events that retention has removed. A slow reader uses no more memory than a fast one: it reads the events
+   * that it has missed from disk.
+   */
+  subscribe(stream: string, options?: EventSubscription): AsyncIterable<KitEvent>;
+  /** Ends the stream: its readers finish after the last event. */
+  end(stream: string): void;
+  delete(stream: string): Promise<void>;
+}
+
+export interface EventReadOptions {
+  readonly after?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly types?: readonly EventType[] | undefined;
+}
+
+export interface EventSubscription {
+  readonly after?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The name of the stream of an agent's instance, with the events of all its sessions. */
+export function agentStream(agent: string, instanceId: string): string {
+  return `agent/${agent}/${instanceId}`;
+}
+
+/** The name of a run's stream. */
+export function runStream(runId: string): string {
+  return `run/${runId}`;
+}
