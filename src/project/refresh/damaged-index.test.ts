@@ -121,6 +121,20 @@ test.each([
   await expectTruth();
 });
 
+test("an index that a reader has filled again takes the changes of the next pass", async () => {
+  putIndex(changed("DROP TABLE refs"));
+  const project = await open();
+  answersOf(project);
+  await repository.write("CLAUDE.md", "## An edit\n");
+  try {
+    expect(await project.refresh()).toMatchObject({ parsed_files: 1, rebuilt: "The index was damaged." });
+    expect(project.specs.query({ q: "edit" }).total_count).toBe(1);
+  } finally {
+    await repository.write("CLAUDE.md", files["CLAUDE.md"]);
+    await project.close();
+  }
+});
+
 /** The bytes of the index after a change of its content. */
 function changed(sql: string): Buffer {
   putIndex(whole);

@@ -11,6 +11,7 @@ import { contentAt } from "../store/block-row.ts";
 import type { IndexSession, PassStart } from "../store/index-session.ts";
 import type { FileEntry, IndexBatch, WriteResult } from "../store/index-writer.ts";
 import type { IndexWriter } from "../store/threaded-writer.ts";
+import { turnFromNow } from "../store/write-turn.ts";
 
 export interface PassContext {
   /** Absolute, with links resolved. */
@@ -47,6 +48,8 @@ export interface PassParts {
   readonly writer: IndexWriter;
   readonly outerRules: string;
   readonly isMany: boolean;
+  /** The name of the pass, if it has the turn to write. */
+  readonly turn: string | undefined;
 }
 
 /** Sends the entries of one pass to the index, batch by batch. */
@@ -105,11 +108,11 @@ export class IndexPass {
   }
 
   /** Sends the entries read until now; returns false if another process has written in the meantime. */
-  async flush(turn: () => Promise<void>): Promise<boolean> {
+  async flush(pause: () => Promise<void>): Promise<boolean> {
     const progress = { done: this.done, total: this.#parts.change.candidates.length };
     this.#context.state.progress = progress;
     this.#send({ indexing: JSON.stringify(progress) });
-    await turn();
+    await pause();
     // The pass reads on while one batch is written; a second waiting batch would only use memory.
     return this.#written.length < 2 || (await this.#settle());
   }
@@ -130,7 +133,7 @@ export class IndexPass {
 
   #send(meta: IndexBatch["meta"], isLast = false): void {
     this.#add();
-    const { start, change, writer, isMany } = this.#parts;
+    const { start, change, writer, isMany, turn } = this.#parts;
     const isFirst = this.#batches === 0;
     const base = isFirst
       ? batchWithoutFiles(start, change)
@@ -143,7 +146,8 @@ export class IndexPass {
       ...(hasLinks && change.haveLinksChanged && { links: [...change.links] }),
       generation: start.generation + (isMany ? this.#batches : 0),
       removedFiles: [...(base.removedFiles ?? []), ...this.#gone],
-      ...(meta && { meta }),
+      meta: { ...meta, ...(turn !== undefined && { turn: turnFromNow(turn) }) },
+      turn,
       isVisible: isMany || start.isUnfinished || this.#added > 0 || isVisible(start, change),
     };
     const readers = this.#waiting;
@@ -240,17 +244,17 @@ export class SourceQueue {
     this.#rest = rest;
   }
 
-  /** Guideline files come first: there are few of them, and what an agent does depends on them. `turn` can pause. */
+  /** Guideline files come first: there are few of them, and what an agent does depends on them. `pause` lets other work in between. */
   static async create(
     candidates: readonly Candidate[],
     isGuidelineFile: (path: string) => boolean,
-    turn: () => Promise<void>,
+    pause: () => Promise<void>,
   ): Promise<SourceQueue> {
     const guidelines: Candidate[] = [];
     const others: Candidate[] = [];
     for (const candidate of candidates) {
       (isGuidelineFile(candidate.path) ? guidelines : others).push(candidate);
-      await turn();
+      await pause();
     }
     // `next` takes from the end.
     return new SourceQueue([...guidelines, ...others].reverse());

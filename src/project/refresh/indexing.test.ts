@@ -1,13 +1,17 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createIgnoreScope } from "../../files/ignore-scope.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createProjectIndex } from "../open-indexed-project.ts";
 import { openProject } from "../open-project.ts";
 import type { Candidate } from "../scan/read-folder.ts";
 import { createSourceCatalog } from "../scan/source-catalog.ts";
-import { IndexPlace } from "../store/open-index.ts";
-import { canApplyTo, SourceQueue } from "./index-pass.ts";
+import { createSourceReader } from "../scan/source-reader.ts";
+import { IndexSession } from "../store/index-session.ts";
+import { IndexPlace, writeMeta } from "../store/open-index.ts";
+import { canApplyTo, IndexingState, SourceQueue } from "./index-pass.ts";
+import { ProjectRefresh } from "./refresh-index.ts";
 
 const packages = rounds(600, 900);
 const files: Record<string, string> = { "CLAUDE.md": "## Root rule\n\ntext\n" };
@@ -41,6 +45,54 @@ test("during indexing a project answers, reports its progress, and reads the gui
   await index.ready("any/file.ts");
   expect(index.guidelineRecords().length).toBe(2 * packages + 1);
   await index.close();
+});
+
+test("a pass that always loses to another process gets a turn to write", async () => {
+  await using repository = await createTemporaryRepository({ "CLAUDE.md": "## A rule\n\ntext\n" });
+  const { root } = repository;
+  const catalog = createSourceCatalog();
+  const options = { fingerprint: "1", rebuild: () => undefined };
+  const place = new IndexPlace(root, join(root, ".kit", "index.db"));
+  const session = new IndexSession({ ...options, place });
+  const other = new IndexSession({ ...options, place });
+  const results: string[] = [];
+  let isFast = false;
+  const readSource = createSourceReader(root);
+  const passes = new ProjectRefresh({
+    root,
+    catalog,
+    session,
+    state: new IndexingState(),
+    rules: () => ({ scope: createIgnoreScope({ outer: [], readText: () => "" }), outerRules: "" }),
+    // The other process commits a change each time this one reads a file.
+    readSource(path) {
+      if (!isFast) return readSource(path);
+      const { generation } = other.begin();
+      const result = other.write({ generation, isVisible: true });
+      if (result.kind === "written") other.committed(result.generation, {});
+      results.push(result.kind);
+      return readSource(path);
+    },
+  });
+  await passes.run({});
+  isFast = true;
+  await repository.write("CLAUDE.md", "## Another rule\n\ntext\n");
+  expect(await passes.run({})).toMatchObject({ parsed: 1 });
+  expect(results).toEqual(["written", "written", "outdated"]);
+  const { generation, database } = other.begin();
+  expect(other.write({ generation, isVisible: true }).kind).toBe("written");
+
+  // A killed process has left its turn behind.
+  session.claimTurn("killed");
+  expect(other.write({ generation: generation + 1, isVisible: true }).kind).toBe("outdated");
+  writeMeta(database, "turn", JSON.stringify({ pass: "killed", until: Date.now() - 1 }));
+  expect(other.write({ generation: generation + 1, isVisible: true }).kind).toBe("written");
+  // The clock was set back after this turn was given.
+  writeMeta(database, "turn", JSON.stringify({ pass: "killed", until: Date.now() + 3_600_000 }));
+  expect(other.claimTurn("next")).toBe(true);
+  await passes.close();
+  session.close();
+  other.close();
 });
 
 test("a pass over many files lets other work of the process in between", async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
 import type { IgnoreScope } from "../../files/ignore-scope.ts";
@@ -10,6 +11,7 @@ import type { IndexSession, PassStart } from "../store/index-session.ts";
 import type { FileEntry, IndexBatch } from "../store/index-writer.ts";
 import { inMemory, parseStored, readMeta } from "../store/open-index.ts";
 import type { IndexWriter } from "../store/threaded-writer.ts";
+import { isTurnOfAnother } from "../store/write-turn.ts";
 import {
   batchWithoutFiles,
   IndexPass,
@@ -110,17 +112,43 @@ export class ProjectRefresh {
 
 /** Up to this many sources are written in one batch, on the main thread. */
 const fewSources = 40;
-const maxAttempts = 20;
+/** A pass that has lost this often to other processes waits for its turn to write. */
+const maxLosses = 2;
 
 /** Brings the index up to date with the disk, and pauses for other work of the process. */
 async function refreshIndex(context: PassContext, options: PassOptions): Promise<PassCounts> {
-  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+  return await untilWritten(context, options, async (turn) => {
     let counts: PassCounts | undefined;
     try {
-      counts = await runPass(context, options);
-      if (counts !== undefined) return counts;
+      counts = await runPass(context, options, turn);
+      return counts;
     } finally {
       if (counts === undefined) context.session.forgetTree();
+    }
+  });
+}
+
+/** Repeats work that returns undefined where another process has written. After some losses, waits for a turn and works in it. */
+async function untilWritten<Result>(
+  context: PassContext,
+  options: PassOptions,
+  work: (turn: string | undefined) => Promise<Result | undefined>,
+): Promise<Result> {
+  const { session } = context;
+  const turn = randomUUID();
+  const start = performance.now();
+  for (let losses = 0; performance.now() - start < maxWaitMs; losses += 1) {
+    const hasTurn = losses >= maxLosses;
+    if (hasTurn && !session.claimTurn(turn)) {
+      await sleep(20);
+      await waitForOthers(context, options);
+      continue;
+    }
+    try {
+      const result = await work(hasTurn ? turn : undefined);
+      if (result !== undefined) return result;
+    } finally {
+      if (hasTurn) session.releaseTurn(turn);
     }
     await waitForOthers(context, options);
   }
@@ -144,7 +172,8 @@ export function refillIndex(context: PassContext): void {
     isVisible: true,
   };
   // Where another process was faster, it has filled the index as well.
-  session.write(batch, { mayWait: true });
+  const result = session.write(batch, { mayWait: true });
+  if (result.kind === "written") session.committed(result.generation, batch);
   session.forgetTree();
 }
 
@@ -152,30 +181,34 @@ export function refillIndex(context: PassContext): void {
 async function writeDates(context: PassContext, dates: DatesUpdate): Promise<void> {
   const { session } = context;
   const isLarge = (dates.update?.dates.size ?? 0) > 500;
-  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+  await untilWritten(context, {}, async (turn) => {
     const { generation, database } = session.begin();
     const writer = isLarge ? await writerOfMany(session, database) : ownWriter(session);
     try {
-      const result = await writer.write({ generation, dates, isVisible: false });
-      if (result.kind === "outdated") continue;
+      const result = await writer.write({ generation, dates, turn, isVisible: false });
+      if (result.kind === "outdated") return undefined;
       session.committed(result.generation, {});
-      return;
+      return result;
     } finally {
       await writer.close();
     }
-  }
+  });
 }
 
 /** Returns undefined if another process has written in the meantime. */
-async function runPass(context: PassContext, options: PassOptions): Promise<PassCounts | undefined> {
+async function runPass(
+  context: PassContext,
+  options: PassOptions,
+  turn: string | undefined,
+): Promise<PassCounts | undefined> {
   const { session, state, catalog } = context;
-  const turn = createTurns(options.signal);
+  const pause = createPauses(options.signal);
   const { scope, outerRules } = context.rules();
   const start = session.begin();
   const isStale = start.isUnfinished || start.outerRules !== outerRules;
   options.onProgress?.({ done: 0, total: 0, phase: "walk" });
   const { folders } = options;
-  const change = await inTurns(scan(context, start, { scope, isStale, ...(folders && { folders }) }), turn);
+  const change = await inTurns(scan(context, start, { scope, isStale, ...(folders && { folders }) }), pause);
   if (isNothing(change) && !isStale) return { parsed: 0, removed: 0 };
 
   const total = change.candidates.length;
@@ -183,17 +216,17 @@ async function runPass(context: PassContext, options: PassOptions): Promise<Pass
   if (isMany) state.progress = { done: 0, total };
   const isGuideline = (path: string): boolean =>
     [path, ...change.aliases.namesOf(path)].some(catalog.isGuidelineFile);
-  const queue = await SourceQueue.create(change.candidates, isGuideline, turn);
+  const queue = await SourceQueue.create(change.candidates, isGuideline, pause);
   const writer = isMany ? await writerOfMany(session, start.database) : ownWriter(session);
   try {
-    const pass = new IndexPass(context, { start, change, writer, outerRules, isMany });
+    const pass = new IndexPass(context, { start, change, writer, outerRules, isMany, turn });
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
       pass.read(next);
-      await turn();
+      await pause();
       pass.take(state.takeWaiting(), queue);
       if (pass.isBatchFull(queue)) {
         options.onProgress?.({ done: pass.done, total, phase: "read" });
-        if (!(await pass.flush(turn))) return undefined;
+        if (!(await pass.flush(pause))) return undefined;
       }
     }
     options.onProgress?.({ done: total, total, phase: "write" });
@@ -248,32 +281,35 @@ function ownWriter(session: IndexSession): IndexWriter {
 /** The time that a pass waits for another process to write. */
 const maxWaitMs = 600_000;
 
-/** Waits for another process that indexes, as long as it makes progress. */
+/** Waits for another process that indexes or has the turn to write, as long as it makes progress. */
 async function waitForOthers({ session, state }: PassContext, options: PassOptions): Promise<void> {
   let last: number | undefined;
   for (let since = performance.now(); performance.now() - since < 2000; ) {
     options.signal?.throwIfAborted();
-    const { isIndexing, generation } = session.read((database) => ({
+    const { isIndexing, hasTurn, generation } = session.read((database) => ({
       isIndexing: readMeta(database, "indexing"),
+      hasTurn: isTurnOfAnother(database),
       generation: readMeta(database, "generation"),
     }));
-    if (isIndexing === undefined) return;
+    if (isIndexing === undefined && !hasTurn) return;
     if (generation !== last) since = performance.now();
     last = generation;
-    state.progress = parseStored<IndexingProgress>(isIndexing);
-    options.onProgress?.({ ...state.progress, phase: "read" });
-    await sleep(50);
+    if (isIndexing !== undefined) {
+      state.progress = parseStored<IndexingProgress>(isIndexing);
+      options.onProgress?.({ ...state.progress, phase: "read" });
+    }
+    await sleep(isIndexing === undefined ? 10 : 50);
   }
 }
 
 /** The longest time, in milliseconds, that a pass blocks other work of the process. */
-const turnMs = 12;
+const pauseMs = 12;
 
-/** Returns a function that pauses once `turnMs` have passed since the last pause. It rejects once the signal is aborted. */
-function createTurns(signal: AbortSignal | undefined): () => Promise<void> {
+/** Returns a function that pauses once `pauseMs` have passed since the last pause. It rejects once the signal is aborted. */
+function createPauses(signal: AbortSignal | undefined): () => Promise<void> {
   let start = performance.now();
   return async () => {
-    if (performance.now() - start < turnMs) return;
+    if (performance.now() - start < pauseMs) return;
     await nextTurn();
     signal?.throwIfAborted();
     start = performance.now();
@@ -282,11 +318,11 @@ function createTurns(signal: AbortSignal | undefined): () => Promise<void> {
 
 async function inTurns<Result>(
   steps: Generator<undefined, Result>,
-  turn: () => Promise<void>,
+  pause: () => Promise<void>,
 ): Promise<Result> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done === true) return step.value;
-    await turn();
+    await pause();
   }
 }
 

@@ -1,9 +1,11 @@
 import { statSync } from "node:fs";
+import { isBusy } from "../../sqlite/database-file.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { Folder, Link, Links, Tree } from "../scan/tree.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import {
   busyTimeoutMs,
+  DamagedIndexError,
   damaged,
   type IndexPlace,
   inMemory,
@@ -15,6 +17,7 @@ import {
   removeIndex,
   removeTables,
 } from "./open-index.ts";
+import { claimTurn, releaseTurn } from "./write-turn.ts";
 
 export interface IndexSessionOptions {
   readonly place: IndexPlace;
@@ -129,11 +132,35 @@ export class IndexSession {
 
   /** Writes a batch on this thread; throws SQLITE_BUSY at once unless `mayWait` allows waiting for another process. */
   write(batch: IndexBatch, { mayWait = false }: { readonly mayWait?: boolean } = {}): WriteResult {
+    if (mayWait) return writeBatch(this.#opened(), batch);
+    return this.#atOnce((database) => writeBatch(database, batch));
+  }
+
+  /** Gives a pass the turn to write; returns false where another pass has it, or another process is writing. */
+  claimTurn(pass: string): boolean {
+    const { database } = this.begin();
+    try {
+      return this.#atOnce(() => claimTurn(database, pass));
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Ends the turn of a pass; while another process writes, leaves it to its time. */
+  releaseTurn(pass: string): void {
+    try {
+      this.#atOnce((database) => releaseTurn(database, pass));
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+    }
+  }
+
+  #atOnce<Result>(work: (database: Connection) => Result): Result {
     const database = this.#opened();
-    if (mayWait) return writeBatch(database, batch);
     database.exec("PRAGMA busy_timeout = 0");
     try {
-      return writeBatch(database, batch);
+      return work(database);
     } finally {
       database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     }
@@ -146,7 +173,7 @@ export class IndexSession {
     for (const folder of change.folders ?? []) tree?.set(folder.path, folder);
     const database = this.#opened();
     this.#dataVersion = dataVersionOf(database);
-    const found = readMeta(database, "generation") ?? 0;
+    const found = readGeneration(database);
     // Another process can have written right after this one.
     if (found !== generation) this.#tree = undefined;
     if (found !== this.#generation) this.#forget();
@@ -212,7 +239,7 @@ export class IndexSession {
     const seen = dataVersionOf(database);
     if (seen === this.#dataVersion) return;
     this.#dataVersion = seen;
-    const found = readMeta(database, "generation") ?? 0;
+    const found = readGeneration(database);
     if (found === this.#generation) return;
     this.#generation = found;
     this.#tree = undefined;
@@ -223,6 +250,12 @@ export class IndexSession {
     this.#changes += 1;
     this.#cache.clear();
   }
+}
+
+function readGeneration(database: Connection): number {
+  const generation = readMeta(database, "generation");
+  if (typeof generation !== "number") throw new DamagedIndexError("The index has no generation.");
+  return generation;
 }
 
 function dataVersionOf(database: Connection): number {

@@ -15,6 +15,7 @@ import {
   toKey,
 } from "./block-row.ts";
 import { type Meta, readMeta, writeMeta } from "./open-index.ts";
+import { isTurnOfAnother } from "./write-turn.ts";
 
 /** The rows of one source file. */
 export interface FileEntry {
@@ -45,19 +46,22 @@ export interface IndexBatch {
   readonly links?: readonly (readonly [path: string, link: Link])[];
   readonly dates?: DatesUpdate;
   readonly meta?: { readonly [Name in keyof Meta]?: Meta[Name] | undefined };
+  /** The turn of the pass that writes, where it has one. */
+  readonly turn?: string | undefined;
   /** Whether readers see a difference. Removed files and changed dates count without it. */
   readonly isVisible: boolean;
 }
 
 export type WriteResult =
   | { readonly kind: "written"; readonly generation: number; readonly removed: number }
-  /** Another process has written since `generation`, so the batch is out of date. */
+  /** Another process has written since `generation`, or has the turn to write. */
   | { readonly kind: "outdated" };
 
 /** Writes a batch. Throws what SQLite throws, SQLITE_BUSY too; the index is then as it was. */
 export function writeBatch(database: Connection, batch: IndexBatch): WriteResult {
   return database.transaction(() => {
     if (readMeta(database, "generation") !== batch.generation) return { kind: "outdated" };
+    if (isTurnOfAnother(database, batch.turn)) return { kind: "outdated" };
     const removed = writeFiles(database, batch);
     const haveDatesChanged = writeRest(database, batch);
     const isVisible = batch.isVisible || removed > 0 || haveDatesChanged;

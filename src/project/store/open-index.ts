@@ -88,6 +88,8 @@ export interface Meta {
   readonly next_number: number;
   /** JSON of `IndexingProgress` while a process indexes many files; absent afterwards. */
   readonly indexing: string;
+  /** JSON of the `WriteTurn` of a pass that has lost to other processes; absent otherwise. */
+  readonly turn: string;
   /** The ignore rules from outside of the project, as they were at the last pass. */
   readonly outer_rules: string;
   /** `FileDatesUpdate.historyKey` of the dates. */
