@@ -1,23 +1,9 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { KitError } from "./kit-error.ts";
-import { isRecord } from "./record.ts";
 
 /** Whether a value is a schema of zod, valibot, arktype or another library that implements Standard Schema. */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
   return (typeof value === "object" || typeof value === "function") && value !== null && "~standard" in value;
-}
-
-/**
- * Describes why a value is neither a Standard Schema nor a JSON Schema, as the rest of a sentence; undefined for a schema.
- * An object of schemas would otherwise be a JSON Schema that accepts everything.
- */
-export function faultOfSchema(value: unknown): string | undefined {
-  const form = "must be a schema: of zod, valibot, …, or JSON Schema";
-  if (isStandardSchema(value)) return undefined;
-  if (!isRecord(value)) return form;
-  return Object.values(value).some(isStandardSchema)
-    ? `${form}, not an object of schemas; wrap it: z.object({ … })`
-    : undefined;
 }
 
 /** Formats an issue as one line: `items.0.price: expected a number`. */

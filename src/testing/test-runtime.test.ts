@@ -37,6 +37,20 @@ test.each([
     '`modelSettings.toolChoice` must be auto, none, required or { tool: "<name>" }',
   ],
   [{ output: { cents: z.number() } }, "not an object of schemas; wrap it: z.object({ … })"],
+  [{ output: { type: "objekt" } }, "`output` is not a valid JSON Schema: `type` must be one of"],
+  [{ output: { properties: { cents: { $ref: "#/$defs/cents" } } } }, "`properties.cents.$ref` refers to"],
+  [
+    { tools: [{ name: "t", description: "", input: { required: "x" }, execute: () => "" }] },
+    "`tools[0].input` is not a valid JSON Schema: `required` must be a list of texts",
+  ],
+  [
+    { commands: [{ name: "c", action: () => "", input: { properties: 3 } }] },
+    "`commands[0].input` is not a valid JSON Schema: `properties` must be an object of schemas",
+  ],
+  [
+    { skills: [{ name: "s", description: "", instructions: "", outputSchema: { type: "strin" } }] },
+    "`skills[0].outputSchema` is not a valid JSON Schema: `type` must be one of",
+  ],
   [{ builtInTools: ["raed"] }, "did you mean read?"],
 ])("a test's agent refuses a profile that an application refuses: %j", (profile, message) => {
   expect(() => createTestAgent(createScriptedModel([]), profile as never)).toThrow(message);

@@ -175,4 +175,7 @@ test("the handler gets the schema's output as its payload, and an invalid schema
   const reply = await receiveWebhook(webhook, incoming('{"at": "2026-05-05"}'));
   expect(reply).toEqual({ status: 200, body: { year: 2026 } });
   expect(() => defineWebhook({ ...webhook, payload: "text" as never })).toThrow("`payload` must be a schema");
+  expect(() => defineWebhook({ ...webhook, payload: { type: "objekt" } })).toThrow(
+    "`payload` is not a valid JSON Schema: `type` must be one of",
+  );
 });

@@ -73,6 +73,11 @@ test.each([
   [{ run: (): number => 1, payload: "text" }, "`payload` must be a schema"],
   [{ run: (): number => 1, result: null }, "`result` must be a schema"],
   [
+    { run: (): number => 1, payload: { properties: { at: { type: "date" } } } },
+    "`payload` is not a valid JSON Schema: `properties.at.type` must be one of",
+  ],
+  [{ run: (): number => 1, result: { items: 1 } }, "`result` is not a valid JSON Schema: `items` must be"],
+  [
     { run: (): number => 1, payload: { text: z.string() } },
     "not an object of schemas; wrap it: z.object({ … })",
   ],

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { type BackendChoice, faultOfBackend } from "../../backends/contract.ts";
+import { faultOfJsonSchema, faultOfSchema } from "../../base/json-schema/schema-fault.ts";
 import { isRecord } from "../../base/record.ts";
 import {
   callback,
@@ -16,7 +17,6 @@ import {
   objectWith,
   string,
 } from "../../base/settings.ts";
-import { faultOfSchema } from "../../base/standard-schema.ts";
 import { type ThinkingLevel, thinkingLevels } from "../../protocol/enums.ts";
 import type { AnyPythonDataclass, PythonFunction, PythonResourceLimits } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
@@ -31,22 +31,21 @@ import {
   type ProfileModel,
   profileModel,
 } from "./profile-settings.ts";
-import { type AnyTool, type JsonSchema, type KitCommand, toolNaming } from "./tool.ts";
+import { type AnyTool, faultOfToolInput, type JsonSchema, type KitCommand, toolNaming } from "./tool.ts";
 
 const strings = list(string, "a list of texts");
 const flagOrCallback = z.union([flag, callback()], { error: expecting("true, false or a function") });
 
 /** A schema of zod is an object, one of ArkType a function. */
-export const schemaOrJson = live<StandardSchemaV1 | JsonSchema>(
-  (value) => faultOfSchema(value)?.replace("must be ", "") ?? "",
-  isSchema,
-);
+export const schemaOrJson = schemaBy<StandardSchemaV1 | JsonSchema>(faultOfSchema);
+const inputSchema = schemaBy<StandardSchemaV1 | JsonSchema>(faultOfToolInput);
+const jsonSchema = schemaBy<JsonSchema>(faultOfJsonSchema);
 
-function isSchema(value: unknown): boolean {
-  return faultOfSchema(value) === undefined;
+function schemaBy<Value>(faultOf: (value: unknown) => string | undefined): z.ZodMiniType<Value> {
+  const error = ({ input }: { readonly input?: unknown }): string => faultOf(input) ?? "";
+  return z.custom<Value>((value) => faultOf(value) === undefined, { error });
 }
 
-const jsonSchema = live<JsonSchema>("a JSON Schema", isRecord);
 /** Monty accepts infinity as a limit. */
 const limit = live<number>("a number", isLimit);
 
@@ -65,7 +64,7 @@ const toolSchema = objectOf<AnyTool>()(
   {
     name: string,
     description: string,
-    input: live(() => "a schema of an object: of zod, valibot, …, or JSON Schema", isSchema),
+    input: inputSchema,
     execute: callback(),
     timeoutMs: live<number>("a number of milliseconds", isLimit),
     maxResultChars: z.number({ error: expecting("a number of characters") }),

@@ -1,5 +1,8 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toSentence, unknownKey } from "../../base/error-text.ts";
+import { faultOfSchema } from "../../base/json-schema/schema-fault.ts";
+import { isRecord } from "../../base/record.ts";
+import { isStandardSchema } from "../../base/standard-schema.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
@@ -192,12 +195,25 @@ export function defineTool<Input>(definition: ToolDefinition<Input>): ToolDefini
     definition.input === undefined ? "`input` is missing: the schema of the tool's arguments" : undefined;
   const fault = unknownKey(definition, { ...toolNaming, keys: Object.keys(fields) }) ?? missing;
   if (fault !== undefined) throw new TypeError(toSentence(`The tool "${definition.name}": ${fault}`));
+  const schemaFault = faultOfToolInput(definition.input);
+  if (schemaFault !== undefined)
+    throw new TypeError(toSentence(`The tool "${definition.name}": \`input\` ${schemaFault}`));
   if (!toolName.test(definition.name)) {
     throw new TypeError(
       `"${definition.name}" cannot be a tool's name: use letters, digits, _ and -, start with a letter, at most 64.`,
     );
   }
   return definition;
+}
+
+/** Describes why a value is not the schema of a tool's arguments, as the rest of a sentence. */
+export function faultOfToolInput(schema: unknown): string | undefined {
+  const fault = faultOfSchema(schema)?.replace("must be a schema:", "must be a schema of an object:");
+  if (fault !== undefined || isStandardSchema(schema) || !isRecord(schema)) return fault;
+  const { type = "object" } = schema;
+  return type === "object"
+    ? undefined
+    : `must be the schema of an object, the tool's arguments: its \`type\` is ${JSON.stringify(type)}`;
 }
 
 /** Tools by name. */

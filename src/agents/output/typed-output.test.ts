@@ -48,6 +48,31 @@ test("a schema without a JSON Schema validates results, and is refused as a tool
   });
 });
 
+test("an invalid JSON Schema is refused before the model is asked, and by defineTool", async () => {
+  // The model has no answers: a call of it would fail otherwise.
+  const asked = createTestAgent(createScriptedModel([]))
+    .session()
+    .prompt("price?", { result: { type: "object", properties: { cents: "number" } } });
+  await expect(asked).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringContaining(
+      "`result` is not a valid JSON Schema: `properties.cents` must be a schema",
+    ),
+  });
+  const toolOf = (input: Readonly<Record<string, unknown>>) => () =>
+    defineTool({ name: "pay", description: "", input, execute: () => "" });
+  expect(toolOf({ type: "objekt" })).toThrow(
+    'The tool "pay": `input` is not a valid JSON Schema: `type` must',
+  );
+  expect(toolOf({ type: "string" })).toThrow("must be the schema of an object, the tool's arguments");
+  const tool = defineTool({ name: "pay", description: "", input: z.string(), execute: () => "" });
+  const session = createTestAgent(createScriptedModel([]), { tools: [tool] }).session();
+  await expect(session.prompt("go")).rejects.toMatchObject({
+    code: "invalid_request",
+    message: 'The schema of the tool "pay" must describe an object, not a string.',
+  });
+});
+
 test("an invalid answer is sent back with its issues, and the repaired answer counts", async () => {
   const model = createScriptedModel([{ text: '{"cents": "five"}' }, { text: '{"cents": 5}' }]);
   const session = createTestAgent(model).session();

@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { withArticle } from "../../base/error-text.ts";
 import { isMarked, KitError, markInstances } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
@@ -333,8 +334,8 @@ export function jsonSchemaOf(schema: StandardSchemaV1 | JsonSchema): JsonSchema 
 }
 
 /**
- * The JSON Schema of a tool's arguments: an object, as every provider requires. Throws `invalid_request` for a schema
- * without one: the model could not know the arguments.
+ * The JSON Schema of a tool's arguments: an object, as every provider requires. Throws `invalid_request` for a schema of
+ * anything else, and for one without a JSON Schema: the model could not know the arguments.
  */
 export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchema): JsonSchema {
   const found = jsonSchemaOf(schema);
@@ -343,6 +344,13 @@ export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchem
       code: "invalid_request",
       message: `The schema of the tool "${name}" cannot be converted to JSON Schema.`,
       hint: "Use a schema of zod (4.2 or later) or arktype, wrap one of valibot with toStandardJsonSchema of @valibot/to-json-schema, or pass a JSON Schema.",
+    });
+  }
+  if (typeof found.type === "string" && found.type !== "object") {
+    throw new KitError({
+      code: "invalid_request",
+      message: `The schema of the tool "${name}" must describe an object, not ${withArticle(found.type)}.`,
+      hint: "A model passes the arguments of a tool by name: z.object({ … }).",
     });
   }
   return found.type === undefined ? { type: "object", ...found } : found;

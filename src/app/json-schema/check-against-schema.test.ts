@@ -1,10 +1,10 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { createSchemaDocument } from "../../base/json-schema/schema-document.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { checkJson } from "./check-against-schema.ts";
-import { createSchemaDocument } from "./schema-document.ts";
 
 const issues = (schema: unknown, value: unknown): readonly string[] =>
   checkJson(createSchemaDocument(schema), value).map(({ path, message }) => [...path, message].join(" "));

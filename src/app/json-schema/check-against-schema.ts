@@ -1,6 +1,11 @@
 import { RE2JS } from "re2js";
+import {
+  isJsonObject,
+  type JsonObject,
+  own,
+  type SchemaDocument,
+} from "../../base/json-schema/schema-document.ts";
 import { hasProperty, propertiesOf, valueKeywords } from "./check-keywords.ts";
-import { isJsonObject, type JsonObject, own, type SchemaDocument } from "./schema-document.ts";
 
 /** A place where the value does not match the schema. */
 export interface JsonIssue {

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { isJsonObject, type JsonObject, own } from "./schema-document.ts";
+import { isJsonObject, type JsonObject, own } from "../../base/json-schema/schema-document.ts";
 
 /** The input of a keyword without subschemas. */
 export interface KeywordInput {

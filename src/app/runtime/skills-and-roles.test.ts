@@ -65,6 +65,11 @@ test.each([
     "---\noutput_schema: object\n---\nDo.\n",
     "`output_schema` must be a JSON Schema",
   ],
+  [
+    "an invalid schema",
+    "---\ninput_schema: { type: objekt }\n---\nDo.\n",
+    "`input_schema` is not a valid JSON Schema: `type` must be one of",
+  ],
   ["a misspelled key", "---\ninput_shema: {}\n---\nDo.\n", "did you mean input_schema?"],
   ["front matter that is not YAML", "---\na: [\n---\nDo.\n", "bad.md, line"],
 ])("a skill with %s is a problem, and the others work", async (_name, text, message) => {

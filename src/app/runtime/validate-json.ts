@@ -1,5 +1,5 @@
+import { createSchemaDocument, type SchemaDocument } from "../../base/json-schema/schema-document.ts";
 import type { CheckOptions, JsonIssue } from "../json-schema/check-against-schema.ts";
-import type { SchemaDocument } from "../json-schema/schema-document.ts";
 
 const maxIssues = 20;
 
@@ -16,11 +16,7 @@ export function createJsonValidator(
 ) => readonly string[] | Promise<readonly string[]> {
   const documents = new WeakMap<object, SchemaDocument>();
   let checker: Checker | undefined;
-  const issuesOf = (
-    { checkJson, createSchemaDocument }: Checker,
-    schema: object,
-    value: unknown,
-  ): readonly string[] => {
+  const issuesOf = (checkJson: Checker, schema: object, value: unknown): readonly string[] => {
     const document = documents.get(schema) ?? createSchemaDocument(schema);
     documents.set(schema, document);
     const issues = checkJson(document, value, options);
@@ -39,9 +35,7 @@ type Checker = Awaited<ReturnType<typeof loadChecker>>;
 
 /** The checker is loaded when the first value is checked. */
 async function loadChecker() {
-  const { checkJson } = await import("../json-schema/check-against-schema.ts");
-  const { createSchemaDocument } = await import("../json-schema/schema-document.ts");
-  return { checkJson, createSchemaDocument };
+  return (await import("../json-schema/check-against-schema.ts")).checkJson;
 }
 
 function issueText({ path, message }: JsonIssue): string {

@@ -112,6 +112,11 @@ test.each([
 test.each([
   ["no JSON", "'{'", "must be a JSON Schema as JSON"],
   ["a list", "'[1]'", "must be a JSON Schema as JSON"],
+  [
+    "invalid",
+    "{ required: file }",
+    "`metadata.kit-input-schema` is not a valid JSON Schema: `required` must be",
+  ],
   ["a file that is not there", "gone.json", "cannot be read"],
   ["a file outside of its folder", "../../secret.json", "cannot be read"],
 ])("a schema that is %s is a problem of its file", async (_name, value, message) => {

@@ -3,6 +3,7 @@ import { basename, isAbsolute, join, relative, sep } from "node:path";
 import type { Role } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
 import { suggest, toSentence } from "../../base/error-text.ts";
+import { faultOfJsonSchema } from "../../base/json-schema/schema-fault.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfDefinedName, nameKey, quoteName } from "../../base/names.ts";
 import { findFiles } from "../../files/find-files.ts";
@@ -108,8 +109,9 @@ export function createFieldReader(
     schema(key) {
       const value = read(key);
       if (value === undefined) return undefined;
-      if (typeof value === "object" && !Array.isArray(value)) return value as JsonSchema;
-      throw refuse(`\`${key}\` must be a JSON Schema`);
+      const fault = faultOfJsonSchema(value);
+      if (fault === undefined) return value as JsonSchema;
+      throw refuse(`\`${key}\` ${fault}`);
     },
   };
 }

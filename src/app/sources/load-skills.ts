@@ -2,7 +2,9 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
+import { faultOfJsonSchema } from "../../base/json-schema/schema-fault.ts";
 import { nameKey, quoteName } from "../../base/names.ts";
+import { isRecord } from "../../base/record.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import {
@@ -70,10 +72,14 @@ async function schemaOf(
   const isFile = typeof value === "string" && value.endsWith(".json") && !value.trimStart().startsWith("{");
   const text = isFile && from.beside !== undefined ? await readBeside(from.beside, value, fields) : value;
   const schema = typeof text === "string" ? jsonOf(text) : text;
-  if (typeof schema === "object" && schema !== null && !Array.isArray(schema)) return schema as JsonSchema;
-  throw fields.refuse(
-    `\`metadata.${key}\` must be a JSON Schema as JSON, or the name of a file next to the skill that contains one`,
-  );
+  if (!isRecord(schema)) {
+    throw fields.refuse(
+      `\`metadata.${key}\` must be a JSON Schema as JSON, or the name of a file next to the skill that contains one`,
+    );
+  }
+  const fault = faultOfJsonSchema(schema);
+  if (fault !== undefined) throw fields.refuse(`\`metadata.${key}\` ${fault}`);
+  return schema;
 }
 
 /** Parses a text as JSON; returns undefined if it is not JSON. */

@@ -159,6 +159,10 @@ test("a misspelled export is found when the file is loaded, with a suggestion", 
     ],
     "agents/schema": [tool("inputSchema: {}"), "did you mean input?"],
     "agents/missing": [tool(""), "`tools[0].input` must be a schema of an object"],
+    "agents/output": [
+      `${create}({ output: { type: "object", required: "name" } });`,
+      "`output` is not a valid JSON Schema: `required` must be a list of texts",
+    ],
     "agents/defined": [
       'import { createAgent, defineTool } from "kit";\nexport default createAgent({ tools: [defineTool({ name: "t", description: "T.", parameters: {}, execute: () => "" })] });',
       'The tool "t": `parameters` is not a field of a tool; did you mean input? (line 2)',

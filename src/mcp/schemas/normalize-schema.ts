@@ -1,3 +1,4 @@
+import { schemaKeywords, schemaTypes } from "../../base/json-schema/keywords.ts";
 import { isRecord } from "../../base/record.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
@@ -149,10 +150,8 @@ function checkName(name: string): string {
 }
 
 function isTypes(value: unknown): boolean {
-  if (!Array.isArray(value)) return schemaTypes.has(value);
-  return (
-    value.length > 0 && new Set(value).size === value.length && value.every((type) => schemaTypes.has(type))
-  );
+  if (!Array.isArray(value)) return types.has(value);
+  return value.length > 0 && new Set(value).size === value.length && value.every((type) => types.has(type));
 }
 
 // A deeper value would overflow the stack of code that builds a request.
@@ -177,82 +176,4 @@ function quoteText(text: string): string {
   return `"${cleanText(text, 100)}"`;
 }
 
-/** The shape of a JSON Schema keyword's value. */
-type KeywordShape =
-  | "schema"
-  | "schemas"
-  | "schema_map"
-  | "number"
-  | "count"
-  | "flag"
-  | "text"
-  | "texts"
-  | "text_lists"
-  | "types"
-  | "value"
-  | "values"
-  | "reference";
-
-/**
- * The keywords of JSON Schema 2020-12 that are passed on, and `definitions`, the older name of `$defs`. Other
- * keywords do not describe arguments or are specific to one provider.
- *
- * @see https://json-schema.org/draft/2020-12/json-schema-validation
- */
-const schemaKeywords: ReadonlyMap<string, KeywordShape> = new Map<string, KeywordShape>([
-  ["$ref", "reference"],
-  ["$defs", "schema_map"],
-  ["definitions", "schema_map"],
-  ["type", "types"],
-  ["enum", "values"],
-  ["const", "value"],
-  ["title", "text"],
-  ["description", "text"],
-  ["default", "value"],
-  ["examples", "values"],
-  ["format", "text"],
-  ["pattern", "text"],
-  ["minLength", "count"],
-  ["maxLength", "count"],
-  ["minimum", "number"],
-  ["maximum", "number"],
-  ["exclusiveMinimum", "number"],
-  ["exclusiveMaximum", "number"],
-  ["multipleOf", "number"],
-  ["properties", "schema_map"],
-  ["required", "texts"],
-  ["additionalProperties", "schema"],
-  ["patternProperties", "schema_map"],
-  ["propertyNames", "schema"],
-  ["minProperties", "count"],
-  ["maxProperties", "count"],
-  ["dependentRequired", "text_lists"],
-  ["dependentSchemas", "schema_map"],
-  ["unevaluatedProperties", "schema"],
-  ["items", "schema"],
-  ["prefixItems", "schemas"],
-  ["contains", "schema"],
-  ["minContains", "count"],
-  ["maxContains", "count"],
-  ["minItems", "count"],
-  ["maxItems", "count"],
-  ["uniqueItems", "flag"],
-  ["unevaluatedItems", "schema"],
-  ["allOf", "schemas"],
-  ["anyOf", "schemas"],
-  ["oneOf", "schemas"],
-  ["not", "schema"],
-  ["if", "schema"],
-  ["then", "schema"],
-  ["else", "schema"],
-]);
-
-const schemaTypes: ReadonlySet<unknown> = new Set([
-  "null",
-  "boolean",
-  "object",
-  "array",
-  "number",
-  "integer",
-  "string",
-]);
+const types: ReadonlySet<unknown> = new Set(schemaTypes);
