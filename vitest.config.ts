@@ -12,11 +12,16 @@ const inCampaign = globSync("{src,tests}/**/*.test.ts", { cwd: import.meta.dirna
     path.endsWith(".campaign.test.ts") ||
     readFileSync(join(import.meta.dirname, path), "utf8").includes("/campaign.suite.ts"),
 );
-/** They measure the memory of their process, set flags of it, or fill it: each has one of its own. */
+/**
+ * Each has a process of its own: they measure the memory of their process, set its flags, fill it, or move its clock forward, which
+ * the ids of later test files would follow.
+ */
 const apart = [
   "src/app/service/resting-work.test.ts",
+  "src/base/id.test.ts",
   "src/cli/interrupt.test.ts",
   "src/cli/telemetry.test.ts",
+  "src/client/socket.test.ts",
   "src/engine/embedded/runs/runs.test.ts",
   "src/engine/shared/queue/claim-cost.test.ts",
   "src/mcp/servers/hostile-server.test.ts",

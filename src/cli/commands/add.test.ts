@@ -124,6 +124,8 @@ test("a registry, npm and a project: the package, the key of the configuration, 
       PATH: process.env.PATH ?? "",
       npm_config_registry: `http://127.0.0.1:${port}`,
       npm_config_cache: join(folder, "cache"),
+      // The caller can have asked its own npm to be silent.
+      npm_config_loglevel: "notice",
     };
     const { exitCode, stdout, stderr } = await kit(["add", "anthropic"], root, env);
     expect(stderr).toMatch(/added 1 package/);
