@@ -31,9 +31,9 @@ import type { RetryPolicy } from "./turn/retry.ts";
 export interface AgentRuntime {
   readonly store: SessionStore;
   /** Makes the store of an agent refuse stale writers if several machines share the work. Throws for a store that cannot. */
-  readonly guardStore?: ((own: SessionStore) => SessionStore) | undefined;
+  readonly guardStore?: ((agentStore: SessionStore) => SessionStore) | undefined;
   readonly resolveModel: ModelResolver;
-  /** Resolves the chosen backend; undefined for `typed`, the own loop of kit. */
+  /** Resolves the chosen backend; undefined for `typed`, kit's own turn loop. */
   readonly resolveBackend: (choice: BackendChoice) => MaybePromise<AgentBackend | undefined>;
   /** Used where the profile names no model. */
   readonly defaultModel: ProfileModel;
@@ -60,7 +60,7 @@ export interface AgentRuntime {
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
    * The calls of agents and their tools into the application; without it, they fail with `unavailable`. Runs that a run's
-   * agent starts have that run as their parent. Records of what an operation's tools begin name the operation.
+   * agent starts have that run as their parent. Records of work that an operation's tools start name the operation.
    */
   readonly callsOf?: ((runId: string | undefined, operation?: OperationName) => ApplicationCalls) | undefined;
   /** Returns the principal of the running code. */
@@ -172,7 +172,7 @@ export interface Operation {
   readonly spending: Spending;
   /** Rules that a fork and its tasks leave out: ids of guidelines, and files. */
   readonly rulesLeftOut: ReadonlySet<string>;
-  /** The work that the log has of a resumed operation. */
+  /** The logged work of a resumed operation. */
   readonly past: PastOperation | undefined;
   /** Set if the operation resumes after a suspension, because its approval was decided. */
   readonly suspension: Suspension | undefined;
@@ -214,7 +214,7 @@ export interface LiveSession {
     /** Resolves when all operations enqueued until now have ended. */
     drained(): Promise<void>;
   };
-  /** Keeps the beginning of the session's prompts stable. */
+  /** Keeps the beginning of the session's prompts unchanged, for the provider's cache. */
   readonly prompt: SessionPrompt;
   /** The operation that runs now. */
   readonly current: Operation | undefined;
@@ -230,11 +230,11 @@ export interface LiveSession {
   load(): MaybePromise<SessionState>;
   /** The active messages as the store has them now, including those of other processes. */
   history(): Promise<readonly Message[]>;
-  /** Whether the running operation can be dropped from memory and resume from its log without loss. */
+  /** Whether the running operation can be dropped from memory and later resume from its log without loss. */
   readonly maySuspend: boolean;
   /** Stops the running operation and waits until it has ended. False when none was running. */
   abort(): Promise<boolean>;
-  /** Drops the history, which the store has, from memory. False if the session's sandbox must stay open. */
+  /** Drops the history from memory; the store still has it. False if the session's sandbox must stay open. */
   evict(): boolean;
   /** Aborts the running operation, refuses waiting ones and closes the sandbox. */
   close(): Promise<void>;
@@ -261,5 +261,5 @@ export interface BackendWork {
   /** Ended runs, of this process and earlier ones. */
   runs: number;
   /** The operation; `part` is set while an agent of the backend has taken over. */
-  readonly whole: { part: OperationPart | undefined };
+  readonly operation: { part: OperationPart | undefined };
 }

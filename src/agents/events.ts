@@ -73,27 +73,27 @@ export function createEventHub(options: {
       index += 1;
       if (listeners.size === 0 && observers.size === 0) return;
       const timestamp = isoTime(options.clock.now());
-      const own = { index, timestamp, turnId };
+      const eventFields = { index, timestamp, turnId };
       const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
-      const event = isDelta ? toDelta(body, scope, own) : toEvent(body, scope, own);
+      const event = isDelta ? toDelta(body, scope, eventFields) : toEvent(body, scope, eventFields);
       for (const observer of observers) notify(observer, event);
       for (const { listener } of listeners) notify(listener, event);
     },
   };
 }
 
-interface OwnFields {
+interface EventFields {
   readonly index: number;
   readonly timestamp: string;
   readonly turnId: string | undefined;
 }
 
 /** Copies the fields one by one: spreading a scope into each event would be the largest cost of an event. */
-function toEvent(body: EventBody, scope: EventScope, own: OwnFields): KitEvent {
+function toEvent(body: EventBody, scope: EventScope, fields: EventFields): KitEvent {
   const event: Writable<KitEvent> = {
     ...body,
-    index: own.index,
-    timestamp: own.timestamp,
+    index: fields.index,
+    timestamp: fields.timestamp,
     agent: scope.agent,
     instance_id: scope.instance_id,
     session: scope.session,
@@ -104,23 +104,23 @@ function toEvent(body: EventBody, scope: EventScope, own: OwnFields): KitEvent {
   if (scope.task_id !== undefined && body.type !== "task_start" && body.type !== "task_end")
     event.task_id = scope.task_id;
   if (scope.parent_operation_id !== undefined) event.parent_operation_id = scope.parent_operation_id;
-  if (own.turnId !== undefined) event.turn_id = own.turnId;
+  if (fields.turnId !== undefined) event.turn_id = fields.turnId;
   return event;
 }
 
 /** Makes the frequent delta events: one object of one shape. */
-function toDelta(body: DeltaBody, scope: EventScope, own: OwnFields): KitEvent {
-  if (own.turnId === undefined) return toEvent(body, scope, own);
+function toDelta(body: DeltaBody, scope: EventScope, fields: EventFields): KitEvent {
+  if (fields.turnId === undefined) return toEvent(body, scope, fields);
   const event: Writable<KitEvent> = {
     type: body.type,
     text: body.text,
-    index: own.index,
-    timestamp: own.timestamp,
+    index: fields.index,
+    timestamp: fields.timestamp,
     agent: scope.agent,
     instance_id: scope.instance_id,
     session: scope.session,
     operation_id: scope.operation_id,
-    turn_id: own.turnId,
+    turn_id: fields.turnId,
   };
   if (body.type === "text_delta" && body.partial_result !== undefined)
     (event as Writable<Extract<KitEvent, { type: "text_delta" }>>).partial_result = body.partial_result;

@@ -64,7 +64,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     onListenerError: runtime.onListenerError,
   });
   if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
-  const { guardStore = (own) => own } = runtime;
+  const { guardStore = (agentStore) => agentStore } = runtime;
   const store = profile.store === undefined ? runtime.store : guardStore(profile.store);
   const liveSessions = new LiveSessions(runtime.maxIdleSessions);
   // Thousands of instances may be idle: rarely needed parts are created on first use.
@@ -96,7 +96,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       return pythons.get(name);
     },
   };
-  const own = { agent: identity.name, instance_id: identity.id };
+  const owner = { agent: identity.name, instance_id: identity.id };
   const open = (name = "default"): Session => new SessionHandle(harness, checkedName(name));
   const keyOf = (name: string): SessionKey => ({
     agent: identity.name,
@@ -136,10 +136,10 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       },
     },
     approvals: {
-      list: async (filter) => (await runtime.approvals?.list({ ...filter, ...own })) ?? [],
+      list: async (filter) => (await runtime.approvals?.list({ ...filter, ...owner })) ?? [],
       async decide(approvalId, decision) {
         if (runtime.approvals === undefined) throw notWaiting();
-        await runtime.approvals.decide(approvalId, decision, own);
+        await runtime.approvals.decide(approvalId, decision, owner);
       },
     },
     onEvent: (listener) => events.subscribe(listener),

@@ -40,7 +40,7 @@ export interface Workplace {
  */
 export interface ProjectContext {
   /** The repository of a workspace: the one of the agents themselves, or another one. */
-  repositoryAt(place: Workplace): Repository;
+  repositoryAt(workplace: Workplace): Repository;
   /** `spec_search`, `spec_impact`, `guidelines_for` of the agents' own repository. */
   readonly tools: readonly AnyTool[];
 }

@@ -70,27 +70,27 @@ export function maskSecrets(text: string, values: readonly string[]): string {
  * A mask for values in plain text, base64, base64url, hexadecimal, percent-encoding and JSON. Of two values with the
  * same beginning, the longer one counts; overlapping finds are masked as one.
  */
-export function createSecretMask(given: readonly string[]): SecretMask {
-  const values = [...new Set(given)].filter((value) => value.length >= minMaskedLength);
+export function createSecretMask(secrets: readonly string[]): SecretMask {
+  const values = [...new Set(secrets)].filter((value) => value.length >= minMaskedLength);
   // Prepared on first use: many applications mask nothing.
   let prepared: SecretFinder | undefined;
   const finder = (): SecretFinder => {
     prepared ??= new SecretFinder(values.flatMap(formsOf));
     return prepared;
   };
-  let kept = { from: "", to: "" };
+  let lastLong = { from: "", to: "" };
   const mask = (text: string): string => {
     if (values.length === 0 || text.length < minMaskedLength) return text;
-    if (text === kept.from) return kept.to;
+    if (text === lastLong.from) return lastLong.to;
     const masked = render(text, finder().read(text, noProgress).finds);
-    if (text.length >= minKeptLength) kept = { from: text, to: masked };
+    if (text.length >= minKeptLength) lastLong = { from: text, to: masked };
     return masked;
   };
-  const stream = (): MaskedStream => (values.length === 0 ? asItIs : createMaskedStream(finder()));
+  const stream = (): MaskedStream => (values.length === 0 ? unchanged : createMaskedStream(finder()));
   return Object.assign(mask, { values, stream });
 }
 
-const asItIs: MaskedStream = { push: (part) => part, end: () => "" };
+const unchanged: MaskedStream = { push: (part) => part, end: () => "" };
 
 function createMaskedStream(finder: SecretFinder): MaskedStream {
   let progress = noProgress;
@@ -194,8 +194,8 @@ function maskKnown(error: Error, mask: (text: string) => string, depth: number):
 
 /** Keeps the class name of the original error on its copy. */
 function withName(copy: Error, error: Error): Error {
-  const own = error.name === "Error" ? error.constructor.name : error.name;
-  return Object.defineProperty(copy, "name", { value: own, configurable: true, writable: true });
+  const className = error.name === "Error" ? error.constructor.name : error.name;
+  return Object.defineProperty(copy, "name", { value: className, configurable: true, writable: true });
 }
 
 function withStack(error: Error, stack: string): Error {
@@ -229,8 +229,8 @@ function base64Within(bytes: Uint8Array, before: number): string {
   for (const byte of bytes) binary += String.fromCharCode(byte);
   // The first characters hold bits of preceding bytes, and the last one bits of following bytes.
   const first = Math.ceil((before * 8) / 6);
-  const whole = Math.floor((binary.length * 8) / 6);
-  return btoa(binary).slice(first, whole);
+  const certainEnd = Math.floor((binary.length * 8) / 6);
+  return btoa(binary).slice(first, certainEnd);
 }
 
 /** The position of a secret in a text: from `start` up to `end`. */

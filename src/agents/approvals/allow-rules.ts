@@ -78,13 +78,13 @@ async function fitsPath(rule: string, { tool, args, sandbox }: AllowedCall): Pro
   const path = textIn(args, "path");
   if (!pathTools.has(tool) || path === undefined) return false;
   const files = await sandbox();
-  const written = placeOf(path, files.cwd);
-  const place = await files.resolve(path, { keepLink: tool === "rm" });
-  return written !== undefined && covers(rule, written) && covers(rule, place);
+  const written = pathFromRoot(path, files.cwd);
+  const target = await files.resolve(path, { keepLink: tool === "rm" });
+  return written !== undefined && covers(rule, written) && covers(rule, target);
 }
 
 /** The path relative to the root of the workspace; `undefined` if its spelling could hide its target. */
-function placeOf(path: string, cwd: string): string | undefined {
+function pathFromRoot(path: string, cwd: string): string | undefined {
   const parts = path.replace(/^\.\//, "").split("/");
   if (path.includes("\\") || parts.includes("") || parts.includes(".") || isOutside(parts)) return undefined;
   return cwd === "" ? parts.join("/") : `${cwd}/${parts.join("/")}`;
@@ -122,7 +122,7 @@ export async function allowChoices(call: AllowedCall): Promise<readonly AllowRul
   let wider: readonly RuleFields[] = [];
   if (tool === "bash") wider = (await commandsLike(line ?? "")).map((command) => ({ command, ...folder }));
   else if (pathTools.has(tool) && path !== undefined)
-    wider = placesLike(placeOf(path, (await call.sandbox()).cwd)).map((place) => ({ path: place }));
+    wider = pathsLike(pathFromRoot(path, (await call.sandbox()).cwd)).map((path) => ({ path }));
   else if (!builtInToolNames.has(tool) && tool !== "mcp_execute") wider = [{}];
   // A rule with the exact content of a file would hardly match again, so file tools get rules for paths only.
   const offered = pathTools.has(tool) ? wider : [...exact, ...wider];
@@ -172,10 +172,10 @@ async function commandsLike(line: string): Promise<readonly string[]> {
 }
 
 /** The path of a file, then that of its folder. */
-function placesLike(place: string | undefined): readonly string[] {
-  if (place === undefined) return [];
-  const folder = place.slice(0, place.lastIndexOf("/") + 1);
-  return folder === "" ? [place] : [place, folder];
+function pathsLike(path: string | undefined): readonly string[] {
+  if (path === undefined) return [];
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  return folder === "" ? [path] : [path, folder];
 }
 
 function textIn(args: unknown, name: string): string | undefined {

@@ -144,10 +144,10 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
       });
     },
     async decide(approvalId, decision, within = {}) {
-      const found = waiting.get(approvalId);
-      if (found === undefined || !fits(found.request, within)) throw notWaiting();
-      checkEdited(found.request, decision);
-      found.decide(decision);
+      const waitingCall = waiting.get(approvalId);
+      if (waitingCall === undefined || !fits(waitingCall.request, within)) throw notWaiting();
+      checkEdited(waitingCall.request, decision);
+      waitingCall.decide(decision);
     },
     list: async (filter = {}) =>
       [...waiting.values()].flatMap(({ request }) => (fits(request, filter) ? [request] : [])),

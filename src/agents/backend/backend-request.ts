@@ -24,10 +24,11 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
   const { schema } = request;
   const native = schema === undefined ? undefined : loop.work.nativeOutput(schema, tools.length > 0);
   const { current, records } = loop.prompt;
-  const given = request.system ?? current.text;
-  const asked = schema === undefined || native !== undefined ? given : `${given}\n\n${resultRequest(schema)}`;
-  const system = mask === undefined ? asked : mask(asked);
-  const own: TurnLoop = {
+  const baseSystem = request.system ?? current.text;
+  const fullSystem =
+    schema === undefined || native !== undefined ? baseSystem : `${baseSystem}\n\n${resultRequest(schema)}`;
+  const system = mask === undefined ? fullSystem : mask(fullSystem);
+  const requestLoop: TurnLoop = {
     ...loop,
     prompt: {
       current:
@@ -49,10 +50,11 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
     partialResult: schema === undefined ? loop.partialResult : undefined,
     ...(native === undefined ? undefined : { settings: { ...loop.settings, ...native } }),
   };
-  if (request.messages === undefined && request.aside !== true) return own;
-  const sent = request.messages === undefined ? settledPrompt(own) : sentPrompt(own, request.messages);
+  if (request.messages === undefined && request.aside !== true) return requestLoop;
+  const sent =
+    request.messages === undefined ? settledPrompt(requestLoop) : sentPrompt(requestLoop, request.messages);
   // The backend composed these messages itself, so compacting the history would not shorten them.
-  return { ...own, sent, needsRoom: () => false };
+  return { ...requestLoop, sent, needsRoom: () => false };
 }
 
 /** Identifies a request across restarts, so that it is not sent twice. Undefined for a plain next turn. */
@@ -65,7 +67,7 @@ export function fingerprintOf(request: TurnRequest | undefined): string | undefi
   );
 }
 
-/** The loop after calls that kit has answered itself: they are added to the messages that the backend sent. */
+/** The loop after calls that kit has answered itself: these calls are added to the messages that the backend sent. */
 export function withAnswered(loop: TurnLoop, message: AssistantMessage): TurnLoop {
   const { messages } = loop.state;
   const results = messages[messages.indexOf(message) + 1];
@@ -111,12 +113,12 @@ function offered(loop: TurnLoop, { tools, aside }: TurnRequest): Pick<TurnLoop, 
     return { tools: [], toolRun: loop.toolRun };
   }
   if (tools === undefined) return loop;
-  const own = new Map<string, ToolDefinition>();
+  const backendTools = new Map<string, ToolDefinition>();
   const schemas: LanguageModelV4FunctionTool[] = [];
   for (const tool of tools) {
     if (typeof tool === "string") schemas.push(namedTool(loop, tool));
     else {
-      own.set(tool.name, toDefinition(tool, loop));
+      backendTools.set(tool.name, toDefinition(tool, loop));
       schemas.push({
         type: "function",
         name: tool.name,
@@ -126,21 +128,22 @@ function offered(loop: TurnLoop, { tools, aside }: TurnRequest): Pick<TurnLoop, 
     }
   }
   const names = schemas.map(({ name }) => name);
-  const known = new Set(names);
+  const requestedNames = new Set(names);
   const lookup: ToolLookup = {
-    get: (name) => own.get(name) ?? (known.has(name) ? loop.toolRun().tools.get(name) : undefined),
+    get: (name) =>
+      backendTools.get(name) ?? (requestedNames.has(name) ? loop.toolRun().tools.get(name) : undefined),
     names: () => names,
   };
   return { tools: schemas, toolRun: () => ({ ...loop.toolRun(), tools: lookup }) };
 }
 
 function namedTool(loop: TurnLoop, name: string): LanguageModelV4FunctionTool {
-  const found = loop.tools.find((tool) => tool.name === name);
-  if (found !== undefined) return found;
+  const schema = loop.tools.find((tool) => tool.name === name);
+  if (schema !== undefined) return schema;
   const names = loop.tools.map((tool) => tool.name);
-  const near = suggest(name, names);
+  const suggestion = suggest(name, names);
   throw refused(
-    `The operation has no tool named "${name}"${near === undefined ? "" : `; did you mean ${near}?`}`,
+    `The operation has no tool named "${name}"${suggestion === undefined ? "" : `; did you mean ${suggestion}?`}`,
   );
 }
 
@@ -189,12 +192,12 @@ export function noteEntry(
 
 /** The notes that one run of a backend keeps in the log. */
 export class BackendNotes {
-  readonly #of: Pick<StateNote, "backend" | "run">;
+  readonly #run: Pick<StateNote, "backend" | "run">;
   /** Characters of JSON saved so far. */
   #size = 0;
 
-  constructor(of: Pick<StateNote, "backend" | "run">) {
-    this.#of = of;
+  constructor(run: Pick<StateNote, "backend" | "run">) {
+    this.#run = run;
   }
 
   /** The run's notes, oldest first, and the log position of the last one. */
@@ -203,7 +206,7 @@ export class BackendNotes {
     let last = 0;
     for (const { name, value, position } of past?.notes ?? []) {
       const note = value as StateNote;
-      if (name !== stateNote || note.backend !== this.#of.backend || note.run !== this.#of.run) continue;
+      if (name !== stateNote || note.backend !== this.#run.backend || note.run !== this.#run.run) continue;
       saved.push(note.value);
       this.#size += sizeOf(note.value);
       last = position;
@@ -216,10 +219,10 @@ export class BackendNotes {
     const size = sizeOf(value);
     this.#size += size;
     if (size > maxNote)
-      throw tooLarge(this.#of.backend, `${size} characters in one note: it may have ${maxNote}`);
+      throw tooLarge(this.#run.backend, `${size} characters in one note: it may have ${maxNote}`);
     if (this.#size > maxNotes)
-      throw tooLarge(this.#of.backend, `${this.#size} characters in one run: it may have ${maxNotes}`);
-    return { ...this.#of, value };
+      throw tooLarge(this.#run.backend, `${this.#size} characters in one run: it may have ${maxNotes}`);
+    return { ...this.#run, value };
   }
 }
 

@@ -39,14 +39,14 @@ import {
 import { concludingAnswer, noAnswer, ownMessage, requestDecision } from "./backend-steps.ts";
 import {
   callId,
-  ended,
   handled,
   Lane,
+  locationOfCall,
   messageId,
   type OpenTurn,
+  operationEnded,
   type PastTurn,
   PastTurns,
-  placeOfCall,
   requestNote,
   storedResult,
   Turn,
@@ -202,11 +202,12 @@ class BackendRun implements BackendOperation, Disposable {
         const { message, position } = turn;
         this.#answer = message;
         const calls = callsOf(message);
-        const known = toBackendCalls(calls, position, loop.toolRun().tools);
-        if (calls.length === 0 || known.length > 0) {
-          const given = new Turn(messageId(position), message, known);
-          if (request?.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
-          return given;
+        const existingCalls = toBackendCalls(calls, position, loop.toolRun().tools);
+        if (calls.length === 0 || existingCalls.length > 0) {
+          const backendTurn = new Turn(messageId(position), message, existingCalls);
+          if (request?.schema !== undefined)
+            backendTurn.value = await valueIn(message, request.schema, this.#loop);
+          return backendTurn;
         }
         if (this.#newest?.position === position) await this.#runCalls(this.#newest);
         loop = withAnswered(loop, message);
@@ -233,9 +234,9 @@ class BackendRun implements BackendOperation, Disposable {
     const fingerprint = fingerprintOf(request) ?? "";
     const turn = this.#past?.next(fingerprint);
     const message = turn?.message ?? (await this.#callModelAside(this.#requestLoop(request, fingerprint)));
-    const given = new Turn(`a${fingerprint}`, message, []);
-    if (request.schema !== undefined) given.value = await valueIn(message, request.schema, this.#loop);
-    return given;
+    const backendTurn = new Turn(`a${fingerprint}`, message, []);
+    if (request.schema !== undefined) backendTurn.value = await valueIn(message, request.schema, this.#loop);
+    return backendTurn;
   }
 
   async #callModelAside(loop: TurnLoop): Promise<AssistantMessage> {
@@ -263,11 +264,12 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   async #resultOf(id: string): Promise<ToolResultPart> {
-    const place = placeOfCall(id);
+    const location = locationOfCall(id);
     const open = this.#newest;
-    if (open?.position === place.position && open.results === undefined) await this.#runCalls(open);
+    if (open?.position === location.position && open.results === undefined) await this.#runCalls(open);
     const log = { state: this.#loop.state, past: this.#work.past };
-    const result = open?.position === place.position ? open.results?.[place.at] : storedResult(log, place);
+    const result =
+      open?.position === location.position ? open.results?.[location.at] : storedResult(log, location);
     if (result === undefined) throw unknownCall(id);
     return { ...result, tool_call_id: id };
   }
@@ -368,7 +370,7 @@ class BackendRun implements BackendOperation, Disposable {
   async #guarded<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
       if (this.#failure !== undefined) throw this.#failure.error;
-      if (this.#isOver) throw ended();
+      if (this.#isOver) throw operationEnded();
       return await work();
     } catch (error) {
       this.#failure ??= { error };

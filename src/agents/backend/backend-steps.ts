@@ -54,9 +54,9 @@ export async function beginPart(
 ): Promise<void> {
   const task_id = await taskIdOf(call.idempotencyKey);
   const { toolCallId: tool_call_id, turnId = "" } = call;
-  const before = taskOfPart(loop.work.whole.part, turnId);
+  const before = taskOfPart(loop.work.operation.part, turnId);
   endPart(loop, false);
-  loop.work.whole.part = { task_id, turnId, before, startedAt: loop.clock.now() };
+  loop.work.operation.part = { task_id, turnId, before, startedAt: loop.clock.now() };
   loop.emit({ type: "task_start", task_id, tool_call_id, ...part }, turnId);
 }
 
@@ -73,9 +73,9 @@ export async function withParts<Answer>(loop: TurnLoop, run: () => Promise<Answe
 }
 
 function endPart({ work, clock, emit }: TurnLoop, is_error: boolean): void {
-  const { part } = work.whole;
+  const { part } = work.operation;
   if (part === undefined) return;
-  work.whole.part = undefined;
+  work.operation.part = undefined;
   const duration_ms = clock.now() - part.startedAt;
   emit({ type: "task_end", task_id: part.task_id, is_error, duration_ms }, part.turnId);
 }

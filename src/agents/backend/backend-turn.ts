@@ -58,18 +58,18 @@ export function toBackendCalls(
   position: number,
   tools: ToolLookup,
 ): BackendTurn["calls"] {
-  const known: BackendTurn["calls"][number][] = [];
+  const backendCalls: BackendTurn["calls"][number][] = [];
   for (const [at, { tool, args }] of calls.entries()) {
     if (tools.get(tool) === undefined) continue;
     const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-    const given = isObject ? (args as Readonly<Record<string, unknown>>) : {};
-    known.push({ id: callId(position, at), tool, args: given });
+    const argsObject = isObject ? (args as Readonly<Record<string, unknown>>) : {};
+    backendCalls.push({ id: callId(position, at), tool, args: argsObject });
   }
-  return known;
+  return backendCalls;
 }
 
-/** The log position and index that `callId` encoded; `NaN` for a foreign id. */
-export function placeOfCall(id: string): { readonly position: number; readonly at: number } {
+/** The log position and index that `callId` encoded; `NaN` for an id that `callId` did not create. */
+export function locationOfCall(id: string): { readonly position: number; readonly at: number } {
   const [, position, at] = callPattern.exec(id) ?? [];
   return { position: Number(position), at: Number(at) };
 }
@@ -79,16 +79,16 @@ export function toBackendMessages({
   messages,
   positions,
 }: Pick<SessionState, "messages" | "positions">): readonly BackendMessage[] {
-  let asked = 0;
+  let answerPosition = 0;
   return messages.map((message, index): BackendMessage => {
     const position = positions[index] ?? 0;
     const id = messageId(position);
     if (message.role === "user") return { ...message, id };
-    if (message.role === "assistant") asked = position;
+    if (message.role === "assistant") answerPosition = position;
     let at = 0;
     const content = message.content.map((part) => {
       if (part.type !== "tool_call" && part.type !== "tool_result") return part;
-      const identified = { ...part, tool_call_id: callId(asked, at) };
+      const identified = { ...part, tool_call_id: callId(answerPosition, at) };
       at += 1;
       return identified;
     });
@@ -100,7 +100,7 @@ export function unknownCall(id: string): KitError {
   return new KitError({ code: "invalid_request", message: `No turn of this operation has a call "${id}".` });
 }
 
-export function ended(): KitError {
+export function operationEnded(): KitError {
   return new KitError({ code: "invalid_request", message: "The operation has ended." });
 }
 
@@ -119,7 +119,7 @@ interface AskedTurn extends PastTurn {
 
 /** Turns that a backend had not received when its operation was interrupted: they are replayed in place of new ones. */
 export class PastTurns {
-  readonly #left: AskedTurn[] = [];
+  readonly #notReplayed: AskedTurn[] = [];
 
   /** `after`: the log position of the last state that the backend saved. */
   constructor({ messages, positions, notes }: PastOperation, after: number) {
@@ -128,16 +128,16 @@ export class PastTurns {
       if (name === requestNote) requests.set(position - 1, String(value));
       if (name !== asideNote || position <= after) continue;
       const { message, request } = value as AsideNote;
-      this.#left.push({ message, position, request });
+      this.#notReplayed.push({ message, position, request });
     }
     messages.forEach((message, index) => {
       const position = positions[index] ?? 0;
       if (message.role !== "assistant" || position <= after) return;
       // The backend never received an answer that broke off.
       if (message.finish_reason === "aborted" || message.finish_reason === "error") return;
-      this.#left.push({ message, position, request: requests.get(position) });
+      this.#notReplayed.push({ message, position, request: requests.get(position) });
     });
-    this.#left.sort((one, other) => one.position - other.position);
+    this.#notReplayed.sort((one, other) => one.position - other.position);
   }
 
   /** Takes the next answer to a request with this fingerprint. */
@@ -158,20 +158,20 @@ export class PastTurns {
   }
 
   #take(isWanted: (turn: AskedTurn) => boolean): PastTurn | undefined {
-    const at = this.#left.findIndex(isWanted);
-    return at === -1 ? undefined : this.#left.splice(at, 1)[0];
+    const at = this.#notReplayed.findIndex(isWanted);
+    return at === -1 ? undefined : this.#notReplayed.splice(at, 1)[0];
   }
 }
 
 /** The logged result of a call, by the position of its answer and its index there. */
 export function storedResult(
   { state, past }: { readonly state: SessionState; readonly past: PastOperation | undefined },
-  place: { readonly position: number; readonly at: number },
+  location: { readonly position: number; readonly at: number },
 ): ToolResultPart | undefined {
   for (const { messages, positions } of past === undefined ? [state] : [state, past]) {
-    const index = positions.lastIndexOf(place.position);
+    const index = positions.lastIndexOf(location.position);
     const next = index === -1 ? undefined : messages[index + 1];
-    if (next?.role === "tool") return next.content[place.at];
+    if (next?.role === "tool") return next.content[location.at];
   }
   return undefined;
 }

@@ -39,8 +39,11 @@ async function compact(request: CompactionRequest): Promise<boolean> {
   let failed = true;
   try {
     const summary = await summarize(request, state.messages.slice(0, cut));
-    const kept = state.messages.slice(cut);
-    const shortened = kept.reduce((sum, message) => sum + estimateTokens(message), textTokens(summary));
+    const keptMessages = state.messages.slice(cut);
+    const shortened = keptMessages.reduce(
+      (sum, message) => sum + estimateTokens(message),
+      textTokens(summary),
+    );
     const entry: SessionEntry = {
       version: 1,
       type: "compaction",
@@ -148,7 +151,7 @@ async function summarize(request: CompactionRequest, messages: readonly Message[
   const limitTokens = Math.max(1_000, windowTokens - settings.reserveTokens - 1_000);
   const turnId = createId("turn");
   try {
-    const summary = await writeDown(request, transcriptOf(messages, limitTokens * 3), turnId);
+    const summary = await summarizeTranscript(request, transcriptOf(messages, limitTokens * 3), turnId);
     operation.emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return `Summary of the conversation so far:\n\n${summary}`;
   } catch (error) {
@@ -157,9 +160,13 @@ async function summarize(request: CompactionRequest, messages: readonly Message[
   }
 }
 
-async function writeDown(request: CompactionRequest, whole: string, turnId: string): Promise<string> {
+async function summarizeTranscript(
+  request: CompactionRequest,
+  fullTranscript: string,
+  turnId: string,
+): Promise<string> {
   const { operation } = request;
-  let transcript = whole;
+  let transcript = fullTranscript;
   let halvings = 0;
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -182,8 +182,8 @@ const policyFields = {
   allowWrite: flag,
   allowShell: flag,
   /**
-   * Commands that may run, without a shell: `["git", "git commit", "npm test"]`. Without it, any simple command
-   * where the operating system walls it in, and known forms elsewhere.
+   * Commands that may run, without a shell: `["git", "git commit", "npm test"]`. Without a list, any simple command may
+   * run if the sandbox isolates commands; otherwise only known forms.
    */
   allowedCommands: list(allowedCommand),
   /** Passes lines to a shell unchecked: for trusted work only. */
@@ -195,7 +195,7 @@ const policyFields = {
   allowNetwork: strings,
   /** Paths that tools may write although they are protected by default (`.kit`, agents, config, Git hooks). */
   allowProtectedPaths: strings,
-  /** Calls that wait for approval. Rules of a parent, the project and a profile add up. */
+  /** Calls that need approval. The rules of a parent, the project and a profile are added together. */
   approvals: approvalRules,
 };
 /** Rights of an agent's tools in its workspace. Everything that is not allowed is refused. */
@@ -225,7 +225,7 @@ const pythonSchema = object(
 );
 export interface PythonProfile extends Fields<typeof pythonSchema> {}
 
-/** An agent as plain data, but for its subagents, which are profiles themselves. */
+/** The fields of an agent's profile except its subagents, which are profiles themselves. */
 export const profileSchema = object(
   {
     name: string,

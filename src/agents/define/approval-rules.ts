@@ -31,7 +31,7 @@ interface JoinedRules extends ApprovalRules {
   readonly strict?: readonly string[];
 }
 
-/** Combines rules: each adds calls that need approval. The shorter time limit wins. */
+/** Combines rules: a call needs approval if one of them says so. The shorter time limit applies. */
 export function mergeApprovals(base: JoinedRules, over: JoinedRules): ApprovalRules {
   const tools = [...new Set([...base.tools, ...over.tools])];
   const times = [base.timeoutMs, over.timeoutMs].filter((time) => time !== undefined);
@@ -95,16 +95,16 @@ function rulesAsk(
   rules: JoinedRules | undefined,
 ): "no" | "strictly" | "waivably" {
   if (rules === undefined) return "no";
-  const other = tool.standsFor?.(input);
+  const alias = tool.standsFor?.(input);
   const matches = (pattern: string): boolean =>
-    matchesName(pattern, tool.name) || (other !== undefined && matchesName(pattern, other));
+    matchesName(pattern, tool.name) || (alias !== undefined && matchesName(pattern, alias));
   if (!rules.tools.some(matches)) return "no";
   return strictOf(rules).some(matches) ? "strictly" : "waivably";
 }
 
 function toolAsks(tool: ToolDefinition, call: CheckedCall): boolean | Promise<boolean> {
-  const own = tool.needsApproval;
-  return typeof own === "function" ? own(call.input, call.context) : own === true;
+  const toolRule = tool.needsApproval;
+  return typeof toolRule === "function" ? toolRule(call.input, call.context) : toolRule === true;
 }
 
 /** Greedy from left to right, without backtracking: linear in the name for each part of the pattern. */
@@ -115,9 +115,9 @@ function matchesName(pattern: string, name: string): boolean {
   const tail = rest.pop() ?? "";
   let at = head.length;
   for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found === -1) return false;
-    at = found + part.length;
+    const position = name.indexOf(part, at);
+    if (position === -1) return false;
+    at = position + part.length;
   }
   return name.length - tail.length >= at && name.endsWith(tail);
 }

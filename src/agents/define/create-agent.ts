@@ -31,7 +31,7 @@ export type AgentSource<Output = unknown> =
 /** A defined agent, before an instance exists: the default export of an agent file. */
 export interface AgentDefinition<Output = unknown> {
   readonly kind: "kit.agent";
-  /** For the type checker alone: never there. */
+  /** Only for the type checker: no value has this field. */
   readonly "~types"?: { readonly output: Output } | undefined;
   /** The profile, if it is the same for every instance. */
   readonly profile?: AgentProfile;

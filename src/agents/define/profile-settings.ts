@@ -122,8 +122,8 @@ export const builtInTools = live<boolean | readonly BuiltInToolName[]>(
   (value) => {
     const form = `true, false or a list of ${builtInNames.join(", ")}`;
     const unknown = Array.isArray(value) ? value.find((name) => !builtInToolNames.has(name)) : undefined;
-    const near = typeof unknown === "string" ? suggest(unknown, builtInNames) : undefined;
-    return near === undefined ? form : `${form}; "${unknown}" is none: did you mean ${near}?`;
+    const suggestion = typeof unknown === "string" ? suggest(unknown, builtInNames) : undefined;
+    return suggestion === undefined ? form : `${form}; "${unknown}" is none: did you mean ${suggestion}?`;
   },
   (value) =>
     typeof value === "boolean" || (Array.isArray(value) && value.every((name) => builtInToolNames.has(name))),

@@ -19,9 +19,9 @@ import type { ToolContext } from "./tool.ts";
  * console.log(await where.execute({}, createToolContext({ instance: "pr-7" })));
  * ```
  */
-export function createToolContext(given: Partial<ToolContext> = {}): ToolContext {
-  const { toolCallId = "call_1", operationId = "op_1" } = given;
-  const idempotencyKey = given.idempotencyKey ?? `${operationId}:${toolCallId}`;
+export function createToolContext(fields: Partial<ToolContext> = {}): ToolContext {
+  const { toolCallId = "call_1", operationId = "op_1" } = fields;
+  const idempotencyKey = fields.idempotencyKey ?? `${operationId}:${toolCallId}`;
   return {
     toolCallId,
     operationId,
@@ -38,6 +38,6 @@ export function createToolContext(given: Partial<ToolContext> = {}): ToolContext
     signal: new AbortController().signal,
     progress: () => undefined,
     ...noApplicationCalls,
-    ...given,
+    ...fields,
   };
 }

@@ -34,8 +34,8 @@ export function forkEntries(
   const rules = new Set(origin.without);
   const value: ForkNote = { ...origin, fork_id: id };
   const copied = entries.slice(0, origin.log_position).map((entry) => {
-    const own = entry.operation_id === origin.operation_id ? { ...entry, operation_id: id } : entry;
-    return rules.size === 0 ? own : withoutRules(own, rules);
+    const copy = entry.operation_id === origin.operation_id ? { ...entry, operation_id: id } : entry;
+    return rules.size === 0 ? copy : withoutRules(copy, rules);
   });
   return [...copied, { version: 1, type: "note", name: forkNote, value, timestamp }];
 }
@@ -74,8 +74,12 @@ export function instructionsWithout<Place extends Pick<ProjectInstructions, "tex
     starts.push(text.indexOf(`<instructions source="${path}">\n`, starts.at(-1) ?? 0));
   if (starts.includes(-1)) return { ...instructions, text: "", files: [] };
   const blocks = starts.map((start, at) => text.slice(start, starts[at + 1]).trimEnd());
-  const kept = files.flatMap(({ path }, at) => (rules.has(path) ? [] : [blocks[at] ?? ""]));
-  return { ...instructions, text: kept.join("\n\n"), files: files.filter(({ path }) => !rules.has(path)) };
+  const keptBlocks = files.flatMap(({ path }, at) => (rules.has(path) ? [] : [blocks[at] ?? ""]));
+  return {
+    ...instructions,
+    text: keptBlocks.join("\n\n"),
+    files: files.filter(({ path }) => !rules.has(path)),
+  };
 }
 
 function withoutRules(entry: SessionEntry, rules: ReadonlySet<string>): SessionEntry {
@@ -120,15 +124,15 @@ function userWithout(message: UserMessage, isOut: (item: ReceiptItem) => boolean
   const blocks = text.match(/<guideline source=[\s\S]*?\n<\/guideline>/g) ?? [];
   const listed = shows.filter(({ why }) => !why.startsWith("named only"));
   const isPlain = message.source === "guidelines" && blocks.length === listed.length;
-  const kept = blocks.filter((_, at) => {
+  const keptBlocks = blocks.filter((_, at) => {
     const item = listed[at];
     return item !== undefined && !isOut(item);
   });
-  if (!isPlain || kept.length === 0) return { ...message, content: [], shows: [] };
+  if (!isPlain || keptBlocks.length === 0) return { ...message, content: [], shows: [] };
   const [heading = ""] = text.split("\n", 1);
   return {
     ...message,
-    content: [{ type: "text", text: `${heading}\n\n${kept.join("\n\n")}` }],
+    content: [{ type: "text", text: `${heading}\n\n${keptBlocks.join("\n\n")}` }],
     shows: listed.filter((item) => !isOut(item)),
   };
 }

@@ -47,8 +47,8 @@ interface Ahead {
 
 /** Entries at the end of the log, once it is known what others have appended since. */
 interface Appended {
-  /** The entries to append behind those of others; may be none. */
-  readonly behind: (others: readonly SessionEntry[]) => readonly SessionEntry[];
+  /** Returns the entries to append after the other writers' entries; can be empty. */
+  readonly entriesAfter: (others: readonly SessionEntry[]) => readonly SessionEntry[];
   /** The id of an input that the log accepts once. */
   readonly input?: string | undefined;
   /** Whether a deleted session is created again. */
@@ -62,7 +62,7 @@ export class OperationLog {
   #waits = false;
   /** Entries that the state has and the log does not have yet. */
   #ahead: Ahead | undefined;
-  /** The newest commit that is under way: parallel ones would conflict at the same position. */
+  /** The newest pending commit: parallel commits would conflict at the same position. */
   #last: Promise<void> | undefined;
 
   constructor(options: OperationLogOptions) {
@@ -78,11 +78,15 @@ export class OperationLog {
    */
   append(entries: readonly SessionEntry[], isInput = false): MaybePromise<void> {
     if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, isInput));
-    const behind = (): readonly SessionEntry[] => {
+    const entriesAfter = (): readonly SessionEntry[] => {
       const closing = closingEntry(this.#options.state, this.#options);
       return closing === undefined ? entries : [closing, ...entries];
     };
-    return this.#append({ behind, input: isInput ? this.#options.input : undefined, creates: true });
+    return this.#append({
+      entriesAfter,
+      input: isInput ? this.#options.input : undefined,
+      creates: true,
+    });
   }
 
   /**
@@ -138,31 +142,31 @@ export class OperationLog {
   #inTurn(write: () => MaybePromise<void>): MaybePromise<void> {
     const written = this.#last === undefined ? write() : this.#last.then(write);
     if (written === undefined) return;
-    const own = written
+    const pending = written
       .catch(() => undefined)
       .then(() => {
-        if (this.#last === own) this.#last = undefined;
+        if (this.#last === pending) this.#last = undefined;
       });
-    this.#last = own;
+    this.#last = pending;
     return written;
   }
 
   #commit(entries: readonly SessionEntry[]): MaybePromise<void> {
     const ahead = this.#ahead;
-    if (ahead === undefined) return this.#appendBehind(entries, []);
-    // An answer that is already there joins the pending append: both are written or none.
+    if (ahead === undefined) return this.#appendAfter(entries, []);
+    // An answer that arrives before the pending append starts joins it: both are written, or neither.
     if (ahead.written === undefined && entries[0]?.type === "message")
       return this.#writeAhead(ahead, entries);
     return this.#flush().then(() => this.#commit(entries));
   }
 
-  /** Appends behind the entries that other writers have added since the operation's last one. */
-  #appendBehind(entries: readonly SessionEntry[], others: readonly SessionEntry[]): MaybePromise<void> {
-    const behind = (more: readonly SessionEntry[]): readonly SessionEntry[] => {
+  /** Appends after the entries that other writers have added since the operation's last entry. */
+  #appendAfter(entries: readonly SessionEntry[], others: readonly SessionEntry[]): MaybePromise<void> {
+    const entriesAfter = (more: readonly SessionEntry[]): readonly SessionEntry[] => {
       const all = [...others, ...more];
       return all.length === 0 ? entries : afterOthers(entries, all, this.#options);
     };
-    return this.#append({ behind, creates: false });
+    return this.#append({ entriesAfter, creates: false });
   }
 
   #append(appended: Appended): MaybePromise<void> {
@@ -178,19 +182,19 @@ export class OperationLog {
     return written.catch((error) => this.#appendAgain(appended, error));
   }
 
-  /** On a conflict, applies the other writers' entries and appends behind them, until that succeeds. */
+  /** On a conflict, applies the other writers' entries and appends after them, until that succeeds. */
   async #appendAgain(appended: Appended, refusal: unknown): Promise<void> {
     const { store, state, id } = this.#options;
     const others: SessionEntry[] = [];
     let error = refusal;
     for (let reload = 0; reload < maxReloads; reload += 1) {
       if (!(error instanceof KitError) || error.code !== "conflict") throw error;
-      const came = await store.read(state.key, state.position);
-      if (came.some(({ operation_id }) => operation_id === id)) throw error;
-      if (came.length > 0) applyNew(state, came);
+      const newEntries = await store.read(state.key, state.position);
+      if (newEntries.some(({ operation_id }) => operation_id === id)) throw error;
+      if (newEntries.length > 0) applyNew(state, newEntries);
       else if (appended.creates) await reloadState(store, state);
       else throw error;
-      others.push(...came);
+      others.push(...newEntries);
       try {
         await this.#write(appended, others);
         return;
@@ -201,7 +205,7 @@ export class OperationLog {
     throw error;
   }
 
-  #write({ behind, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
+  #write({ entriesAfter: behind, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
     const entries = behind(others);
     return entries.length === 0 ? undefined : commit(this.#options, entries, input);
   }
@@ -212,12 +216,12 @@ export class OperationLog {
     if (ahead !== undefined) await (ahead.written ?? this.#writeAhead(ahead, []));
   }
 
-  /** Appends the entries that are ahead, and the following ones with them. */
+  /** Appends the entries of `commitAhead`, together with `following`. */
   #writeAhead(ahead: Ahead, following: readonly SessionEntry[]): Promise<void> {
     ahead.written = this.#writeTogether(ahead, following).catch((error: unknown) => {
       // The calls of such an answer have not started: a resumed operation asks the model again.
-      const kept = following.some(hasToolCalls) ? ahead.entries : [...ahead.entries, ...following];
-      if (isStoreUnavailable(error)) this.#keepUnsaved(kept, ahead.from);
+      const unsaved = following.some(hasToolCalls) ? ahead.entries : [...ahead.entries, ...following];
+      if (isStoreUnavailable(error)) this.#keepUnsaved(unsaved, ahead.from);
       throw error;
     });
     return ahead.written;
@@ -237,7 +241,7 @@ export class OperationLog {
       await reloadState(store, state);
       const others = (await store.read(key, from)).slice(0, state.position - from);
       if (others.length === 0 || others.some(({ operation_id }) => operation_id === id)) throw error;
-      await this.#appendBehind(entries, others);
+      await this.#appendAfter(entries, others);
     }
     // Only after success: no entry may follow one that the log does not have.
     this.#ahead = undefined;
@@ -267,7 +271,7 @@ function hasToolCalls(entry: SessionEntry): boolean {
  */
 export function closingEntry(
   state: SessionState,
-  { id, clock }: Pick<RebasePlace, "id" | "clock">,
+  { id, clock }: Pick<RebaseContext, "id" | "clock">,
 ): SessionEntry | undefined {
   const last = state.messages.at(-1);
   if (last?.role !== "assistant") return undefined;
@@ -297,7 +301,7 @@ export function notRun(call: ToolCallPart, text: string): ToolResultPart {
   };
 }
 
-export interface RebasePlace {
+export interface RebaseContext {
   /** The state, including the other writers' entries. */
   readonly state: SessionState;
   /** The operation that appends. */
@@ -312,7 +316,7 @@ export interface RebasePlace {
 export function afterOthers(
   entries: readonly SessionEntry[],
   others: readonly SessionEntry[],
-  place: RebasePlace,
+  context: RebaseContext,
 ): readonly SessionEntry[] {
   const [first, ...rest] = entries;
   if (first?.type === "compaction") {
@@ -323,11 +327,11 @@ export function afterOthers(
   const { message } = first;
   if (message.role === "user") return entries;
   // A writer that appends a message closes the calls it finds open, so the calls of this operation have results by now.
-  const closing = closingEntry(place.state, place);
+  const closing = closingEntry(context.state, context);
   const before = closing === undefined ? [] : [closing];
   return message.role === "tool"
-    ? [...before, resumeEntry(`${earlier} ${lateResults(message)}`, place), ...rest]
-    : [...before, resumeEntry(`${earlier} ${answerNow}`, place), ...entries];
+    ? [...before, resumeEntry(`${earlier} ${lateResults(message)}`, context), ...rest]
+    : [...before, resumeEntry(`${earlier} ${answerNow}`, context), ...entries];
 }
 
 const earlier =
@@ -348,7 +352,7 @@ function textIn({ content }: ToolResultPart): string {
   return content.map((part) => (part.type === "text" ? part.text : `[image ${part.media_type}]`)).join("");
 }
 
-function resumeEntry(text: string, { id, clock }: RebasePlace): SessionEntry {
+function resumeEntry(text: string, { id, clock }: RebaseContext): SessionEntry {
   const message: UserMessage = {
     role: "user",
     content: [{ type: "text", text }],

@@ -139,9 +139,9 @@ export function promptOf(state: SessionState, system: string): LanguageModelV4Me
   if (prompt[0]?.content !== system) prompt[0] = { role: "system", content: system };
   for (let index = state.prompted; index < messages.length; index += 1) {
     const message = messages[index];
-    const made = message === undefined ? undefined : toPromptMessage(message);
+    const promptMessage = message === undefined ? undefined : toPromptMessage(message);
     // A model may answer nothing, and providers refuse an empty message.
-    if (made !== undefined && made.content.length > 0) prompt.push(made);
+    if (promptMessage !== undefined && promptMessage.content.length > 0) prompt.push(promptMessage);
   }
   state.prompted = messages.length;
   return prompt;
@@ -266,7 +266,7 @@ export function begunAt(
 
 function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { type: "compaction" }>): void {
   const first = state.positions.findIndex((position) => position >= entry.keep_from);
-  const kept = first === -1 ? state.messages.length : first;
+  const keepFrom = first === -1 ? state.messages.length : first;
   const summary: Message = {
     role: "user",
     content: [{ type: "text", text: entry.summary }],
@@ -281,9 +281,9 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
       },
     ],
   };
-  state.messages = [summary, ...state.messages.slice(kept)];
+  state.messages = [summary, ...state.messages.slice(keepFrom)];
   // Position 0 is before every entry, so that the next compaction drops the summary.
-  state.positions = [0, ...state.positions.slice(kept)];
+  state.positions = [0, ...state.positions.slice(keepFrom)];
   state.prompt = [noSystem];
   state.prompted = 0;
   state.files = state.messages.flatMap(filesOf);
@@ -306,8 +306,8 @@ const maxLists = 32;
 /** Remembers the turn that first listed a receipt; the oldest receipts are forgotten and listed again. */
 export function rememberReceipt(lists: ListedReceipts, digest: string, turnId: string): ListedReceipts {
   if (digest === "" || turnOfReceipt(lists, digest) !== undefined) return lists;
-  const kept = lists.length < maxLists ? lists : lists.slice(1);
-  return [...kept, { digest, turnId }];
+  const newestLists = lists.length < maxLists ? lists : lists.slice(1);
+  return [...newestLists, { digest, turnId }];
 }
 
 /** The turn that listed the receipt with that digest. */

@@ -4,7 +4,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { afterOthers, closingEntry, type RebasePlace, type Unsaved } from "./operation-log.ts";
+import { afterOthers, closingEntry, type RebaseContext, type Unsaved } from "./operation-log.ts";
 import { commit, loadState, reloadState } from "./session-state.ts";
 
 interface Kept extends Unsaved {
@@ -26,7 +26,7 @@ const maxReloads = 20;
 export class UnsavedWork {
   readonly #store: SessionStore;
   readonly #clock: Pick<Clock, "now">;
-  readonly #kept = new Map<string, Kept>();
+  readonly #unsaved = new Map<string, Kept>();
   #chars = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #pauseMs = firstPauseMs;
@@ -40,8 +40,8 @@ export class UnsavedWork {
   add(unsaved: Unsaved): boolean {
     const name = nameOf(unsaved.key);
     const chars = JSON.stringify(unsaved.entries).length;
-    if (this.#kept.has(name) || this.#chars + chars > maxChars) return false;
-    this.#kept.set(name, { ...unsaved, chars, writing: undefined });
+    if (this.#unsaved.has(name) || this.#chars + chars > maxChars) return false;
+    this.#unsaved.set(name, { ...unsaved, chars, writing: undefined });
     this.#chars += chars;
     if (!unsaved.resumes) this.#tryLater();
     return true;
@@ -49,30 +49,30 @@ export class UnsavedWork {
 
   /** Undefined if the session has no unsaved work. Rejects with `store_unavailable` while the store is unavailable. */
   write(key: SessionKey): Promise<void> | undefined {
-    const kept = this.#kept.get(nameOf(key));
-    if (kept === undefined) return undefined;
-    kept.writing ??= this.#append(kept).then(
-      () => this.#forget(kept),
+    const work = this.#unsaved.get(nameOf(key));
+    if (work === undefined) return undefined;
+    work.writing ??= this.#append(work).then(
+      () => this.#forget(work),
       (error: unknown) => {
-        kept.writing = undefined;
+        work.writing = undefined;
         // An available store refuses these entries for good.
-        if (!isStoreUnavailable(error)) this.#forget(kept);
+        if (!isStoreUnavailable(error)) this.#forget(work);
         throw error;
       },
     );
-    return kept.writing;
+    return work.writing;
   }
 
   /** Tries once more within `patienceMs`; returns how many operations' work is lost with this process. */
   async close(patienceMs: number): Promise<number> {
     clearTimeout(this.#timer);
-    const writes = Promise.allSettled([...this.#kept.values()].map(({ key }) => this.write(key)));
+    const writes = Promise.allSettled([...this.#unsaved.values()].map(({ key }) => this.write(key)));
     await endsWithin(patienceMs, writes);
-    return this.#kept.size;
+    return this.#unsaved.size;
   }
 
-  #forget(kept: Kept): void {
-    if (this.#kept.delete(nameOf(kept.key))) this.#chars -= kept.chars;
+  #forget(work: Kept): void {
+    if (this.#unsaved.delete(nameOf(work.key))) this.#chars -= work.chars;
   }
 
   /** One timer for all sessions, since they share the store. It does not keep the process alive. */
@@ -84,7 +84,7 @@ export class UnsavedWork {
 
   async #tryAll(): Promise<void> {
     let isAway = false;
-    for (const { key, resumes } of [...this.#kept.values()]) {
+    for (const { key, resumes } of [...this.#unsaved.values()]) {
       if (resumes) continue;
       try {
         await this.write(key);
@@ -107,10 +107,10 @@ export class UnsavedWork {
       const others = state.position > position ? await this.#store.read(key, position) : [];
       // The append had succeeded after all, or another process has continued the operation.
       if (others.some(({ operation_id }) => operation_id === id)) return;
-      const place = { state, id, clock: this.#clock };
-      const left = others.length === 0 ? entries : behindOthers(entries, others, place);
+      const context = { state, id, clock: this.#clock };
+      const rebased = others.length === 0 ? entries : rebaseEntries(entries, others, context);
       try {
-        if (left.length > 0) await commit({ store: this.#store, state }, left);
+        if (rebased.length > 0) await commit({ store: this.#store, state }, rebased);
         return;
       } catch (error) {
         if (!(error instanceof KitError) || error.code !== "conflict" || reload >= maxReloads) throw error;
@@ -121,26 +121,26 @@ export class UnsavedWork {
 }
 
 /** A user's entry, such as the output of their command, follows the results of calls that other writers have made. */
-function behindOthers(
+function rebaseEntries(
   entries: readonly SessionEntry[],
   others: readonly SessionEntry[],
-  place: RebasePlace,
+  context: RebaseContext,
 ): readonly SessionEntry[] {
   const [first] = entries;
   const isOfUser = first?.type === "message" && first.message.role === "user";
-  const closing = isOfUser ? closingEntry(place.state, place) : undefined;
-  return [...(closing === undefined ? [] : [closing]), ...afterOthers(entries, others, place)];
+  const closing = isOfUser ? closingEntry(context.state, context) : undefined;
+  return [...(closing === undefined ? [] : [closing]), ...afterOthers(entries, others, context)];
 }
 
 const ofStores = new WeakMap<SessionStore, UnsavedWork>();
 
 /** The unsaved work of a store in this process, shared by all agents. */
 export function unsavedOf(store: SessionStore, clock: Pick<Clock, "now">): UnsavedWork {
-  const known = ofStores.get(store);
-  if (known !== undefined) return known;
-  const made = new UnsavedWork(store, clock);
-  ofStores.set(store, made);
-  return made;
+  const existing = ofStores.get(store);
+  if (existing !== undefined) return existing;
+  const created = new UnsavedWork(store, clock);
+  ofStores.set(store, created);
+  return created;
 }
 
 function nameOf({ agent, instance_id, session }: SessionKey): string {

@@ -83,7 +83,7 @@ export async function prepare(
     operation.rulesLeftOut,
   );
   const commands = describeCommands(harness, profile);
-  const place: Surroundings = {
+  const surroundings: Surroundings = {
     instructions,
     commands: typeof commands === "string" ? commands : await commands,
     workingFolder: showsSpecs ? repository.workingFolder : "",
@@ -92,11 +92,11 @@ export async function prepare(
   const { state } = operation;
   const agent = { name: profile.name ?? harness.name, file: harness.file };
   const session = { state, operationId: operation.id, clock: harness.runtime.clock };
-  const placed = live.prompt.placed(place, session);
+  const described = live.prompt.update(surroundings, session);
   const systemAt = (where: Surroundings): SystemPrompt =>
     masked(systemPromptOf({ ...where, profile, role, agent }), operation);
   const hooks = [profile.hooks ?? []].flat();
-  const prompt: LoopPrompt = { current: systemAt(placed.place), records: live.prompt.records };
+  const prompt: LoopPrompt = { current: systemAt(described.surroundings), records: live.prompt.records };
   return {
     tools: toolkit.tools,
     schemas: toolkit.schemas,
@@ -104,9 +104,9 @@ export async function prepare(
     modelSettings: settingsOf(profile.modelSettings, options.modelSettings, toolkit),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     prompt,
-    news: operation.mask === undefined ? placed.news : maskValue(placed.news, operation.mask),
+    news: operation.mask === undefined ? described.news : maskValue(described.news, operation.mask),
     renew() {
-      prompt.current = systemAt(live.prompt.placed(place, session).place);
+      prompt.current = systemAt(live.prompt.update(surroundings, session).surroundings);
     },
     repository,
     promptFiles: instructions.sources,
@@ -121,8 +121,8 @@ async function hooksAt(
 ): Promise<NonNullable<Prepared["hooks"]>> {
   const { toolHooks, turnHooks } = await import("../turn/hook-calls.ts");
   const { agent, instance_id: instance, session } = live.key;
-  const place = { hooks, at: { agent, instance, session, operationId: id, signal }, mask };
-  return { ofTurns: turnHooks(place), ofTools: toolHooks(place) };
+  const context = { hooks, at: { agent, instance, session, operationId: id, signal }, mask };
+  return { ofTurns: turnHooks(context), ofTools: toolHooks(context) };
 }
 
 function settingsOf(
@@ -183,10 +183,10 @@ function repositoryOf(
   const { specs, guidelines, projectInstructions } = live.profile;
   if (project === undefined || (specs === false && guidelines === false && projectInstructions === false))
     return undefined;
-  const place = live.workplace(signal);
-  return place instanceof Promise
-    ? place.then((opened) => project.repositoryAt(opened))
-    : project.repositoryAt(place);
+  const workplace = live.workplace(signal);
+  return workplace instanceof Promise
+    ? workplace.then((opened) => project.repositoryAt(opened))
+    : project.repositoryAt(workplace);
 }
 
 /** Grants an operation the secrets that its call names; from now on they are masked, too. */
@@ -198,8 +198,8 @@ export function grant(operation: Operation, { env, values }: ReturnType<typeof s
 function roleOf(operation: Operation, requested: PromptOptions["role"]): Role | undefined {
   if (requested === undefined || typeof requested === "object") return requested;
   const roles = operation.live.profile.roles ?? [];
-  const found = roles.find((role) => role.name === requested);
-  if (found !== undefined) return found;
+  const role = roles.find((role) => role.name === requested);
+  if (role !== undefined) return role;
   const names = roles.map((role) => role.name).join(", ");
   throw new KitError({
     code: "invalid_request",

@@ -23,7 +23,7 @@ import {
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
 import { keepHead } from "../prompt/turn-records.ts";
-import type { CallPlace } from "../turn/running-call.ts";
+import type { CallContext } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { TurnLoop } from "../turn/turn-loop.ts";
 import {
@@ -223,7 +223,7 @@ function toLoop(
       past: operation.past,
       projectRoot: runtime.projectRoot,
       sandbox: () => operation.live.sandbox(),
-      whole: operation,
+      operation,
       nativeOutput: (schema, offersTools) => nativeOutput(models.current, schema, offersTools),
     },
     state: operation.state,
@@ -309,7 +309,7 @@ function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared
       validateJson: runtime.validateJson,
       causeOf: runtime.causeOf,
       gate: new CallGate(harness, operation),
-      place: placeOf(harness, operation),
+      place: callerOf(harness, operation),
       hooks: prepared.hooks?.ofTools,
       begin: beginOf(harness, operation),
       tracing: operation.tracing,
@@ -320,7 +320,7 @@ function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared
 }
 
 /** Where an operation's tools are called. */
-function placeOf({ runtime, run_id }: PromptHost, { id, live }: Operation): CallPlace {
+function callerOf({ runtime, run_id }: PromptHost, { id, live }: Operation): CallContext {
   const { agent, instance_id: instance, session } = live.key;
   const { callsOf, env } = runtime;
   const { dispatch, startRun, getRun } =

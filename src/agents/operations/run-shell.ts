@@ -18,8 +18,8 @@ export async function runShell(
   operation: Operation,
   { command, options }: { readonly command: string; readonly options: ShellOptions },
 ): Promise<ExecResult> {
-  const ended = noteOf(operation, endedNote);
-  if (ended !== undefined) return ended as ExecResult;
+  const endNote = noteOf(operation, endedNote);
+  if (endNote !== undefined) return endNote as ExecResult;
   if (noteOf(operation, begunNote) === true) return await outcomeUnknown(harness, operation);
   grant(operation, secretsFor(harness.runtime.env, options.secrets ?? []));
   const sandbox = await operation.live.sandbox();

@@ -28,8 +28,8 @@ export async function runSkill<Result>(
 
 function findSkill(live: LiveSession, name: string): Skill {
   const skills = live.profile.skills ?? [];
-  const found = skills.find((skill) => skill.name === name);
-  if (found !== undefined) return found;
+  const skill = skills.find((skill) => skill.name === name);
+  if (skill !== undefined) return skill;
   const names = skills.map((skill) => skill.name).join(", ");
   throw new KitError({
     code: "invalid_request",

@@ -43,7 +43,7 @@ export async function startTask<Result>(
   const child = harness.liveSession(`${parent.key.session.slice(0, 80)}.${taskId}`, {
     parent: parent.key,
     profile: profileFor(parent.profile, options.agent),
-    sandbox: below(parent, options.cwd),
+    sandbox: inFolder(parent, options.cwd),
     depth: parent.depth + 1,
   });
   const started = harness.runtime.clock.now();
@@ -90,13 +90,13 @@ export async function startTask<Result>(
 }
 
 /** The parent's sandbox, with another working folder. */
-function below(parent: LiveSession, cwd: string | undefined): Pick<LiveSession, "sandbox" | "workplace"> {
+function inFolder(parent: LiveSession, cwd: string | undefined): Pick<LiveSession, "sandbox" | "workplace"> {
   if (cwd === undefined) return parent;
   return {
     sandbox: async () => (await parent.sandbox()).at(cwd),
     async workplace(signal) {
-      const place = await parent.workplace(signal);
-      return { ...place, cwd: folderAt(place, cwd) };
+      const workplace = await parent.workplace(signal);
+      return { ...workplace, cwd: folderAt(workplace, cwd) };
     },
   };
 }
@@ -104,8 +104,8 @@ function below(parent: LiveSession, cwd: string | undefined): Pick<LiveSession, 
 function profileFor(parent: AgentProfile, name: string | undefined): AgentProfile {
   if (name === undefined) return parent;
   const subagents = parent.subagents ?? [];
-  const found = subagents.find((agent) => agent.name === name);
-  if (found !== undefined) {
+  const subagent = subagents.find((agent) => agent.name === name);
+  if (subagent !== undefined) {
     // A subagent inherits its parent's settings, but not its rights, tools and instructions: rights are granted,
     // not inherited.
     const {
@@ -121,7 +121,7 @@ function profileFor(parent: AgentProfile, name: string | undefined): AgentProfil
       instructions,
       ...rest
     } = parent;
-    return mergeProfiles({ ...rest, subagents: [] }, found);
+    return mergeProfiles({ ...rest, subagents: [] }, subagent);
   }
   const names = subagents.flatMap((agent) => (agent.name === undefined ? [] : [agent.name])).join(", ");
   throw new KitError({

@@ -124,9 +124,9 @@ export function extendToolkit(
   const callTools = [...(extra.tools ?? []), ...commands];
   if (callTools.length === 0 && extra.sourced.length === 0) return toolkit;
   const added = new Map<string, ToolDefinition>();
-  const taken = new Set(toolkit.schemas.map((schema) => schema.name));
+  const takenNames = new Set(toolkit.schemas.map((schema) => schema.name));
   // Tools of sources never replace the agent's own tools.
-  const sourced = extra.sourced.filter((tool) => !taken.has(tool.name));
+  const sourced = extra.sourced.filter((tool) => !takenNames.has(tool.name));
   addTools(added, sourced);
   const unavailable = new Set(sourced.flatMap(({ name }) => (extra.isAvailable(name) ? [] : [name])));
   addTools(added, withCheckedNames(callTools, live.profile));
@@ -217,8 +217,8 @@ function environmentOf(live: LiveSession, runtime: AgentRuntime): ToolEnvironmen
     policy: live.profile,
     envOf({ turnId, toolCallId }) {
       const { secrets = {}, tracing } = live.current ?? {};
-      const place = { turn_id: turnId, tool_call_id: toolCallId };
-      const trace = tracesCommands === true ? tracing?.headers(place) : undefined;
+      const call = { turn_id: turnId, tool_call_id: toolCallId };
+      const trace = tracesCommands === true ? tracing?.headers(call) : undefined;
       return trace === undefined ? secrets : { ...secrets, ...toVariables(trace) };
     },
     emit: (body) => live.current?.emit(body),

@@ -48,13 +48,13 @@ export class TypedOutputError extends KitError {
   }
 
   /** `asked` names the agent and skill that answered. */
-  constructor(attempts: readonly TypedOutputAttempt[], asked: TypedOutputAsked = {}) {
+  constructor(attempts: readonly TypedOutputAttempt[], source: TypedOutputAsked = {}) {
     const issues = attempts.at(-1)?.issues ?? [];
     super({
       code: "typed_output",
-      message: `${askedName(asked)} returned no valid result in ${attempts.length} attempts${issueList(issues)}.`,
+      message: `${askedName(source)} returned no valid result in ${attempts.length} attempts${issueList(issues)}.`,
       hint: issues.join("; "),
-      meta: { ...asked, issues: issues.slice(0, maxIssues).map((message) => ({ path: "result", message })) },
+      meta: { ...source, issues: issues.slice(0, maxIssues).map((message) => ({ path: "result", message })) },
     });
     this.attempts = attempts;
   }
@@ -142,15 +142,15 @@ export function resultRequest(schema: JsonSchema | undefined): string {
  * last, then the outermost braces or brackets in the text. Linear in the text.
  */
 export function findJson(text: string): readonly unknown[] {
-  const found: unknown[] = [];
+  const values: unknown[] = [];
   for (const candidate of candidates(text)) {
     try {
-      found.push(JSON.parse(candidate));
+      values.push(JSON.parse(candidate));
     } catch {
       // Not JSON: the next candidate may be.
     }
   }
-  return found;
+  return values;
 }
 
 function* candidates(text: string): Generator<string> {
@@ -219,10 +219,10 @@ export function nativeOutput(
   // Every provider refuses a list or a plain value at the root.
   if (schema?.type !== "object") return undefined;
   const strict = toStrictSchema(schema);
-  const format = (given: JsonSchema): JsonFormat => ({
+  const format = (source: JsonSchema): JsonFormat => ({
     type: "json",
     name: "result",
-    schema: given as NonNullable<JsonFormat["schema"]>,
+    schema: source as NonNullable<JsonFormat["schema"]>,
   });
   if (strict !== undefined) return { responseFormat: format(strict) };
   return {
@@ -338,20 +338,20 @@ export function jsonSchemaOf(schema: StandardSchemaV1 | JsonSchema): JsonSchema 
  * anything else, and for one without a JSON Schema: the model could not know the arguments.
  */
 export function inputSchemaOf(name: string, schema: StandardSchemaV1 | JsonSchema): JsonSchema {
-  const found = jsonSchemaOf(schema);
-  if (found === undefined) {
+  const converted = jsonSchemaOf(schema);
+  if (converted === undefined) {
     throw new KitError({
       code: "invalid_request",
       message: `The schema of the tool "${name}" cannot be converted to JSON Schema.`,
       hint: "Use a schema of zod (4.2 or later) or arktype, wrap one of valibot with toStandardJsonSchema of @valibot/to-json-schema, or pass a JSON Schema.",
     });
   }
-  if (typeof found.type === "string" && found.type !== "object") {
+  if (typeof converted.type === "string" && converted.type !== "object") {
     throw new KitError({
       code: "invalid_request",
-      message: `The schema of the tool "${name}" must describe an object, not ${withArticle(found.type)}.`,
+      message: `The schema of the tool "${name}" must describe an object, not ${withArticle(converted.type)}.`,
       hint: "A model passes the arguments of a tool by name: z.object({ … }).",
     });
   }
-  return found.type === undefined ? { type: "object", ...found } : found;
+  return converted.type === undefined ? { type: "object", ...converted } : converted;
 }

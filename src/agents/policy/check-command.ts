@@ -59,7 +59,7 @@ function tooManyLaunchers(program: string): string {
   return `"${program}" stands behind too many others that launch`;
 }
 
-/** Without a list: in isolation, anything except shell scripts; otherwise known forms only. */
+/** Without a list: allows anything except shell scripts if commands are isolated, otherwise only known forms. */
 function checkUnlisted(
   words: readonly string[],
   {
@@ -87,22 +87,23 @@ function checkUnlisted(
   }
   const form = program.includes("/") ? undefined : knownProgram(program);
   if (form === undefined) return `kit does not know what "${program}" does, and ${otherwise}`;
-  const known = form(words.slice(1));
-  if (typeof known === "string") return `${refusal(program, known)} (${otherwise})`;
-  if (known.connects === true) return `"${nameOf(program, known)}" connects to other machines; ${otherwise}`;
-  return lacksWrite(program, known, policy) ?? { known };
+  const parsed = form(words.slice(1));
+  if (typeof parsed === "string") return `${refusal(program, parsed)} (${otherwise})`;
+  if (parsed.connects === true)
+    return `"${nameOf(program, parsed)}" connects to other machines; ${otherwise}`;
+  return lacksWrite(program, parsed, policy) ?? { known: parsed };
 }
 
-/** With a list: a line that an entry allows in full, or a known form of a program that an entry names. */
+/** With a list: allows a line that an entry allows in full, or a known form of a program that an entry names. */
 function checkListed(
   words: readonly string[],
   list: { readonly entries: readonly ListEntry[]; readonly policy: AgentPolicy; readonly depth?: number },
 ): Run | string {
   const { entries, policy, depth = 0 } = list;
   const begins = (entry: ListEntry): boolean => entry.words.every((word, index) => words[index] === word);
-  const meant = entries.filter(begins);
+  const matching = entries.filter(begins);
   if (
-    meant.some(
+    matching.some(
       ({ kind, words: { length } }) => kind === "unsafe" || (kind === "line" && length === words.length),
     )
   )
@@ -117,7 +118,7 @@ function checkListed(
   const isAlone = ({ words: { length } }: ListEntry): boolean => length === 1;
   if (form === undefined || isOwnLanguage) {
     const bound = isOwnLanguage || isLauncher(program);
-    const open = meant.find((entry) => entry.kind === "prefix" && !(bound && isAlone(entry)));
+    const open = matching.find((entry) => entry.kind === "prefix" && !(bound && isAlone(entry)));
     if (open !== undefined) return faultOfArguments(words, open) ?? {};
   }
   const byName = programEntries.filter(
@@ -131,21 +132,21 @@ function checkListed(
     const run = checkListed(launched, { ...list, depth: depth + 1 });
     return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }
-  const covering = [...byName, ...meant.filter(({ kind }) => kind === "prefix")];
+  const covering = [...byName, ...matching.filter(({ kind }) => kind === "prefix")];
   if (form === undefined || covering.length === 0) return moreThanWritten(words, programEntries);
-  const known = form(words.slice(1));
-  if (typeof known === "string") return refusal(program, known);
+  const parsed = form(words.slice(1));
+  if (typeof parsed === "string") return refusal(program, parsed);
   const covers = covering.some(
     ({ kind, words: [, subcommand] }) =>
       kind === "prefix" ||
-      subcommand === known.git?.subcommand ||
-      (subcommand === undefined && (!isGit(program) || onlyReads(known))),
+      subcommand === parsed.git?.subcommand ||
+      (subcommand === undefined && (!isGit(program) || onlyReads(parsed))),
   );
   if (!covers) {
-    const name = nameOf(program, known);
-    return `"${name}" is not on the list of allowed commands: ${writtenOf(entries)}${onlyReads(known) ? "" : `; "${program}" stands for what only reads, so "${name}" has to be named`}`;
+    const name = nameOf(program, parsed);
+    return `"${name}" is not on the list of allowed commands: ${writtenOf(entries)}${onlyReads(parsed) ? "" : `; "${program}" stands for what only reads, so "${name}" has to be named`}`;
   }
-  return lacksWrite(program, known, policy) ?? { known };
+  return lacksWrite(program, parsed, policy) ?? { known: parsed };
 }
 
 function onlyReads({ writes, connects }: KnownForm): boolean {

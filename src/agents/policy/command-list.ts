@@ -38,8 +38,8 @@ interface ReadList {
 
 /** The valid entries of a policy's list. */
 export function entriesOf(list: readonly AllowedCommand[]): readonly ListEntry[] {
-  const known = readLists.get(list);
-  if (known !== undefined && isSame(known.written, list)) return known.entries;
+  const cached = readLists.get(list);
+  if (cached !== undefined && isSame(cached.written, list)) return cached.entries;
   const entries = list.map(readEntry).filter((entry) => typeof entry !== "string");
   // Copies, because an entry that is an object can be changed as well.
   const written = list.map((entry) => (typeof entry === "string" ? entry : { ...entry }));
@@ -112,10 +112,10 @@ function faultOfEntry(entry: AllowedCommand, policy: AgentPolicy): string | unde
 function faultOfLine({ kind, words, written }: ListEntry): string | undefined {
   const [program = "", subcommand = "", ...more] = words;
   if (kind !== "line" || !isGit(program) || more.length > 0) return undefined;
-  const near = suggest(subcommand, subcommandsOfGit.all);
-  return near === undefined
+  const suggestion = suggest(subcommand, subcommandsOfGit.all);
+  return suggestion === undefined
     ? undefined
-    : `"${written}" is not a subcommand that kit knows; did you mean git ${near}?`;
+    : `"${written}" is not a subcommand that kit knows; did you mean git ${suggestion}?`;
 }
 
 const writers: ReadonlySet<string> = new Set([

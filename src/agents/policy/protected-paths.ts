@@ -158,10 +158,10 @@ function pathInProject(
   { hostRoot, projectRoot }: PathChange,
 ): string | undefined {
   if (hostRoot === undefined || projectRoot === undefined) return undefined;
-  const place = folded([...segmentsOf(hostRoot), ...segments].join("/"));
+  const location = folded([...segmentsOf(hostRoot), ...segments].join("/"));
   const project = folded(segmentsOf(projectRoot).join("/"));
-  if (place === project || place === "" || project.startsWith(`${place}/`)) return "";
-  return place.startsWith(`${project}/`) ? place.slice(project.length + 1) : undefined;
+  if (location === project || location === "" || project.startsWith(`${location}/`)) return "";
+  return location.startsWith(`${project}/`) ? location.slice(project.length + 1) : undefined;
 }
 
 /** Normalizes a path as file systems do that ignore letter case and Unicode forms. */

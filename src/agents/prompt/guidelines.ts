@@ -109,9 +109,9 @@ async function pathsOf(touched: ReadonlySet<string>, work: GuidelineWork): Promi
   const sandbox = await work.operation.live.sandbox().catch(() => undefined);
   const paths = new Set<string>();
   for (const path of touched) {
-    const place = sandbox === undefined ? path : await sandbox.resolve(path).catch(() => undefined);
+    const resolved = sandbox === undefined ? path : await sandbox.resolve(path).catch(() => undefined);
     // A path outside of the workspace was refused and is not a file of the project.
-    if (place !== undefined) paths.add(place);
+    if (resolved !== undefined) paths.add(resolved);
   }
   return paths;
 }
@@ -127,8 +127,8 @@ function toText(entries: readonly { readonly guideline: ShownGuideline; readonly
   for (const { guideline, path } of entries) {
     const { id, title, source_file, line } = guideline;
     const show = (why: string, text: string): string => {
-      const place = { file: source_file, ...(line === undefined ? {} : { line }) };
-      shows.push({ kind: "guideline", id, ...place, why, tokens: textTokens(text) });
+      const location = { file: source_file, ...(line === undefined ? {} : { line }) };
+      shows.push({ kind: "guideline", id, ...location, why, tokens: textTokens(text) });
       return text;
     };
     const content =

@@ -9,9 +9,9 @@ import { keptPlaceNote, type SessionState } from "../log/session-state.ts";
 import type { ProjectInstructions } from "../project-context.ts";
 import { type SystemPrompt, TurnRecords } from "./turn-records.ts";
 
-/** The logged note about a working place that changed during a session. */
-interface KeptPlace {
-  /** The place that the system prompt still describes; only in the first note since the last compaction. */
+/** The logged note about surroundings that changed during a session. */
+interface SurroundingsNote {
+  /** The surroundings that the system prompt still describes; only in the first note since the last compaction. */
   readonly kept?: {
     readonly text: string;
     readonly files: Surroundings["instructions"]["files"];
@@ -23,9 +23,9 @@ interface KeptPlace {
   readonly told: Readonly<Record<string, string>>;
 }
 
-/** The working place of a session's system prompt, and the entries that report its changes. */
-interface PlacedPrompt {
-  readonly place: Surroundings;
+/** The surroundings that a session's system prompt describes, and the entries that report their changes. */
+interface DescribedSurroundings {
+  readonly surroundings: Surroundings;
   readonly news: readonly SessionEntry[];
 }
 
@@ -35,36 +35,42 @@ interface PlacedPrompt {
  */
 export class SessionPrompt {
   readonly records: TurnRecords = new TurnRecords();
-  #place: Surroundings | undefined;
-  /** The place of the last operation: most operations have the same. */
-  #found: { readonly place: Surroundings; readonly digests: PlaceDigests } | undefined;
+  #described: Surroundings | undefined;
+  /** The surroundings of the last operation: most operations have the same. */
+  #latest: { readonly surroundings: Surroundings; readonly digests: SectionDigests } | undefined;
   /** Log position of the compaction that this state starts from. */
   #since = 0;
   /** Created on first use: most sessions have no sourced tools. */
   #tools: Map<string, AnyTool> | undefined;
 
-  /** The place for the system prompt, given that `current` is the actual one. */
-  placed(
+  /** Returns the surroundings that the system prompt describes, and entries that report how `current` differs. */
+  update(
     current: Surroundings,
     session: { readonly state: SessionState; readonly operationId: string; readonly clock: Clock },
-  ): PlacedPrompt {
+  ): DescribedSurroundings {
     const { state } = session;
     this.#resetAfterCompaction(state);
     const notes = state.notes.length === 0 ? none : state.notes.filter(({ name }) => name === keptPlaceNote);
-    this.#place ??= restored(notes, current) ?? current;
-    const place = this.#place;
+    this.#described ??= restored(notes, current) ?? current;
+    const surroundings = this.#described;
     // The model has only seen what the log has.
-    const last = notes.at(-1)?.value as KeptPlace | undefined;
-    if (last === undefined && isSamePlace(place, current)) return { place, news: none };
-    const lastDigests = last?.told ?? digestsOf(place);
+    const last = notes.at(-1)?.value as SurroundingsNote | undefined;
+    if (last === undefined && isSameSurroundings(surroundings, current)) return { surroundings, news: none };
+    const lastDigests = last?.told ?? digestsOf(surroundings);
     const digests = this.#digestsOf(current);
     const changed = Object.keys(digests).filter((name) => digests[name] !== lastDigests[name]);
     return {
-      place,
+      surroundings,
       news:
         changed.length === 0
           ? []
-          : newsOf(changed, { place, current, digests, isKept: last !== undefined, ...session }),
+          : entriesOfChange(changed, {
+              surroundings,
+              current,
+              digests,
+              isKept: last !== undefined,
+              ...session,
+            }),
     };
   }
 
@@ -72,14 +78,14 @@ export class SessionPrompt {
   #resetAfterCompaction({ compactedAt }: SessionState): void {
     if (compactedAt === this.#since) return;
     this.#since = compactedAt;
-    this.#place = undefined;
+    this.#described = undefined;
     this.#tools = undefined;
   }
 
-  #digestsOf(place: Surroundings): PlaceDigests {
-    if (this.#found === undefined || !isSamePlace(this.#found.place, place))
-      this.#found = { place, digests: digestsOf(place) };
-    return this.#found.digests;
+  #digestsOf(surroundings: Surroundings): SectionDigests {
+    if (this.#latest === undefined || !isSameSurroundings(this.#latest.surroundings, surroundings))
+      this.#latest = { surroundings, digests: digestsOf(surroundings) };
+    return this.#latest.digests;
   }
 
   /**
@@ -87,15 +93,15 @@ export class SessionPrompt {
    * `isAvailable` is false for such a tool.
    */
   inOrder(
-    now: readonly AnyTool[],
+    listed: readonly AnyTool[],
     state: SessionState,
   ): { readonly tools: readonly AnyTool[]; readonly isAvailable: (name: string) => boolean } {
     this.#resetAfterCompaction(state);
-    if (now.length === 0 && this.#tools === undefined) return noTools;
+    if (listed.length === 0 && this.#tools === undefined) return noTools;
     this.#tools ??= new Map();
-    const found = new Map(now.map((tool) => [tool.name, tool]));
-    for (const [name, tool] of found) this.#tools.set(name, tool);
-    return { tools: [...this.#tools.values()], isAvailable: (name) => found.has(name) };
+    const byName = new Map(listed.map((tool) => [tool.name, tool]));
+    for (const [name, tool] of byName) this.#tools.set(name, tool);
+    return { tools: [...this.#tools.values()], isAvailable: (name) => byName.has(name) };
   }
 }
 
@@ -103,12 +109,12 @@ const noTools: ReturnType<SessionPrompt["inOrder"]> = { tools: [], isAvailable: 
 
 const none: readonly never[] = [];
 
-type PlaceDigests = Readonly<Record<string, string>>;
+type SectionDigests = Readonly<Record<string, string>>;
 
-/** The place that the system prompt still describes, from the note of this or an earlier process. */
+/** The surroundings that the system prompt still describes, from the note of this or an earlier process. */
 function restored(notes: SessionState["notes"], current: Surroundings): Surroundings | undefined {
   for (const { value } of notes) {
-    const { kept } = value as KeptPlace;
+    const { kept } = value as SurroundingsNote;
     if (kept === undefined) continue;
     return {
       instructions: { text: kept.text, files: kept.files, sources: current.instructions.sources },
@@ -120,9 +126,9 @@ function restored(notes: SessionState["notes"], current: Surroundings): Surround
   return undefined;
 }
 
-function digestsOf(place: Surroundings): Readonly<Record<string, string>> {
+function digestsOf(surroundings: Surroundings): Readonly<Record<string, string>> {
   const digests: Record<string, string> = {};
-  for (const [name, section] of Object.entries(placeSections(place)))
+  for (const [name, section] of Object.entries(changingSections(surroundings)))
     digests[name] = section === undefined ? "" : digestOf(section.text);
   return digests;
 }
@@ -137,10 +143,10 @@ const titles: Readonly<Record<string, string>> = {
 const nothingMore = "What was said here before no longer applies.";
 
 /** The message that reports changes to the model, and the note of what the system prompt still says. */
-function newsOf(
+function entriesOfChange(
   changed: readonly string[],
   from: {
-    readonly place: Surroundings;
+    readonly surroundings: Surroundings;
     readonly current: Surroundings;
     readonly digests: Readonly<Record<string, string>>;
     readonly isKept: boolean;
@@ -148,15 +154,15 @@ function newsOf(
     readonly clock: Clock;
   },
 ): readonly SessionEntry[] {
-  const { place, current, digests: seen, isKept, operationId, clock } = from;
-  const sections = placeSections(current);
+  const { surroundings, current, digests: seen, isKept, operationId, clock } = from;
+  const sections = changingSections(current);
   const texts = changed.map((name) => sections[name]?.text ?? `# ${titles[name] ?? name}\n\n${nothingMore}`);
   const text = `Your instructions have changed since this conversation began. This replaces what was said under the same headings before:\n\n${texts.join("\n\n")}`;
   const shows: ReceiptItem[] = changed
     .flatMap((name) => sections[name]?.items ?? [])
     .map((item) => ({ ...item, why: `${item.why}, as they have changed since` }));
   const timestamp = isoTime(clock.now());
-  const value: KeptPlace = { ...(isKept ? {} : { kept: toKept(place) }), told: seen };
+  const value: SurroundingsNote = { ...(isKept ? {} : { kept: toKept(surroundings) }), told: seen };
   return [
     {
       version: 1,
@@ -179,12 +185,12 @@ function toKept({
   workingFolder,
   isIndexed,
   commands,
-}: Surroundings): NonNullable<KeptPlace["kept"]> {
+}: Surroundings): NonNullable<SurroundingsNote["kept"]> {
   const { text, files } = instructions;
   return { text, files, working_folder: workingFolder, is_indexed: isIndexed, commands };
 }
 
-/** The parts of a system prompt that depend on the session's working place. */
+/** The parts of a system prompt that depend on the session's surroundings. */
 export interface Surroundings {
   readonly instructions: ProjectInstructions;
   /** The working folder of files and commands, from the repository's root; "" for the root. */
@@ -217,8 +223,8 @@ let shared = "";
 
 /** Composes the system prompt of an operation: agent, project, skills, subagents and role. */
 export function systemPromptOf(parts: SystemParts): SystemPrompt {
-  const known = newest.get(parts.profile);
-  if (known !== undefined && isSame(known.parts, parts)) return known.prompt;
+  const cached = newest.get(parts.profile);
+  if (cached !== undefined && isSame(cached.parts, parts)) return cached.prompt;
   const sections = sectionsOf(parts);
   // A cut may have split a surrogate pair, which providers refuse.
   const composed = sections
@@ -237,11 +243,11 @@ export function systemPromptOf(parts: SystemParts): SystemPrompt {
 }
 
 function isSame(left: SystemParts, right: SystemParts): boolean {
-  return left.role === right.role && left.agent.name === right.agent.name && isSamePlace(left, right);
+  return left.role === right.role && left.agent.name === right.agent.name && isSameSurroundings(left, right);
 }
 
-/** Whether two working places give the same prompt. */
-function isSamePlace(left: Surroundings, right: Surroundings): boolean {
+/** Whether two surroundings result in the same prompt. */
+function isSameSurroundings(left: Surroundings, right: Surroundings): boolean {
   return (
     left.instructions.text === right.instructions.text &&
     left.workingFolder === right.workingFolder &&
@@ -255,7 +261,7 @@ function sectionsOf(parts: SystemParts): readonly Section[] {
   const { profile, role, agent } = parts;
   return [
     instructionsOf(profile, agent),
-    ...Object.values(placeSections(parts)).flatMap((section) => section ?? []),
+    ...Object.values(changingSections(parts)).flatMap((section) => section ?? []),
     ...skillsOf(profile.skills ?? []),
     ...subagentsOf(profile.subagents ?? []),
     ...(role === undefined ? [] : [roleSection(role)]),
@@ -265,17 +271,17 @@ function sectionsOf(parts: SystemParts): readonly Section[] {
 function instructionsOf({ instructions }: AgentProfile, { name, file }: SystemParts["agent"]): Section {
   const text = instructions ?? defaultInstructions;
   const why = instructions === undefined ? "kit's own, as the agent has none" : "instructions of the agent";
-  const place = instructions === undefined || file === undefined ? {} : { file };
+  const location = instructions === undefined || file === undefined ? {} : { file };
   return {
     name: "instructions",
     text,
-    items: [{ kind: "instructions", id: name, ...place, why, tokens: textTokens(text) }],
+    items: [{ kind: "instructions", id: name, ...location, why, tokens: textTokens(text) }],
   };
 }
 
 /** The sections that may change during a session; undefined for an empty one. */
-function placeSections(place: Surroundings): Readonly<Record<string, Section | undefined>> {
-  const { instructions, workingFolder, isIndexed, commands } = place;
+function changingSections(surroundings: Surroundings): Readonly<Record<string, Section | undefined>> {
+  const { instructions, workingFolder, isIndexed, commands } = surroundings;
   const section = (name: string, text: string, items?: readonly ReceiptItem[]): Section => ({
     name,
     text,
@@ -346,11 +352,11 @@ function subagentsOf(subagents: readonly AgentProfile[]): readonly Section[] {
 
 function roleSection({ name, instructions, file }: Role): Section {
   const text = `# Role: ${name}\n\n${instructions}`;
-  const place = file === undefined ? {} : { file, line: 1 };
+  const location = file === undefined ? {} : { file, line: 1 };
   return {
     name: "role",
     text,
-    items: [{ kind: "role", id: name, ...place, why: "role of the call", tokens: textTokens(text) }],
+    items: [{ kind: "role", id: name, ...location, why: "role of the call", tokens: textTokens(text) }],
   };
 }
 

@@ -64,34 +64,34 @@ const maxField = 300;
 
 /** The counts of a prompt state, shared by all sessions in that state. */
 interface Counted {
-  readonly of: PromptState;
+  readonly promptState: PromptState;
   readonly parts: Readonly<Record<string, string>>;
   readonly prefix: PromptPrefix;
   readonly list: readonly ReceiptItem[];
   /** Digests of the list's prefixes: of its first item, of its first two, … */
   readonly digests: readonly string[];
   /** The receipt that lists every item. */
-  readonly whole: TurnReceipt;
+  readonly fullReceipt: TurnReceipt;
 }
 
 /** Records the prompt composition of a session's turns, computed once per state of its prompt. */
 export class TurnRecords {
   #counted: Counted | undefined;
   /** The record of a turn whose state was reported before. */
-  #again: RecordedPrompt | undefined;
+  #repeated: RecordedPrompt | undefined;
   /** The receipts that events have listed in full. */
   #listed: ListedReceipts = noReceipts;
 
-  of(loop: PromptSource, turnId: string): RecordedPrompt {
-    if (this.#counted === undefined || !isSameState(this.#counted.of, loop)) {
+  record(loop: PromptSource, turnId: string): RecordedPrompt {
+    if (this.#counted === undefined || !isSameState(this.#counted.promptState, loop)) {
       this.#counted = countedOf(loop);
-      this.#again = undefined;
+      this.#repeated = undefined;
     }
     const counted = this.#counted;
     const { turn, listed } = loop.state;
-    const { digest, items, tokens } = counted.whole;
+    const { digest, items, tokens } = counted.fullReceipt;
     const isLogged = turn?.prefix === counted.prefix.digest && turn.receipt === digest;
-    if (isLogged && this.#again !== undefined) return this.#again;
+    if (isLogged && this.#repeated !== undefined) return this.#repeated;
     const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state: loop.state });
     const prefix = changed.length === 0 ? counted.prefix : { ...counted.prefix, changed };
     const receipt = receiptOf(counted, this.#listed);
@@ -101,25 +101,25 @@ export class TurnRecords {
       return { reported: { prefix, receipt }, logged };
     }
     const before = turnOfReceipt(this.#listed, digest);
-    const again = before === undefined ? counted.whole : { digest, items, tokens, before };
-    this.#again = { reported: { prefix: counted.prefix, receipt: again } };
+    const receiptAgain = before === undefined ? counted.fullReceipt : { digest, items, tokens, before };
+    this.#repeated = { reported: { prefix: counted.prefix, receipt: receiptAgain } };
     return { reported: { prefix, receipt } };
   }
 }
 
 function isSameState(
-  known: PromptState,
+  previous: PromptState,
   { state, prompt, tools, modelName, settings }: PromptSource,
 ): boolean {
   return (
-    known.prompt === prompt.current &&
-    known.receiptItems === state.receiptItems &&
-    known.tools === tools &&
-    known.model === modelName &&
-    known.compactedAt === state.compactedAt &&
-    (known.settings === settings ||
-      (known.settings.reasoning === settings.reasoning &&
-        known.settings.responseFormat === settings.responseFormat))
+    previous.prompt === prompt.current &&
+    previous.receiptItems === state.receiptItems &&
+    previous.tools === tools &&
+    previous.model === modelName &&
+    previous.compactedAt === state.compactedAt &&
+    (previous.settings === settings ||
+      (previous.settings.reasoning === settings.reasoning &&
+        previous.settings.responseFormat === settings.responseFormat))
   );
 }
 
@@ -128,24 +128,34 @@ const lastCounts = new WeakMap<SystemPrompt, Counted>();
 
 function countedOf(loop: PromptSource): Counted {
   const last = lastCounts.get(loop.prompt.current);
-  if (last !== undefined && isSameState(last.of, loop)) return last;
+  if (last !== undefined && isSameState(last.promptState, loop)) return last;
   const { state, prompt, tools, modelName, settings } = loop;
   const { receiptItems, compactedAt } = state;
-  const of = { prompt: prompt.current, tools, model: modelName, settings, receiptItems, compactedAt };
-  const parts = partsOf(of);
-  const list = [...of.prompt.items, ...receiptItems].map(bounded);
+  const promptState = {
+    prompt: prompt.current,
+    tools,
+    model: modelName,
+    settings,
+    receiptItems,
+    compactedAt,
+  };
+  const parts = partsOf(promptState);
+  const list = [...promptState.prompt.items, ...receiptItems].map(bounded);
   const digests = chainOf(list);
-  const whole = receiptFrom(list, { digests, from: 0 });
+  const fullReceipt = receiptFrom(list, { digests, from: 0 });
   const prefix = { digest: digestOf(JSON.stringify([parts, compactedAt])) };
-  const counted = { of, parts, prefix, list, digests, whole };
+  const counted = { promptState, parts, prefix, list, digests, fullReceipt };
   lastCounts.set(prompt.current, counted);
   return counted;
 }
 
-function receiptOf({ list, digests, whole }: Counted, known: ListedReceipts = noReceipts): TurnReceipt {
-  if (known.length === 0) return whole;
-  const last = digests.findLastIndex((digest) => turnOfReceipt(known, digest) !== undefined);
-  const before = turnOfReceipt(known, digests[last] ?? "");
+function receiptOf(
+  { list, digests, fullReceipt: whole }: Counted,
+  listed: ListedReceipts = noReceipts,
+): TurnReceipt {
+  if (listed.length === 0) return whole;
+  const last = digests.findLastIndex((digest) => turnOfReceipt(listed, digest) !== undefined);
+  const before = turnOfReceipt(listed, digests[last] ?? "");
   return before === undefined ? whole : { ...receiptFrom(list, { digests, from: last + 1 }), before };
 }
 
@@ -307,8 +317,8 @@ function keepText(store: SessionStore, name: string, text: string): void {
     fresh.delete(name);
   };
   try {
-    const kept = store.keepText?.(name, text);
-    if (kept instanceof Promise) kept.catch(forget);
+    const storing = store.keepText?.(name, text);
+    if (storing instanceof Promise) storing.catch(forget);
   } catch {
     forget();
   }
@@ -318,8 +328,8 @@ const textNames = new Map<string, string>();
 
 /** The digest of a text; those of the newest long texts are cached, since each turn needs them again. */
 function textName(text: string): string {
-  const known = textNames.get(text);
-  if (known !== undefined) return known;
+  const cached = textNames.get(text);
+  if (cached !== undefined) return cached;
   const name = digestOf(text);
   if (text.length < 1_000) return name;
   if (textNames.size >= 50) textNames.clear();

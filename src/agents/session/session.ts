@@ -48,8 +48,8 @@ import { runPython } from "../operations/run-python.ts";
 export interface SessionStream<Result> extends AsyncIterable<KitEvent> {
   readonly result: Promise<PromptResult<Result>>;
   /**
-   * A typed result as it grows, in the place of the events: each value replaces the one before, and a repaired answer
-   * begins anew. It is what the model wrote so far, which the schema has not checked. Ends at once where no schema is given.
+   * A typed result as it grows, instead of the events: each value replaces the previous value, and a repaired answer
+   * starts again. A value is what the model has written so far; the schema has not checked it. Ends at once without a schema.
    *
    * @example
    * ```ts

@@ -37,7 +37,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
       const result = await runCommand({
         command: input.command,
         sandbox,
-        kept: environment.sources?.kept(sandbox.hostRoot, policy.allowProtectedPaths ?? []),
+        readOnlyPaths: environment.sources?.kept(sandbox.hostRoot, policy.allowProtectedPaths ?? []),
         policy,
         projectRoot: environment.projectRoot,
         isLoaded: environment.sources?.isLoaded.bind(environment.sources),
@@ -82,7 +82,7 @@ const noArguments = { type: "object", properties: {}, additionalProperties: fals
 
 /**
  * Commands as tools. A shell command runs as its author wrote it and needs no `allowShell`: the model
- * chooses when it runs, never its text. It has the agent's rights to write and connect, and those it declares itself.
+ * chooses when it runs, never its text. It can write and connect as the agent can, unless it declares other rights.
  */
 export function commandTools(
   commands: readonly KitCommand[],

@@ -21,14 +21,14 @@ export async function changedByGit(
 ): Promise<readonly string[] | undefined> {
   // A continued operation was checked when it began, and an aborted one restores the state before it.
   if (args.length === 1 && /^--(continue|abort|skip|quit|show-current-patch)$/.test(args[0] ?? "")) return [];
-  const given = toWords(args);
-  const has = (option: RegExp): boolean => given.options.some((each) => option.test(each));
+  const parsed = toWords(args);
+  const has = (option: RegExp): boolean => parsed.options.some((each) => option.test(each));
   const isForced = has(/^(-[a-z]*f[a-z]*|--force|--discard-changes|--hard|--merge|--keep)$/);
   // A value joined to an option can be a revision, but not a path.
-  const asked = [...(isForced ? ["HEAD"] : []), ...given.values];
+  const joinedRevisions = [...(isForced ? ["HEAD"] : []), ...parsed.values];
   const treesOfAll = async (): Promise<Trees> => {
-    const joined = await treesOf(asked, runGit);
-    const { trees, others } = await treesOf(given.words, runGit);
+    const joined = await treesOf(joinedRevisions, runGit);
+    const { trees, others } = await treesOf(parsed.words, runGit);
     return { trees: [...joined.trees, ...trees], others };
   };
   switch (subcommand) {
@@ -36,15 +36,15 @@ export async function changedByGit(
       const { trees, others } = await treesOfAll();
       // A word after an option can be its value, such as the name of a new branch, instead of a path.
       const isValued = has(/^-[a-z]*[bB]|^--(orphan|conflict)$/);
-      const paths = [...given.paths, ...(isValued && trees.length > 0 ? [] : others)];
+      const paths = [...parsed.paths, ...(isValued && trees.length > 0 ? [] : others)];
       return changedFrom({ trees, paths }, runGit);
     }
     case "restore": {
       if (has(/^(-S|--staged)$/) && !has(/^-[a-zA-Z]*W|^--worktree$/)) return [];
       const { trees, others } = has(/^-[a-zA-Z]*s|^--source/)
         ? await treesOfAll()
-        : { trees: [], others: given.words };
-      return changedFrom({ trees, paths: [...given.paths, ...others] }, runGit);
+        : { trees: [], others: parsed.words };
+      return changedFrom({ trees, paths: [...parsed.paths, ...others] }, runGit);
     }
     case "switch":
       // A branch without a history starts with no files.
@@ -55,7 +55,7 @@ export async function changedByGit(
     case "rebase": {
       const operands = operandsOf(args, /^-[a-z]*[sX]$|^--(strategy|strategy-option|onto|empty)$/);
       const upstream = operands.length === 0 ? ["@{upstream}"] : [];
-      const { trees } = await treesOf([...given.values, ...given.words, ...upstream], runGit);
+      const { trees } = await treesOf([...parsed.values, ...parsed.words, ...upstream], runGit);
       return changedFrom({ trees, paths: [] }, runGit);
     }
     case "merge":
@@ -159,7 +159,7 @@ async function changedByPicks(
   operands: readonly string[],
   runGit: RunGit,
 ): Promise<readonly string[] | undefined> {
-  // A word that excludes commits from another one's range cannot be checked on its own.
+  // A word that excludes commits from another word's range cannot be checked alone.
   if (operands.some((word) => word.startsWith("^"))) return undefined;
   return joinedFor(operands, (word) =>
     runGit(["log", "--format=", ...names, "-m", "--root", "--no-walk=unsorted", word, "--"]),
@@ -185,12 +185,12 @@ async function changedByStash(
 /** The combined results of a query for each word; `undefined` if one query fails, or if there are too many words. */
 async function joinedFor(
   words: readonly string[],
-  question: (word: string) => Promise<readonly string[] | undefined>,
+  query: (word: string) => Promise<readonly string[] | undefined>,
 ): Promise<readonly string[] | undefined> {
   if (words.length > 2 * maxWords) return undefined;
   const all: string[] = [];
   for (const word of words) {
-    const found = await question(word);
+    const found = await query(word);
     if (found === undefined) return undefined;
     all.push(...found);
   }

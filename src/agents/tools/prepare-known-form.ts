@@ -8,7 +8,7 @@ import { isGrantedPath, isProtectedPath, isSecretFile, type PathChange } from ".
 import { changedByGit } from "./git-changes.ts";
 
 /** The sandbox and policy of a command. */
-export interface FormPlace {
+export interface CommandContext {
   readonly sandbox: Sandbox;
   readonly cwd?: string | undefined;
   readonly policy: AgentPolicy;
@@ -35,19 +35,19 @@ const plainEnvironment = {
  * Prepares a command that runs as a known form: its paths must be in the workspace, it must not write protected
  * files, and Git must not run programs that a configuration names. Throws `forbidden` otherwise.
  */
-export async function prepareKnownForm(run: AllowedRun, place: FormPlace): Promise<PreparedCommand> {
+export async function prepareKnownForm(run: AllowedRun, context: CommandContext): Promise<PreparedCommand> {
   const { words, known } = run;
   if (known === undefined) return { words, env: {} };
-  const folder = await place.sandbox.resolve(place.cwd ?? ".");
-  for (const mention of known.paths) await checkPath(mention, folder, place);
+  const folder = await context.sandbox.resolve(context.cwd ?? ".");
+  for (const mention of known.paths) await checkPath(mention, folder, context);
   return known.git === undefined
     ? { words, env: plainEnvironment }
-    : await prepareGit({ ...run, known, git: known.git }, folder, place);
+    : await prepareGit({ ...run, known, git: known.git }, folder, context);
 }
 
-async function checkPath(mention: PathMention, folder: string, place: FormPlace): Promise<void> {
+async function checkPath(mention: PathMention, folder: string, context: CommandContext): Promise<void> {
   const { path, use } = mention;
-  const { sandbox, policy, projectRoot, isLoaded } = place;
+  const { sandbox, policy, projectRoot, isLoaded } = context;
   const fromRoot = pathFromRoot(path, folder);
   const target =
     fromRoot === undefined
@@ -114,24 +114,24 @@ interface GitRun extends AllowedRun {
 }
 
 /** Prepares Git with settings that prevent it from running other programs, also those that the repository defines. */
-async function prepareGit(run: GitRun, folder: string, place: FormPlace): Promise<PreparedCommand> {
+async function prepareGit(run: GitRun, folder: string, context: CommandContext): Promise<PreparedCommand> {
   const { words, known, git, programAt = 0 } = run;
-  const guard = guardDrivers(await keysOf(run, folder, place), git.subcommand);
+  const guard = guardDrivers(await keysOf(run, folder, context), git.subcommand);
   if (guard.refused !== undefined) {
     throw forbidden(`the repository's configuration names a program for merges (${guard.refused})`);
   }
-  const { hostRoot } = place.sandbox;
+  const { hostRoot } = context.sandbox;
   const more = {
     ...guard.settings,
     ...(known.writes === true && commits.has(git.subcommand)
-      ? await identity(words[programAt] ?? "git", place)
+      ? await identity(words[programAt] ?? "git", context)
       : {}),
     // The choice of a workspace implies trust in its owner.
     ...(hostRoot === undefined ? {} : { "safe.directory": hostRoot }),
   };
   const at = programAt + 1 + git.optionsAt;
   if (known.writes === true)
-    await refuseProtectedChanges({ ...run, env: gitEnvironment({ paths: [] }, more) }, folder, place);
+    await refuseProtectedChanges({ ...run, env: gitEnvironment({ paths: [] }, more) }, folder, context);
   const options = known.writes === true ? [] : guard.options;
   return {
     words: [...words.slice(0, at), ...options, ...words.slice(at)],
@@ -143,11 +143,11 @@ async function prepareGit(run: GitRun, folder: string, place: FormPlace): Promis
 async function refuseProtectedChanges(
   run: GitRun & { readonly env: Readonly<Record<string, string>> },
   folder: string,
-  place: FormPlace,
+  context: CommandContext,
 ): Promise<void> {
   const { words, git, env, programAt = 0 } = run;
-  const { sandbox, cwd, signal, policy, projectRoot, isLoaded } = place;
-  const ask = async (args: readonly string[]): Promise<readonly string[] | undefined> => {
+  const { sandbox, cwd, signal, policy, projectRoot, isLoaded } = context;
+  const runGit = async (args: readonly string[]): Promise<readonly string[] | undefined> => {
     const inFolder = git.folder === undefined ? [] : ["-C", git.folder];
     const result = await sandbox.exec({
       command: [words[programAt] ?? "git", ...inFolder, ...args],
@@ -165,13 +165,13 @@ async function refuseProtectedChanges(
       "what a pull brings cannot be looked at before it is there: run git fetch, then git merge (an entry that is unsafe: true runs it as it is)",
     );
   }
-  const changed = await changedByGit(git.subcommand, words.slice(programAt + 1 + git.optionsAt), ask);
+  const changed = await changedByGit(git.subcommand, words.slice(programAt + 1 + git.optionsAt), runGit);
   if (changed === undefined)
     throw forbidden(
       `Git does not say which files git ${git.subcommand} would change; name a branch or a commit`,
     );
   if (changed.length === 0) return;
-  const prefix = (await ask(["rev-parse", "--show-prefix"]))?.[0]?.trim() ?? "";
+  const prefix = (await runGit(["rev-parse", "--show-prefix"]))?.[0]?.trim() ?? "";
   const start = (git.folder === undefined ? folder : pathFromRoot(git.folder, folder)) ?? "";
   const top = `${start}/`.endsWith(`/${prefix}`) ? `${start}/`.slice(0, -prefix.length || undefined) : "";
   const granted = policy.allowProtectedPaths ?? [];
@@ -184,12 +184,12 @@ async function refuseProtectedChanges(
 }
 
 /**
- * The configuration keys of the repository, which may define drivers; empty if it certainly defines none. Reads the
- * configuration file, and runs Git only if the file does not settle it.
+ * The configuration keys of the repository, which can define drivers; empty if it certainly defines none. Reads the
+ * configuration file, and runs Git only if the file leaves a doubt.
  */
-async function keysOf(run: GitRun, folder: string, place: FormPlace): Promise<readonly string[]> {
+async function keysOf(run: GitRun, folder: string, context: CommandContext): Promise<readonly string[]> {
   const { words, git, programAt = 0 } = run;
-  const { sandbox, cwd, signal } = place;
+  const { sandbox, cwd, signal } = context;
   const start = git.folder === undefined ? folder : pathFromRoot(git.folder, folder);
   if (start !== undefined && !start.startsWith("/")) {
     const config = await nearestConfig(start, sandbox);
@@ -215,10 +215,10 @@ async function keysOf(run: GitRun, folder: string, place: FormPlace): Promise<re
 async function nearestConfig(folder: string, sandbox: Sandbox): Promise<string | undefined> {
   const segments = folder === "" ? [] : folder.split("/");
   for (let depth = segments.length; depth >= 0; depth -= 1) {
-    const place = toView([...segments.slice(0, depth), ".git"].join("/"), sandbox);
+    const gitFolder = toView([...segments.slice(0, depth), ".git"].join("/"), sandbox);
     try {
-      if ((await sandbox.stat(place)).kind !== "directory") return undefined;
-      return await sandbox.readFile(`${place}/config`);
+      if ((await sandbox.stat(gitFolder)).kind !== "directory") return undefined;
+      return await sandbox.readFile(`${gitFolder}/config`);
     } catch (error) {
       if (!(error instanceof KitError) || error.code !== "not_found") return undefined;
     }
@@ -230,8 +230,8 @@ async function nearestConfig(folder: string, sandbox: Sandbox): Promise<string |
 const commits = new Set("commit merge rebase cherry-pick revert stash tag notes pull".split(" "));
 
 /** The committer from the user's own configuration; its other settings are not used. */
-async function identity(program: string, place: FormPlace): Promise<Record<string, string>> {
-  const { sandbox, cwd, signal } = place;
+async function identity(program: string, context: CommandContext): Promise<Record<string, string>> {
+  const { sandbox, cwd, signal } = context;
   const { stdout } = await sandbox.exec({
     command: [program, "config", "-z", "--get-regexp", "^user\\.(name|email)$"],
     access: { write: false },

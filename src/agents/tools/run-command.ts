@@ -5,7 +5,7 @@ import type { AgentPolicy } from "../define/agent-profile.ts";
 import { type AllowedRun, type CommandDecision, checkCommand } from "../policy/check-command.ts";
 import type { KnownForm } from "../policy/forms/form.ts";
 import type { PathChange } from "../policy/protected-paths.ts";
-import { type FormPlace, type PreparedCommand, prepareKnownForm } from "./prepare-known-form.ts";
+import { type CommandContext, type PreparedCommand, prepareKnownForm } from "./prepare-known-form.ts";
 
 export interface CommandRun {
   readonly command: string;
@@ -23,7 +23,7 @@ export interface CommandRun {
   readonly timeoutMs?: number | undefined;
   readonly toolCallId?: string | undefined;
   /** Paths of the workspace that the command cannot change. */
-  readonly kept?: readonly string[] | undefined;
+  readonly readOnlyPaths?: readonly string[] | undefined;
   /** Called when a command that may write starts; returns the callback for its end. */
   readonly begin?: (() => () => void) | undefined;
 }
@@ -50,7 +50,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
   const started = performance.now();
   const call = run.toolCallId === undefined ? {} : { tool_call_id: run.toolCallId };
   run.emit({ type: "command_start", command: run.command, ...call });
-  const ended = (await mayWrite(run, decision)) ? run.begin?.() : undefined;
+  const end = (await mayWrite(run, decision)) ? run.begin?.() : undefined;
   let result: ExecResult | undefined;
   try {
     result =
@@ -59,7 +59,7 @@ export async function runCommand(run: CommandRun): Promise<ExecResult> {
         : await runLiteral(decision.commands, prepared, run);
     return result;
   } finally {
-    ended?.();
+    end?.();
     run.emit({
       type: "command_end",
       command: run.command,
@@ -90,7 +90,7 @@ function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "comman
     access: {
       write: run.policy.allowWrite === true,
       network: run.policy.allowNetwork ?? [],
-      readOnlyPaths: run.kept,
+      readOnlyPaths: run.readOnlyPaths,
     },
     cwd: run.cwd,
   };
@@ -102,7 +102,7 @@ async function isWalled({ isolation }: Sandbox): Promise<boolean> {
 }
 
 /** A known form gets only the access it needs. */
-function accessOf(known: KnownForm, { policy, kept }: CommandRun): CommandAccess {
+function accessOf(known: KnownForm, { policy, readOnlyPaths: kept }: CommandRun): CommandAccess {
   return {
     write: known.writes === true && policy.allowWrite === true,
     network: known.connects === true ? (policy.allowNetwork ?? []) : [],
@@ -115,11 +115,11 @@ async function prepareAll(
   run: CommandRun,
 ): Promise<readonly PreparedCommand[]> {
   const prepared: PreparedCommand[] = [];
-  for (const command of commands) prepared.push(await prepareKnownForm(command, placeOf(run)));
+  for (const command of commands) prepared.push(await prepareKnownForm(command, contextOf(run)));
   return prepared;
 }
 
-function placeOf({ sandbox, cwd, policy, projectRoot, isLoaded, signal }: CommandRun): FormPlace {
+function contextOf({ sandbox, cwd, policy, projectRoot, isLoaded, signal }: CommandRun): CommandContext {
   return { sandbox, policy, projectRoot, isLoaded, signal, cwd };
 }
 
@@ -146,7 +146,8 @@ async function runLiteral(
     const feeds = commands[index + 1]?.join === "pipe";
     // An earlier command may have changed the target of a path.
     const { words, env } =
-      (total === undefined ? prepared[index] : undefined) ?? (await prepareKnownForm(command, placeOf(run)));
+      (total === undefined ? prepared[index] : undefined) ??
+      (await prepareKnownForm(command, contextOf(run)));
     const result = await run.sandbox.exec({
       ...limitsOf(run),
       env: { ...run.env, ...env },

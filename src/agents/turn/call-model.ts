@@ -15,7 +15,7 @@ import type {
   ToolCallPart,
 } from "../../protocol/message.ts";
 
-/** The reply of one model call. */
+/** A model's reply to one call. */
 export interface ModelReply {
   readonly content: readonly (TextPart | ReasoningPart | ToolCallPart)[];
   readonly finishReason: FinishReason;
@@ -29,13 +29,13 @@ export interface ModelReply {
 
 export interface ModelCall {
   readonly model: LanguageModelV4;
-  /** An object of this call alone: the call sets its abort signal. */
+  /** Options for this call only: the call sets their abort signal. */
   readonly options: LanguageModelV4CallOptions;
   readonly watch: CallWatch;
   readonly onDelta: (type: "text_delta" | "reasoning_delta", text: string) => void;
 }
 
-/** Thrown when a call ends before its answer is whole; `partial` is what had arrived. */
+/** Thrown when a call ends before its answer is complete; `partial` is the part that had arrived. */
 export class InterruptedReply extends Error {
   override readonly name = "InterruptedReply";
   readonly partial: ModelReply;
@@ -187,7 +187,7 @@ function noteFirst(draft: Draft): void {
   draft.metadata = { ...draft.metadata, first_chunk_ms: Math.round(performance.now() - draft.startedMs) };
 }
 
-/** Finds an open part by id, newest first. */
+/** Finds the newest open part with an id. */
 function openOf({ parts }: Draft, id: string): OpenPart | undefined {
   for (let index = parts.length - 1; index >= 0; index -= 1) {
     const part = parts[index];
@@ -377,7 +377,7 @@ export class CallWatch implements Disposable {
       return;
     }
     this.#silentTicks += 1;
-    // The timer runs on between calls, so the first tick can come less than a whole tick after `begin`.
+    // The timer keeps running between calls, so the first tick can come less than a full tick after `begin`.
     if (this.#silentTicks > ticks) this.stop(idleError(this.#options.idleTimeoutMs));
   }
 }

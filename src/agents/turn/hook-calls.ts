@@ -18,14 +18,14 @@ import { maskValue, type SecretMask } from "../secrets.ts";
 import type { ModelReply } from "./call-model.ts";
 import { failed, isPart, type Outcome } from "./running-call.ts";
 
-/** The hooks of a turn, around the call of its model. */
+/** The hooks that run before and after a turn's model call. */
 export interface TurnHooks {
   /** Throws `forbidden` if a hook refuses or throws. */
   before(options: LanguageModelV4CallOptions, model: string): Promise<LanguageModelV4CallOptions>;
   after(reply: ModelReply, model: string): Promise<ModelReply>;
 }
 
-/** The hooks around the calls of tools. */
+/** The hooks that run before and after tool calls. */
 export interface ToolHooks {
   /** Returns the call with the arguments of the hooks, or the outcome of a refused call. */
   before(call: ToolCallPart): Promise<ToolCallPart | { readonly refused: Outcome }>;
@@ -141,7 +141,7 @@ const partTypes: Readonly<Record<string, readonly string[]>> = {
   tool: ["tool-result", "tool-approval-response"],
 };
 
-/** Whether a value has the outline of a message of a prompt; its provider checks the rest. */
+/** Whether a value looks like a message of a prompt; the provider checks the details. */
 function isPromptMessage(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { role, content } = value;

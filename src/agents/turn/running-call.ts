@@ -14,7 +14,7 @@ import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 
 /** The session and application around a tool call. */
-export type CallPlace = Omit<ToolPlace, "progress">;
+export type CallContext = Omit<ToolPlace, "progress">;
 
 /** The parts of an operation that its tool calls use. */
 export interface CallSurroundings {
@@ -22,8 +22,8 @@ export interface CallSurroundings {
   readonly emit: (body: EventBody, turnId: string) => void;
   readonly mask?: SecretMask | undefined;
   readonly tracing?: OperationTracing | undefined;
-  /** Where the call is made; undefined for an agent without an application. */
-  readonly place?: CallPlace | undefined;
+  /** The session and application of the call; undefined for an agent without an application. */
+  readonly place?: CallContext | undefined;
 }
 
 /** The context of a running call. The signal is created on first use: most tools end before they need one. */
@@ -67,7 +67,7 @@ export class RunningCall implements ToolContext {
   readonly getRun: ToolPlace["getRun"];
   readonly progress: ToolPlace["progress"];
 
-  // The names of the first versions.
+  // Names from earlier versions of kit.
   get tool_call_id(): string {
     return this.toolCallId;
   }
@@ -108,13 +108,13 @@ export class RunningCall implements ToolContext {
     return this.#place().env;
   }
 
-  #place(): CallPlace {
+  #place(): CallContext {
     const { place } = this.#options;
     if (place !== undefined) return place;
     throw new KitError({ code: "unavailable", message: "This call has no application around it." });
   }
 
-  /** A call that is stopped no longer waits for the run. */
+  /** A stopped call no longer waits for the run. */
   #whileCalled(run: RunHandle): RunHandle {
     return {
       ...run,
@@ -222,7 +222,7 @@ export function toResult(
   };
 }
 
-/** The texts of a result, as its event has them. */
+/** The texts of a result, for its event. */
 export function resultText(result: ToolResultPart): string {
   let text = "";
   for (const part of result.content) text += part.type === "text" ? part.text : `[image ${part.media_type}]`;
@@ -367,7 +367,7 @@ export function cutParts(parts: readonly Part[], limit: number): readonly Part[]
 interface Piece {
   readonly before: string;
   readonly after: string;
-  /** Code points between the two. */
+  /** The number of code points between two indexes. */
   readonly dropped: number;
 }
 

@@ -16,7 +16,7 @@ import { isSuspension, Postponed, type Suspension, willResume } from "../log/sus
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
 import {
-  type CallPlace,
+  type CallContext,
   failed,
   isGenerator,
   type Outcome,
@@ -34,8 +34,8 @@ export interface ToolRunOptions {
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId: string) => void;
   readonly validateJson: ValidateJson;
-  /** Where the calls are made; undefined for an agent without an application. */
-  readonly place?: CallPlace | undefined;
+  /** The session and application of the calls; undefined for an agent without an application. */
+  readonly place?: CallContext | undefined;
   readonly hooks?: ToolHooks | undefined;
   /** Decides about every call before it runs. */
   readonly gate: ToolGate;
@@ -145,7 +145,7 @@ async function runToolCall(
   return result;
 }
 
-/** Runs a call between the hooks that look at it. */
+/** Runs a call, with the hooks before and after it. */
 async function hookedOutcome(
   { call, key }: KeyedCall,
   turn: ToolTurn,
@@ -160,7 +160,7 @@ async function hookedOutcome(
   );
 }
 
-/** Runs a call, or explains why not. Throws if the tool or its schema throws synchronously. */
+/** Runs a call, or returns a result that explains why it cannot run. Throws if the tool or its schema throws synchronously. */
 function outcomeOf(
   { call, key, modelArgs = call.args }: KeyedCall,
   turn: ToolTurn,
@@ -212,7 +212,7 @@ function runNow(
   return tracing === undefined ? work() : tracing.within(run.context, work);
 }
 
-/** Runs a call with the arguments of its approver: hooks and schema are asked about them as about the model's. */
+/** Runs a call with the arguments of its approver: hooks and schema check them like the model's arguments. */
 async function runEdited(
   tool: ToolDefinition,
   edited: { readonly call: ToolCallPart; readonly key: string; readonly by: string | undefined },

@@ -43,11 +43,11 @@ export interface ModelParts {
   readonly usageOf: UsageReader;
   /** The files that the model reads; the history may have others, of another model. */
   readonly files: ResolvedModel["files"] | undefined;
-  /** Where the configuration limits what the provider is asked in a minute. */
+  /** Enforces the configured limit of requests to the provider per minute. */
   readonly limiter: CallLimiter | undefined;
 }
 
-/** All that the turns of one operation share. */
+/** The values that all turns of one operation share. */
 export interface TurnLoop extends ModelParts {
   /** The backend that decides the turns. */
   readonly work: BackendWork;
@@ -105,7 +105,7 @@ export interface TurnLoop extends ModelParts {
 }
 
 /**
- * Kit's own loop: asks the model, runs the tools that it calls, and asks again until it calls none. Returns that answer.
+ * Kit's own loop: calls the model, runs the tools that it requests, and repeats this until it requests none. Returns that answer.
  * However it ends, every tool call in the history has a result, so that the next operation can continue from it.
  */
 export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
@@ -210,7 +210,7 @@ export async function runModelTurn(
   let overflowed = false;
   let loop = withModel(configured);
   for (let attempt = 1; ; attempt += 1) {
-    const { reported, logged } = loop.prompt.records.of(loop, turnId);
+    const { reported, logged } = loop.prompt.records.record(loop, turnId);
     const { modelName: model, purpose } = loop;
     const { provider } = loop.model;
     const stored = { head: loop.keepHead?.(loop), log_position: loop.state.position };
@@ -270,7 +270,7 @@ export async function runModelTurn(
   }
 }
 
-/** The loop with the model in use. */
+/** Returns the loop with the model that is in use now. */
 function withModel(loop: TurnLoop): TurnLoop {
   const other = loop.fallback?.current(loop);
   return other === undefined ? loop : { ...loop, ...other };

@@ -7,24 +7,24 @@ function reads(options: string): Form {
   return form({ options: `${options} ${help}`, operands: "read" });
 }
 
-/** Reads the sources and writes the last operand: that file, or a file of the source's name in that folder. */
+/** The paths of a copy or move: it reads the sources and writes the last operand, or files of their names in that folder. */
 function copies(operands: readonly string[], source: "read" | "remove"): readonly PathMention[] | string {
   const target = operands.at(-1);
   if (target === undefined || operands.length < 2) return "it needs what to take and where to put it";
   return operands.slice(0, -1).flatMap((path): readonly PathMention[] => {
     const name = path.replace(/\/+$/, "").split("/").at(-1) ?? "";
-    const below =
+    const inTarget =
       name === "" || name === "." || name === ".." ? target : `${target.replace(/\/+$/, "")}/${name}`;
     return [
       { path, use: source },
       { path: target, use: "place" },
       // Copying a folder also writes everything below it.
-      { path: below, use: "tree" },
+      { path: inTarget, use: "tree" },
     ];
   });
 }
 
-/** Links within one folder: the target of a link is relative to the folder of the link. */
+/** The paths of a link in the working folder: the target of a link is relative to the folder of the link. */
 function links(operands: readonly string[]): readonly PathMention[] | string {
   const [target, link] = operands;
   if (target === undefined || link === undefined) return "it needs a target and the name of the link";
@@ -66,9 +66,9 @@ export const filePrograms: Readonly<Record<string, Form>> = {
     options: `-a -b -B -c -C=number -d -e -E -i -I=text -n -N -p -F=text -q -r -s -t -T -u -U=number -w -W=number -x=text -y -Z --normal --brief --report-identical-files --context[=number] --unified[=number] --ed --rcs --side-by-side --width=number --left-column --suppress-common-lines --show-c-function --label=text --expand-tabs --initial-tab --recursive --no-dereference --new-file --exclude=text --ignore-case --ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines=text --text --strip-trailing-cr --minimal --speed-large-files --color[=never|always|auto] ${help}`,
     operands: "read",
     check: ({ options }) => {
-      const given = new Set(options.map(({ name }) => name));
-      const descends = given.has("-r") ? "-r" : given.has("--recursive") ? "--recursive" : undefined;
-      return descends === undefined || given.has("--no-dereference")
+      const names = new Set(options.map(({ name }) => name));
+      const descends = names.has("-r") ? "-r" : names.has("--recursive") ? "--recursive" : undefined;
+      return descends === undefined || names.has("--no-dereference")
         ? undefined
         : `"${descends}" follows links out of the workspace; add --no-dereference`;
     },
@@ -218,7 +218,7 @@ export const textPrograms: Readonly<Record<string, Form>> = {
   }),
   tsort: reads(""),
   unexpand: reads("-a -t=text --all --first-only --tabs=text"),
-  // The second operand is a file that it writes.
+  // `uniq` writes to its second operand.
   uniq: form({
     options: `-c -d -D -f=number -i -s=number -u -w=number -z -# --count --repeated --all-repeated[=none|prepend|separate] --skip-fields=number --group[=separate|prepend|append|both] --ignore-case --skip-chars=number --unique --zero-terminated --check-chars=number ${help}`,
     operands: "read",
@@ -239,11 +239,11 @@ const readOptions = form({
 
 /** sed with a script of a small grammar, and files that it only reads. */
 export const sed: Form = (args) => {
-  const known = readOptions(args);
-  if (typeof known === "string") return known;
+  const parsed = readOptions(args);
+  if (typeof parsed === "string") return parsed;
   const scripts = scriptOptions(args);
   // All options are known, so the other words are the operands, in their order.
-  const operands = known.paths.map(({ path }) => path);
+  const operands = parsed.paths.map(({ path }) => path);
   const [first, ...others] = operands;
   if (scripts.length === 0 && first === undefined) {
     return args.some((word) => word === "--version" || word === "--help")

@@ -35,7 +35,7 @@ export interface GitCall {
 export type Form = (args: readonly string[]) => KnownForm | string;
 
 /** The options and operands of a command, separated as its program does. */
-export interface Given {
+export interface ParsedArguments {
   readonly options: readonly { readonly name: string; readonly value?: string }[];
   readonly operands: readonly string[];
   readonly paths: readonly PathMention[];
@@ -58,14 +58,14 @@ export interface FormSpec {
   /** Default `text`. */
   readonly operands?:
     | Kind
-    | ((operands: readonly string[], options: Given["options"]) => readonly PathMention[] | string);
+    | ((operands: readonly string[], options: ParsedArguments["options"]) => readonly PathMention[] | string);
   readonly min?: number;
   /** Default: any number. */
   readonly max?: number;
   /** For programs that treat every word after the first operand as an operand. */
   readonly optionsFirst?: true;
   /** A further check; returns the reason of a failure. */
-  readonly check?: (given: Given) => string | undefined;
+  readonly check?: (parsed: ParsedArguments) => string | undefined;
 }
 
 /** Creates a form from its options and operands. The option table is parsed on first use. */
@@ -73,21 +73,21 @@ export function form(spec: FormSpec): Form {
   let table: OptionTable | undefined;
   return (args) => {
     table ??= readTable(spec.options ?? "");
-    const given = readArguments(args, table, spec);
-    if (typeof given === "string") return given;
+    const parsed = readArguments(args, table, spec);
+    if (typeof parsed === "string") return parsed;
     const { min = 0, max = Number.POSITIVE_INFINITY, operands: kind = "text" } = spec;
-    if (given.operands.length < min)
+    if (parsed.operands.length < min)
       return `it needs ${min === 1 ? "an operand" : `${min} operands`} beside its options`;
-    const extra = given.operands[max];
+    const extra = parsed.operands[max];
     if (extra !== undefined) return `"${extra}" is one operand too many; ${most(max)}`;
-    const found =
+    const operandPaths =
       typeof kind === "function"
-        ? kind(given.operands, given.options)
-        : given.operands.flatMap((operand) => mentionOf(operand, kind));
-    if (typeof found === "string") return found;
-    const reason = spec.check?.(given);
+        ? kind(parsed.operands, parsed.options)
+        : parsed.operands.flatMap((operand) => mentionOf(operand, kind));
+    if (typeof operandPaths === "string") return operandPaths;
+    const reason = spec.check?.(parsed);
     if (reason !== undefined) return reason;
-    const paths = [...given.paths, ...found];
+    const paths = [...parsed.paths, ...operandPaths];
     return { paths, ...(spec.writes && { writes: true }), ...(spec.connects && { connects: true }) };
   };
 }
@@ -148,12 +148,16 @@ function readTable(options: string): OptionTable {
  * `--`. A value as the next word must not begin with a dash: a version of the program whose option has no value
  * would read it as an option.
  */
-function readArguments(args: readonly string[], table: OptionTable, spec: FormSpec): Given | string {
+function readArguments(
+  args: readonly string[],
+  table: OptionTable,
+  spec: FormSpec,
+): ParsedArguments | string {
   const options: { name: string; value?: string }[] = [];
   const operands: string[] = [];
   const paths: PathMention[] = [];
   /** Adds an option with its value; returns the reason if the value is not known. */
-  const note = (name: string, rule: OptionRule, value?: string): string | undefined => {
+  const addOption = (name: string, rule: OptionRule, value?: string): string | undefined => {
     options.push(value === undefined ? { name } : { name, value });
     if (value === undefined) return undefined;
     if (rule.choices !== undefined && !rule.choices.includes(value))
@@ -178,7 +182,7 @@ function readArguments(args: readonly string[], table: OptionTable, spec: FormSp
     if (table.digits && /^-\d+$/.test(word)) continue;
     const next = args[at + 1];
     /** Returns the fault of the next word as the value of an option. */
-    const separate = (name: string, { kind }: OptionRule): string | undefined =>
+    const faultOfNext = (name: string, { kind }: OptionRule): string | undefined =>
       next === undefined
         ? `"${name}" needs a value`
         : kind !== "message" && next.startsWith("-") && !/^-\d*$/.test(next)
@@ -188,32 +192,32 @@ function readArguments(args: readonly string[], table: OptionTable, spec: FormSp
       const equals = word.indexOf("=");
       const name = equals === -1 ? word : word.slice(0, equals);
       const rule = table.rules.get(name);
-      if (rule === undefined) return unknown(word, name, table);
+      if (rule === undefined) return faultOfUnknown(word, name, table);
       let value = equals === -1 ? undefined : word.slice(equals + 1);
       if (rule.value === "none" && value !== undefined) return `"${word}": ${name} takes no value`;
       if (rule.value === "needed" && value === undefined) {
-        const reason = separate(name, rule);
+        const reason = faultOfNext(name, rule);
         if (reason !== undefined) return reason;
         value = next ?? "";
         at += 1;
       }
-      const reason = note(name, rule, value);
+      const reason = addOption(name, rule, value);
       if (reason !== undefined) return reason;
       continue;
     }
     for (let index = 1; index < word.length; index += 1) {
       const name = `-${word[index]}`;
       const rule = table.rules.get(name);
-      if (rule === undefined) return unknown(word, name, table);
+      if (rule === undefined) return faultOfUnknown(word, name, table);
       const rest = word.slice(index + 1);
       let value = rule.value === "none" || (rule.value === "possible" && rest === "") ? undefined : rest;
       if (value === "") {
-        const reason = separate(name, rule);
+        const reason = faultOfNext(name, rule);
         if (reason !== undefined) return reason;
         value = next ?? "";
         at += 1;
       }
-      const reason = note(name, rule, value);
+      const reason = addOption(name, rule, value);
       if (reason !== undefined) return reason;
       if (value !== undefined) break;
     }
@@ -224,16 +228,16 @@ function readArguments(args: readonly string[], table: OptionTable, spec: FormSp
 /** Known words that a refusal lists. */
 const maxListed = 12;
 
-function unknown(word: string, name: string, { rules }: OptionTable): string {
-  const known = [...rules.keys()];
+function faultOfUnknown(word: string, name: string, { rules }: OptionTable): string {
+  const names = [...rules.keys()];
   const what = word === name || word.startsWith(`${name}=`) ? `"${word}"` : `"${name}" of "${word}"`;
-  return `${what} is not an option that kit knows${knownWords(name, known)}`;
+  return `${what} is not an option that kit knows${knownWords(name, names)}`;
 }
 
 /** Lists the known words for a refusal: the most similar one, and the first of all. */
 export function knownWords(word: string, known: readonly string[]): string {
   if (known.length === 0) return "; it takes none";
-  const near = word.length > 2 ? suggest(word, known) : undefined;
+  const suggestion = word.length > 2 ? suggest(word, known) : undefined;
   const more = known.length > maxListed ? ` and ${known.length - maxListed} more` : "";
-  return `${near === undefined ? "" : `; did you mean ${near}?`}${near === undefined ? "; " : " "}known: ${known.slice(0, maxListed).join(" ")}${more}`;
+  return `${suggestion === undefined ? "" : `; did you mean ${suggestion}?`}${suggestion === undefined ? "; " : " "}known: ${known.slice(0, maxListed).join(" ")}${more}`;
 }

@@ -1,4 +1,11 @@
-import { type Form, form, type Given, type KnownForm, knownWords, type PathMention } from "./form.ts";
+import {
+  type Form,
+  form,
+  type KnownForm,
+  knownWords,
+  type ParsedArguments,
+  type PathMention,
+} from "./form.ts";
 import { oneOf, readingSubcommands } from "./git-reading.ts";
 
 const write = (operands: readonly string[]): readonly PathMention[] =>
@@ -8,10 +15,10 @@ const strategies = "ort|recursive|resolve|octopus|ours";
 const sides =
   "ours|theirs|patience|minimal|histogram|ignore-space-change|ignore-all-space|ignore-space-at-eol|ignore-cr-at-eol|renormalize|no-renames";
 const merging = `-s=${strategies} --strategy=${strategies} -X=${sides} --strategy-option=${sides}`;
-const goesOn = "--continue --abort --skip --quit";
+const sequencing = "--continue --abort --skip --quit";
 
-/** Writes the workspace's files or the repository. */
-function writes(options: string, operands: "revision" | typeof write = "revision"): Form {
+/** A form that writes the workspace's files or the repository. */
+function writingForm(options: string, operands: "revision" | typeof write = "revision"): Form {
   return form({ writes: true, options, operands });
 }
 
@@ -19,7 +26,7 @@ const localName = /^\w[\w./-]*$/;
 const address = /^((https?|ssh|git):\/\/[^-]|\w[\w.-]*@[\w.-]+:)/;
 
 /** The fault of a remote that is neither a name nor a URL: a local repository would run its own hooks. */
-function faultOfRemote({ operands: [remote] }: Given): string | undefined {
+function faultOfRemote({ operands: [remote] }: ParsedArguments): string | undefined {
   return remote === undefined || localName.test(remote) || address.test(remote)
     ? undefined
     : `"${remote}" is not a remote's name and no https:, ssh: or git: address`;
@@ -35,10 +42,10 @@ const harmlessKeys =
 
 /** The known forms of Git's subcommands that write, by their names in a list. */
 const writingSubcommands: Readonly<Record<string, Form>> = {
-  add: writes(
+  add: writingForm(
     "-A --all --no-all -u --update -v --verbose -n --dry-run -f --force -N --intent-to-add --ignore-errors --ignore-missing --renormalize --refresh --sparse --chmod=+x|-x",
   ),
-  branch: writes(
+  branch: writingForm(
     "-d -D --delete -m -M --move -c -C --copy -f --force -t[=direct|inherit] --track[=direct|inherit] --no-track -u=text --set-upstream-to=text --unset-upstream --create-reflog -q --quiet",
   ),
   checkout: form({
@@ -47,13 +54,13 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
       "-b=text -B=text -d --detach -f --force -q --quiet --ours --theirs -m --merge --orphan=text -t[=direct|inherit] --track[=direct|inherit] --no-track --guess --no-guess --conflict=merge|diff3|zdiff3 --overlay --no-overlay --progress --no-progress --ignore-other-worktrees",
     operands: write,
   }),
-  "cherry-pick": writes(
-    `${goesOn} -n --no-commit -s --signoff -m=number --mainline=number -x --ff --allow-empty --allow-empty-message --keep-redundant-commits --no-gpg-sign ${merging}`,
+  "cherry-pick": writingForm(
+    `${sequencing} -n --no-commit -s --signoff -m=number --mainline=number -x --ff --allow-empty --allow-empty-message --keep-redundant-commits --no-gpg-sign ${merging}`,
   ),
-  commit: writes(
+  commit: writingForm(
     "-m=message --message=message -F=read --file=read -a --all -s --signoff --no-signoff --amend --no-edit --allow-empty --allow-empty-message -q --quiet -v --verbose --dry-run --author=text --date=text --fixup=text --squash=text -C=text --reuse-message=text --reset-author -n --no-verify --no-gpg-sign --no-post-rewrite -o --only -i --include --short --long --branch --porcelain --status --no-status -u[=no|normal|all] --untracked-files[=no|normal|all] --cleanup=strip|whitespace|verbatim|scissors|default",
   ),
-  merge: writes(`${merges} --abort --continue --quit`),
+  merge: writingForm(`${merges} --abort --continue --quit`),
   mv: form({
     writes: true,
     options: "-f --force -k -n --dry-run -v --verbose",
@@ -77,10 +84,10 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
           : []
         : `"${word}" is none that kit knows; known: add, append, copy, remove`,
   }),
-  rebase: writes(
-    `${goesOn} --onto=text --root --keep-base --autosquash --no-autosquash --autostash --no-autostash --no-ff -f --force-rebase -q --quiet -v --verbose --stat -n --no-stat --fork-point --no-fork-point -r[=rebase-cousins|no-rebase-cousins] --rebase-merges[=rebase-cousins|no-rebase-cousins] --update-refs --no-update-refs --committer-date-is-author-date --ignore-date --reset-author-date --signoff --apply -m --merge --empty=drop|keep|ask --no-verify --no-gpg-sign --reapply-cherry-picks --no-reapply-cherry-picks --show-current-patch ${merging}`,
+  rebase: writingForm(
+    `${sequencing} --onto=text --root --keep-base --autosquash --no-autosquash --autostash --no-autostash --no-ff -f --force-rebase -q --quiet -v --verbose --stat -n --no-stat --fork-point --no-fork-point -r[=rebase-cousins|no-rebase-cousins] --rebase-merges[=rebase-cousins|no-rebase-cousins] --update-refs --no-update-refs --committer-date-is-author-date --ignore-date --reset-author-date --signoff --apply -m --merge --empty=drop|keep|ask --no-verify --no-gpg-sign --reapply-cherry-picks --no-reapply-cherry-picks --show-current-patch ${merging}`,
   ),
-  reset: writes("--soft --mixed --hard --keep --merge -q --quiet -N --intent-to-add --no-refresh"),
+  reset: writingForm("--soft --mixed --hard --keep --merge -q --quiet -N --intent-to-add --no-refresh"),
   restore: form({
     writes: true,
     options:
@@ -88,8 +95,8 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
     operands: write,
     min: 1,
   }),
-  revert: writes(
-    `${goesOn} -n --no-commit --no-edit -s --signoff -m=number --mainline=number --no-gpg-sign ${merging}`,
+  revert: writingForm(
+    `${sequencing} -n --no-commit --no-edit -s --signoff -m=number --mainline=number --no-gpg-sign ${merging}`,
   ),
   rm: form({
     writes: true,
@@ -104,19 +111,21 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
   }),
   stash: oneOf(
     {
-      push: writes("-m=message --message=message -k --keep-index --no-keep-index -q --quiet -S --staged"),
-      pop: writes("--index -q --quiet"),
-      apply: writes("--index -q --quiet"),
-      drop: writes("-q --quiet"),
-      clear: writes(""),
-      branch: writes(""),
+      push: writingForm(
+        "-m=message --message=message -k --keep-index --no-keep-index -q --quiet -S --staged",
+      ),
+      pop: writingForm("--index -q --quiet"),
+      apply: writingForm("--index -q --quiet"),
+      drop: writingForm("-q --quiet"),
+      clear: writingForm(""),
+      branch: writingForm(""),
     },
-    writes("-m=message --message=message -k --keep-index -q --quiet -S --staged"),
+    writingForm("-m=message --message=message -k --keep-index -q --quiet -S --staged"),
   ),
-  switch: writes(
+  switch: writingForm(
     "-c=text --create=text -C=text --force-create=text -d --detach -f --force --discard-changes -q --quiet -m --merge --guess --no-guess -t[=direct|inherit] --track[=direct|inherit] --no-track --orphan=text --conflict=merge|diff3|zdiff3 --progress --no-progress --ignore-other-worktrees",
   ),
-  tag: writes(
+  tag: writingForm(
     "-a --annotate -m=message --message=message -F=read --file=read -d --delete -f --force --no-sign --create-reflog --cleanup=strip|whitespace|verbatim",
   ),
   // Git runs programs that its configuration names, so few keys are known.
@@ -138,10 +147,10 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
     operands: ([, folder]) => (folder === undefined ? [] : [{ path: folder, use: "tree" }]),
     min: 1,
     max: 2,
-    check: (given) =>
-      localName.test(given.operands[0] ?? "")
-        ? `"${given.operands[0]}" is a local folder; name an address`
-        : faultOfRemote(given),
+    check: (parsed) =>
+      localName.test(parsed.operands[0] ?? "")
+        ? `"${parsed.operands[0]}" is a local folder; name an address`
+        : faultOfRemote(parsed),
   }),
   fetch: form({ writes: true, connects: true, options: fetching, check: faultOfRemote }),
   "ls-remote": form({
@@ -163,7 +172,7 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
   }),
 };
 
-/** Options of Git itself that only change its output and where it looks. */
+/** Options of Git itself that only change its output and where it searches. */
 const globalFlags: ReadonlySet<string> = new Set([
   "--no-pager",
   "-P",

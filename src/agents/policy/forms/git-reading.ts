@@ -1,5 +1,5 @@
-import { type Form, form, type Given, type KnownForm } from "./form.ts";
-import { searches } from "./other-programs.ts";
+import { type Form, form, type KnownForm, type ParsedArguments } from "./form.ts";
+import { searchForm } from "./other-programs.ts";
 
 /** Options for the content and format of diffs. */
 const diffOptions =
@@ -13,24 +13,24 @@ const commits = `${logOptions} ${diffOptions}`;
 const filters =
   "--contains[=text] --no-contains[=text] --merged[=text] --no-merged[=text] --points-at=text --sort=text --format=text --color[=always|never|auto] --no-color --column[=text] --no-column -i --ignore-case";
 
-const has = ({ options }: Given, names: readonly string[]): boolean =>
+const has = ({ options }: ParsedArguments, names: readonly string[]): boolean =>
   options.some(({ name }) => names.includes(name));
 
 const listing = ["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
 
 /** Options that turn a writing subcommand into a listing one. */
-function lists(given: Given, names: readonly string[]): string | undefined {
-  return given.operands.length === 0 || has(given, names)
+function faultOfListing(parsed: ParsedArguments, names: readonly string[]): string | undefined {
+  return parsed.operands.length === 0 || has(parsed, names)
     ? undefined
-    : `"${given.operands[0]}" would be made; --list lists`;
+    : `"${parsed.operands[0]}" would be made; --list lists`;
 }
 
 /** A form for a first word that selects one of several forms. */
 export function oneOf(forms: Readonly<Record<string, Form>>, otherwise?: Form): Form {
   return (words) => {
     const [word = "", ...args] = words;
-    const own = Object.hasOwn(forms, word) ? forms[word] : undefined;
-    if (own !== undefined) return own(args);
+    const chosen = Object.hasOwn(forms, word) ? forms[word] : undefined;
+    if (chosen !== undefined) return chosen(args);
     if (otherwise !== undefined && (words.length === 0 || word.startsWith("-"))) return otherwise(words);
     return `"${word}" is none that kit knows; known: ${Object.keys(forms).join(", ")}`;
   };
@@ -42,10 +42,10 @@ const configValues =
   "--get --get-all --get-regexp -l --list --local --show-origin --show-scope -z --null --name-only --type=bool|int|path|bool-or-int|expiry-date --bool --int --path --default=text --includes";
 const readsConfig = form({
   options: configValues,
-  check: (given) => {
-    const [first, second] = given.operands;
-    const reads = has(given, ["--get", "--get-all", "--get-regexp"]);
-    if (given.operands.length <= (reads ? 2 : 1)) return undefined;
+  check: (parsed) => {
+    const [first, second] = parsed.operands;
+    const reads = has(parsed, ["--get", "--get-all", "--get-regexp"]);
+    if (parsed.operands.length <= (reads ? 2 : 1)) return undefined;
     return first === "get" || first === "list" ? undefined : `"${second}" would be set; --get reads`;
   },
   max: 2,
@@ -56,8 +56,8 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
   apply: form({
     options: "--check --stat --numstat --summary -z -p=number -R --reverse -v --verbose --recount",
     operands: "read",
-    check: (given) =>
-      has(given, ["--check", "--stat", "--numstat", "--summary"])
+    check: (parsed) =>
+      has(parsed, ["--check", "--stat", "--numstat", "--summary"])
         ? undefined
         : "a patch can write anything; --check, --stat, --numstat and --summary look at it",
   }),
@@ -66,7 +66,7 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
   ),
   branch: form({
     options: `-a -r -v --verbose -l --list --all --remotes --show-current --abbrev[=number] --no-abbrev -q ${filters}`,
-    check: (given) => lists(given, ["-a", "-r", "--all", "--remotes", ...listing]),
+    check: (parsed) => faultOfListing(parsed, ["-a", "-r", "--all", "--remotes", ...listing]),
   }),
   "cat-file": form({ options: "-t -s -e -p", min: 1, max: 2, operands: "revision" }),
   "check-attr": revisions("-a --all --cached -z"),
@@ -84,7 +84,7 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
     `${diffOptions} --root --no-commit-id --always --pretty[=text] --format[=text] --merge-base`,
   ),
   "for-each-ref": form({ options: `--count=number ${filters}` }),
-  grep: searches(
+  grep: searchForm(
     "-A=number -B=number -C=number --after-context=number --before-context=number --context=number -# --cached --untracked --exclude-standard --no-exclude-standard -v --invert-match -i --ignore-case -w --word-regexp -a --text -I --no-textconv -r --recursive --no-recursive --max-depth=number -E --extended-regexp -G --basic-regexp -F --fixed-strings -P --perl-regexp -n --line-number --column -h -H --full-name -l --files-with-matches --name-only -L --files-without-match -z --null -o --only-matching -c --count --color[=always|never|auto] --no-color --break --heading --threads=number -p --show-function -W --function-context -f=read -e=message --and --or --not --all-match -q --quiet -m=number --max-count=number",
     ["-e", "-f"],
   ),
@@ -130,7 +130,7 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
   "symbolic-ref": form({ options: "-q --quiet --short --no-recurse", min: 1, max: 1 }),
   tag: form({
     options: `-l --list -n[=number] ${filters}`,
-    check: (given) => lists(given, ["-l", "-n", ...listing]),
+    check: (parsed) => faultOfListing(parsed, ["-l", "-n", ...listing]),
   }),
   var: form({ options: "-l", max: 1 }),
   version: form({ options: "--build-options", max: 0 }),
@@ -212,11 +212,11 @@ export function mayNameDrivers(config: string): boolean {
   return /\[\s*(diff|filter|merge|include|includeif|extensions)\b/i.test(config);
 }
 
-/** Disables the programs that a configuration names; `keys` are all its keys. */
+/** How to keep Git from running the programs that a configuration names. */
 interface DriverGuard {
-  /** Settings that disable them. */
+  /** Settings that disable the programs. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Options of the subcommand that disable them. */
+  /** Options of the subcommand that disable the programs. */
   readonly options: readonly string[];
   /** The key of a program that cannot be disabled. */
   readonly refused?: string;
@@ -227,14 +227,14 @@ const printingOptions = new Set(
 );
 const merges = new Set("merge rebase cherry-pick revert stash pull checkout switch restore".split(" "));
 
-/** Determines how to prevent a known form from running the programs in a repository's configuration. */
+/** Returns how to prevent a known form from running programs that the configuration names; `keys` are all its keys. */
 export function guardDrivers(keys: readonly string[], subcommand: string): DriverGuard {
-  const off: Record<string, string> = {};
+  const disabled: Record<string, string> = {};
   for (const key of keys) {
     const filter = /^(filter\..*\.)(clean|smudge|process|required)$/is.exec(key)?.[1];
     if (filter === undefined) continue;
-    for (const name of ["clean", "smudge", "process"]) off[`${filter}${name}`] = "";
-    off[`${filter}required`] = "false";
+    for (const name of ["clean", "smudge", "process"]) disabled[`${filter}${name}`] = "";
+    disabled[`${filter}required`] = "false";
   }
   const draws = keys.some((key) => /^diff\.(external|.*\.(command|textconv))$/is.test(key));
   const options = !draws
@@ -245,5 +245,5 @@ export function guardDrivers(keys: readonly string[], subcommand: string): Drive
         ? ["--no-ext-diff", "--no-textconv"]
         : [];
   const driver = merges.has(subcommand) ? keys.find((key) => /^merge\..*\.driver$/is.test(key)) : undefined;
-  return { settings: off, options, ...(driver === undefined ? {} : { refused: driver }) };
+  return { settings: disabled, options, ...(driver === undefined ? {} : { refused: driver }) };
 }

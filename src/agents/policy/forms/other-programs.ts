@@ -5,13 +5,13 @@ const contexts =
 
 const grepOptions = `${contexts} -# -E -F -G -P -e=message -f=read -i -y -w -x -z -s -v -m=number -b -n -H -h -o -q -a -I -r -L -l -c -T -Z -U -d=read|recurse|skip -D=read|skip --extended-regexp --fixed-strings --basic-regexp --perl-regexp --regexp=message --file=read --ignore-case --no-ignore-case --word-regexp --line-regexp --null-data --no-messages --invert-match --max-count=number --byte-offset --line-number --line-buffered --with-filename --no-filename --label=text --only-matching --quiet --silent --binary-files=text --text --recursive --include=text --exclude=text --exclude-from=read --exclude-dir=text --files-without-match --files-with-matches --count --initial-tab --null --group-separator=text --no-group-separator --color[=always|never|auto] --colour[=always|never|auto] --binary --help --version`;
 
-/** The first operand is the pattern unless an option has one; the others are the searched paths. */
-export function searches(options: string, instead: readonly string[]): Form {
+/** The first operand is the pattern unless an option in `instead` has it; the others are the searched paths. */
+export function searchForm(options: string, instead: readonly string[]): Form {
   return form({
     options,
-    operands: (operands, given) =>
+    operands: (operands, options) =>
       operands
-        .slice(given.some(({ name }) => instead.includes(name)) ? 0 : 1)
+        .slice(options.some(({ name }) => instead.includes(name)) ? 0 : 1)
         .flatMap((operand) => mentionOf(operand, "read")),
   });
 }
@@ -40,7 +40,7 @@ function words<Kind extends string>(kind: Kind, list: string): Record<string, Ki
   return Object.fromEntries(list.split(" ").map((word) => [word, kind]));
 }
 
-/** find: where to look, then an expression of tests, and of actions that print. */
+/** find: the folders to search, then an expression of tests, and of actions that print. */
 const find: Form = (args) => {
   const paths: PathMention[] = [];
   let at = 0;
@@ -69,12 +69,12 @@ const find: Form = (args) => {
 
 /** Programs that search files and folders. */
 export const searchPrograms: Readonly<Record<string, Form>> = {
-  grep: searches(grepOptions, patterns),
-  egrep: searches(grepOptions, patterns),
-  fgrep: searches(grepOptions, patterns),
-  rg: searches(rgOptions, [...patterns, "--files", "--type-list"]),
-  fd: searches(fdOptions, []),
-  fdfind: searches(fdOptions, []),
+  grep: searchForm(grepOptions, patterns),
+  egrep: searchForm(grepOptions, patterns),
+  fgrep: searchForm(grepOptions, patterns),
+  rg: searchForm(rgOptions, [...patterns, "--files", "--type-list"]),
+  fd: searchForm(fdOptions, []),
+  fdfind: searchForm(fdOptions, []),
   find,
 };
 
@@ -113,8 +113,8 @@ const jq: Form = (args) => {
     if (value === undefined) return `"${word}" needs a name and a value`;
     if (word.endsWith("file")) paths.push({ path: value, use: "read" });
   }
-  const known = jqForm(others);
-  return typeof known === "string" ? known : { paths: [...known.paths, ...paths] };
+  const parsed = jqForm(others);
+  return typeof parsed === "string" ? parsed : { paths: [...parsed.paths, ...paths] };
 };
 
 /** xxd has its own option syntax, and writes to its second operand. */
@@ -134,7 +134,7 @@ const xxd: Form = (args) => {
   return { paths: path === undefined || path === "-" ? [] : [{ path, use: "read" }] };
 };
 
-/** `test` and `[`: what follows a question about a file is a path. */
+/** `test` and `[`: the word after a file operator is a path. */
 const test: Form = (args) => ({
   paths: args.flatMap((word, index) =>
     /^-[bcdefghkprsuwxGLNOS]$/.test(args[index - 1] ?? "") || /^-(nt|ot|ef)$/.test(args[index - 1] ?? "")

@@ -3,13 +3,13 @@ import { type Form, form } from "./form.ts";
 import { git } from "./git-form.ts";
 import { npmForm, otherPrograms, searchPrograms, versionForm } from "./other-programs.ts";
 
-const known: ReadonlyMap<string, Form> = new Map(
+const knownForms: ReadonlyMap<string, Form> = new Map(
   Object.entries({ ...textPrograms, ...filePrograms, ...searchPrograms, ...otherPrograms, git, sed }),
 );
 
 /** The form of a known program, by its name or absolute path; `undefined` for an unknown program. */
 export function knownProgram(program: string): Form | undefined {
-  return known.get(nameOf(program)) ?? interpreterForm(program);
+  return knownForms.get(nameOf(program)) ?? interpreterForm(program);
 }
 
 function interpreterForm(program: string): Form | undefined {
@@ -92,15 +92,15 @@ export function launchedCommand(words: readonly string[]): readonly string[] | s
   if (launcher === undefined) return undefined;
   let at = 0;
   for (; args[at]?.startsWith("-") === true; at += 1) if (launcher.valued.has(args[at] ?? "")) at += 1;
-  const own = launcher.own([...args.slice(0, at)]);
-  if (typeof own === "string") return own;
-  const behind = args.slice(at + launcher.operands);
+  const fault = launcher.own([...args.slice(0, at)]);
+  if (typeof fault === "string") return fault;
+  const launched = args.slice(at + launcher.operands);
   const limit = args[at];
   if (launcher.operands === 1 && !/^\d+(\.\d+)?[smhd]?$/.test(limit ?? ""))
     return `"${limit ?? ""}" is not a time limit`;
-  const first = behind[0];
+  const first = launched[0];
   if (first === undefined) return "it needs a command to run";
-  return first.includes("=") ? `"${first}" sets a variable` : behind;
+  return first.includes("=") ? `"${first}" sets a variable` : launched;
 }
 
 export function isLauncher(program: string): boolean {
