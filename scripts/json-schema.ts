@@ -104,7 +104,8 @@ function describe(schema: unknown, commentOf: CommentOf, table = ""): JsonSchema
   if (isSchema(properties)) {
     const fields = new Set(Object.keys(properties));
     described.properties = Object.fromEntries(
-      Object.entries(properties).flatMap(([field, property]) => {
+      Object.entries(properties).flatMap(([field, property]): [string, JsonSchema | false][] => {
+        if (property === false) return [[field, property]];
         const inner = describe(property, commentOf, table || field);
         if (inner === undefined) return [];
         const description = commentOf(field, fields, table);

@@ -89,6 +89,96 @@ test.each([
   expect(isConfig(parse(toml))).toBe(parseConfig(parse(toml)).issues.length === 0);
 });
 
+/** Values of every kind; some are right for some keys. */
+const someValues: readonly unknown[] = [
+  ...[null, true, false, 0, 1, -1, 1.5, 1e300, [], {}, { x: 1 }, { "": "" }, [1], [""], [null], [[]]],
+  ...["", "x", "a b", "\0", "Kiro", "agnets", "8080", "/x", "../x", "{}", "x".repeat(5_000)],
+  ...[
+    "http://",
+    "http://h",
+    "HTTPS://h:1/p",
+    "http://u:p@h",
+    "http://h?q",
+    "http://h#f",
+    "http://a b",
+    "//h",
+  ],
+  ...["postgres://", "postgresql://u:p@h:1/d?x=y", "postgres://u:p/w@h/d", "postgres://h/d#p", "mysql://h"],
+  ...["*.example.com", "[::1]:80", "h:99999", "*", "a..b", "https://h/p", "-a"],
+].flatMap((value): unknown[] => (typeof value === "string" ? [value, [value]] : [value]));
+
+type ConfigSchema = { readonly [keyword: string]: unknown };
+
+/** Configurations with one value at each key of the schema, and the other keys that the key needs. */
+function* configurations(
+  schema: ConfigSchema,
+  within: (value: unknown) => unknown,
+): Generator<{ readonly path: string; readonly of: (value: unknown) => unknown }> {
+  const {
+    properties,
+    additionalProperties,
+    items,
+    anyOf = [],
+    required = [],
+  } = schema as {
+    properties?: Record<string, ConfigSchema>;
+    additionalProperties?: ConfigSchema | boolean;
+    items?: ConfigSchema;
+    anyOf?: ConfigSchema[];
+    required?: string[];
+  };
+  const needed = Object.fromEntries(
+    required.map((key) => [key, properties?.[key]?.type === "number" ? 1 : "x"]),
+  );
+  const table = properties?.command === undefined || properties.url === undefined ? needed : { command: "x" };
+  for (const [key, property] of Object.entries(properties ?? {})) {
+    const of = (value: unknown): unknown => {
+      const isOfAddress = key === "url" || key === "headers";
+      return within({
+        ...(table.command !== undefined && isOfAddress ? { url: "http://h" } : table),
+        [key]: value,
+      });
+    };
+    yield { path: key, of };
+    for (const inner of configurations(property, of)) yield { path: `${key}.${inner.path}`, of: inner.of };
+  }
+  if (typeof additionalProperties === "object")
+    for (const key of ["x", "a__b", "a b"]) {
+      const of = (value: unknown): unknown => within({ [key]: value });
+      yield { path: key, of };
+      for (const inner of configurations(additionalProperties, of))
+        yield { path: `${key}.${inner.path}`, of: inner.of };
+    }
+  if (items !== undefined) for (const inner of configurations(items, (value) => within([value]))) yield inner;
+  for (const choice of anyOf) yield* configurations(choice, within);
+}
+
+test("the schema of the configuration refuses what kit refuses, and nothing else", async () => {
+  const schema = JSON.parse(await readFile(join(repositoryRoot, "schema/config.json"), "utf8"));
+  const isConfig = new Ajv({ strictTypes: false }).compile(schema);
+  const differing = new Set<string>();
+  let accepted = 0;
+  for (const { path, of } of configurations(schema, (value) => value))
+    for (const value of someValues) {
+      const config = of(value) as object;
+      const sandboxes = path.startsWith("sandbox.options") ? ["virtual", "local", "e2b"] : [];
+      const all = [config, ...sandboxes.map((sandbox) => ({ ...config, agent: { sandbox } }))];
+      for (const whole of all) {
+        const isKits = parseConfig(whole).issues.length === 0;
+        if (isKits) accepted += 1;
+        if (isConfig(whole) !== isKits)
+          differing.add(`${isKits ? "kit" : "schema"} accepts ${path} ${JSON.stringify(value)}`);
+      }
+    }
+  expect(accepted).toBeGreaterThan(1_000);
+  // No pattern says what a number means.
+  const numbers = ["agent.allow_network", "sandbox.options.network"].flatMap((key) => [
+    `schema accepts ${key} ["8080"]`,
+    `schema accepts ${key} ["h:99999"]`,
+  ]);
+  expect([...differing]).toEqual(numbers);
+});
+
 test("the schema of the configuration describes its keys", async () => {
   const text = await readFile(join(repositoryRoot, "schema/config.json"), "utf8");
   expect(JSON.parse(text).properties.server.properties.port.description).toBe(

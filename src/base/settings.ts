@@ -128,11 +128,32 @@ export function name<const Name extends string>(names: readonly Name[]) {
   return z.enum(names, { error: amongNames(names) });
 }
 
-/** A text for which `accepts` returns true; `what` completes the sentence "must be …". */
-export function textLike(what: string, accepts: (text: string) => boolean) {
+/**
+ * A text that a pattern without flags matches, and for which `accepts` returns true; `what` completes the sentence
+ * "must be …". A JSON Schema states the pattern only.
+ */
+export function textLike<Text extends string = string>(
+  what: string,
+  pattern: RegExp,
+  accepts?: ((text: string) => text is Text) | ((text: string) => boolean),
+) {
   const error = expecting(what);
-  return z.string({ error }).check(z.refine(accepts, { error }));
+  const shaped = z.string({ error }).check(z.regex(pattern, { error, abort: true }));
+  const checked = accepts === undefined ? shaped : shaped.check(z.refine(accepts, { error }));
+  return checked as unknown as z.ZodMiniType<Text, Text>;
 }
+
+/** Adds keywords to the JSON Schema of a schema, for a rule that its check applies: a choice between two keys. */
+export function withJsonSchema<Schema extends z.core.$ZodType>(
+  schema: Schema,
+  keywords: Readonly<Record<string, unknown>>,
+): Schema {
+  z.globalRegistry.add(schema, keywords);
+  return schema;
+}
+
+/** An address of HTTP for a pattern; the address must also be one that `URL` parses. */
+export const httpAddress = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/?#\s]+(?:[/?#]\S*)?$/;
 
 /**
  * A value that only a program can hold, not a file. `what` completes the sentence "must be …"; a function gets the

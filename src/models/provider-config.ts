@@ -1,4 +1,14 @@
-import { amount, dictionary, flag, integer, table, tableWith, text, textLike } from "../base/settings.ts";
+import {
+  amount,
+  dictionary,
+  flag,
+  httpAddress,
+  integer,
+  table,
+  tableWith,
+  text,
+  textLike,
+} from "../base/settings.ts";
 import type { Infer } from "../protocol/fields.ts";
 
 /** The providers that kit knows: the variables with their keys, and the packages to install. */
@@ -41,9 +51,8 @@ const priceTable = tableWith(
 /** The settings of a provider in the configuration (`providers.<name>`), under their names in the file. */
 export const providerTable = table({
   /** Replaces the address of a known provider; a new name with an address is an OpenAI-compatible endpoint. */
-  base_url: textLike(
-    "an address such as http://127.0.0.1:8080/v1",
-    (address) => /^https?:\/\//i.test(address) && URL.canParse(address),
+  base_url: textLike("an address such as http://127.0.0.1:8080/v1", httpAddress, (address) =>
+    URL.canParse(address),
   ),
   /** Default: the provider's variable in the environment. */
   api_key: text,

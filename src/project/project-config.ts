@@ -1,19 +1,36 @@
 import * as z from "zod/mini";
-import { amongNames, list, live, name, table, tableWith, text } from "../base/settings.ts";
+import { amongNames, list, live, name, table, tableWith, text, withJsonSchema } from "../base/settings.ts";
 import { sourceTypeOf } from "../guidelines/tools/tool-table.ts";
 import { frameworks, type SyncFormat, specTypes, syncFormats } from "../protocol/enums.ts";
 import type { Infer } from "../protocol/fields.ts";
 import type { SpecAdapter } from "../specs/adapter.ts";
+import { frameworkInfos } from "../specs/frameworks.ts";
 
-const syncFormat = z.pipe(
-  z.string({ error: amongNames(syncFormats) }),
-  z.transform((written, { issues }): SyncFormat => {
-    const type = sourceTypeOf(written);
-    const format = syncFormats.find((known) => known === type);
-    if (format !== undefined) return format;
-    issues.push({ code: "custom", input: written, message: amongNames(syncFormats)({ input: written }) });
-    return z.NEVER;
-  }),
+/** The names that `sourceTypeOf` accepts for these formats, in any case. */
+const formatNames = [...syncFormats, ...frameworkInfos.flatMap(({ id, aliases }) => [id, ...aliases])].filter(
+  (known, index, all) => isSyncFormat(sourceTypeOf(known)) && all.indexOf(known) === index,
+);
+const inAnyCase = (written: string): string =>
+  written.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+
+function isSyncFormat(type: string | undefined): type is SyncFormat {
+  return syncFormats.some((known) => known === type);
+}
+
+const syncFormat = withJsonSchema(
+  z.pipe(
+    z.string({ error: amongNames(syncFormats) }),
+    z.transform((written, { issues }): SyncFormat => {
+      const type = sourceTypeOf(written);
+      if (isSyncFormat(type)) return type;
+      issues.push({ code: "custom", input: written, message: amongNames(syncFormats)({ input: written }) });
+      return z.NEVER;
+    }),
+  ),
+  {
+    // An editor suggests the names of the list.
+    anyOf: [{ enum: formatNames }, { pattern: `^(?:${formatNames.map(inAnyCase).join("|")})$` }],
+  },
 );
 
 export const specsTable = table({

@@ -18,16 +18,23 @@ import {
   tableWith,
   text,
   textLike,
+  withJsonSchema,
 } from "../../base/settings.ts";
 import { mcpTable } from "../../mcp/servers/mcp-config.ts";
 import { providerTable } from "../../models/provider-config.ts";
-import { isPostgresUrl } from "../../postgres/is-postgres-url.ts";
+import { isPostgresUrl, postgresUrlPattern } from "../../postgres/is-postgres-url.ts";
 import { guidelinesTable, specsTable } from "../../project/project-config.ts";
 import { backendNames, thinkingLevels } from "../../protocol/enums.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { Infer } from "../../protocol/fields.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { networkHost, sandboxChoice, sandboxIssues, sandboxTable } from "./sandbox-schema.ts";
+import {
+  networkHost,
+  sandboxChoice,
+  sandboxIssues,
+  sandboxKeywords,
+  sandboxTable,
+} from "./sandbox-schema.ts";
 import { serverTable } from "./server-schema.ts";
 
 /** The `agent.approvals` table. */
@@ -54,7 +61,7 @@ const approvalsTable = tableWith(
           /** For file tools: a file, or, with a trailing `/`, a folder and everything below it. */
           path: text,
           /** The arguments as JSON. */
-          args: textLike("JSON", isJson),
+          args: textLike("JSON", /\S/, isJson),
           /** With `command` or `args`: the working folder below the workspace; default: its root. */
           cwd: text,
         },
@@ -130,6 +137,10 @@ const compactionTable = table({
 });
 export interface CompactionConfig extends Infer<typeof compactionTable> {}
 
+function postgresUrl(what: string) {
+  return textLike(what, postgresUrlPattern, isPostgresUrl);
+}
+
 const storeError = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store");
 
 /**
@@ -139,8 +150,7 @@ const storeError = expecting("sqlite, memory, a postgres:// address or (only in 
 const storeChoice = z.union(
   [
     z.enum(["sqlite", "memory"]),
-    z.templateLiteral(["postgres://", z.string()]).check(z.refine(isPostgresUrl, { error: storeError })),
-    z.templateLiteral(["postgresql://", z.string()]).check(z.refine(isPostgresUrl, { error: storeError })),
+    postgresUrl("a postgres:// address"),
     live<SessionStore>("a store", isStore),
   ],
   { error: storeError },
@@ -180,13 +190,17 @@ const engineTable = table({
   /** For `embedded`. Relative to the root; default `.kit/engine`. */
   folder: text,
   /** For `postgres`: the address of the database; default: the variable `KIT_ENGINE_URL`, else `DATABASE_URL`. */
-  url: textLike("a postgres:// address", isPostgresUrl),
+  url: postgresUrl("a postgres:// address"),
   /** For `postgres` behind a pooler: the address without it, for locks and notifications; default: the variable `KIT_ENGINE_DIRECT_URL`, else `url`. */
-  direct_url: textLike("a postgres:// address", isPostgresUrl),
+  direct_url: postgresUrl("a postgres:// address"),
   /** For `postgres`: the schema of kit's tables; default `kit`. */
   schema: text,
   /** For `postgres`: the address at which other machines reach this one, `http://10.0.0.7:2024`; default: where its server listens. */
-  address: textLike("an http:// address without a query", isNodeAddress),
+  address: textLike(
+    "an http:// address without a query",
+    /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/,
+    isNodeAddress,
+  ),
   restate: restateTable,
   /** Maximum of inputs and runs executed at the same time; default 256. */
   concurrency: integer(1, 100_000),
@@ -204,7 +218,7 @@ const engineTable = table({
 export interface EngineConfig extends Infer<typeof engineTable> {}
 
 /** The `engine` table, or only the address of the database for `kind = "postgres"`. */
-const engineChoice = z.union([textLike("a postgres:// address or a table", isPostgresUrl), engineTable], {
+const engineChoice = z.union([postgresUrl("a postgres:// address or a table"), engineTable], {
   error: expecting("a postgres:// address or a table"),
 });
 
@@ -232,27 +246,30 @@ export interface TelemetryConfig extends Infer<typeof telemetryTable> {}
  *
  * Everything is optional. Globs are relative to the project root.
  */
-export const configSchema = table({
-  specs: specsTable,
-  guidelines: guidelinesTable,
-  agent: agentTable,
-  sandbox: sandboxTable,
-  compaction: compactionTable,
-  mcp: mcpTable,
-  /** The keys are names. */
-  providers: dictionary(providerTable),
-  server: serverTable,
-  /**
-   * The store of session histories: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
-   * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
-   */
-  store: storeChoice,
-  sessions: sessionsTable,
-  /** A table, or the address of a Postgres database that several machines share: `postgres://…`. */
-  engine: engineChoice,
-  telemetry: telemetryTable,
-  build: buildTable,
-});
+export const configSchema = withJsonSchema(
+  table({
+    specs: specsTable,
+    guidelines: guidelinesTable,
+    agent: agentTable,
+    sandbox: sandboxTable,
+    compaction: compactionTable,
+    mcp: mcpTable,
+    /** The keys are names. */
+    providers: dictionary(providerTable),
+    server: serverTable,
+    /**
+     * The store of session histories: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a
+     * Postgres database (`postgres://…`), or, in `kit.config.ts`, a store.
+     */
+    store: storeChoice,
+    sessions: sessionsTable,
+    /** A table, or the address of a Postgres database that several machines share: `postgres://…`. */
+    engine: engineChoice,
+    telemetry: telemetryTable,
+    build: buildTable,
+  }),
+  sandboxKeywords,
+);
 export interface KitConfig extends Infer<typeof configSchema> {}
 
 /** The loaded configuration of a project: `engine` is always a table, also if the project sets only an address. */

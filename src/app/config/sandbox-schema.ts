@@ -16,11 +16,19 @@ import {
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { Infer } from "../../protocol/fields.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import { hostPatternForm, parseHostPattern } from "../../sandboxes/host/wall/host-pattern.ts";
+import {
+  hostPatternForm,
+  hostPatternSyntax,
+  parseHostPattern,
+} from "../../sandboxes/host/wall/host-pattern.ts";
 import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
 import { isolationModes, isVendorKind, type SandboxKind, sandboxKinds } from "./config-lists.ts";
 
-export const networkHost = textLike(hostPatternForm, (host) => parseHostPattern(host) !== undefined);
+export const networkHost = textLike(
+  hostPatternForm,
+  hostPatternSyntax,
+  (host) => parseHostPattern(host) !== undefined,
+);
 
 /** The sandbox of agents that name none: by its name, or, in `kit.config.ts`, your own sandbox. */
 export const sandboxChoice = z.union(
@@ -49,9 +57,7 @@ const sandboxOptionsTable = table({
   /** For vendors. Seconds without work after which kit pauses a machine; default 300. */
   idle_seconds: integer(10, 86_400),
   /** For vendors. The name that marks this project's machines; default: one that kit keeps in `.kit`. */
-  project: textLike("1 to 63 letters, digits, dots and dashes", (project) =>
-    /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(project),
-  ),
+  project: textLike("1 to 63 letters, digits, dots and dashes", /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/),
   /** For `e2b`: the template of new machines. */
   template: text,
   /** For `e2b`: the domain of your own installation instead of the vendor's. */
@@ -135,6 +141,40 @@ const optionsOf: Readonly<Record<SandboxKind, readonly (keyof SandboxOptions)[]>
   modal: [...optionsOfVendors, "image", "app", "environment"],
   runloop: [...optionsOfVendors, "blueprint", "size"],
 };
+
+/**
+ * The rules of `sandboxIssues` for the JSON Schema of the configuration. The first needs `agent.sandbox` with any option; the
+ * others allow the options of the named sandbox only.
+ */
+export const sandboxKeywords = {
+  allOf: [
+    implies(
+      {
+        required: ["sandbox"],
+        properties: { sandbox: { required: ["options"], properties: { options: { minProperties: 1 } } } },
+      },
+      { required: ["agent"], properties: { agent: { required: ["sandbox"] } } },
+    ),
+    ...sandboxKinds.map((kind) => {
+      const options = {
+        propertyNames: { enum: optionsOf[kind] },
+        ...(isVendorKind(kind) ? { properties: { folder: { pattern: "^/" } } } : {}),
+      };
+      return implies(
+        {
+          required: ["agent"],
+          properties: { agent: { required: ["sandbox"], properties: { sandbox: { const: kind } } } },
+        },
+        { properties: { sandbox: { properties: { options } } } },
+      );
+    }),
+  ],
+};
+
+function implies(condition: object, consequence: object): object {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+  return { if: condition, then: consequence };
+}
 
 /** Reports options that do not fit the sandbox that `agent.sandbox` names. */
 export function sandboxIssues({ agent, sandbox }: ConfiguredSandbox): readonly ErrorIssue[] {

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 const maxNameLength = 64;
 
 // Without `__` inside and `_` at either end, the server's part of a tool's name is unambiguous.
-const serverName = /^(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$/;
+export const serverName = /^(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$/;
 
 /** Whether a server's name can be part of its tools' names. */
 export function isServerName(name: string): boolean {

@@ -9,7 +9,9 @@ export interface HostPattern {
   readonly port: number | undefined;
 }
 
-const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+/** The syntax of a pattern: `*.`, an IPv6 address in brackets or the labels of a name, and a port. */
+export const hostPatternSyntax =
+  /^(\*\.)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?)(?::(\d{1,5}))?$/;
 
 /** The forms that `allowNetwork` accepts, for messages. */
 export const hostPatternForm =
@@ -17,7 +19,7 @@ export const hostPatternForm =
 
 /** Parses `example.com`, `*.example.com`, `10.0.0.1` or `[::1]`, with or without a port; `undefined` for anything else. */
 export function parseHostPattern(text: string): HostPattern | undefined {
-  const match = /^(\*\.)?(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+)(?::(\d{1,5}))?$/.exec(text);
+  const match = hostPatternSyntax.exec(text);
   if (match === null) return undefined;
   const [, wildcard, hostName = "", digits] = match;
   const host = normalizeHost(hostName);
@@ -26,7 +28,8 @@ export function parseHostPattern(text: string): HostPattern | undefined {
   const below = wildcard !== undefined;
   if (isIP(host) !== 0) return below ? undefined : { host, below, port };
   const labels = host.split(".");
-  if (host.length > 253 || !labels.every((each) => label.test(each))) return undefined;
+  // Brackets are for an IPv6 address only.
+  if (host.length > 253 || hostName.startsWith("[")) return undefined;
   // A numeric last label is an IP address in another notation, and `*.com` would match far too much.
   if (/^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "") || (below && labels.length < 2)) return undefined;
   return { host, below, port };
