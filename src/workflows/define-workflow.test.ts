@@ -37,8 +37,21 @@ test("a value that does not fit the schemas is an error of the type checker", ()
     // @ts-expect-error the payload has no such field
     run: async (ctx) => ctx.payload.total,
   });
-  // @ts-expect-error the result is not text
-  defineWorkflow({ result: number, run: async () => ({ count: "one" }) });
+  defineWorkflow({
+    result: number,
+    // @ts-expect-error the count is not text
+    run: async () => ({ count: "one" }),
+  });
+  defineWorkflow({
+    payload: number,
+    result: number,
+    // @ts-expect-error a step returns no count
+    run: (ctx) => ctx.step("count", () => ctx.payload.count),
+  });
+  const checked = defineWorkflow({ result: { type: "object" }, run: () => ({ count: 1 }) });
+  expectTypeOf<WorkflowOutput<typeof checked>>().toEqualTypeOf<{ count: number }>();
+  const converted = defineWorkflow({ result: z.string().transform(Number), run: () => "1" });
+  expectTypeOf<WorkflowOutput<typeof converted>>().toEqualTypeOf<number>();
   const useContext = async (ctx: WorkflowContext) => {
     // @ts-expect-error the version is a text
     await ctx.run(release, { version: 1, dry: "no" });

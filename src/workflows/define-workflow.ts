@@ -22,12 +22,15 @@ export interface WorkflowDefinition<Payload = never, Result = unknown>
   readonly run: (context: never) => unknown;
 }
 
-/** The options of `defineWorkflow`. Callers pass `Input`; the schema converts it to `Payload`. */
-export interface WorkflowOptions<Input, Payload, Returned, Result> {
+/**
+ * The options of `defineWorkflow`. Callers pass `Input`; the schema converts it to `Payload`. `run` returns `Returned`, which
+ * `result` accepts as `Accepted` and converts to `Result`.
+ */
+export interface WorkflowOptions<Input, Payload, Accepted, Returned extends Accepted, Result> {
   /** Validates the payload before a run is accepted; `ctx.payload` is its result. Default: any object. */
   readonly payload?: StandardSchemaV1<Input, Payload> | { readonly [keyword: string]: unknown } | undefined;
   /** Validates the value that `run` returns; an invalid one fails the run with `internal_error`. Default: any JSON. */
-  readonly result?: StandardSchemaV1<Returned, Result> | { readonly [keyword: string]: unknown } | undefined;
+  readonly result?: StandardSchemaV1<Accepted, Result> | { readonly [keyword: string]: unknown } | undefined;
   /** A cron expression, or several, with the payload of their runs. */
   readonly schedule?:
     | string
@@ -60,9 +63,12 @@ const fields = ["payload", "result", "schedule", "run"];
 export function defineWorkflow<
   Input = Readonly<Record<string, unknown>>,
   Payload = Input,
-  Returned = unknown,
+  Accepted = unknown,
+  Returned extends Accepted = Accepted,
   Result = Returned,
->(definition: WorkflowOptions<Input, Payload, Returned, Result>): WorkflowDefinition<Input, Result> {
+>(
+  definition: WorkflowOptions<Input, Payload, Accepted, Returned, Result>,
+): WorkflowDefinition<Input, Result> {
   const fault = faultOfWorkflow(definition);
   if (fault !== undefined) throw new TypeError(fault);
   return { ...(definition as Omit<WorkflowDefinition<Input, Result>, "kind">), kind: "kit.workflow" };

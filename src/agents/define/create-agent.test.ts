@@ -1,8 +1,16 @@
-import { expect, test } from "vitest";
+import { expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { profileSchema } from "./agent-profile.ts";
-import { defineAgentProfile, mergeProfiles, profileToRole, roleToProfile } from "./create-agent.ts";
+import { type AgentProfile, profileSchema } from "./agent-profile.ts";
+import {
+  type AgentDefinition,
+  createAgent,
+  defineAgentProfile,
+  mergeProfiles,
+  profileToRole,
+  roleToProfile,
+} from "./create-agent.ts";
 import { defineCommand, defineTool } from "./tool.ts";
 
 const tool = (name: string) =>
@@ -95,6 +103,19 @@ test.each(fields)("the field %s is merged as its schema says", (field, { _zod: {
   const { base, over, merged } = byKind[def.innerType._zod.def.type] ?? {};
   expect(merged).toBeDefined();
   expect(mergeProfiles({ [field]: base }, { [field]: over })).toEqual({ [field]: merged });
+});
+
+test("the merged profile has the output of the second, or of the first where the second has none", () => {
+  const price = defineAgentProfile({ output: z.object({ cents: z.number() }) });
+  const verdict = defineAgentProfile({ output: z.object({ isMerged: z.boolean() }) });
+  const quiet = defineAgentProfile({ allowWrite: false });
+  expectTypeOf(mergeProfiles(price, quiet)).toEqualTypeOf<AgentProfile<{ cents: number }>>();
+  expectTypeOf(mergeProfiles(quiet, price)).toEqualTypeOf<AgentProfile<{ cents: number }>>();
+  expectTypeOf(mergeProfiles(price, verdict)).toEqualTypeOf<AgentProfile<{ isMerged: boolean }>>();
+  expectTypeOf(mergeProfiles(quiet, quiet)).toEqualTypeOf<AgentProfile>();
+  const merged = createAgent(mergeProfiles(price, { instructions: "Be exact." }));
+  expectTypeOf(merged).toEqualTypeOf<AgentDefinition<{ cents: number }>>();
+  expect(mergeProfiles(price, verdict).output).toBe(verdict.output);
 });
 
 test("neither profile is changed", () => {

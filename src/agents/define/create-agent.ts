@@ -110,13 +110,19 @@ export function defineAgentProfile<Output = unknown>(profile: AgentProfile<Outpu
  * console.log(allowedCommands); // ["git", "npm test"]
  * ```
  */
-export function mergeProfiles(base: AgentProfile, over: AgentProfile): AgentProfile {
+export function mergeProfiles<Base = unknown, Over = unknown>(
+  base: AgentProfile<Base>,
+  over: AgentProfile<Over>,
+): AgentProfile<MergedOutput<Base, Over>> {
   const merged = mergeFields(profileSchema.shape, { base, over, joinsLists: true });
   if (base.hooks !== undefined && over.hooks !== undefined) merged.hooks = [base.hooks, over.hooks].flat();
   if (base.approvals !== undefined && over.approvals !== undefined)
     merged.approvals = mergeApprovals(base.approvals, over.approvals);
-  return merged as AgentProfile;
+  return merged as AgentProfile<MergedOutput<Base, Over>>;
 }
+
+/** The type of answers after a merge: that of `over`, if it has an output. */
+type MergedOutput<Base, Over> = unknown extends Over ? Base : Over;
 
 /** The fields of both: those of `over` win, except that settings objects are merged, and lists joined where it is asked for. */
 function mergeFields(
