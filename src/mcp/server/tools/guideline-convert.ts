@@ -1,21 +1,18 @@
 import { z } from "zod";
 import type { ProjectGuidelines } from "../../../project/project.ts";
-import type { ConversionFormat, ConversionResult } from "../../../protocol/guideline.ts";
+import type { Infer } from "../../../protocol/fields.ts";
 import { nextPageMark, partOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { formatInput, guidelineIdInput, nextCursor } from "./tool-fields.ts";
 
-interface Input {
-  readonly id: string;
-  readonly format: ConversionFormat;
-  readonly cursor?: string;
-}
+const input = z.strictObject({
+  id: guidelineIdInput,
+  format: formatInput,
+  cursor: nextCursor.exactOptional(),
+});
+type Input = Infer<typeof input>;
 
-interface Output extends Omit<ConversionResult, "written_to" | "change"> {
-  readonly next_cursor?: string;
-}
-
-const output: z.ZodType<Output> = z.object({
+const output = z.object({
   filename: z.string(),
   content: z.string(),
   frontmatter: z.record(z.string(), z.unknown()),
@@ -23,6 +20,7 @@ const output: z.ZodType<Output> = z.object({
   losses: z.array(z.string()).meta({ description: "What the format cannot express." }),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
 
 /** `guideline_convert`: a guideline in another tool's format, as a preview. */
 export function guidelineConvertTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
@@ -31,7 +29,7 @@ export function guidelineConvertTool(guidelines: ProjectGuidelines): ReadTool<In
     title: "Convert a guideline",
     description:
       "Shows a guideline in another tool's format, and what that format cannot express. Writes nothing.",
-    input: z.strictObject({ id: guidelineIdInput, format: formatInput, cursor: nextCursor.exactOptional() }),
+    input,
     output,
     run: async ({ id, format, cursor }) => {
       const { change: _change, ...result } = await guidelines.convert({

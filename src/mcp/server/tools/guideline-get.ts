@@ -1,20 +1,17 @@
 import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
 import type { ProjectGuidelines } from "../../../project/project.ts";
-import { type Guideline, guidelineSchema } from "../../../protocol/guideline.ts";
+import type { Infer } from "../../../protocol/fields.ts";
+import { guidelineSchema } from "../../../protocol/guideline.ts";
 import { nextPageMark, partOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { guidelineIdInput, nextCursor } from "./tool-fields.ts";
 
-interface Input {
-  readonly id: string;
-  readonly cursor?: string;
-}
+const input = z.strictObject({ id: guidelineIdInput, cursor: nextCursor.exactOptional() });
+type Input = Infer<typeof input>;
 
-interface Output {
-  readonly guideline: Guideline;
-  readonly next_cursor?: string;
-}
+const output = z.object({ guideline: guidelineSchema, next_cursor: z.string().exactOptional() });
+type Output = Infer<typeof output>;
 
 /** `guideline_get`: one guideline with its full content. */
 export function guidelineGetTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
@@ -22,8 +19,8 @@ export function guidelineGetTool(guidelines: ProjectGuidelines): ReadTool<Input,
     name: "guideline_get",
     title: "One guideline",
     description: "Returns one coding guideline with its full content.",
-    input: z.strictObject({ id: guidelineIdInput, cursor: nextCursor.exactOptional() }),
-    output: z.object({ guideline: guidelineSchema, next_cursor: z.string().exactOptional() }),
+    input,
+    output,
     run: ({ id, cursor }) => {
       const guideline = guidelines.get(id);
       if (guideline === undefined) throw unknownGuideline(id);

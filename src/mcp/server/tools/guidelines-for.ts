@@ -3,56 +3,22 @@ import { textTokens } from "../../../base/text-size.ts";
 import { isOnlyImports } from "../../../guidelines/guideline-imports.ts";
 import type { Project } from "../../../project/project.ts";
 import { explainTools } from "../../../protocol/enums.ts";
-import type {
-  AppliedGuideline,
-  ExplainTool,
-  Explanation,
-  ShadowedGuideline,
-} from "../../../protocol/guideline-query.ts";
-import {
-  type CutText,
-  cutMark,
-  cutText,
-  maxListedContent,
-  nextPageMark,
-  pageOf,
-  toProjectPath,
-} from "../bounds.ts";
+import type { Infer } from "../../../protocol/fields.ts";
+import type { AppliedGuideline, Explanation } from "../../../protocol/guideline-query.ts";
+import { cutMark, cutText, maxListedContent, nextPageMark, pageOf, toProjectPath } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { fileInput, nextCursor, toolInput } from "./tool-fields.ts";
 
-interface Input {
-  readonly file: string;
-  readonly tool?: ExplainTool;
-  readonly cursor?: string;
-}
-
-interface Applied extends Pick<AppliedGuideline, "reason" | "detail" | "line">, CutText {
-  readonly id: string;
-  readonly title: string;
-  readonly source_file: string;
-  readonly is_sample: boolean;
-}
-
-interface Shadowed extends Pick<ShadowedGuideline, "shadowed_by" | "rule"> {
-  readonly id: string;
-  readonly title: string;
-  readonly source_file: string;
-}
-
-interface Output {
-  readonly file: string;
-  readonly tool?: ExplainTool;
-  readonly total: number;
-  readonly tokens: number;
-  readonly applied: readonly Applied[];
-  readonly shadowed: readonly Shadowed[];
-  readonly next_cursor?: string;
-}
-
 const place = { id: z.string(), title: z.string(), source_file: z.string() };
 
-const output: z.ZodType<Output> = z.object({
+const input = z.strictObject({
+  file: fileInput,
+  tool: toolInput.exactOptional(),
+  cursor: nextCursor.exactOptional(),
+});
+type Input = Infer<typeof input>;
+
+const output = z.object({
   file: z.string(),
   tool: z.enum(explainTools).exactOptional(),
   total: z.int().meta({ description: "Number of guidelines that apply." }),
@@ -75,6 +41,8 @@ const output: z.ZodType<Output> = z.object({
   shadowed: z.array(z.object({ ...place, shadowed_by: z.string(), rule: z.string() })),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
+type Applied = Output["applied"][number];
 
 const maxShadowed = 20;
 
@@ -85,11 +53,7 @@ export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
     title: "Guidelines for a file",
     description:
       "Which coding guidelines of this repository apply to a file, and why. Call it before you write or change a file. The file need not exist yet.",
-    input: z.strictObject({
-      file: fileInput,
-      tool: toolInput.exactOptional(),
-      cursor: nextCursor.exactOptional(),
-    }),
+    input,
     output,
     async run({ file, tool, cursor }) {
       const path = toProjectPath(file, project.root);

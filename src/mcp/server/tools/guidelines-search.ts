@@ -1,30 +1,21 @@
 import { z } from "zod";
 import type { ProjectGuidelines } from "../../../project/project.ts";
 import { sourceTypes } from "../../../protocol/enums.ts";
-import { textField } from "../../../protocol/fields.ts";
-import type { Guideline, SourceType } from "../../../protocol/guideline.ts";
+import { type Infer, textField } from "../../../protocol/fields.ts";
+import type { Guideline } from "../../../protocol/guideline.ts";
 import { excerptOf, nextPageMark, pageOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { limitInput, nextCursor, sourceInput } from "./tool-fields.ts";
 
-interface Input {
-  readonly q?: string;
-  readonly source?: SourceType;
-  readonly limit?: number;
-  readonly cursor?: string;
-}
+const input = z.strictObject({
+  q: textField(1_000).exactOptional().meta({ description: "Words that must all occur." }),
+  source: sourceInput.exactOptional(),
+  limit: limitInput(50).exactOptional().meta({ description: "1 to 50; default 20." }),
+  cursor: nextCursor.exactOptional(),
+});
+type Input = Infer<typeof input>;
 
-interface Found extends Pick<Guideline, "id" | "title" | "source_type" | "source_file" | "file_pattern"> {
-  readonly excerpt: string;
-}
-
-interface Output {
-  readonly total: number;
-  readonly guidelines: readonly Found[];
-  readonly next_cursor?: string;
-}
-
-const output: z.ZodType<Output> = z.object({
+const output = z.object({
   total: z.int(),
   guidelines: z.array(
     z.object({
@@ -38,6 +29,8 @@ const output: z.ZodType<Output> = z.object({
   ),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
+type Found = Output["guidelines"][number];
 
 /** `guidelines_search`: guidelines by words and source, as a short list. */
 export function guidelinesSearchTool(guidelines: ProjectGuidelines): ReadTool<Input, Output> {
@@ -46,12 +39,7 @@ export function guidelinesSearchTool(guidelines: ProjectGuidelines): ReadTool<In
     title: "Search guidelines",
     description:
       "Searches the coding guidelines of this repository by words; lists all of them without words. For the rules of one file use guidelines_for.",
-    input: z.strictObject({
-      q: textField(1_000).exactOptional().meta({ description: "Words that must all occur." }),
-      source: sourceInput.exactOptional(),
-      limit: limitInput(50).exactOptional().meta({ description: "1 to 50; default 20." }),
-      cursor: nextCursor.exactOptional(),
-    }),
+    input,
     output,
     run: ({ limit = 20, cursor, ...query }) => {
       const { items, ...rest } = pageOf(guidelines.list(query).guidelines, {

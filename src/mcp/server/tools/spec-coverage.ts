@@ -1,33 +1,20 @@
 import { z } from "zod";
 import { specCoverage } from "../../../project/features/coverage.ts";
 import type { Project } from "../../../project/project.ts";
-import type { CoverageCount, CriterionCoverage } from "../../../protocol/coverage.ts";
-import { textField } from "../../../protocol/fields.ts";
+import type { CriterionCoverage } from "../../../protocol/coverage.ts";
+import { type Infer, textField } from "../../../protocol/fields.ts";
 import { excerptOf, nextPageMark, pageOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { nextCursor } from "./tool-fields.ts";
 
-interface Input {
-  readonly feature?: string;
-  readonly show?: "uncovered" | "all";
-  readonly cursor?: string;
-}
+const input = z.strictObject({
+  feature: textField(200).exactOptional().meta({ description: "Only this feature, such as checkout." }),
+  show: z.enum(["uncovered", "all"]).exactOptional().meta({ description: "Default: uncovered." }),
+  cursor: nextCursor.exactOptional(),
+});
+type Input = Infer<typeof input>;
 
-interface Criterion extends Pick<CriterionCoverage, "id" | "path" | "line"> {
-  readonly text: string;
-  /** `path:line` of the tests that name the criterion. */
-  readonly tests: readonly string[];
-  readonly suggestions: readonly string[];
-}
-
-interface Output {
-  readonly totals: Pick<CoverageCount, "criteria" | "covered" | "suggested" | "uncovered">;
-  readonly total: number;
-  readonly criteria: readonly Criterion[];
-  readonly next_cursor?: string;
-}
-
-const output: z.ZodType<Output> = z.object({
+const output = z.object({
   totals: z.object({
     criteria: z.int(),
     covered: z.int(),
@@ -47,6 +34,8 @@ const output: z.ZodType<Output> = z.object({
   ),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
+type Criterion = Output["criteria"][number];
 
 /** `spec_coverage`: acceptance criteria with and without a test that names them. */
 export function specCoverageTool(project: Project): ReadTool<Input, Output> {
@@ -55,11 +44,7 @@ export function specCoverageTool(project: Project): ReadTool<Input, Output> {
     title: "Criteria without a test",
     description:
       "Which acceptance criteria no test names (or, with show = all, every criterion with its tests). A test covers a criterion when it names it by path, by requirement number, or by key such as checkout#1.2: put that key into the test you write.",
-    input: z.strictObject({
-      feature: textField(200).exactOptional().meta({ description: "Only this feature, such as checkout." }),
-      show: z.enum(["uncovered", "all"]).exactOptional().meta({ description: "Default: uncovered." }),
-      cursor: nextCursor.exactOptional(),
-    }),
+    input,
     output,
     run: async ({ feature, show = "uncovered", cursor }, signal) => {
       const features = feature === undefined ? {} : { features: [feature] };

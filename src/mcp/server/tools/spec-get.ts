@@ -1,30 +1,25 @@
 import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
 import type { ProjectSpecs } from "../../../project/project.ts";
-import { textField } from "../../../protocol/fields.ts";
-import { type SpecBlock, type SpecMetadata, specBlockSchema } from "../../../protocol/spec-block.ts";
+import { type Infer, textField } from "../../../protocol/fields.ts";
+import { type SpecMetadata, specBlockSchema } from "../../../protocol/spec-block.ts";
 import { frameworkLabel } from "../../../specs/frameworks.ts";
 import { maxListedContent, nextPageMark, partOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { nextCursor } from "./tool-fields.ts";
 
-interface Input {
-  readonly id: string;
-  readonly cursor?: string;
-}
+const input = z.strictObject({
+  id: textField(1_000).min(1).meta({ description: "The block's id, from spec_search." }),
+  cursor: nextCursor.exactOptional(),
+});
+type Input = Infer<typeof input>;
 
-interface Output {
-  readonly spec: SpecBlock;
-  /** Metadata keys that were dropped because their values are too long. */
-  readonly metadata_cut?: readonly string[];
-  readonly next_cursor?: string;
-}
-
-const output: z.ZodType<Output> = z.object({
+const output = z.object({
   spec: specBlockSchema,
   metadata_cut: z.array(z.string()).exactOptional(),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
 
 /** `spec_get`: one spec block with its content, links and criteria. */
 export function specGetTool(specs: ProjectSpecs): ReadTool<Input, Output> {
@@ -33,10 +28,7 @@ export function specGetTool(specs: ProjectSpecs): ReadTool<Input, Output> {
     title: "One spec",
     description:
       "Returns one spec block: its full text, acceptance criteria, related specs, and the code and tests it names.",
-    input: z.strictObject({
-      id: textField(1_000).min(1).meta({ description: "The block's id, from spec_search." }),
-      cursor: nextCursor.exactOptional(),
-    }),
+    input,
     output,
     run: ({ id, cursor }) => {
       const block = specs.get(id);

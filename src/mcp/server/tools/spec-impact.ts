@@ -5,43 +5,27 @@ import type { Project, ProjectSpecs } from "../../../project/project.ts";
 import { wholeImpact } from "../../../project/query/impact.ts";
 import { readChangedFiles, toChangedPaths } from "../../../project/scan/git/git-state.ts";
 import { specEdgeKinds } from "../../../protocol/enums.ts";
-import { countField, textField } from "../../../protocol/fields.ts";
-import type { AffectedSpec, Impact, ImpactEdge } from "../../../protocol/spec-query.ts";
+import { countField, type Infer, textField } from "../../../protocol/fields.ts";
+import type { AffectedSpec, ImpactEdge } from "../../../protocol/spec-query.ts";
 import { excerptOf, nextPageMark, pageOf, placeOf, toProjectPath } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { fileInput, nextCursor } from "./tool-fields.ts";
 
-interface Input {
-  readonly files?: readonly string[];
-  readonly ids?: readonly string[];
-  readonly since?: string;
-  readonly depth?: number;
-  readonly include_obsolete?: boolean;
-  readonly expand_features?: boolean;
-  readonly cursor?: string;
-}
+const input = z.strictObject({
+  files: z.array(fileInput).max(1_000).exactOptional(),
+  ids: z.array(textField(1_000)).max(1_000).exactOptional(),
+  since: textField(256).exactOptional().meta({ description: "A branch, tag or commit." }),
+  depth: countField(5).exactOptional().meta({ description: "How many links to follow, 1 to 5; default 2." }),
+  include_obsolete: z.boolean().exactOptional(),
+  expand_features: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: "Also list other specs in the feature of an affected spec." }),
+  cursor: nextCursor.exactOptional(),
+});
+type Input = Infer<typeof input>;
 
-interface Affected extends Pick<AffectedSpec, "id" | "score"> {
-  readonly title: string;
-  readonly path: string;
-  readonly line?: number;
-  readonly because: readonly ImpactEdge[];
-}
-
-interface Output {
-  readonly changed: readonly string[];
-  readonly total: number;
-  readonly affected: readonly Affected[];
-  readonly same_feature: Impact["same_feature"];
-  readonly obsolete: number;
-  readonly tests: readonly string[];
-  readonly tests_cut?: number;
-  readonly files: readonly string[];
-  readonly files_cut?: number;
-  readonly next_cursor?: string;
-}
-
-const output: z.ZodType<Output> = z.object({
+const output = z.object({
   changed: z.array(z.string()).meta({ description: "The changed files that the answer is about." }),
   total: z.int().meta({ description: "Number of affected spec blocks." }),
   affected: z.array(
@@ -70,6 +54,8 @@ const output: z.ZodType<Output> = z.object({
   files_cut: z.int().exactOptional(),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
+type Affected = Output["affected"][number];
 
 const maxListedFiles = 100;
 
@@ -80,20 +66,7 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
     title: "What a change affects",
     description:
       "Which specs, tests and files a change affects, with the links that lead there. Give changed files, spec ids, or a Git revision to compare the working tree with (`since`: main, HEAD). Call it before you finish a change, to see what to check and which tests to run.",
-    input: z.strictObject({
-      files: z.array(fileInput).max(1_000).exactOptional(),
-      ids: z.array(textField(1_000)).max(1_000).exactOptional(),
-      since: textField(256).exactOptional().meta({ description: "A branch, tag or commit." }),
-      depth: countField(5)
-        .exactOptional()
-        .meta({ description: "How many links to follow, 1 to 5; default 2." }),
-      include_obsolete: z.boolean().exactOptional(),
-      expand_features: z
-        .boolean()
-        .exactOptional()
-        .meta({ description: "Also list other specs in the feature of an affected spec." }),
-      cursor: nextCursor.exactOptional(),
-    }),
+    input,
     output,
     run: async (input, signal) => {
       const since = input.since === undefined ? [] : await changedSince(input.since, { root, signal });

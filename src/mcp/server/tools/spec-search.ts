@@ -2,26 +2,28 @@ import { z } from "zod";
 import { textTokens } from "../../../base/text-size.ts";
 import type { ProjectSpecs } from "../../../project/project.ts";
 import { frameworks, lifecycles, priorities, specTypes } from "../../../protocol/enums.ts";
-import { choiceField, textField } from "../../../protocol/fields.ts";
+import { choiceField, type Infer, textField } from "../../../protocol/fields.ts";
 import type { SpecBlock } from "../../../protocol/spec-block.ts";
-import type { SpecQuery } from "../../../protocol/spec-query.ts";
 import { excerptOf, nextPageMark, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { frameworkInput, limitInput, nextCursor } from "./tool-fields.ts";
 
-interface Found
-  extends Pick<SpecBlock, "id" | "title" | "spec_type" | "framework" | "lifecycle" | "priority" | "path"> {
-  readonly line?: number;
-  readonly excerpt: string;
-}
+const input = z.strictObject({
+  q: textField(1_000).exactOptional().meta({ description: "Words to look for." }),
+  spec_type: choiceField(specTypes).exactOptional(),
+  framework: frameworkInput.exactOptional(),
+  lifecycle: choiceField(lifecycles).exactOptional().meta({ description: "Default: all except obsolete." }),
+  priority: choiceField(priorities).exactOptional(),
+  tag: textField(200).exactOptional(),
+  path: textField(4_096)
+    .exactOptional()
+    .meta({ description: "A file, a folder or a glob, relative to the project root." }),
+  limit: limitInput(25).exactOptional().meta({ description: "1 to 25; default 10." }),
+  cursor: nextCursor.exactOptional(),
+});
+type Input = Infer<typeof input>;
 
-interface Output {
-  readonly total: number;
-  readonly specs: readonly Found[];
-  readonly next_cursor?: string;
-}
-
-const output: z.ZodType<Output> = z.object({
+const output = z.object({
   total: z.int(),
   specs: z.array(
     z.object({
@@ -38,29 +40,17 @@ const output: z.ZodType<Output> = z.object({
   ),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
+type Found = Output["specs"][number];
 
 /** `spec_search`: spec blocks by words and filters, as a short list. */
-export function specSearchTool(specs: ProjectSpecs): ReadTool<SpecQuery, Output> {
+export function specSearchTool(specs: ProjectSpecs): ReadTool<Input, Output> {
   return {
     name: "spec_search",
     title: "Search specs",
     description:
       "Searches the specifications of this repository (requirements, designs, tasks, constraints), best match first. Use it to find out what a feature must do before you change it.",
-    input: z.strictObject({
-      q: textField(1_000).exactOptional().meta({ description: "Words to look for." }),
-      spec_type: choiceField(specTypes).exactOptional(),
-      framework: frameworkInput.exactOptional(),
-      lifecycle: choiceField(lifecycles)
-        .exactOptional()
-        .meta({ description: "Default: all except obsolete." }),
-      priority: choiceField(priorities).exactOptional(),
-      tag: textField(200).exactOptional(),
-      path: textField(4_096)
-        .exactOptional()
-        .meta({ description: "A file, a folder or a glob, relative to the project root." }),
-      limit: limitInput(25).exactOptional().meta({ description: "1 to 25; default 10." }),
-      cursor: nextCursor.exactOptional(),
-    }),
+    input,
     output,
     run: (query) => {
       const page = specs.query({ ...query, limit: query.limit ?? 10 });

@@ -1,29 +1,16 @@
 import { z } from "zod";
 import { staleSpecs } from "../../../project/features/stale.ts";
 import type { Project } from "../../../project/project.ts";
+import type { Infer } from "../../../protocol/fields.ts";
 import type { StaleSpec } from "../../../protocol/stale.ts";
 import { excerptOf, nextPageMark, pageOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { nextCursor } from "./tool-fields.ts";
 
-interface Input {
-  readonly cursor?: string;
-}
+const input = z.strictObject({ cursor: nextCursor.exactOptional() });
+type Input = Infer<typeof input>;
 
-interface Stale extends Pick<StaleSpec, "id" | "title" | "path" | "line"> {
-  /** The files that changed after the spec. */
-  readonly files: readonly string[];
-}
-
-interface Output {
-  readonly checked: number;
-  readonly total: number;
-  readonly stale: readonly Stale[];
-  readonly notes: readonly string[];
-  readonly next_cursor?: string;
-}
-
-const output: z.ZodType<Output> = z.object({
+const output = z.object({
   checked: z.int().meta({ description: "Number of specs that name code." }),
   total: z.int(),
   stale: z.array(
@@ -38,6 +25,8 @@ const output: z.ZodType<Output> = z.object({
   notes: z.array(z.string()),
   next_cursor: z.string().exactOptional(),
 });
+type Output = Infer<typeof output>;
+type Stale = Output["stale"][number];
 
 /** `spec_stale`: specs whose code changed after them. */
 export function specStaleTool(project: Project): ReadTool<Input, Output> {
@@ -46,7 +35,7 @@ export function specStaleTool(project: Project): ReadTool<Input, Output> {
     title: "Stale specs",
     description:
       "Lists specs whose referenced code changed in Git after the spec. They may be wrong: update them when you work on that code.",
-    input: z.strictObject({ cursor: nextCursor.exactOptional() }),
+    input,
     output,
     run: async ({ cursor }, signal) => {
       const { stale, checked, notes } = await staleSpecs(project, { signal });
