@@ -4,11 +4,10 @@ import {
   hasLabels,
   type MachineInfo,
   type MachineSpec,
-  quote,
   type RemoteDriver,
   type RemoteMachine,
   type RemoteRun,
-  shellLine,
+  toUploadedRun,
 } from "../remote/driver.ts";
 import { loadSdk } from "../remote/load-vendor-sdk.ts";
 import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
@@ -133,7 +132,7 @@ function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
       request.signal?.throwIfAborted();
       let mayRun = false;
       try {
-        const line = await runScript(machine, request);
+        const line = await uploadInput(machine, request);
         if (request.isCommand !== true) {
           mayRun = true;
           return await execute(machine, line, request);
@@ -162,25 +161,15 @@ function toMachine(sdk: DaytonaSdk, machine: DaytonaMachine): RemoteMachine {
   };
 }
 
-/** Returns the line that runs a script. Uploads large or secret input first, as files that the script reads and removes. */
-async function runScript(
-  machine: DaytonaMachine,
-  { script, args, stdin, env = {} }: RemoteRun,
-): Promise<string> {
-  const id = `/tmp/.kit-in-${randomUUID()}`;
-  const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);
-  const files = [
-    ...(variables.length === 0
-      ? []
-      : [{ source: Buffer.from(variables.join("")), destination: `${id}.env` }]),
-    ...(stdin === undefined ? [] : [{ source: Buffer.from(stdin), destination: `${id}.in` }]),
-  ];
-  if (files.length > 0) await machine.fs.uploadFiles(files);
-  const start = [
-    ...(variables.length === 0 ? [] : [`. ${id}.env; rm -f ${id}.env`]),
-    stdin === undefined ? "exec </dev/null" : `exec <${id}.in; rm -f ${id}.in`,
-  ];
-  return shellLine(`${start.join("\n")}\n${script}`, args);
+/** Uploads the script's input, and returns the line that runs the script. */
+async function uploadInput(machine: DaytonaMachine, request: RemoteRun): Promise<string> {
+  const { line, files } = toUploadedRun(request, `/tmp/.kit-in-${randomUUID()}`);
+  if (files.length > 0) {
+    await machine.fs.uploadFiles(
+      files.map(({ path, text }) => ({ source: Buffer.from(text), destination: path })),
+    );
+  }
+  return line;
 }
 
 /** Runs a line in one round trip. Drops standard error, which the vendor would mix into the output. */

@@ -67,6 +67,32 @@ export interface RemoteRun {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A file that a driver uploads before it runs a script. */
+export interface UploadFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/**
+ * Returns the shell line that runs a script, and the files to upload first: large or secret input, which the script reads and
+ * removes. `path` is the unique start of their paths, with a slash.
+ */
+export function toUploadedRun(
+  { script, args, stdin, env = {} }: RemoteRun,
+  path: string,
+): { readonly line: string; readonly files: readonly UploadFile[] } {
+  const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`);
+  const files = [
+    ...(variables.length === 0 ? [] : [{ path: `${path}.env`, text: variables.join("") }]),
+    ...(stdin === undefined ? [] : [{ path: `${path}.in`, text: stdin }]),
+  ];
+  const start = [
+    ...(variables.length === 0 ? [] : [`. ${path}.env; rm -f ${path}.env`]),
+    stdin === undefined ? "exec </dev/null" : `exec <${path}.in; rm -f ${path}.in`,
+  ];
+  return { line: shellLine(`${start.join("\n")}\n${script}`, args), files };
+}
+
 /** Formats a script with its arguments as one shell line. */
 export function shellLine(script: string, args: readonly string[]): string {
   return `exec sh -c ${quote(script)} kit ${args.map(quote).join(" ")}`;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import type { KitError } from "../../base/kit-error.ts";
-import { quote, type RemoteRun, shellLine } from "../remote/driver.ts";
+import { type RemoteRun, toUploadedRun, type UploadFile } from "../remote/driver.ts";
 import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
 
 export interface Devbox {
@@ -34,7 +34,7 @@ export async function runOnDevbox(box: Devbox, request: RemoteRun): Promise<{ re
   };
   let phase: Phase = "before";
   try {
-    const command = await runScript(box, request);
+    const command = await uploadInput(box, request);
     phase = "sent";
     const body = {
       command,
@@ -72,27 +72,18 @@ function isComplete({ status, stdout, stderr, stdout_truncated, stderr_truncated
   );
 }
 
-/** Returns the line that runs a script. Uploads large or secret input first, as files that the script reads and removes. */
-async function runScript(
-  { sdk, client, id }: Devbox,
-  { script, args, stdin, env = {}, signal }: RemoteRun,
-): Promise<string> {
+/** Uploads the script's input, and returns the line that runs the script. */
+async function uploadInput({ sdk, client, id }: Devbox, request: RemoteRun): Promise<string> {
   // Relative to the home folder, where uploads go and commands start.
-  const name = `.kit-in-${randomUUID()}`;
-  const variables = Object.entries(env).map(([key, value]) => `export ${key}=${quote(value)}\n`);
-  const put = async (path: string, text: string): Promise<void> => {
-    const file = await sdk.toFile(Buffer.from(text), path);
-    await client.devboxes.uploadFile(id, { path, file }, signal === undefined ? {} : { signal });
+  const { line, files } = toUploadedRun(request, `./.kit-in-${randomUUID()}`);
+  const { signal } = request;
+  const upload = async ({ path, text }: UploadFile): Promise<void> => {
+    const name = path.slice("./".length);
+    const file = await sdk.toFile(Buffer.from(text), name);
+    await client.devboxes.uploadFile(id, { path: name, file }, signal === undefined ? {} : { signal });
   };
-  await Promise.all([
-    ...(variables.length === 0 ? [] : [put(`${name}.env`, variables.join(""))]),
-    ...(stdin === undefined ? [] : [put(`${name}.in`, stdin)]),
-  ]);
-  const start = [
-    ...(variables.length === 0 ? [] : [`. ./${name}.env; rm -f ./${name}.env`]),
-    stdin === undefined ? "exec </dev/null" : `exec <${name}.in; rm -f ${name}.in`,
-  ];
-  return shellLine(`${start.join("\n")}\n${script}`, args);
+  await Promise.all(files.map(upload));
+  return line;
 }
 
 /**
