@@ -1,4 +1,4 @@
-import type { Framework } from "../protocol/spec-block.ts";
+import type { Framework, SpecBlock } from "../protocol/spec-block.ts";
 
 /** The label of a framework, and the aliases of its id. */
 export interface FrameworkInfo {
@@ -64,4 +64,9 @@ export function frameworkOf(name: string): Framework | undefined {
  */
 export function frameworkLabel(id: Framework): string {
   return frameworkInfos.find((info) => info.id === id)?.label ?? id;
+}
+
+/** Whether a block is a rule that Cursor or Claude Code gives its model, and not a specification. */
+export function isRuleBlock({ framework, spec_type }: Pick<SpecBlock, "framework" | "spec_type">): boolean {
+  return spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
 }

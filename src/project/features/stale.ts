@@ -9,6 +9,7 @@ import type {
   StaleReport,
   StaleSpec,
 } from "../../protocol/stale.ts";
+import { isRuleBlock } from "../../specs/frameworks.ts";
 import type { Project } from "../project.ts";
 import { pageList } from "../query/page.ts";
 import { type GitState, readChangedFiles, readGitState } from "../scan/git/git-state.ts";
@@ -137,14 +138,9 @@ const codeFile =
  * The code that a block describes. A rule of an instruction file names files in passing: manifests, settings,
  * documents, whole folders of tests. Only code counts there.
  */
-export function codeOf({
-  framework,
-  spec_type,
-  metadata,
-}: Pick<SpecBlock, "framework" | "spec_type" | "metadata">) {
-  const files = metadata.code_refs ?? [];
-  const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
-  return isRule ? files.filter((path) => codeFile.test(path)) : files;
+export function codeOf(block: Pick<SpecBlock, "framework" | "spec_type" | "metadata">) {
+  const files = block.metadata.code_refs ?? [];
+  return isRuleBlock(block) ? files.filter((path) => codeFile.test(path)) : files;
 }
 
 interface Candidate {

@@ -1,5 +1,6 @@
 import { compileGlob } from "../../base/glob/glob.ts";
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
+import { isRuleBlock } from "../../specs/frameworks.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { ProjectSpecs } from "../project.ts";
 import { type ProjectFacts, readBlocks } from "../store/block-reader.ts";
@@ -320,9 +321,9 @@ function planQuery(database: Connection, query: SpecQuery): QueryPlan {
   };
 }
 
-function passes({ framework, spec_type, lifecycle, priority }: BlockClass, query: SpecQuery): boolean {
-  const isRule = spec_type === "constraint" && (framework === "fw_b" || framework === "fw_c");
-  if (isRule && query.rules === false) return false;
+function passes(block: BlockClass, query: SpecQuery): boolean {
+  if (query.rules === false && isRuleBlock(block)) return false;
+  const { framework, spec_type, lifecycle, priority } = block;
   return (
     (query.framework === undefined || query.framework === framework) &&
     (query.spec_type === undefined || query.spec_type === spec_type) &&
