@@ -1,3 +1,5 @@
+import { isRecord } from "./record.ts";
+
 /**
  * Serializes a value as `JSON.stringify` does, and returns "" for undefined. Throws `TypeError` with the place of the
  * first value that would be lost: `items[0] is a Map`. Dates and other objects with `toJSON` are what they return there.
@@ -48,4 +50,13 @@ function lostName(value: object): string | undefined {
   if (value instanceof RegExp) return "RegExp";
   if (value instanceof ArrayBuffer) return "ArrayBuffer";
   return undefined;
+}
+
+/** Returns JSON with sorted keys, to compare values: the order of keys has no meaning, and stores can change it. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value ?? null, (_key, part: unknown) =>
+    isRecord(part)
+      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : part,
+  );
 }

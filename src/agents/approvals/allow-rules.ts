@@ -1,7 +1,7 @@
+import { canonical } from "../../base/json-text.ts";
 import type { AllowRule } from "../../protocol/approval.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
-import { canonical } from "../define/approval-rules.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 
 /** A call that is compared with rules. */

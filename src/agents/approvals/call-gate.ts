@@ -1,10 +1,11 @@
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
+import { canonical } from "../../base/json-text.ts";
 import type { AllowRule, ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { canonical, needsApproval, unwaivable } from "../define/approval-rules.ts";
+import { needsApproval, unwaivable } from "../define/approval-rules.ts";
 import type { ToolContext, ToolDefinition } from "../define/tool.ts";
 import { taskOfPart } from "../events.ts";
 import type { PastOperation } from "../log/past-operation.ts";

@@ -1,3 +1,4 @@
+import { canonical } from "../../base/json-text.ts";
 import type { AllowRule } from "../../protocol/approval.ts";
 import type { ApprovalRules } from "./agent-profile.ts";
 import type { ToolContext, ToolDefinition } from "./tool.ts";
@@ -120,13 +121,4 @@ function matchesName(pattern: string, name: string): boolean {
     at = position + part.length;
   }
   return name.length - tail.length >= at && name.endsWith(tail);
-}
-
-/** JSON with sorted keys: their order has no meaning, and stores may change it. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value ?? null, (_key, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : part,
-  );
 }

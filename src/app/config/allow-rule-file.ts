@@ -1,7 +1,8 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, extname } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
-import { AllowRules, canonical } from "../../agents/define/approval-rules.ts";
+import { AllowRules } from "../../agents/define/approval-rules.ts";
+import { canonical } from "../../base/json-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { findPlace, type Place } from "../../files/find-place.ts";
 import { readRegularFile, replaceFile } from "../../files/replace-file.ts";

@@ -1,7 +1,7 @@
 import { checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
-import { canonical } from "../../agents/define/approval-rules.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
+import { canonical } from "../../base/json-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import { approvalRoutes } from "../../protocol/routes/agent-routes.ts";

@@ -1,3 +1,4 @@
+import { canonical } from "../../base/json-text.ts";
 import type { Framework, SpecBlock, SpecMetadata } from "../../protocol/spec-block.ts";
 import type { SpecAdapter, SpecSource, WrittenSpecs } from "../adapter.ts";
 import { createCustomAdapter } from "../adapters/custom/custom-adapter.ts";
@@ -157,15 +158,6 @@ function ownMetadata(metadata: SpecMetadata): Readonly<Record<string, unknown>> 
 
 function listOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
-}
-
-/** JSON with sorted keys: their order has no meaning. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === "object" && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : item,
-  );
 }
 
 interface ExportedSource {
