@@ -10,6 +10,7 @@ import { openspecAdapter } from "./adapters/openspec/openspec-adapter.ts";
 import { speckitAdapter } from "./adapters/speckit/speckit-adapter.ts";
 import { tesslAdapter } from "./adapters/tessl/tessl-adapter.ts";
 import { atMost } from "./data/read-data-file.ts";
+import { describeValue, isText, kindOf } from "./model/validate.ts";
 
 /** The adapters of a project, by precedence. */
 export interface SpecRegistry {
@@ -215,18 +216,4 @@ function lineOf(draft: unknown): number | undefined {
   return isRecord(draft) && isRecord(draft.span) && isSpan(draft.span)
     ? Number(draft.span.start_line)
     : undefined;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value.trim() !== "";
-}
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
-}
-
-function describeValue(value: unknown): string {
-  if (typeof value !== "string") return kindOf(value);
-  return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
 }

@@ -152,17 +152,19 @@ function startLineOf(metadata: unknown): number | undefined {
   return typeof line === "number" && Number.isInteger(line) && line > 0 ? line : undefined;
 }
 
-function isText(value: unknown): value is string {
+/** Whether a value is a text that is not blank. */
+export function isText(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
 }
 
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
+/** The kind of a value for a message, such as "a list". */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
   return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
 }
 
 /** A value for a message: quoted and short. */
-function describeValue(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (typeof value !== "string") return kindOf(value);
   return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
 }
