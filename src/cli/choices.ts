@@ -1,4 +1,5 @@
 import { suggest, withArticle } from "../base/error-text.ts";
+import { isRecord } from "../base/record.ts";
 import { conversionFormatOf, sourceTypeOf, toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
 import type { DispatchStatus } from "../protocol/dispatch.ts";
 import {
@@ -199,8 +200,7 @@ const example = `Such as --payload '{"text": "…"}'.`;
 /** Reads `--payload`: a JSON object. */
 export function parsePayload(text: string): Readonly<Record<string, unknown>> {
   const value = parseJson(text);
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
+  if (isRecord(value)) return value;
   throw usageError("must be a JSON object.", example);
 }
 

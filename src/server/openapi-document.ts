@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { version } from "../base/own-package.ts";
+import { isRecord } from "../base/record.ts";
 import { type ErrorCode, errorCodes } from "../protocol/error-code.ts";
 import { errorEnvelopeSchema } from "../protocol/errors.ts";
 import type { Route } from "./route.ts";
@@ -179,5 +180,5 @@ function tidy(key: string, value: unknown): unknown {
 }
 
 function isJson(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value);
 }

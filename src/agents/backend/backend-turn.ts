@@ -1,5 +1,6 @@
 import type { BackendMessage, BackendTurn } from "../../backends/contract.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import type { AssistantMessage, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import type { ToolLookup } from "../define/tool.ts";
@@ -61,9 +62,7 @@ export function toBackendCalls(
   const backendCalls: BackendTurn["calls"][number][] = [];
   for (const [at, { tool, args }] of calls.entries()) {
     if (tools.get(tool) === undefined) continue;
-    const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-    const argsObject = isObject ? (args as Readonly<Record<string, unknown>>) : {};
-    backendCalls.push({ id: callId(position, at), tool, args: argsObject });
+    backendCalls.push({ id: callId(position, at), tool, args: isRecord(args) ? args : {} });
   }
   return backendCalls;
 }

@@ -2,6 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { withArticle } from "../../base/error-text.ts";
 import { isMarked, KitError, markInstances } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { JsonSchema, ValidateJson } from "../define/tool.ts";
@@ -275,7 +276,7 @@ export function toStrictSchema(schema: JsonSchema): JsonSchema | undefined {
 }
 
 function strict(schema: unknown, depth: number): JsonSchema | undefined {
-  if (!isTable(schema) || depth > maxDepth) return undefined;
+  if (!isRecord(schema) || depth > maxDepth) return undefined;
   const result: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {
     // The draft does not affect the value.
@@ -287,7 +288,7 @@ function strict(schema: unknown, depth: number): JsonSchema | undefined {
   }
   if (schema.type !== "object") return result;
   const { properties, required } = schema;
-  if (!isTable(properties) || !Array.isArray(required)) return undefined;
+  if (!isRecord(properties) || !Array.isArray(required)) return undefined;
   if (!Object.keys(properties).every((name) => required.includes(name))) return undefined;
   return { ...result, additionalProperties: false };
 }
@@ -305,17 +306,13 @@ function readKeyword(keyword: string, value: unknown, depth: number): unknown {
     case "properties":
     case "$defs":
     case "definitions": {
-      if (!isTable(value)) return undefined;
+      if (!isRecord(value)) return undefined;
       const entries = Object.entries(value).map(([name, each]) => [name, strict(each, depth + 1)] as const);
       return entries.some(([, each]) => each === undefined) ? undefined : Object.fromEntries(entries);
     }
     default:
       return value;
   }
-}
-
-function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**

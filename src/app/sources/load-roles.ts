@@ -6,6 +6,7 @@ import { suggest, toSentence } from "../../base/error-text.ts";
 import { faultOfJsonSchema } from "../../base/json-schema/schema-fault.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfDefinedName, nameKey, quoteName } from "../../base/names.ts";
+import { isRecord } from "../../base/record.ts";
 import { findFiles } from "../../files/find-files.ts";
 import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
@@ -244,13 +245,9 @@ export function formatProblems(
     (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
   )
     problems.push("Its metadata must be a map.");
-  for (const key of Object.keys(isMap(metadata) ? metadata : {})) {
+  for (const key of Object.keys(isRecord(metadata) ? metadata : {})) {
     const near = key.startsWith("kit") ? suggest(key, Object.values(schemaKeys)) : undefined;
     if (near !== undefined && near !== key) problems.push(`Its metadata has "${key}"; did you mean ${near}?`);
   }
   return problems;
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

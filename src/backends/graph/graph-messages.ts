@@ -1,4 +1,5 @@
 import type { AIMessage, BaseMessage, ToolMessage } from "@langchain/core/messages";
+import { isRecord } from "../../base/record.ts";
 import type { Message, ToolResultPart } from "../../protocol/message.ts";
 import { noUsage, textOf } from "../../protocol/read-records.ts";
 import type { BackendMessage, BackendOperation, TurnRequest } from "../contract.ts";
@@ -47,9 +48,7 @@ function partsText(parts: readonly { readonly type: string; readonly text?: stri
 }
 
 function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return isRecord(value) ? { ...value } : {};
 }
 
 /** The messages that a graph received: it can only have omitted these on purpose. */

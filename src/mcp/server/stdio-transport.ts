@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { parseJSONRPCMessage } from "@modelcontextprotocol/server";
+import { isRecord } from "../../base/record.ts";
 import { LineReader } from "../line-reader.ts";
 
 export interface StdioStreams {
@@ -190,8 +191,7 @@ function refusalOf(value: unknown): Refusal | undefined {
   if (typeof message.method !== "string") return refused('"method" must be a string');
   if ("id" in message && !isId(message.id)) return refused('"id" must be a string or a whole number');
   const { params } = message;
-  if (params === undefined || (typeof params === "object" && params !== null && !Array.isArray(params)))
-    return undefined;
+  if (params === undefined || isRecord(params)) return undefined;
   if (!Array.isArray(params)) return refused('"params" must be an object');
   // JSON-RPC allows positional arguments, but no method of MCP uses them. A notification gets no answer.
   return "id" in message ? refused('"params" must be an object', invalidParams) : undefined;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import { isPythonName } from "../dataclass-registry.ts";
 import type { KeptFunction, KeptImport } from "../process/messages.ts";
 import { maxSessionBytes, type SessionVariables } from "./session-variables.ts";
@@ -96,10 +97,6 @@ function isVariable(item: unknown): boolean {
 
 function isSource(item: unknown): item is Record<string, unknown> {
   return isRecord(item) && isName(item.name) && isText(item.source);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }
 
 function isListOf(value: unknown, isItem: (item: unknown) => boolean): boolean {

@@ -1,3 +1,4 @@
+import { isRecord } from "../../../base/record.ts";
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import { atMost, type JsonSpan, lineFinder, parseJsonWithSpans } from "../../data/read-data-file.ts";
 import { withoutPrototypeKeys } from "../../data/safe-yaml.ts";
@@ -130,7 +131,7 @@ function firstText(entry: Entry, keys: readonly string[]): { key: string; text: 
 }
 
 function isEntry(value: unknown): value is Entry {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error);
+  return isRecord(value) && !(value instanceof Error);
 }
 
 /**
