@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { cleanLine } from "./clean-text.ts";
 import { limits } from "./limits.ts";
 import type { McpConfig } from "./servers/mcp-config.ts";
-import { createServerLink, type ServerLink } from "./servers/server-link.ts";
+import { ServerLink } from "./servers/server-link.ts";
 import { toServerSettings } from "./servers/server-settings.ts";
 import { createFindAndCallTools } from "./tools/find-and-call-tools.ts";
 import type { Catalogue } from "./tools/listed-tool.ts";
@@ -66,8 +66,8 @@ export function createMcpClient(options: McpClientOptions): McpClient {
   const { config, validateJson, clock = systemClock } = options;
   const isSearch = config.mode === "search_execute";
   const context = { ...options, maxTools: isSearch ? limits.tools : limits.directTools };
-  const links = Object.entries(config.servers ?? {}).map(([name, server]) =>
-    createServerLink(toServerSettings(name, server, context), clock),
+  const links = Object.entries(config.servers ?? {}).map(
+    ([name, server]) => new ServerLink(toServerSettings(name, server, context), clock),
   );
   const reported = new WeakSet<object>();
   const source = isSearch
