@@ -1,21 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { SandboxOwner } from "../contract.ts";
-import type { MachineSpec, RemoteDriver, RemoteMachine, RemoteRun } from "./driver.ts";
+import type { RemoteDriver, RemoteMachine, RemoteRun } from "./driver.ts";
 import type { MachineRecords } from "./records.ts";
 import { reasonOf, remoteError } from "./remote-error.ts";
 import { scripts } from "./scripts.ts";
-
-/** The connection to a session's machine, which is started on first use. */
-export interface MachineLink {
-  /** Starts the machine if it does not run. */
-  open(): Promise<OpenMachine>;
-  /** The workspace's path on the machine, with links resolved (known after `open`) and as configured. */
-  paths(): { readonly root: string; readonly calledRoot: string };
-  /** Runs a script with the root of the workspace as its first argument. */
-  run(request: ScriptRun): Promise<ScriptResult>;
-  /** Pauses the machine, if the vendor can; it keeps its files. */
-  pause(): Promise<void>;
-}
 
 export interface OpenMachine {
   readonly machine: RemoteMachine;
@@ -63,56 +51,95 @@ export function labelsOf(project: string, owner: SandboxOwner): Readonly<Record<
   };
 }
 
-export function createMachineLink(options: MachineLinkOptions): MachineLink {
-  const { driver, records, owner, idleMs } = options;
-  const aliveMs = idleMs + spareMs;
-  let current: Promise<OpenMachine> | undefined;
-  let pausing: Promise<void> | undefined;
-  let aliveUntil = 0;
-  let root = driver.folder;
-  let active = 0;
-  let idle: NodeJS.Timeout | undefined;
+/** The connection to a session's machine, which is started on first use. */
+export class MachineLink {
+  readonly #options: MachineLinkOptions;
+  readonly #aliveMs: number;
+  #current: Promise<OpenMachine> | undefined;
+  #pausing: Promise<void> | undefined;
+  #aliveUntil = 0;
+  #root: string;
+  /** The number of running scripts. */
+  #active = 0;
+  #idle: NodeJS.Timeout | undefined;
 
-  const attach = async (id: string): Promise<RemoteMachine> => {
-    try {
-      return await driver.attach(id, { aliveMs });
-    } catch (error) {
-      if (reasonOf(error) === "gone") await records.remove(owner);
-      throw error;
+  constructor(options: MachineLinkOptions) {
+    this.#options = options;
+    this.#aliveMs = options.idleMs + spareMs;
+    this.#root = options.driver.folder;
+  }
+
+  /** Starts the machine if it does not run. */
+  open(): Promise<OpenMachine> {
+    if (this.#current === undefined) {
+      const opening = this.#start();
+      this.#current = opening;
+      opening.catch(() => this.#forget(opening));
     }
-  };
-  /** Finds or creates the session's machine; `isNew` if it was created now. */
-  const find = async (): Promise<{ readonly machine: RemoteMachine; readonly isNew: boolean }> => {
-    const recordedId = await records.read(owner);
-    if (recordedId !== undefined) return { machine: await attach(recordedId), isNew: false };
-    const labels = labelsOf(await records.project(), owner);
-    // A process that ended before writing its record, or another computer, may have created the machine.
-    const [made] = await driver.list(labels);
-    if (made !== undefined) return { machine: await attach(made.id), isNew: false };
-    const spec: MachineSpec = {
-      labels,
-      env: options.env,
-      aliveMs,
-      network: options.network,
-    };
-    return { machine: await driver.create(spec), isNew: true };
-  };
-  const start = async (): Promise<OpenMachine> => {
-    await pausing;
+    return this.#current;
+  }
+
+  /** The workspace's path on the machine, with links resolved (known after `open`) and as configured. */
+  paths(): { readonly root: string; readonly calledRoot: string } {
+    return { root: this.#root, calledRoot: this.#options.driver.folder };
+  }
+
+  /** Runs a script with the root of the workspace as its first argument. */
+  async run(request: ScriptRun): Promise<ScriptResult> {
+    this.#active += 1;
+    clearTimeout(this.#idle);
+    try {
+      try {
+        return await this.#attempt(request);
+      } catch (error) {
+        const reason = reasonOf(error);
+        const canRetry = reason === "detached" || (reason === "lost" && request.repeatable === true);
+        if (!canRetry || request.signal?.aborted === true) throw error;
+        return await this.#attempt(request);
+      }
+    } finally {
+      this.#active -= 1;
+      const { driver, idleMs } = this.#options;
+      if (this.#active === 0 && this.#current !== undefined && driver.pause !== undefined)
+        this.#idle = setTimeout(() => void this.pause(), idleMs).unref();
+    }
+  }
+
+  /** Pauses the machine, if the vendor can; it keeps its files. */
+  async pause(): Promise<void> {
+    const { driver } = this.#options;
+    clearTimeout(this.#idle);
+    const previous = this.#current;
+    this.#current = undefined;
+    if (previous === undefined || driver.pause === undefined) return await this.#pausing;
+    const request = previous
+      .then(async ({ machine }) => await driver.pause?.(machine.id))
+      // The vendor pauses the machine a little later.
+      .catch(() => undefined);
+    this.#pausing = request;
+    await request;
+    if (this.#pausing === request) this.#pausing = undefined;
+  }
+
+  async #start(): Promise<OpenMachine> {
+    const { records, owner } = this.#options;
+    await this.#pausing;
     // If two callers open a new session at once, the second finds the machine of the first.
     return (await records.read(owner)) === undefined
-      ? await records.exclusively(owner, startMachine)
-      : await startMachine();
-  };
-  const startMachine = async (): Promise<OpenMachine> => {
-    const { machine, isNew } = await find();
-    aliveUntil = performance.now() + aliveMs;
+      ? await records.exclusively(owner, () => this.#startMachine())
+      : await this.#startMachine();
+  }
+
+  async #startMachine(): Promise<OpenMachine> {
+    const { driver, records, owner, seed } = this.#options;
+    const { machine, isNew } = await this.#find();
+    this.#aliveUntil = performance.now() + this.#aliveMs;
     try {
       const { isReady, ...prepared } = await prepare(driver, machine);
       const open = { machine, ...prepared };
-      root = open.root;
+      this.#root = open.root;
       if (!isReady) {
-        await options.seed(open);
+        await seed(open);
         await machine.run({ script: scripts.ready, args: [open.root], onOutput: () => undefined });
       }
       await records.write(owner, machine.id);
@@ -122,47 +149,52 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
       if (isNew) await driver.destroy(machine.id).catch(() => undefined);
       throw error;
     }
-  };
-  const open = (): Promise<OpenMachine> => {
-    if (current === undefined) {
-      const opening = start();
-      current = opening;
-      opening.catch(() => forget(opening));
+  }
+
+  /** Finds or creates the session's machine; `isNew` if it was created now. */
+  async #find(): Promise<{ readonly machine: RemoteMachine; readonly isNew: boolean }> {
+    const { driver, records, owner, env, network } = this.#options;
+    const recordedId = await records.read(owner);
+    if (recordedId !== undefined) return { machine: await this.#attach(recordedId), isNew: false };
+    const labels = labelsOf(await records.project(), owner);
+    // A process that ended before writing its record, or another computer, may have created the machine.
+    const [made] = await driver.list(labels);
+    if (made !== undefined) return { machine: await this.#attach(made.id), isNew: false };
+    return { machine: await driver.create({ labels, env, aliveMs: this.#aliveMs, network }), isNew: true };
+  }
+
+  async #attach(id: string): Promise<RemoteMachine> {
+    const { driver, records, owner } = this.#options;
+    try {
+      return await driver.attach(id, { aliveMs: this.#aliveMs });
+    } catch (error) {
+      if (reasonOf(error) === "gone") await records.remove(owner);
+      throw error;
     }
-    return current;
-  };
-  const forget = (which: Promise<OpenMachine>): void => {
-    if (current === which) current = undefined;
-  };
-  const pause = async (): Promise<void> => {
-    clearTimeout(idle);
-    const previous = current;
-    current = undefined;
-    if (previous === undefined || driver.pause === undefined) return await pausing;
-    const request = previous
-      .then(async ({ machine }) => await driver.pause?.(machine.id))
-      // The vendor pauses the machine a little later.
-      .catch(() => undefined);
-    pausing = request;
-    await request;
-    if (pausing === request) pausing = undefined;
-  };
-  const stayAlive = async (machine: RemoteMachine): Promise<void> => {
-    if (performance.now() < aliveUntil - aliveMs / 2) return;
-    aliveUntil = performance.now() + aliveMs;
+  }
+
+  #forget(opening: Promise<OpenMachine>): void {
+    if (this.#current === opening) this.#current = undefined;
+  }
+
+  async #stayAlive(machine: RemoteMachine): Promise<void> {
+    if (performance.now() < this.#aliveUntil - this.#aliveMs / 2) return;
+    this.#aliveUntil = performance.now() + this.#aliveMs;
     // If the machine stops too early, the command itself fails.
-    await machine.keepAlive(aliveMs).catch(() => undefined);
-  };
-  const attempt = async (request: ScriptRun): Promise<ScriptResult> => {
-    const opening = open();
+    await machine.keepAlive(this.#aliveMs).catch(() => undefined);
+  }
+
+  async #attempt(request: ScriptRun): Promise<ScriptResult> {
+    const { records, owner } = this.#options;
+    const opening = this.open();
     const { machine } = await opening;
-    await stayAlive(machine);
-    const beat = setInterval(() => void stayAlive(machine), aliveMs / 4).unref();
+    await this.#stayAlive(machine);
+    const beat = setInterval(() => void this.#stayAlive(machine), this.#aliveMs / 4).unref();
     const output = { stdout: "", stderr: "" };
     try {
       const { exitCode } = await machine.run({
         ...request,
-        args: [root, ...request.args],
+        args: [this.#root, ...request.args],
         onOutput:
           request.onOutput ??
           ((stream, text) => {
@@ -172,32 +204,13 @@ export function createMachineLink(options: MachineLinkOptions): MachineLink {
       return { exitCode, ...output };
     } catch (error) {
       const reason = reasonOf(error);
-      if (reason === "detached" || reason === "gone" || reason === "lost") forget(opening);
+      if (reason === "detached" || reason === "gone" || reason === "lost") this.#forget(opening);
       if (reason === "gone") await records.remove(owner);
       throw error;
     } finally {
       clearInterval(beat);
     }
-  };
-  const run = async (request: ScriptRun): Promise<ScriptResult> => {
-    active += 1;
-    clearTimeout(idle);
-    try {
-      try {
-        return await attempt(request);
-      } catch (error) {
-        const reason = reasonOf(error);
-        const canRetry = reason === "detached" || (reason === "lost" && request.repeatable === true);
-        if (!canRetry || request.signal?.aborted === true) throw error;
-        return await attempt(request);
-      }
-    } finally {
-      active -= 1;
-      if (active === 0 && current !== undefined && driver.pause !== undefined)
-        idle = setTimeout(() => void pause(), idleMs).unref();
-    }
-  };
-  return { open, run, pause, paths: () => ({ root, calledRoot: driver.folder }) };
+  }
 }
 
 /** Creates the workspace and checks the tools of the image. */

@@ -5,7 +5,7 @@ import type { DirectoryEntry, FileStat, Sandbox, SandboxMachines, SandboxOwner }
 import { replaceText } from "../host/replace-text.ts";
 import { applyChanges, readChanges } from "./changes.ts";
 import type { RemoteDriver } from "./driver.ts";
-import { createMachineLink, labelsOf } from "./machine-link.ts";
+import { labelsOf, MachineLink } from "./machine-link.ts";
 import { createMachineRecords, type MachineRecords } from "./records.ts";
 import { execRemotely } from "./remote-exec.ts";
 import { isolationBy, type RemoteOptions } from "./remote-options.ts";
@@ -105,7 +105,7 @@ const recordsOf = (remote: Remote, driver: RemoteDriver, root: string): MachineR
 async function linkOf(remote: Remote, owner: SandboxOwner) {
   const { options } = remote;
   const driver = await remote.driverAt(rootOf(owner));
-  const link = createMachineLink({
+  const link = new MachineLink({
     driver,
     records: recordsOf(remote, driver, rootOf(owner)),
     owner,
