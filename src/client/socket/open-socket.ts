@@ -21,18 +21,6 @@ export interface SocketRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An open WebSocket on which the server is ready. */
-export interface Socket {
-  readonly isOpen: boolean;
-  send(frame: ClientFrame): void;
-  /** Sends a request and yields its frames, to its result or error. */
-  ask(request: SocketRequest): AsyncGenerator<StreamItem, void>;
-  /** Resolves when the server answers. */
-  ping(): Promise<void>;
-  /** Closes the connection; running requests fail with `aborted`. */
-  close(): void;
-}
-
 export interface SocketTarget {
   readonly path: Call["path"];
   readonly options: CallOptions;
@@ -54,69 +42,164 @@ export async function openSocket(
   transport: Transport,
   { path, options, explainRefusal }: SocketTarget,
 ): Promise<Socket> {
-  const url = transport.url({ path });
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const timeout = timeoutSignal(options.timeoutMs ?? transport.timeoutMs);
   const signal = anyOf([transport.signal, options.signal, timeout]);
   signal.throwIfAborted();
-  const socket = new WebSocket(url, protocolsOf(transport.apiKey));
-  const requests = new Map<string, SocketRequest & { readonly queue: EventBuffer<StreamItem> }>();
-  const ready = Promise.withResolvers<void>();
-  const pings: (() => void)[] = [];
-  let isReady = false;
-  /** The time of the first unanswered ping. */
-  let askedAt: number | undefined;
-  let failure: unknown;
+  const socket = new Socket(transport, path);
+  const giveUp = (): void =>
+    socket.fail(timeout?.aborted === true ? unreachable(timeout.reason) : signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    await socket.ready;
+  } catch (error) {
+    signal.throwIfAborted();
+    await explainRefusal();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+  // From here on, each request has its own signal; the client's signal ends all of them.
+  socket.failWith(transport.signal);
+  return socket;
+}
 
-  function fail(error: unknown): void {
-    failure ??= error;
-    clearInterval(beat);
-    transport.signal?.removeEventListener("abort", stop);
-    ready.reject(failure);
-    for (const { queue } of requests.values()) queue.fail(failure);
-    requests.clear();
-    for (const answer of pings.splice(0)) answer();
-    socket.close();
+/** A WebSocket with its requests. */
+export class Socket {
+  readonly #socket: WebSocket;
+  readonly #requests = new Map<string, SocketRequest & { readonly queue: EventBuffer<StreamItem> }>();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #pings: (() => void)[] = [];
+  readonly #beatMs: number;
+  readonly #beat: ReturnType<typeof setInterval>;
+  #isReady = false;
+  /** The time of the first unanswered ping. */
+  #askedAt: number | undefined;
+  #failure: unknown;
+  /** Stops listening to the signal of the client. */
+  #unlink: () => void = () => undefined;
+
+  constructor(transport: Transport, path: Call["path"]) {
+    const url = transport.url({ path });
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    this.#beatMs = Math.min(transport.idleTimeoutMs, longestTimerMs) / beatsPerIdleTimeout;
+    this.#socket = new WebSocket(url, protocolsOf(transport.apiKey));
+    this.#socket.addEventListener("message", ({ data }) => {
+      this.#askedAt = undefined;
+      const frame = parse(data);
+      if (frame === undefined) this.fail(connectionLost());
+      else this.#take(frame);
+    });
+    // A browser reports no reason for a failed connection, and neither does the close event after it.
+    this.#socket.addEventListener("error", () =>
+      this.fail(this.#isReady ? connectionLost() : unreachable(undefined)),
+    );
+    this.#socket.addEventListener("close", () => this.fail(connectionLost()));
+    this.#beat = setInterval(() => this.#onBeat(), this.#beatMs);
   }
 
-  const stop = (): void => fail(transport.signal?.reason);
-  const beatMs = Math.min(transport.idleTimeoutMs, longestTimerMs) / beatsPerIdleTimeout;
-  const beat = setInterval(onBeat, beatMs);
+  /** Resolves once the server is ready; rejects with the failure. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
 
-  // The timeout counts from a ping, not from the last data: a page in the background runs timers only once a minute.
-  function onBeat(): void {
-    if (!isReady) return;
-    const now = Date.now();
-    // The first unanswered ping was sent one interval after the last data, and this is the second interval since.
-    if (askedAt !== undefined && now - askedAt > 1.5 * beatMs) {
-      // If the program, the page or the machine was frozen, the answer can be waiting: read it first.
-      setTimeout(() => {
-        if (askedAt !== undefined) fail(connectionLost());
-      }, 0);
-    } else {
-      askedAt ??= now;
-      send({ type: "ping" });
+  get isOpen(): boolean {
+    return this.#failure === undefined;
+  }
+
+  send(frame: ClientFrame): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#socket.send(JSON.stringify(frame));
+  }
+
+  /** Sends a request and yields its frames, to its result or error. */
+  async *ask(request: SocketRequest): AsyncGenerator<StreamItem, void> {
+    const { frame, signal: leaving } = request;
+    const { request_id } = frame;
+    leaving?.throwIfAborted();
+    // A socket has no back-pressure: its frames wait here for the reader.
+    const queue = new EventBuffer<StreamItem>({
+      deltaOf: (item) => (item.kind === "event" ? toDelta(item.event) : undefined),
+      ofDelta: (event) => ({ kind: "event", event }),
+    });
+    const leave = (): void => queue.fail(leaving?.reason);
+    let ended = false;
+    leaving?.addEventListener("abort", leave, { once: true });
+    this.#requests.set(request_id, { ...request, queue });
+    try {
+      this.send(frame);
+      for await (const item of queue) {
+        ended = item.kind !== "event";
+        yield item;
+        if (ended) return;
+      }
+    } finally {
+      leaving?.removeEventListener("abort", leave);
+      this.#requests.delete(request_id);
+      if (!ended && request.abortOnLeave && this.isOpen) this.send({ type: "abort", request_id });
     }
   }
 
-  function send(frame: ClientFrame): void {
-    if (failure !== undefined) throw failure;
-    socket.send(JSON.stringify(frame));
+  /** Resolves when the server answers. */
+  ping(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.send({ type: "ping" });
+      this.#pings.push(() => (this.isOpen ? resolve() : reject(this.#failure)));
+    });
   }
 
-  function take(frame: ServerFrame): void {
+  /** Closes the connection; running requests fail with `aborted`. */
+  close(): void {
+    this.fail(connectionClosed());
+  }
+
+  /** Closes the connection; running requests fail with the error, or with an earlier one. */
+  fail(error: unknown): void {
+    this.#failure ??= error;
+    clearInterval(this.#beat);
+    this.#unlink();
+    this.#ready.reject(this.#failure);
+    for (const { queue } of this.#requests.values()) queue.fail(this.#failure);
+    this.#requests.clear();
+    for (const answer of this.#pings.splice(0)) answer();
+    this.#socket.close();
+  }
+
+  /** Closes the connection when the signal fires. */
+  failWith(signal: AbortSignal | undefined): void {
+    const stop = (): void => this.fail(signal?.reason);
+    this.#unlink = () => signal?.removeEventListener("abort", stop);
+    signal?.addEventListener("abort", stop, { once: true });
+  }
+
+  // The timeout counts from a ping, not from the last data: a page in the background runs timers only once a minute.
+  #onBeat(): void {
+    if (!this.#isReady) return;
+    const now = Date.now();
+    // The first unanswered ping was sent one interval after the last data, and this is the second interval since.
+    if (this.#askedAt !== undefined && now - this.#askedAt > 1.5 * this.#beatMs) {
+      // If the program, the page or the machine was frozen, the answer can be waiting: read it first.
+      setTimeout(() => {
+        if (this.#askedAt !== undefined) this.fail(connectionLost());
+      }, 0);
+    } else {
+      this.#askedAt ??= now;
+      this.send({ type: "ping" });
+    }
+  }
+
+  #take(frame: ServerFrame): void {
     if (frame.type === "ready") {
-      isReady = true;
-      ready.resolve();
+      this.#isReady = true;
+      this.#ready.resolve();
     } else if (frame.type === "pong") {
-      for (const answer of pings.splice(0)) answer();
+      for (const answer of this.#pings.splice(0)) answer();
     } else if (frame.type === "error" && frame.request_id === undefined) {
-      if (!isReady) fail(fromEnvelope(frame) ?? connectionLost());
-    } else takeAnswer(frame);
+      if (!this.#isReady) this.fail(fromEnvelope(frame) ?? connectionLost());
+    } else this.#takeAnswer(frame);
   }
 
-  function takeAnswer(frame: Extract<ServerFrame, { request_id?: string }>): void {
-    const request = requests.get(frame.request_id ?? "");
+  #takeAnswer(frame: Extract<ServerFrame, { request_id?: string }>): void {
+    const request = this.#requests.get(frame.request_id ?? "");
     if (request === undefined) return;
     switch (frame.type) {
       case "started":
@@ -133,68 +216,6 @@ export async function openSocket(
         return;
     }
   }
-
-  socket.addEventListener("message", ({ data }) => {
-    askedAt = undefined;
-    const frame = parse(data);
-    if (frame === undefined) fail(connectionLost());
-    else take(frame);
-  });
-  // A browser reports no reason for a failed connection, and neither does the close event after it.
-  socket.addEventListener("error", () => fail(isReady ? connectionLost() : unreachable(undefined)));
-  socket.addEventListener("close", () => fail(connectionLost()));
-  const giveUp = (): void => fail(timeout?.aborted === true ? unreachable(timeout.reason) : signal.reason);
-  signal.addEventListener("abort", giveUp, { once: true });
-  try {
-    await ready.promise;
-  } catch (error) {
-    signal.throwIfAborted();
-    await explainRefusal();
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", giveUp);
-  }
-  // From here on, each request has its own signal; the client's signal ends all of them.
-  transport.signal?.addEventListener("abort", stop, { once: true });
-
-  return {
-    get isOpen() {
-      return failure === undefined;
-    },
-    send,
-    async *ask(request) {
-      const { frame, signal: leaving } = request;
-      leaving?.throwIfAborted();
-      // A socket has no back-pressure: its frames wait here for the reader.
-      const queue = new EventBuffer<StreamItem>({
-        deltaOf: (item) => (item.kind === "event" ? toDelta(item.event) : undefined),
-        ofDelta: (event) => ({ kind: "event", event }),
-      });
-      const leave = (): void => queue.fail(leaving?.reason);
-      let ended = false;
-      leaving?.addEventListener("abort", leave, { once: true });
-      requests.set(frame.request_id, { ...request, queue });
-      try {
-        send(frame);
-        for await (const item of queue) {
-          ended = item.kind !== "event";
-          yield item;
-          if (ended) return;
-        }
-      } finally {
-        leaving?.removeEventListener("abort", leave);
-        requests.delete(frame.request_id);
-        const { request_id } = frame;
-        if (!ended && request.abortOnLeave && failure === undefined) send({ type: "abort", request_id });
-      }
-    },
-    ping: () =>
-      new Promise((resolve, reject) => {
-        send({ type: "ping" });
-        pings.push(() => (failure === undefined ? resolve() : reject(failure)));
-      }),
-    close: () => fail(connectionClosed()),
-  };
 }
 
 /** A browser cannot send headers with a WebSocket, so the key goes into a second subprotocol. */

@@ -70,8 +70,8 @@ export async function connectWorkflow(
   return {
     invoke: (payload = {}, { signal } = {}) =>
       createResultStream(run(payload, signal), (body) => body as RunCompleted),
-    ping: socket.ping,
-    close: socket.close,
+    ping: () => socket.ping(),
+    close: () => socket.close(),
     async [Symbol.asyncDispose]() {
       socket.close();
     },
