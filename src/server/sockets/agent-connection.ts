@@ -32,60 +32,123 @@ type ApproveFrame = Extract<ClientFrame, { type: "approve" }>;
 export function serveAgent(
   connection: Connection,
   target: InstanceTarget,
-  { context, peer }: { readonly context: ServiceContext; readonly peer: ConnectionPeer },
+  peer: { readonly context: ServiceContext; readonly peer: ConnectionPeer },
 ): FrameHandler {
-  const { service, authorization, limits } = context;
-  const { principal } = peer;
-  const about = { principal, agent: target.agent, instance: target.instance_id };
-  const underWay = new Map<string, AbortController>();
-  /** Resolves once every earlier prompt has its place in the line of its session, or was refused. */
-  let placed: Promise<unknown> = Promise.resolve();
-  /** Approvals in progress. */
-  let deciding = 0;
-  let closing = false;
+  return new AgentFrames(connection, target, peer);
+}
 
-  const accept = (frame: PromptFrame): void => {
+class AgentFrames implements FrameHandler {
+  readonly #connection: Connection;
+  readonly #target: InstanceTarget;
+  readonly #context: ServiceContext;
+  readonly #peer: ConnectionPeer;
+  /** Releases the instance, which is not removed as an old one while a connection is open. */
+  readonly #detach: () => void;
+  /** The running prompts by `request_id`. */
+  readonly #running = new Map<string, AbortController>();
+  /** Resolves once every earlier prompt has its place in the line of its session, or was refused. */
+  #placed: Promise<unknown> = Promise.resolve();
+  /** Approvals in progress. */
+  #deciding = 0;
+  #isClosing = false;
+
+  constructor(
+    connection: Connection,
+    target: InstanceTarget,
+    { context, peer }: { readonly context: ServiceContext; readonly peer: ConnectionPeer },
+  ) {
+    this.#connection = connection;
+    this.#target = target;
+    this.#context = context;
+    this.#peer = peer;
+    this.#detach = context.service.sessions.attach(target);
+  }
+
+  onFrame(frame: ClientFrame): void {
+    switch (frame.type) {
+      case "prompt":
+        this.#accept(frame);
+        return;
+      case "abort":
+        this.#abort(frame.request_id, "The client aborted the prompt.");
+        return;
+      case "approve":
+        this.#approve(frame);
+        return;
+      case "ping":
+        this.#connection.send({ type: "pong" });
+        return;
+      case "invoke":
+        throw misplacedFrame(frame.type);
+    }
+  }
+
+  onClose(): void {
+    this.#detach();
+    for (const requestId of this.#running.keys()) this.#abort(requestId, "The client has disconnected.");
+  }
+
+  finish(): void {
+    this.#isClosing = true;
+    this.#leaveWhenDone();
+  }
+
+  /** Aborts a running prompt; one that has ended in the meantime already has its answer. */
+  #abort(requestId: string, message: string): void {
+    this.#running.get(requestId)?.abort(new KitError({ code: "aborted", message }));
+  }
+
+  #leaveWhenDone(): void {
+    if (this.#isClosing && this.#running.size === 0)
+      this.#connection.close(closeCodes.goingAway, "The server is closing.");
+  }
+
+  async #permit(action: "agent.prompt" | "agent.approve"): Promise<void> {
+    const { agent, instance_id: instance } = this.#target;
+    await this.#context.authorization.check({ principal: this.#peer.principal, agent, instance, action });
+  }
+
+  #accept(frame: PromptFrame): void {
     const { request_id } = frame;
-    if (closing) throw new KitError({ code: "unavailable", message: "The server is closing." });
-    if (underWay.has(request_id)) {
+    const limit = this.#context.limits.webSocketPrompts;
+    if (this.#isClosing) throw new KitError({ code: "unavailable", message: "The server is closing." });
+    if (this.#running.has(request_id)) {
       throw new KitError({ code: "conflict", message: "A request with this request_id is under way." });
     }
-    if (underWay.size >= limits.webSocketPrompts) throw tooMany("prompts", limits.webSocketPrompts);
-    peer.count();
+    if (this.#running.size >= limit) throw tooMany("prompts", limit);
+    this.#peer.count();
     const controller = new AbortController();
-    underWay.set(request_id, controller);
+    this.#running.set(request_id, controller);
     // Permissions are checked concurrently; prompts join the line in the order of their frames.
-    const permitted = authorization.check({ ...about, action: "agent.prompt" });
-    const mayBegin = Promise.all([permitted, placed]);
-    void answer(frame, controller, mayBegin);
-    placed = Promise.allSettled([placed, mayBegin]);
-  };
+    const mayBegin = Promise.all([this.#permit("agent.prompt"), this.#placed]);
+    void this.#answer(frame, controller, mayBegin);
+    this.#placed = Promise.allSettled([this.#placed, mayBegin]);
+  }
 
-  const answer = async (
-    frame: PromptFrame,
-    controller: AbortController,
-    mayBegin: Promise<unknown>,
-  ): Promise<void> => {
+  async #answer(frame: PromptFrame, controller: AbortController, mayBegin: Promise<unknown>): Promise<void> {
     const { request_id } = frame;
     try {
       await mayBegin;
       controller.signal.throwIfAborted();
       // The agent's file can have changed since the connection was opened.
-      checkAgent(context, target.agent);
-      const result = await perform(frame, controller);
-      connection.send({ type: "result", request_id, result });
+      checkAgent(this.#context, this.#target.agent);
+      const result = await this.#perform(frame, controller);
+      this.#connection.send({ type: "result", request_id, result });
     } catch (error) {
-      connection.sendError(controller.signal.aborted ? controller.signal.reason : error, request_id);
+      this.#connection.sendError(controller.signal.aborted ? controller.signal.reason : error, request_id);
     } finally {
-      underWay.delete(request_id);
-      if (closing && underWay.size === 0) leave();
+      this.#running.delete(request_id);
+      this.#leaveWhenDone();
     }
-  };
+  }
 
-  const perform = async (
+  async #perform(
     { type: _, request_id, session = "default", traceparent, tracestate, ...request }: PromptFrame,
     controller: AbortController,
-  ): Promise<unknown> => {
+  ): Promise<unknown> {
+    const { service, limits } = this.#context;
+    const { principal, request: handshake } = this.#peer;
+    const connection = this.#connection;
     const encode = (event: KitEvent): string =>
       JSON.stringify({ type: "event", request_id, event } satisfies ServerFrame);
     const queue = createFrameBuffer({
@@ -104,75 +167,37 @@ export function serveAgent(
       const { signal } = controller;
       const onStart = (): void => connection.send({ type: "started", request_id });
       const onEvent = (event: KitEvent): void => queue.push(toFrameItem(event, encode));
-      const asked = { signal, onStart, onEvent, principal: peer.principal?.id };
-      return await inTraceOf({ traceparent, tracestate }, peer.request, () =>
-        service.prompt({ ...target, session }, request, asked),
+      const asked = { signal, onStart, onEvent, principal: principal?.id };
+      return await inTraceOf({ traceparent, tracestate }, handshake, () =>
+        service.prompt({ ...this.#target, session }, request, asked),
       );
     } finally {
       queue.end();
       await sent;
     }
-  };
+  }
 
-  const approve = (frame: ApproveFrame): void => {
-    if (deciding >= limits.webSocketPrompts) throw tooMany("approvals", limits.webSocketPrompts);
-    peer.count();
-    deciding += 1;
-    void decide(frame);
-  };
+  #approve(frame: ApproveFrame): void {
+    const limit = this.#context.limits.webSocketPrompts;
+    if (this.#deciding >= limit) throw tooMany("approvals", limit);
+    this.#peer.count();
+    this.#deciding += 1;
+    void this.#decide(frame);
+  }
 
-  const decide = async ({ approval_id, approved, reason, args, request_id }: ApproveFrame): Promise<void> => {
+  async #decide({ approval_id, approved, reason, args, request_id }: ApproveFrame): Promise<void> {
     try {
-      await authorization.check({ ...about, action: "agent.approve" });
-      const decision = {
-        approved,
-        reason,
-        args,
-        by: principal?.id,
-      };
-      await decideCall(service, { ...target, approval_id }, decision);
-      if (request_id !== undefined) connection.send({ type: "result", request_id, result: { approved } });
+      await this.#permit("agent.approve");
+      const decision = { approved, reason, args, by: this.#peer.principal?.id };
+      await decideCall(this.#context.service, { ...this.#target, approval_id }, decision);
+      if (request_id !== undefined)
+        this.#connection.send({ type: "result", request_id, result: { approved } });
     } catch (error) {
-      connection.sendError(error, request_id);
+      this.#connection.sendError(error, request_id);
     } finally {
-      deciding -= 1;
+      this.#deciding -= 1;
     }
-  };
-
-  // An instance with an open connection is not removed as an old one.
-  const detach = service.sessions.attach(target);
-  const leave = (): void => connection.close(closeCodes.goingAway, "The server is closing.");
-  const abortAll = (message: string): void => {
-    for (const controller of underWay.values()) controller.abort(new KitError({ code: "aborted", message }));
-  };
-
-  return {
-    onFrame(frame) {
-      switch (frame.type) {
-        case "prompt":
-          return accept(frame);
-        case "abort":
-          // A prompt that has ended in the meantime already has its answer.
-          return underWay
-            .get(frame.request_id)
-            ?.abort(new KitError({ code: "aborted", message: "The client aborted the prompt." }));
-        case "approve":
-          return approve(frame);
-        case "ping":
-          return connection.send({ type: "pong" });
-        case "invoke":
-          throw misplacedFrame(frame.type);
-      }
-    },
-    onClose() {
-      detach();
-      abortAll("The client has disconnected.");
-    },
-    finish() {
-      closing = true;
-      if (underWay.size === 0) leave();
-    },
-  };
+  }
 }
 
 function tooMany(what: string, limit: number): KitError {
