@@ -9,6 +9,7 @@ import {
   dispatchStatuses,
   explainTools,
   exportFormats,
+  frameworks,
   lifecycles,
   priorities,
   type ReportFormat,
@@ -73,8 +74,13 @@ export const parseDispatchStatus: (text: string) => DispatchStatus = oneOf(
   plain(dispatchStatuses),
 );
 
-const frameworkChoices: readonly Choice<Framework>[] = frameworkInfos.map(({ id, aliases }) => ({
-  name: aliases[0] ?? id,
+/** The name that people write for a framework. */
+function nameOf(framework: Framework): string {
+  return frameworkInfos.find(({ id }) => id === framework)?.aliases[0] ?? framework;
+}
+
+const frameworkChoices: readonly Choice<Framework>[] = frameworks.map((id) => ({
+  name: nameOf(id),
   value: id,
 }));
 export const parseFramework: (text: string) => Framework = oneOf("framework", frameworkChoices, frameworkOf);
@@ -88,8 +94,8 @@ export const parseExportTarget: (text: string) => SpecExportFormat = oneOf<SpecE
 
 /** The names that people write for sources and formats of guidelines. */
 const guidelineNames: Readonly<Record<SourceType, string>> = {
-  fw_c: "claude",
-  fw_b: "cursor",
+  fw_c: nameOf("fw_c"),
+  fw_b: nameOf("fw_b"),
   steering: "steering",
   agents: "agents",
   copilot: "copilot",
@@ -138,9 +144,11 @@ export function sourceLabel(source: SourceType): string {
 }
 
 const tools: readonly (Choice<ExplainTool> & { readonly label: string })[] = [
-  { name: "kiro", value: "fw_a", label: "Kiro" },
-  { name: "cursor", value: "fw_b", label: "Cursor" },
-  { name: "claude", value: "fw_c", label: "Claude Code" },
+  ...(["fw_a", "fw_b", "fw_c"] as const).map((id) => ({
+    name: nameOf(id),
+    value: id,
+    label: frameworkLabel(id),
+  })),
   ...(["codex", "copilot", "gemini", "windsurf", "cline", "zed"] as const).map((id) => ({
     name: id,
     value: id,

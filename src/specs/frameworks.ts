@@ -1,3 +1,4 @@
+import { frameworks } from "../protocol/enums.ts";
 import type { Framework, SpecBlock } from "../protocol/spec-block.ts";
 
 /** The label of a framework, and the aliases of its id. */
@@ -8,34 +9,33 @@ export interface FrameworkInfo {
   readonly sources: string;
 }
 
-export const frameworkInfos: readonly FrameworkInfo[] = [
-  {
-    id: "fw_a",
+/** One row for each id of `frameworks`, in their order: the compiler misses the row of a new one. */
+const rows: Readonly<Record<Framework, Omit<FrameworkInfo, "id">>> = {
+  fw_a: {
     label: "Kiro",
     aliases: ["kiro"],
     sources: ".kiro/specs/<feature>/{requirements,bugfix,design,tasks}.md",
   },
-  {
-    id: "fw_b",
+  fw_b: {
     label: "Cursor",
     aliases: ["cursor"],
     sources: ".cursorrules, .cursor/rules.json, .cursor/rules/**/*.mdc",
   },
-  {
-    id: "fw_c",
+  fw_c: {
     label: "Claude Code",
     aliases: ["claude"],
     sources: "CLAUDE.md, .claude/CLAUDE.md, .claude/rules/**/*.md",
   },
-  {
-    id: "fw_d",
+  fw_d: {
     label: "Spec Kit",
     aliases: ["speckit"],
     sources: "specs/<NNN-name>/{spec,plan,tasks}.md, .specify/memory/constitution.md",
   },
-  { id: "fw_e", label: "Tessl", aliases: ["tessl"], sources: "*.spec.md, .tessl/**" },
-  { id: "custom", label: "Custom", aliases: [], sources: "globs named in the config; openspec/**" },
-];
+  fw_e: { label: "Tessl", aliases: ["tessl"], sources: "*.spec.md, .tessl/**" },
+  custom: { label: "Custom", aliases: [], sources: "globs named in the config; openspec/**" },
+};
+
+export const frameworkInfos: readonly FrameworkInfo[] = frameworks.map((id) => ({ id, ...rows[id] }));
 
 /**
  * The framework of an id or alias in any case; undefined for any other text.
