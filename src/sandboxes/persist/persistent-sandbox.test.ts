@@ -5,46 +5,26 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
-import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
-import type { SandboxFactory } from "../contract.ts";
 import { virtual } from "../virtual/virtual-sandbox.ts";
 import { persistWorkspaces } from "./persistent-sandbox.ts";
+import { openMachines, owner } from "./testing/open-machines.ts";
 
-const owner = { agent: "writer", instance_id: "pr-7", session: "default" };
-let root: string;
-let store: WorkspaceStore;
-
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-persist-")));
-  store = new InMemorySessionStore().workspaces;
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
-
-/** The sandbox of one machine. */
-function machine(name: string, maxBytes = 10_000_000): SandboxFactory {
-  return persistWorkspaces(virtual({ folder: join(root, name), isolation: "off" }), { store, maxBytes });
-}
-
-const sessionFolder = (name: string, key = owner): string =>
-  String(virtual({ folder: join(root, name) }).locate?.(key)?.folder);
-const folderOf = (name: string): string => sessionFolder(name);
+const machines = openMachines();
+const { machine, folderOf } = machines;
 
 /** The entries of a folder: kinds, modes, contents, link targets. */
 function contentOf(folder: string, below = ""): Record<string, string> {
@@ -94,16 +74,16 @@ function contentWithoutPipe(folder: string): Record<string, string> {
 test("a save writes only changed pieces", async () => {
   const written: string[] = [];
   const counting: WorkspaceStore = {
-    read: (key) => store.read(key),
-    readPiece: (...args) => store.readPiece(...args),
+    read: (key) => machines.store.read(key),
+    readPiece: (...args) => machines.store.readPiece(...args),
     async writePiece(key, name, data) {
       written.push(name);
-      await store.writePiece(key, name, data);
+      await machines.store.writePiece(key, name, data);
     },
-    commit: (...args) => store.commit(...args),
-    remove: (key) => store.remove(key),
+    commit: (...args) => machines.store.commit(...args),
+    remove: (key) => machines.store.remove(key),
   };
-  const sandbox = await persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
+  const sandbox = await persistWorkspaces(virtual({ folder: join(machines.root, "one"), isolation: "off" }), {
     store: counting,
     maxBytes: 10_000_000,
   }).open(owner);
@@ -112,10 +92,10 @@ test("a save writes only changed pieces", async () => {
   await sandbox.exec({ command: "cat a b c" });
   await sandbox.writeFile("copy", "a");
   expect(written).toHaveLength(3);
-  const before = (await store.read(owner))?.version;
+  const before = (await machines.store.read(owner))?.version;
   await sandbox.readFile("a");
   await sandbox.exec({ command: "true" });
-  expect((await store.read(owner))?.version).toBe(before);
+  expect((await machines.store.read(owner))?.version).toBe(before);
   await Promise.all(Array.from({ length: 20 }, (_, index) => sandbox.writeFile(`p${index}`, `${index}`)));
   expect(contentOf(folderOf("one"))).toMatchObject({
     p0: expect.stringContaining("0"),
@@ -179,7 +159,7 @@ test("removing a session removes its workspace from the store", async () => {
   const factory = machine("one");
   await (await factory.open(owner)).writeFile("a", "1");
   await factory.remove?.(owner);
-  expect(await store.read(owner)).toBeUndefined();
+  expect(await machines.store.read(owner)).toBeUndefined();
   expect(await (await machine("two").open(owner)).list()).toEqual([]);
 });
 
@@ -225,22 +205,22 @@ test.each([
   ["missing content", [{ path: "a", kind: "file", mode: 420, size: 1, modified: 0, pieces: [piece] }]],
   ["no list of entries", "entries"],
 ])("a hostile archive is refused, and nothing outside is touched: %s", async (_, entries) => {
-  const outside = join(root, "outside");
+  const outside = join(machines.root, "outside");
   mkdirSync(outside);
-  await store.writePiece(owner, "other", new Uint8Array([1]));
-  await store.commit(owner, { expected: 0, manifest: JSON.stringify({ entries }), pieces: [] });
+  await machines.store.writePiece(owner, "other", new Uint8Array([1]));
+  await machines.store.commit(owner, { expected: 0, manifest: JSON.stringify({ entries }), pieces: [] });
   await expect(machine("one").open(owner)).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("stored workspace"),
   });
   expect(readdirSync(outside)).toEqual([]);
-  expect(existsSync(join(root, "out.txt"))).toBe(false);
+  expect(existsSync(join(machines.root, "out.txt"))).toBe(false);
 });
 
 test("links that are in the way on the machine are replaced, not followed", async () => {
   const one = await machine("one").open(owner);
   await one.writeFile("notes/plan.md", "# Plan");
-  const outside = join(root, "outside");
+  const outside = join(machines.root, "outside");
   mkdirSync(outside);
   writeFileSync(join(outside, "plan.md"), "mine");
   await machine("two").open({ ...owner, session: "other" });
@@ -269,7 +249,7 @@ test("a workspace is restored exactly, whatever the folder held before", async (
       round += 1;
       const key = { ...owner, instance_id: `r${round}` };
       const [from, to] = [`from${round}`, `to${round}`];
-      const place = (machineName: string): string => sessionFolder(machineName, key);
+      const place = (machineName: string): string => folderOf(machineName, key);
       const fill = (folder: string, entries: typeof made): void => {
         for (const { path, kind, content, mode } of entries) {
           const file = join(folder, ...path);
@@ -289,7 +269,7 @@ test("a workspace is restored exactly, whatever the folder held before", async (
       const one = await machine(from).open(key);
       fill(place(from), made);
       await one.exec({ command: "true" });
-      const two = virtual({ folder: join(root, to) });
+      const two = virtual({ folder: join(machines.root, to) });
       await two.open(key);
       fill(place(to), before);
       await machine(to).open(key);
@@ -308,11 +288,11 @@ test("a restored file keeps its modification time", async () => {
 });
 
 test("after two machines are killed while they write, the next machine has every acknowledged change complete", async () => {
-  const file = join(root, "sessions.db");
+  const file = join(machines.root, "sessions.db");
   const script = new URL("./testing/writer-process.ts", import.meta.url).pathname;
   let lastSaved = -1;
   for (const [round, name] of ["one", "two", "one", "two"].entries()) {
-    const child = spawn(process.execPath, [script, file, join(root, name)], {
+    const child = spawn(process.execPath, [script, file, join(machines.root, name)], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     let printed = "";
@@ -334,9 +314,9 @@ test("after two machines are killed while they write, the next machine has every
         .map(Number),
     );
     const sessions = new SqliteSessionStore({ file });
-    store = sessions.workspaces;
-    const next = await persistWorkspaces(virtual({ folder: join(root, `check${round}`) }), {
-      store,
+    machines.store = sessions.workspaces;
+    const next = await persistWorkspaces(virtual({ folder: join(machines.root, `check${round}`) }), {
+      store: machines.store,
       maxBytes: 100_000_000,
     }).open(owner);
     for (let index = 0; index <= lastSaved; index += 1)

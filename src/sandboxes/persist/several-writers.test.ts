@@ -1,31 +1,15 @@
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import type { SandboxFactory } from "../contract.ts";
 import { virtual } from "../virtual/virtual-sandbox.ts";
 import { persistWorkspaces } from "./persistent-sandbox.ts";
+import { openMachines, owner } from "./testing/open-machines.ts";
 
-const owner = { agent: "writer", instance_id: "pr-7", session: "default" };
-let root: string;
-let store: WorkspaceStore;
-
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-persist-")));
-  store = new InMemorySessionStore().workspaces;
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
-
-/** The sandbox of one machine. */
-function machine(name: string, maxBytes = 10_000_000): SandboxFactory {
-  return persistWorkspaces(virtual({ folder: join(root, name), isolation: "off" }), { store, maxBytes });
-}
-
-const folderOf = (name: string): string =>
-  String(virtual({ folder: join(root, name) }).locate?.(owner)?.folder);
+const machines = openMachines();
+const { machine, folderOf } = machines;
 
 /** The texts of the files in a machine's folder; `undefined` for a folder. */
 function contentOf(name: string): Record<string, string | undefined> {
@@ -46,11 +30,11 @@ test("a new session does not find the files of a deleted session of the same nam
   expect((await again.list()).map(({ name }) => name)).toEqual([]);
   await again.writeFile("new.txt", "of the second");
   expect(Object.keys(contentOf("one"))).toEqual(["new.txt"]);
-  expect((await store.read(owner))?.manifest).not.toContain("secret.txt");
+  expect((await machines.store.read(owner))?.manifest).not.toContain("secret.txt");
 });
 
 test("files written before workspaces were saved stay, and are saved from then on", async () => {
-  const before = await virtual({ folder: join(root, "one"), isolation: "off" }).open(owner);
+  const before = await virtual({ folder: join(machines.root, "one"), isolation: "off" }).open(owner);
   await before.writeFile("old.txt", "old");
   await before.close();
   await (await machine("one").open(owner)).close();
@@ -73,17 +57,17 @@ test("a workspace has a location only while it is open, as its folder may be out
 test("a commit whose answer was lost causes no conflict in later calls", async () => {
   const answers = ["lost", "lost", "refused", "sent", "lost", "sent"];
   const broken: WorkspaceStore = {
-    read: (key) => store.read(key),
-    readPiece: (...args) => store.readPiece(...args),
-    writePiece: (...args) => store.writePiece(...args),
-    remove: (key) => store.remove(key),
+    read: (key) => machines.store.read(key),
+    readPiece: (...args) => machines.store.readPiece(...args),
+    writePiece: (...args) => machines.store.writePiece(...args),
+    remove: (key) => machines.store.remove(key),
     async commit(...args) {
       const answer = answers.shift() ?? "sent";
-      if (answer !== "refused") await store.commit(...args);
+      if (answer !== "refused") await machines.store.commit(...args);
       if (answer !== "sent") throw new KitError({ code: "unavailable", message: "The connection is lost." });
     },
   };
-  const sandbox = await persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
+  const sandbox = await persistWorkspaces(virtual({ folder: join(machines.root, "one"), isolation: "off" }), {
     store: broken,
     maxBytes: 10_000_000,
   }).open(owner);
@@ -115,10 +99,10 @@ test("after another writer's change one call fails, and the next call sees the c
 
 test("a worker of an earlier lease saves nothing under a later lease of the same machine", async () => {
   const sessions = new InMemorySessionStore();
-  store = sessions.workspaces;
+  machines.store = sessions.workspaces;
   let fence = 1;
-  const factory = persistWorkspaces(virtual({ folder: join(root, "one"), isolation: "off" }), {
-    store,
+  const factory = persistWorkspaces(virtual({ folder: join(machines.root, "one"), isolation: "off" }), {
+    store: machines.store,
     maxBytes: 10_000_000,
     fenceOf: () => fence,
   });
