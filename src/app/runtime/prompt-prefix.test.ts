@@ -1,17 +1,11 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
-import type { Session } from "../../agents/session/session.ts";
-import { openProject } from "../../project/open-project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { local } from "../../sandboxes/local/local-sandbox.ts";
-import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
-import type { ProviderAnswer } from "../../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
-import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { openProjectService } from "../service/open-project-service.ts";
+import { answerCall, answerText, openProjectSession } from "./testing/open-project-session.ts";
 
 let server: ProviderServer;
 beforeAll(async () => {
@@ -39,38 +33,13 @@ const echo = {
 };
 
 /** An application on its files; opened again, it is another process as far as its sessions can tell. */
-async function open(model: string, defaults: AgentProfile = {}) {
-  const repository = await createTemporaryRepository(files);
-  const store = new InMemorySessionStore();
-  const events: KitEvent[] = [];
-  const opened: { close(): Promise<void> }[] = [];
-  const start = async (): Promise<Session> => {
-    const project = await openProject({ root: repository.root, indexFile: ":memory:" });
-    const { app } = await openProjectService({
-      project,
-      loaded: { config: { providers: server.providers }, environment: { TOKEN: "granted-secret-1" } },
-      engine: "memory",
-      defaults: { model, allowShell: true, allowedCommands: ["echo *"], python: true, ...defaults },
-      sandbox: local({ root: repository.root }),
-      store,
-    });
-    app.onEvent((event) => events.push(event));
-    opened.push(app, project);
-    return (await app.instance("default", "1")).session();
-  };
-  onTestFinished(async () => {
-    for (const each of opened) await each.close();
-    await repository[Symbol.asyncDispose]();
+const open = (model: string, defaults: AgentProfile = {}) =>
+  openProjectSession({
+    files,
+    server,
+    environment: { TOKEN: "granted-secret-1" },
+    defaults: { model, allowShell: true, allowedCommands: ["echo *"], python: true, ...defaults },
   });
-  return { root: repository.root, events, start, session: await start() };
-}
-
-const print = (text: string): ProviderAnswer => ({ text });
-let calls = 0;
-const call = (name: string, args: object): ProviderAnswer => {
-  calls += 1;
-  return { toolCall: { id: `call_${calls}`, name, args: JSON.stringify(args) } };
-};
 
 /** A request as the pieces that a provider's cache goes by, in their order: tools, system prompt, messages. */
 function pieces(body: unknown): readonly string[] {
@@ -117,35 +86,35 @@ test.each(models.slice(0, rounds(2, models.length)))(
     const { session, start, root, events } = await open(model);
     server.script([
       // Files, and the guidelines for them.
-      call("read", { path: "packages/api/a.ts" }),
-      call("read", { path: "web/c.ts" }),
-      print("Read."),
+      answerCall("read", { path: "packages/api/a.ts" }),
+      answerCall("read", { path: "web/c.ts" }),
+      answerText("Read."),
       // The specs, a command, Python, a tool that does not exist, arguments that do not fit.
-      call("spec_search", { q: "receipt" }),
-      call("bash", { command: "echo 1" }),
-      call("run_code", { code: "1 + 1" }),
-      call("nothing_like_it", {}),
-      call("read", { path: 5 }),
-      print("Tried."),
+      answerCall("spec_search", { q: "receipt" }),
+      answerCall("bash", { command: "echo 1" }),
+      answerCall("run_code", { code: "1 + 1" }),
+      answerCall("nothing_like_it", {}),
+      answerCall("read", { path: 5 }),
+      answerText("Tried."),
       // A task, in a session of its own.
-      call("task", { prompt: "Look around." }),
-      print("Looked."),
-      print("Done."),
+      answerCall("task", { prompt: "Look around." }),
+      answerText("Looked."),
+      answerText("Done."),
       // A skill, an image, a secret.
-      print("Sorted."),
-      print("Seen."),
-      print("Kept."),
+      answerText("Sorted."),
+      answerText("Seen."),
+      answerText("Kept."),
       // A call that fails for good.
       { status: 400, message: "no" },
       // Typed output that has to be repaired.
-      print("no JSON"),
-      print("[5]"),
+      answerText("no JSON"),
+      answerText("[5]"),
       // The project's instructions become others, go away, and come again.
-      print("Changed."),
-      print("Gone."),
+      answerText("Changed."),
+      answerText("Gone."),
       // Another process.
-      print("Restarted."),
-      print("Again."),
+      answerText("Restarted."),
+      answerText("Again."),
     ]);
     await session.prompt("BEGIN-HERE: read.");
     await session.prompt("Try all.");
@@ -182,7 +151,7 @@ test.each([
   ["another thinking level", { thinkingLevel: "high" }, ["settings"]],
 ] as const)("%s for one call begins another prompt, and the event says so", async (_, options, changed) => {
   const { session, events } = await open("local/m");
-  server.script([print("1"), print("2"), print("3"), print("4")]);
+  server.script([answerText("1"), answerText("2"), answerText("3"), answerText("4")]);
   await session.prompt("BEGIN-HERE");
   await session.prompt("Other.", options);
   await session.prompt("As before.");
@@ -194,7 +163,7 @@ test.each([
 
 test("a prompt that is retried after a failure continues with the same messages, whatever preceded them", async () => {
   const { session, root } = await open("local/m");
-  server.script([print("1"), { status: 400, message: "no" }, print("2")]);
+  server.script([answerText("1"), { status: 400, message: "no" }, answerText("2")]);
   await session.prompt("BEGIN-HERE");
   await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-LONG-FROM-NOW\n");
   const again = { operationId: "op-1" };
@@ -214,7 +183,13 @@ test("a prompt that is retried after a failure continues with the same messages,
 
 test("notes after the history move to the system prompt when the history is compacted", async () => {
   const { session, root, events } = await open("local/m", { compaction: { keepRecentTokens: 0 } });
-  server.script([print("1"), print("2"), print("SUMMED-UP"), print("3"), print("4")]);
+  server.script([
+    answerText("1"),
+    answerText("2"),
+    answerText("SUMMED-UP"),
+    answerText("3"),
+    answerText("4"),
+  ]);
   await session.prompt(`BEGIN-HERE ${"word ".repeat(2_000)}`);
   await writeFile(join(root, "AGENTS.md"), "# Shop\n\nBE-LONG-FROM-NOW\n");
   await session.prompt("And now?");

@@ -1,21 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
-import type { Session } from "../../agents/session/session.ts";
-import { openProject } from "../../project/open-project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { eventSchema } from "../../protocol/event.ts";
 import { createReceiptReader } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
-import { local } from "../../sandboxes/local/local-sandbox.ts";
-import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import type { ProviderAnswer } from "../../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
-import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
-import { openProjectService } from "../service/open-project-service.ts";
+import { answerCall, answerText, openProjectSession } from "./testing/open-project-session.ts";
 
 let server: ProviderServer;
 beforeAll(async () => {
@@ -68,38 +62,12 @@ const recall = {
   }),
 };
 
-async function open(defaults: AgentProfile = {}) {
-  const repository = await createTemporaryRepository(files);
-  const store = new InMemorySessionStore();
-  const opened: { close(): Promise<void> }[] = [];
-  const events: KitEvent[] = [];
-  const start = async (): Promise<Session> => {
-    const project = await openProject({ root: repository.root, indexFile: ":memory:" });
-    const { app } = await openProjectService({
-      project,
-      loaded: { config: { providers: server.providers }, environment: {} },
-      engine: "memory",
-      defaults: { model: "local/m", instructions: "CANARY-AGENT", tools: [recall], ...defaults },
-      sandbox: local({ root: repository.root }),
-      store,
-    });
-    app.onEvent((event) => events.push(event));
-    opened.push(app, project);
-    return (await app.instance("default", "1")).session();
-  };
-  onTestFinished(async () => {
-    for (const each of opened) await each.close();
-    await repository[Symbol.asyncDispose]();
+const open = (defaults: AgentProfile = {}) =>
+  openProjectSession({
+    files,
+    server,
+    defaults: { model: "local/m", instructions: "CANARY-AGENT", tools: [recall], ...defaults },
   });
-  return { root: repository.root, events, store, start, session: await start() };
-}
-
-const print = (text: string): ProviderAnswer => ({ text });
-let calls = 0;
-const call = (name: string, args: object): ProviderAnswer => {
-  calls += 1;
-  return { toolCall: { id: `call_${calls}`, name, args: JSON.stringify(args) } };
-};
 
 type TurnRequest = Extract<KitEvent, { type: "turn_request" }>;
 const turnsIn = (events: readonly KitEvent[]): readonly TurnRequest[] =>
@@ -116,20 +84,20 @@ function listsOf(events: readonly KitEvent[]): readonly (readonly ReceiptItem[] 
 test("a receipt lists everything that the model saw of the project", async () => {
   const { session, start, root, events } = await open({ compaction: { keepRecentTokens: 0 } });
   server.script([
-    call("read", { path: "packages/api/a.ts" }),
-    call("spec_search", { q: "receipt" }),
-    call("guidelines_for", { file: "web/c.ts" }),
-    call("read", { path: ".agents/skills/ship/SKILL.md" }),
-    call("read", { path: ".kiro/specs/ship/requirements.md" }),
-    call("recall", {}),
-    print("Done."),
-    print("Sorted."),
-    print("Judged."),
-    print("Plain."),
-    print("Changed."),
-    print("Restarted."),
-    print("CANARY-SUMMARY"),
-    print("Shortened."),
+    answerCall("read", { path: "packages/api/a.ts" }),
+    answerCall("spec_search", { q: "receipt" }),
+    answerCall("guidelines_for", { file: "web/c.ts" }),
+    answerCall("read", { path: ".agents/skills/ship/SKILL.md" }),
+    answerCall("read", { path: ".kiro/specs/ship/requirements.md" }),
+    answerCall("recall", {}),
+    answerText("Done."),
+    answerText("Sorted."),
+    answerText("Judged."),
+    answerText("Plain."),
+    answerText("Changed."),
+    answerText("Restarted."),
+    answerText("CANARY-SUMMARY"),
+    answerText("Shortened."),
   ]);
   await session.prompt("Look.");
   await session.skill("triage");
@@ -170,12 +138,12 @@ test("a receipt lists everything that the model saw of the project", async () =>
 test("the first receipt has the whole list, and later ones only the additions", async () => {
   const { session, start, events, store } = await open();
   server.script([
-    print("1"),
-    print("2"),
-    call("read", { path: "packages/api/a.ts" }),
-    print("3"),
-    print("4"),
-    print("5"),
+    answerText("1"),
+    answerText("2"),
+    answerCall("read", { path: "packages/api/a.ts" }),
+    answerText("3"),
+    answerText("4"),
+    answerText("5"),
   ]);
   for (let turn = 0; turn < 3; turn += 1) await session.prompt("Go on.");
   const [one, two, three, four] = turnsIn(events).map(({ receipt }) => receipt);
