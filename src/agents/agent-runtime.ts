@@ -25,7 +25,7 @@ import type { SessionPrompt } from "./prompt/system-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
 import type { TaskCall } from "./tools/built-in-tools.ts";
 import type { Spending } from "./turn/budget.ts";
-import type { RetryPolicy } from "./turn/retry.ts";
+import type { ModelRetryPolicy } from "./turn/retry.ts";
 
 /** The services that an agent runs on; the composition root provides them. */
 export interface AgentRuntime {
@@ -46,7 +46,7 @@ export interface AgentRuntime {
   /** Keeps files that models write apart from files that the process loads; without it, neither is tracked. */
   readonly sources?: SourceGuard;
   readonly clock: Clock;
-  readonly retry: RetryPolicy;
+  readonly retry: ModelRetryPolicy;
   readonly modelIdleTimeoutMs: number;
   readonly validateJson: ValidateJson;
   /** Specs, guidelines and instructions of the repository; none for an agent without a project. */

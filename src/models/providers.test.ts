@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineTool } from "../agents/define/tool.ts";
 import type { Agent } from "../agents/harness.ts";
-import { defaultRetryPolicy, type RetryPolicy } from "../agents/turn/retry.ts";
+import { defaultModelRetryPolicy, type ModelRetryPolicy } from "../agents/turn/retry.ts";
 import { providerProtocols } from "../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
@@ -27,7 +27,7 @@ const add = defineTool<{ a: number; b: number }>({
   execute: ({ a, b }) => String(a + b),
 });
 
-function agentOf(provider: string, over: { idleTimeoutMs?: number; retry?: RetryPolicy } = {}): Agent {
+function agentOf(provider: string, over: { idleTimeoutMs?: number; retry?: ModelRetryPolicy } = {}): Agent {
   const resolveModel = createModelResolver({ env: {}, providers: server.providers });
   return createTestAgent(
     createOfflineGuide(),
@@ -97,7 +97,7 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
 
     test("a provider that says when to come again is not asked before, and not at all after an abort", async () => {
       server.script([{ status: 429, headers: { "retry-after": "7" } }, hello]);
-      const session = agentOf(provider, { retry: defaultRetryPolicy }).session();
+      const session = agentOf(provider, { retry: defaultModelRetryPolicy }).session();
       const stream = session.stream("hi");
       for await (const event of stream) {
         if (event.type !== "error") continue;

@@ -50,6 +50,11 @@ export function isRetryableCode(code: string): boolean {
   return isErrorCode(code) && errorCodes[code].retryable;
 }
 
+/** Returns whether the same call can succeed later, by the code of a `KitError`; false for any other error. */
+export function isRetryableError(error: unknown): boolean {
+  return error instanceof KitError && isRetryableCode(error.code);
+}
+
 /** The details of a temporary outage of a store. */
 export interface StoreOutage {
   /** Such as "The session store". */

@@ -135,7 +135,7 @@ const withBody: readonly ErrorCode[] = ["invalid_json", "payload_too_large", "un
 
 const retryAfter = { description: "Seconds, where it is known.", schema: { type: "integer" } };
 
-function mayPass(codes: readonly ErrorCode[]): boolean {
+function namesRetryAfter(codes: readonly ErrorCode[]): boolean {
   return codes.some((code) => code === "too_many_requests" || errorCodes[code].status === 503);
 }
 
@@ -147,7 +147,7 @@ function errorReplies(route: Route, schema: unknown): Json {
       status,
       {
         description: ofStatus.join(", "),
-        ...(mayPass(ofStatus) ? { headers: { "Retry-After": retryAfter } } : {}),
+        ...(namesRetryAfter(ofStatus) ? { headers: { "Retry-After": retryAfter } } : {}),
         content: { "application/json": { schema } },
       },
     ]),

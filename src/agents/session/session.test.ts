@@ -6,7 +6,7 @@ import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
-import { defaultRetryPolicy } from "../turn/retry.ts";
+import { defaultModelRetryPolicy } from "../turn/retry.ts";
 
 const noTokens = {
   inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },
@@ -169,7 +169,11 @@ test("an answer that stops inside a surrogate pair leaves a history that provide
     { deltas: ["Look: \u{1F600}".slice(0, -1), "never"], error: new Error("gone"), failAfter: 3 },
     { text: "ok" },
   ]);
-  const session = createTestAgent(model, {}, { retry: { ...defaultRetryPolicy, attempts: 1 } }).session();
+  const session = createTestAgent(
+    model,
+    {},
+    { retry: { ...defaultModelRetryPolicy, attempts: 1 } },
+  ).session();
   await expect(session.prompt("hi")).rejects.toMatchObject({ code: "model_error" });
   await session.prompt("again");
   const said = (await session.history()).map((message) => textOf(message));

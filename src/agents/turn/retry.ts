@@ -2,14 +2,19 @@ import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { EventBody } from "../../protocol/event.ts";
 
-export interface RetryPolicy {
+/** When a failed model call is repeated. */
+export interface ModelRetryPolicy {
   /** Attempts in all, the first included. */
   readonly attempts: number;
   readonly baseDelayMs: number;
   readonly maxDelayMs: number;
 }
 
-export const defaultRetryPolicy: RetryPolicy = { attempts: 4, baseDelayMs: 500, maxDelayMs: 30_000 };
+export const defaultModelRetryPolicy: ModelRetryPolicy = {
+  attempts: 4,
+  baseDelayMs: 500,
+  maxDelayMs: 30_000,
+};
 
 /** The classification of a failed model call. `retryAfterMs` is the provider's request. */
 export interface ModelFailure {
@@ -80,7 +85,7 @@ export interface RetryPlan {
 export function planRetry(
   error: unknown,
   attempt: number,
-  { clock, retry }: { readonly clock: Clock; readonly retry: RetryPolicy },
+  { clock, retry }: { readonly clock: Clock; readonly retry: ModelRetryPolicy },
 ): RetryPlan {
   const failure = toModelFailure(error, clock.now());
   const retries = failure.retryable && attempt < retry.attempts && withinPatience(failure, retry);
@@ -100,7 +105,7 @@ export function planRetry(
 }
 
 // A provider that asks for more than a few minutes has a lasting problem.
-function withinPatience({ retryAfterMs }: ModelFailure, policy: RetryPolicy): boolean {
+function withinPatience({ retryAfterMs }: ModelFailure, policy: ModelRetryPolicy): boolean {
   return retryAfterMs === undefined || retryAfterMs <= policy.maxDelayMs * 4;
 }
 
@@ -109,7 +114,7 @@ function isModelCode(code: string): code is "model_timeout" | "context_overflow"
 }
 
 /** Exponential backoff with full jitter, or longer if the provider asks for it. */
-function retryDelayMs(failure: ModelFailure, attempt: number, policy: RetryPolicy): number {
+function retryDelayMs(failure: ModelFailure, attempt: number, policy: ModelRetryPolicy): number {
   const ceiling = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
   return Math.max(failure.retryAfterMs ?? 0, Math.round(Math.random() * ceiling));
 }

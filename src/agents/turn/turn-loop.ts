@@ -31,7 +31,7 @@ import { maskValue, type SecretMask } from "../secrets.ts";
 import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
-import { type ModelFailure, planRetry, type RetryPolicy, waitToRetry } from "./retry.ts";
+import { type ModelFailure, type ModelRetryPolicy, planRetry, waitToRetry } from "./retry.ts";
 import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
 
 /** The parts of a resolved model that turns use. */
@@ -86,7 +86,7 @@ export interface TurnLoop extends ModelParts {
   readonly operationId: string;
   readonly purpose: TurnPurpose;
   readonly spending: Spending;
-  readonly retry: RetryPolicy;
+  readonly retry: ModelRetryPolicy;
   readonly idleTimeoutMs: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;

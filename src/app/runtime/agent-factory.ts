@@ -12,7 +12,7 @@ import {
 import type { ProfileModel } from "../../agents/define/profile-settings.ts";
 import { type Agent, type AgentIdentity, createHarness } from "../../agents/harness.ts";
 import type { SecretMask } from "../../agents/secrets.ts";
-import { defaultRetryPolicy, type RetryPolicy } from "../../agents/turn/retry.ts";
+import { defaultModelRetryPolicy, type ModelRetryPolicy } from "../../agents/turn/retry.ts";
 import { systemClock } from "../../base/clock.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -210,7 +210,7 @@ export interface RuntimeParts {
   /** Whether commands get their trace position in environment variables. Default false. */
   readonly tracesCommands?: boolean | undefined;
   /** The retry policy of model calls. */
-  readonly retry?: RetryPolicy | undefined;
+  readonly retry?: ModelRetryPolicy | undefined;
   readonly onListenerError?: ((error: unknown) => void) | undefined;
   /** Operations that can wait in one session; default 100. */
   readonly maxWaiting?: number | undefined;
@@ -241,7 +241,7 @@ export function toAgentRuntime(parts: RuntimeParts, given: ServiceParts): AgentR
     sandbox: parts.sandbox,
     projectRoot: parts.root,
     clock: systemClock,
-    retry: parts.retry ?? defaultRetryPolicy,
+    retry: parts.retry ?? defaultModelRetryPolicy,
     modelIdleTimeoutMs: 120_000,
     validateJson: createJsonValidator(),
     env: parts.env,

@@ -31,7 +31,7 @@ import {
   clockSet,
   createOutageLog,
   createWorkTraces,
-  isRetryable,
+  isRetryableInput,
   keepsNothing,
   nameDispatch,
   type WorkTarget,
@@ -340,7 +340,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
         );
       },
       checkSignal: (wait, payload) => runs.checkSignal(wait, payload),
-      isRetryable,
+      isRetryable: isRetryableInput,
       onOutage: createOutageLog(onError),
       onClockSet: (byMs) => onError(clockSet(byMs)),
       causeOf: toCause,

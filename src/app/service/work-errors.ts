@@ -1,7 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, Engine, WorkContext } from "../../engine/contract.ts";
 import { agentStream, runStream } from "../../engine/event-log-contract.ts";
-import { isRetryableCode, storeUnavailable } from "../../protocol/error-code.ts";
+import { isRetryableError, storeUnavailable } from "../../protocol/error-code.ts";
 import type { EventType } from "../../protocol/event.ts";
 import type { TraceContext } from "../../protocol/tracing.ts";
 import { type Observers, origins } from "../runtime/observers.ts";
@@ -32,13 +32,13 @@ export function createOutageLog(onError: (error: unknown) => void): (error: unkn
 }
 
 /**
- * Whether an input is tried again after an error. A conflict is retried: a process that was frozen wrote its entries
- * before it learned that another process had taken over. They belong to the same operation, which continues after them.
+ * Whether the engine retries an input after an error: the application's `EngineHandlers.isRetryable`. A conflict is
+ * retried: a process that was frozen wrote its entries before it learned that another process had taken over. They belong
+ * to the same operation, which continues after them.
  */
-export function isRetryable(error: unknown): boolean {
+export function isRetryableInput(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
-  if (error.code === "conflict") return true;
-  return isRetryableCode(error.code);
+  return error.code === "conflict" || isRetryableError(error);
 }
 
 export function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown {

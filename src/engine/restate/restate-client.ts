@@ -154,9 +154,9 @@ function readAnswer(text: string): string {
 
 /** The error for a refused request. A retry can succeed if the server is starting, has no leader, or does not know the service yet. */
 function refused(status: number, text: string): KitError {
-  const mayPass = status >= 500 || status === 404 || status === 408 || status === 429;
+  const isTemporary = status >= 500 || status === 404 || status === 408 || status === 429;
   return new KitError({
-    code: mayPass ? "unavailable" : "invalid_request",
+    code: isTemporary ? "unavailable" : "invalid_request",
     message: `Restate answered ${status}: ${readAnswer(text)}`,
     hint:
       status === 401 || status === 403

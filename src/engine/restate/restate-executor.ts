@@ -79,7 +79,7 @@ export class RestateExecutor implements Executor {
     try {
       await this.#register(this.#endpoint);
     } catch (error) {
-      if (!mayPass(error)) {
+      if (!isUnavailable(error)) {
         await this.#endpoint.close();
         throw error;
       }
@@ -128,7 +128,7 @@ export class RestateExecutor implements Executor {
       // Restate has lost its data, or was replaced by another installation.
       if (isNotRegistered(error)) this.#registerLater();
       // If Restate refuses the call for good, the keeper calls again for its work.
-      if (mayPass(error) && !this.#waiting.has(name)) this.#waiting.set(name, call);
+      if (isUnavailable(error) && !this.#waiting.has(name)) this.#waiting.set(name, call);
       return true;
     }
   }
@@ -215,7 +215,7 @@ function toCall(owned: Owned, why: Wake): Call {
   return { key, handler: "takeOver", idempotencyKey: `${key} ${Math.floor(Date.now() / sameKeyMs)}` };
 }
 
-function mayPass(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   return (error as { readonly code?: unknown }).code === "unavailable";
 }
 

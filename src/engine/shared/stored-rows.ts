@@ -1,6 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
-import { isErrorCode, isRetryableCode } from "../../protocol/error-code.ts";
+import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
 import { readTraceContext, type TraceContext } from "../../protocol/tracing.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
@@ -55,11 +55,6 @@ export function toEventError(error: unknown, causeOf: EngineHandlers["causeOf"])
     if (isErrorCode(code)) return { type: code, message, ...why };
   }
   return { type: "internal_error", message: "The handler failed.", ...why };
-}
-
-/** The default of `EngineHandlers.isRetryable`. */
-export function mayPass(error: unknown): boolean {
-  return error instanceof KitError && isRetryableCode(error.code);
 }
 
 /** The trace and the cause of a piece of work, which its row keeps in one column. */

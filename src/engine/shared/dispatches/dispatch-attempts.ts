@@ -1,12 +1,13 @@
 import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
+import { isRetryableError } from "../../../protocol/error-code.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
 import { type EngineBase, type EngineLimits, isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
 import { lineOf, principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
-import { fromStoredTrace, mayPass, toEventError } from "../stored-rows.ts";
+import { fromStoredTrace, toEventError } from "../stored-rows.ts";
 import type { DispatchEnd, DispatchPlace, DispatchRow, DispatchStore } from "./dispatch-store.ts";
 
 export interface AttemptOptions {
@@ -241,8 +242,8 @@ export class DispatchAttempts {
       return await this.#requeue(row, { counts: false, at: this.#outageEnd(row), error: text });
     }
     this.#outages.delete(row.dispatch_id);
-    const mayRetry = row.attempts < limits.attempts && isRetryable(handlers, error);
-    if (!mayRetry) return await this.#end(row, { status: "failed", result: null, error: text });
+    const hasAttempt = row.attempts < limits.attempts && mayRetry(handlers, error);
+    if (!hasAttempt) return await this.#end(row, { status: "failed", result: null, error: text });
     const at = time.now() + this.#delay(row.attempts, error);
     return await this.#requeue(row, { counts: true, at, error: text });
   }
@@ -280,9 +281,10 @@ export class DispatchAttempts {
   }
 }
 
-function isRetryable(handlers: EngineHandlers, error: unknown): boolean {
+/** Asks the rule of the handlers; one that throws allows no retry. */
+function mayRetry({ isRetryable = isRetryableError }: EngineHandlers, error: unknown): boolean {
   try {
-    return (handlers.isRetryable ?? mayPass)(error);
+    return isRetryable(error);
   } catch {
     return false;
   }

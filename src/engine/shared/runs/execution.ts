@@ -1,6 +1,6 @@
 import { linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import { isRetryableCode } from "../../../protocol/error-code.ts";
+import { isRetryableError } from "../../../protocol/error-code.ts";
 import type { EngineHandlers, RunContext, RunEventBody } from "../../contract.ts";
 import { type EventLog, runStream } from "../../event-log-contract.ts";
 import { type EngineBase, isLost } from "../engine-base.ts";
@@ -152,7 +152,7 @@ export class Execution implements ExecutionCore {
         return await call();
       } catch (error) {
         if (isLost(error)) this.#close({ kind: "left" }, error);
-        else if (error instanceof KitError && isRetryableCode(error.code)) await this.waitForStore(retryMs);
+        else if (isRetryableError(error)) await this.waitForStore(retryMs);
         else this.#close({ kind: "failed", error }, error);
       }
     }

@@ -1,6 +1,6 @@
 import { isoTime } from "../../../base/clock.ts";
 import { KitError } from "../../../base/kit-error.ts";
-import { isRetryableCode } from "../../../protocol/error-code.ts";
+import { isRetryableError } from "../../../protocol/error-code.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
 import type { EngineHandlers, WorkContext } from "../../contract.ts";
 import { type EventLog, runStream } from "../../event-log-contract.ts";
@@ -102,7 +102,7 @@ export class RunJobs {
         else this.#options.ended(run.run_id);
         return over;
       } catch (error) {
-        const passes = error instanceof KitError && isRetryableCode(error.code) && !isLost(error);
+        const passes = isRetryableError(error) && !isLost(error);
         if (!passes || draining.aborted) return over;
         await clock.sleep(retryMs, draining).catch(() => undefined);
       }
