@@ -6,7 +6,7 @@ import type { EngineHandlers } from "../contract.ts";
 import { type EngineLimits, isLost, stopped } from "../shared/engine-base.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { type BlobStore, createBlobStore, createRowBlobStore } from "./database/blobs.ts";
-import { createCommitQueue } from "./database/commit-queue.ts";
+import { CommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/engine-database.ts";
 import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
 import { createLease, createProcessLock, createTimeline, type LeaseHolder, soleProcess } from "./lease.ts";
@@ -53,7 +53,7 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
     file.check();
     onCommit?.();
   };
-  const commits = createCommitQueue(database, { faults, confirm });
+  const commits = new CommitQueue(database, { faults, confirm });
   const lock =
     options.database === undefined
       ? createProcessLock(folder === undefined ? undefined : join(folder, "engine.lock"), faults)

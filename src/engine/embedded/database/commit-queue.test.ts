@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { StoreFaults } from "../../../sqlite/database-file.ts";
 import type { Database } from "../../../sqlite/statements.ts";
-import { createCommitQueue } from "./commit-queue.ts";
+import { CommitQueue } from "./commit-queue.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-commits-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -36,7 +36,7 @@ const insert = (value: string | number) => (database: Database) => {
 test("writes of one turn are one transaction, in the order of the calls", async () => {
   const { database, file, rows } = open();
   const other = new DatabaseSync(file);
-  const queue = createCommitQueue(database, { faults });
+  const queue = new CommitQueue(database, { faults });
   const seen: unknown[] = [];
   const inspect = other.prepare("SELECT count(*) AS count FROM rows");
   const all = [1, 2, 3].map((value) =>
@@ -53,7 +53,7 @@ test("writes of one turn are one transaction, in the order of the calls", async 
 
 test("a write that throws undoes only its own changes", async () => {
   const { database, rows } = open();
-  const queue = createCommitQueue(database, { faults });
+  const queue = new CommitQueue(database, { faults });
   const failure = new Error("mine");
   const results = await Promise.allSettled([
     queue.commit(insert(1)),
@@ -71,7 +71,7 @@ test("a write that throws undoes only its own changes", async () => {
 
 test("the queue waits for the lock of another process without blocking this one, and then reports it", async () => {
   const { database, file, rows } = open();
-  const queue = createCommitQueue(database, { faults, lockPatienceMs: 100 });
+  const queue = new CommitQueue(database, { faults, lockPatienceMs: 100 });
   const other = new DatabaseSync(file);
   other.exec("BEGIN IMMEDIATE");
   const refused = [queue.commit(insert(1)), queue.commit(insert(2))].map((one) =>
@@ -94,7 +94,7 @@ test("the queue waits for the lock of another process without blocking this one,
 
 test("a full store refuses the whole transaction, and accepts the next once it has room", async () => {
   const { database, rows } = open();
-  const queue = createCommitQueue(database, { faults });
+  const queue = new CommitQueue(database, { faults });
   const pages = Number(database.prepare("PRAGMA page_count").get()?.page_count);
   database.exec(`PRAGMA max_page_count = ${pages + 1}`);
   const results = await Promise.allSettled([
