@@ -1,10 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { subscribe } from "node:diagnostics_channel";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import type { Clock } from "../../base/clock.ts";
 import { limits, times } from "../limits.ts";
-import { boundResponse, isEventStream, TooLongError } from "./bound-response.ts";
-import { createFloodGate, type FloodGate } from "./flood-gate.ts";
+import { boundResponse, isEventStream } from "./bound-response.ts";
+import { floodSafeFetch } from "./flood-safe-fetch.ts";
 import type { McpSdk } from "./load-mcp-sdk.ts";
 import { refusedResponse } from "./refused-response.ts";
 import { closedTooOften, ServerFailure } from "./server-failure.ts";
@@ -57,7 +56,7 @@ export function createAddressTransport(
     const isStreamOfNotifications = method === "GET" && exchange?.kind === "notification";
     // The SDK reopens a stream that was open before, but does not retry the first one.
     const isRetry = exchange !== undefined && exchange.reconnects > 0;
-    const response = await fetchFinal(input, init, cutOff).catch((error: unknown) => {
+    const response = await floodSafeFetch(input, init, cutOff).catch((error: unknown) => {
       if (isStreamOfNotifications && !isRetry && !closing.signal.aborted) onUnheard(error);
       throw error;
     });
@@ -193,60 +192,4 @@ function nextPause(
   const doubled = times.firstBackoff * 2 ** Math.min(exchange.reconnects - 1, 10);
   const own = Math.min(doubled, kind === "request" ? times.maxCallBackoff : times.maxBackoff);
   return Math.max(own, Math.min(askedMs, times.maxBackoff));
-}
-
-/** A request without a complete response. */
-interface Waiting {
-  interimAnswers: number;
-  readonly pieces: FloodGate;
-  readonly flooded: AbortController;
-}
-
-// `fetch` accepts endless interim responses (1xx), and joins the pieces of a body, each of which costs time. Only its
-// diagnostics channels report them.
-const current = new AsyncLocalStorage<Waiting>();
-const waiting = new WeakMap<object, Waiting>();
-let isListening = false;
-const interimFlood = "It sent too many interim responses (HTTP 1xx).";
-const pieceFlood = "It sent an answer in too many small pieces.";
-
-function listen(): void {
-  if (isListening) return;
-  isListening = true;
-  subscribe("undici:request:create", (message) => {
-    const one = current.getStore();
-    if (one !== undefined) waiting.set((message as { readonly request: object }).request, one);
-  });
-  subscribe("undici:request:headers", (message) => {
-    const { request, response } = message as {
-      readonly request: object;
-      readonly response: { readonly statusCode: number };
-    };
-    const one = waiting.get(request);
-    if (one === undefined || response.statusCode >= 200) return;
-    one.interimAnswers += 1;
-    if (one.interimAnswers > limits.interimAnswers) one.flooded.abort(new TooLongError(interimFlood));
-  });
-  subscribe("undici:request:bodyChunkReceived", (message) => {
-    const one = waiting.get((message as { readonly request: object }).request);
-    if (one !== undefined && !one.pieces.take(0, 1)) one.flooded.abort(new TooLongError(pieceFlood));
-  });
-}
-
-/**
- * Like `fetch`, but fails with `TooLongError` if there are too many interim responses, or if a body arrives in too many
- * small pieces, such as HTTP chunks of one byte. Calls `onExcess` first.
- */
-async function fetchFinal(
-  input: string | URL,
-  init: RequestInit,
-  onExcess: (what: string) => void,
-): Promise<Response> {
-  listen();
-  const flooded = new AbortController();
-  flooded.signal.addEventListener("abort", () => onExcess(flooded.signal.reason.message), { once: true });
-  const signals = init.signal === undefined || init.signal === null ? [] : [init.signal];
-  const signal = AbortSignal.any([flooded.signal, ...signals]);
-  const pieces = createFloodGate({ ...limits.flood, lineBytes: limits.httpPieceBytes });
-  return current.run({ interimAnswers: 0, pieces, flooded }, () => fetch(input, { ...init, signal }));
 }
