@@ -24,91 +24,110 @@ export interface WatchProjectOptions {
  */
 export async function watchProject(
   index: ProjectIndex,
-  { onChange, onError }: WatchProjectOptions,
+  options: WatchProjectOptions,
 ): Promise<{ close(): Promise<void> }> {
-  const dirty = new Set<string>();
-  let isEverythingDirty = false;
-  let isGitDirty = false;
-  let timer: NodeJS.Timeout | undefined;
-  let poll: NodeJS.Timeout | undefined;
-  let timers: readonly NodeJS.Timeout[] = [];
-  let running: Promise<void> | undefined;
-  let isClosed = false;
+  const projectWatch = new ProjectWatch(index, options);
+  // Finds changes between the last pass and the first watch.
+  await index.refresh();
+  return projectWatch;
+}
 
-  const schedule = (): void => {
-    if (isClosed || running !== undefined || timer !== undefined) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      running = runPass().finally(() => {
-        running = undefined;
-        if (dirty.size > 0 || isEverythingDirty || isGitDirty) schedule();
+class ProjectWatch {
+  readonly #index: ProjectIndex;
+  readonly #options: WatchProjectOptions;
+  readonly #folderWatch: FolderWatch;
+  readonly #commitWatch: FSWatcher | undefined;
+  /** The folders that the next pass scans. */
+  readonly #dirty = new Set<string>();
+  #isEverythingDirty = false;
+  #isGitDirty = false;
+  #timer: NodeJS.Timeout | undefined;
+  #poll: NodeJS.Timeout | undefined;
+  #commitTimers: readonly NodeJS.Timeout[] = [];
+  #running: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(index: ProjectIndex, options: WatchProjectOptions) {
+    this.#index = index;
+    this.#options = options;
+    this.#folderWatch = createFolderWatch({
+      root: index.root,
+      onChange: (folder) => this.#folderChanged(folder),
+      onError: (error) => this.#failed(error),
+    });
+    this.#commitWatch = watchCommits(index.root, () => this.#committed());
+    this.#folderWatch.setFolders(index.tree().keys());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#poll);
+    this.#stopCommitTimers();
+    this.#folderWatch.close();
+    this.#commitWatch?.close();
+    await this.#running;
+  }
+
+  #schedule(): void {
+    if (this.#isClosed || this.#running !== undefined || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#running = this.#runPass().finally(() => {
+        this.#running = undefined;
+        if (this.#dirty.size > 0 || this.#isEverythingDirty || this.#isGitDirty) this.#schedule();
       });
     }, quietMs);
-  };
+  }
 
-  const runPass = async (): Promise<void> => {
-    const folders = isEverythingDirty ? undefined : [...dirty];
-    dirty.clear();
-    isEverythingDirty = false;
-    isGitDirty = false;
+  async #runPass(): Promise<void> {
+    const index = this.#index;
+    const folders = this.#isEverythingDirty ? undefined : [...this.#dirty];
+    this.#dirty.clear();
+    this.#isEverythingDirty = false;
+    this.#isGitDirty = false;
     const before = index.generation();
     try {
       const summary = await index.refresh(folders === undefined ? {} : { folders });
-      for (const folder of folderWatch.setFolders(index.tree().keys())) dirty.add(folder);
-      if (!isClosed && index.generation() !== before) onChange?.(summary);
+      for (const folder of this.#folderWatch.setFolders(index.tree().keys())) this.#dirty.add(folder);
+      if (!this.#isClosed && index.generation() !== before) this.#options.onChange?.(summary);
     } catch (error) {
-      if (isClosed) return;
-      isEverythingDirty = true;
-      failed(error);
+      if (this.#isClosed) return;
+      this.#isEverythingDirty = true;
+      this.#failed(error);
     }
-  };
+  }
 
-  const failed = (error: unknown): void => {
-    if (poll !== undefined || isClosed) return;
-    onError?.(error);
-    poll = setInterval(() => {
-      isEverythingDirty = true;
-      schedule();
+  #folderChanged(folder: string | undefined): void {
+    if (folder === undefined) this.#isEverythingDirty = true;
+    else if (this.#index.tree().has(folder)) this.#dirty.add(folder);
+    else return;
+    this.#schedule();
+  }
+
+  #committed(): void {
+    this.#stopCommitTimers();
+    const check = (): void => {
+      this.#isGitDirty = true;
+      this.#schedule();
+    };
+    this.#commitTimers = commitLooksMs.map((ms) => setTimeout(check, ms).unref());
+  }
+
+  #stopCommitTimers(): void {
+    for (const timer of this.#commitTimers) clearTimeout(timer);
+  }
+
+  /** Reports that watching failed, and polls from then on. */
+  #failed(error: unknown): void {
+    if (this.#poll !== undefined || this.#isClosed) return;
+    this.#options.onError?.(error);
+    this.#poll = setInterval(() => {
+      this.#isEverythingDirty = true;
+      this.#schedule();
     }, pollMs);
-    poll.unref();
-  };
-
-  const folderWatch = createFolderWatch({
-    root: index.root,
-    onChange(folder) {
-      if (folder === undefined) isEverythingDirty = true;
-      else if (index.tree().has(folder)) dirty.add(folder);
-      else return;
-      schedule();
-    },
-    onError: failed,
-  });
-  const scheduleCommitChecks = (): void => {
-    isGitDirty = true;
-    schedule();
-  };
-  const stopLooking = (): void => {
-    for (const commitTimer of timers) clearTimeout(commitTimer);
-  };
-  const commitWatch = watchCommits(index.root, () => {
-    stopLooking();
-    timers = commitLooksMs.map((ms) => setTimeout(scheduleCommitChecks, ms).unref());
-  });
-  folderWatch.setFolders(index.tree().keys());
-  // Finds changes between the last pass and the first watch.
-  await index.refresh();
-
-  return {
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      clearInterval(poll);
-      stopLooking();
-      folderWatch.close();
-      commitWatch?.close();
-      await running;
-    },
-  };
+    this.#poll.unref();
+  }
 }
 
 /** Git appends to one file whenever another commit is checked out; only dates depend on it. */
