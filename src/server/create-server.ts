@@ -36,7 +36,7 @@ import { bindSessionRoutes } from "./routes/sessions.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
 import { bindWorkflowRoutes } from "./routes/workflows.ts";
 import { createReach, type ServiceContext } from "./service-context.ts";
-import { createSocketServer } from "./sockets/socket-server.ts";
+import { SocketServer } from "./sockets/socket-server.ts";
 import { createEventStreams } from "./streams/event-streams.ts";
 
 export interface ServerOptions {
@@ -213,7 +213,7 @@ export function createServer(options: ServerOptions): KitServer {
   // Platforms that pass `Request` objects have no HTTP server of Node.
   const listening = (): Listener => {
     if (listener !== undefined) return listener;
-    const sockets = context && createSocketServer(context, { gate, ...defined({ onRequest }) });
+    const sockets = context && new SocketServer(context, { gate, ...defined({ onRequest }) });
     const nodes =
       service?.nodes &&
       createNodeAnswers({

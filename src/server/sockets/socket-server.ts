@@ -13,19 +13,6 @@ import { type ConnectionPeer, serveAgent } from "./agent-connection.ts";
 import { type Connection, createConnection, type FrameHandler, readFrames } from "./socket-connection.ts";
 import { serveWorkflow } from "./workflow-connection.ts";
 
-/** The WebSockets of a server. */
-export interface SocketServer {
-  /**
-   * Accepts the connection of a handshake. Throws the error with which to answer it instead:
-   * `unauthorized`, `forbidden`, `not_found`, `agent_not_found`, `unavailable`, ….
-   */
-  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
-  /** Closes connections with 1001, each when its requests have ended. */
-  close(): void;
-  /** Terminates the remaining connections. */
-  terminate(): void;
-}
-
 /** An accepted handshake. */
 interface Admission {
   readonly target: SocketTarget;
@@ -40,35 +27,134 @@ interface OpenSocket {
   alive: boolean;
 }
 
-export function createSocketServer(
-  context: ServiceContext,
-  { gate, onRequest }: { readonly gate: Gate; readonly onRequest?: (entry: RequestEntry) => void },
-): SocketServer {
-  const { limits, authorization } = context;
-  const open = new Set<OpenSocket>();
-  const slots = createConnectionSlots({
-    what: "connections",
-    slots: limits.webSockets,
-    share: limits.webSocketsPerPrincipal,
-  });
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: limits.webSocketMessageBytes,
-    handleProtocols: (offered) => (offered.has(socketProtocol) ? socketProtocol : false),
-  });
-  // The promise of an invalid handshake rejects with the error.
-  const refusals = new WeakMap<Duplex, (error: KitError) => void>();
-  server.on("wsClientError", (cause, socket) => {
-    const message = "The WebSocket handshake is not valid.";
-    refusals.get(socket)?.(new KitError({ code: "invalid_request", message, cause }));
-  });
-  let timer: NodeJS.Timeout | undefined;
-  let closing = false;
+/** The WebSockets of a server. */
+export class SocketServer {
+  readonly #context: ServiceContext;
+  readonly #gate: Gate;
+  readonly #onRequest: ((entry: RequestEntry) => void) | undefined;
+  readonly #open = new Set<OpenSocket>();
+  readonly #slots: ReturnType<typeof createConnectionSlots>;
+  readonly #server: WebSocketServer;
+  /** Rejects the upgrade of a connection whose handshake is not valid. */
+  readonly #refusals = new WeakMap<Duplex, (error: KitError) => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosing = false;
+
+  constructor(
+    context: ServiceContext,
+    { gate, onRequest }: { readonly gate: Gate; readonly onRequest?: (entry: RequestEntry) => void },
+  ) {
+    const { limits } = context;
+    this.#context = context;
+    this.#gate = gate;
+    this.#onRequest = onRequest;
+    this.#slots = createConnectionSlots({
+      what: "connections",
+      slots: limits.webSockets,
+      share: limits.webSocketsPerPrincipal,
+    });
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: limits.webSocketMessageBytes,
+      handleProtocols: (offered) => (offered.has(socketProtocol) ? socketProtocol : false),
+    });
+    this.#server.on("wsClientError", (cause, socket) => {
+      const message = "The WebSocket handshake is not valid.";
+      this.#refusals.get(socket)?.(new KitError({ code: "invalid_request", message, cause }));
+    });
+  }
+
+  /**
+   * Accepts the connection of a handshake. Throws the error with which to answer it instead:
+   * `unauthorized`, `forbidden`, `not_found`, `agent_not_found`, `unavailable`, ….
+   */
+  async upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const started = performance.now();
+    const handshake = readHandshake(incoming);
+    const report = (status: number): void =>
+      this.#onRequest?.({
+        method: "GET",
+        path: handshake.path,
+        status,
+        duration_ms: performance.now() - started,
+      });
+    let admission: Admission | undefined;
+    try {
+      const admitted = await this.#admit(handshake);
+      admission = admitted;
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      this.#refusals.set(socket, reject);
+      this.#server.handleUpgrade(incoming, socket, head, (opened) => {
+        this.#begin(opened, admitted);
+        resolve();
+      });
+      await promise;
+      report(101);
+    } catch (error) {
+      admission?.place.release();
+      report(toErrorReply(error, { dev: false }).status);
+      throw error;
+    }
+  }
+
+  /** Closes connections with 1001, each when its requests have ended. */
+  close(): void {
+    this.#isClosing = true;
+    for (const { handler } of [...this.#open]) handler.finish();
+  }
+
+  /** Terminates the remaining connections. */
+  terminate(): void {
+    for (const { socket } of [...this.#open]) socket.terminate();
+  }
+
+  async #admit(handshake: Handshake): Promise<Admission> {
+    const gate = this.#gate;
+    const principal = await gate.check(handshake);
+    const target = findTarget(handshake.path);
+    await this.#context.authorization.check(
+      target.target === "agent"
+        ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
+        : { principal, action: "workflow.run", workflow: target.name },
+    );
+    checkTarget(this.#context, target);
+    if (this.#isClosing) {
+      const meta = { retry_after_s: 5 };
+      throw new KitError({ code: "unavailable", message: "The server is closing.", meta });
+    }
+    const count = (): void => gate.count(principal, handshake.remoteAddress);
+    const peer = { principal, count, request: toRequest(handshake) };
+    return { target, peer, place: this.#slots.take(principal?.id) };
+  }
+
+  #begin(socket: WebSocket, { target, peer, place }: Admission): void {
+    const context = this.#context;
+    const { limits } = context;
+    const connection = createConnection(socket, context);
+    const entry: OpenSocket = { socket, handler: serve(connection, target, { context, peer }), alive: true };
+    const revive = (): void => {
+      entry.alive = true;
+    };
+    this.#open.add(entry);
+    // Check after the sockets were read: answers to a ping can wait there if the process itself was frozen.
+    this.#timer ??= setInterval(() => setImmediate(() => this.#beat()), limits.heartbeatMs).unref();
+    socket.on("pong", revive);
+    socket.on("message", revive);
+    socket.on("close", () => {
+      this.#open.delete(entry);
+      place.release();
+      if (this.#open.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    });
+    readFrames(socket, connection, { handler: entry.handler, limits });
+    connection.send({ type: "ready", ...target });
+  }
 
   // One timer serves all. A client that sends nothing between two pings has disconnected.
-  const beat = (): void => {
-    for (const entry of open) {
+  #beat(): void {
+    for (const entry of this.#open) {
       if (entry.alive) {
         entry.alive = false;
         entry.socket.ping();
@@ -76,84 +162,7 @@ export function createSocketServer(
         entry.socket.terminate();
       }
     }
-  };
-  const begin = (socket: WebSocket, { target, peer, place }: Admission): void => {
-    const connection = createConnection(socket, context);
-    const entry: OpenSocket = { socket, handler: serve(connection, target, { context, peer }), alive: true };
-    const revive = (): void => {
-      entry.alive = true;
-    };
-    open.add(entry);
-    // Check after the sockets were read: answers to a ping can wait there if the process itself was frozen.
-    timer ??= setInterval(() => setImmediate(beat), limits.heartbeatMs).unref();
-    socket.on("pong", revive);
-    socket.on("message", revive);
-    socket.on("close", () => {
-      open.delete(entry);
-      place.release();
-      if (open.size > 0) return;
-      clearInterval(timer);
-      timer = undefined;
-    });
-    readFrames(socket, connection, { handler: entry.handler, limits });
-    connection.send({ type: "ready", ...target });
-  };
-
-  const admit = async (handshake: Handshake): Promise<Admission> => {
-    const principal = await gate.check(handshake);
-    const target = findTarget(handshake.path);
-    await authorization.check(
-      target.target === "agent"
-        ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
-        : { principal, action: "workflow.run", workflow: target.name },
-    );
-    checkTarget(context, target);
-    if (closing) {
-      const meta = { retry_after_s: 5 };
-      throw new KitError({ code: "unavailable", message: "The server is closing.", meta });
-    }
-    const count = (): void => gate.count(principal, handshake.remoteAddress);
-    const peer = { principal, count, request: toRequest(handshake) };
-    return { target, peer, place: slots.take(principal?.id) };
-  };
-
-  return {
-    async upgrade(incoming, socket, head) {
-      const started = performance.now();
-      const handshake = readHandshake(incoming);
-      const report = (status: number): void =>
-        onRequest?.({
-          method: "GET",
-          path: handshake.path,
-          status,
-          duration_ms: performance.now() - started,
-        });
-      let admission: Admission | undefined;
-      try {
-        const admitted = await admit(handshake);
-        admission = admitted;
-        const { promise, resolve, reject } = Promise.withResolvers<void>();
-        refusals.set(socket, reject);
-        server.handleUpgrade(incoming, socket, head, (opened) => {
-          begin(opened, admitted);
-          resolve();
-        });
-        await promise;
-        report(101);
-      } catch (error) {
-        admission?.place.release();
-        report(toErrorReply(error, { dev: false }).status);
-        throw error;
-      }
-    },
-    close() {
-      closing = true;
-      for (const { handler } of [...open]) handler.finish();
-    },
-    terminate() {
-      for (const { socket } of [...open]) socket.terminate();
-    },
-  };
+  }
 }
 
 function serve(
