@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { workspaceName } from "../../sandboxes/host/workspace-name.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { sampleNote } from "../../testing/sample-records.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
@@ -16,14 +17,6 @@ const kit = (...args: readonly string[]): Promise<RunResult> =>
 const keyOf = (instance_id: string) => ({ agent: "reviewer", instance_id, session: "default" });
 const workspaceOf = (instance: string): string =>
   join(folder.root, ".kit/sandboxes", workspaceName(keyOf(instance)));
-const entry = {
-  version: 1,
-  type: "note",
-  name: "n",
-  value: 1,
-  timestamp: "2026-11-20T10:00:00.000Z",
-} as const;
-
 // The sessions of an agent whose file is gone from the project.
 beforeAll(async () => {
   expect((await kit("list")).stderr).toContain("No session to show.");
@@ -31,7 +24,7 @@ beforeAll(async () => {
   const file = join(folder.root, ".kit/sessions.db");
   const store = new SqliteSessionStore({ file });
   for (const instance of ["old", "new"]) {
-    await store.append({ key: keyOf(instance), expected: 0, entries: [entry, entry] });
+    await store.append({ key: keyOf(instance), expected: 0, entries: [sampleNote, sampleNote] });
     await mkdir(workspaceOf(instance), { recursive: true });
     await writeFile(join(workspaceOf(instance), "a.txt"), "a");
   }

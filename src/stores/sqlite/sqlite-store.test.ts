@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import type { KitError } from "../../base/kit-error.ts";
+import { sampleNote } from "../../testing/sample-records.ts";
 import { sessionStoreContract } from "../contract.suite.ts";
 import { SqliteSessionStore } from "./sqlite-store.ts";
 
@@ -29,17 +30,10 @@ test("two stores on one file see each other's entries, and conflict at the same 
   const first = new SqliteSessionStore({ file: shared });
   const second = new SqliteSessionStore({ file: shared });
   const key = { agent: "a", instance_id: "1", session: "default" };
-  const entry = {
-    version: 1,
-    type: "note",
-    name: "n",
-    value: 1,
-    timestamp: "2026-11-20T10:00:00.000Z",
-  } as const;
-  await first.append({ key, expected: 0, entries: [entry] });
-  expect(second.read(key)).toEqual([entry]);
-  await second.append({ key, expected: 1, entries: [entry] });
-  await expect(first.append({ key, expected: 1, entries: [entry] })).rejects.toMatchObject({
+  await first.append({ key, expected: 0, entries: [sampleNote] });
+  expect(second.read(key)).toEqual([sampleNote]);
+  await second.append({ key, expected: 1, entries: [sampleNote] });
+  await expect(first.append({ key, expected: 1, entries: [sampleNote] })).rejects.toMatchObject({
     code: "conflict",
   });
   first.close();
@@ -58,20 +52,13 @@ test("a file that is destroyed during use is `unavailable` for reads and writes"
   const destroyed = join(folder, "destroyed.db");
   const store = new SqliteSessionStore({ file: destroyed });
   const key = { agent: "a", instance_id: "1", session: "default" };
-  const entry = {
-    version: 1,
-    type: "note",
-    name: "n",
-    value: 1,
-    timestamp: "2026-11-20T10:00:00.000Z",
-  } as const;
-  await store.append({ key, expected: 0, entries: [entry] });
+  await store.append({ key, expected: 0, entries: [sampleNote] });
   const other = new DatabaseSync(destroyed);
   other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   other.close();
   writeFileSync(destroyed, Buffer.alloc(65_536, "no database "));
   const unavailable = expect.objectContaining({ code: "unavailable" });
-  await expect(store.append({ key, expected: 1, entries: [entry] })).rejects.toThrow(unavailable);
+  await expect(store.append({ key, expected: 1, entries: [sampleNote] })).rejects.toThrow(unavailable);
   expect(() => store.read(key)).toThrow(unavailable);
   expect(() => store.info(key)).toThrow(unavailable);
   expect(() => store.list(key)).toThrow(unavailable);
@@ -134,8 +121,10 @@ test("a store of version 2 is upgraded, and then accepts each input once", async
   const key = { agent: "a", instance_id: "1", session: "default" };
   const [entry] = store.read(key);
   assert(entry !== undefined);
-  await store.append({ key, expected: 1, entries: [entry], input: "op_2" });
-  await expect(store.append({ key, expected: 2, entries: [entry], input: "op_2" })).rejects.toMatchObject({
+  await store.append({ key, expected: 1, entries: [sampleNote], input: "op_2" });
+  await expect(
+    store.append({ key, expected: 2, entries: [sampleNote], input: "op_2" }),
+  ).rejects.toMatchObject({
     code: "conflict",
   });
   expect(store.read(key)).toHaveLength(2);

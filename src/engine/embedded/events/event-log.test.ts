@@ -6,6 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
+import { textDelta } from "../../../testing/sample-records.ts";
 import type { OpenEventLog } from "../../cases/event-log-cases.ts";
 import { eventLogContract } from "../../events.suite.ts";
 import type { Lease } from "../../shared/engine-base.ts";
@@ -53,19 +54,6 @@ function held(fence: number): { lease: Lease; lose(): void; regain(fence: number
   };
 }
 
-function delta(index: number): KitEvent {
-  return {
-    index,
-    timestamp: "2026-11-21T10:00:00.000Z",
-    agent: "reviewer",
-    instance_id: "pr-7",
-    session: "default",
-    operation_id: "op_1",
-    type: "text_delta",
-    text: `word ${index} `,
-  };
-}
-
 async function indexesOf(log: EmbeddedEventLog, after = 0): Promise<readonly number[]> {
   return (await log.read(stream, { after, limit: 1_000 })).map(({ index }) => index);
 }
@@ -77,7 +65,7 @@ test("events are on disk within 100 ms without a flush", async () => {
   const clock = createManualClock();
   const writer = createEventLog({ folder, clock, lease: held(1).lease });
   const reader = createEventLog({ folder, clock, lease: held(0).lease });
-  writer.append(stream, delta(1));
+  writer.append(stream, textDelta(1));
   expect(await indexesOf(reader)).toEqual([]);
   await clock.advance(100);
   expect(await indexesOf(reader)).toEqual([1]);
@@ -95,10 +83,10 @@ test("a reader follows the writer of another log, and sees the end of the stream
     for await (const { index } of reader.subscribe(stream)) seen.push(index);
   })();
   for (let index = 1; index <= 10; index += 1) {
-    writer.append(stream, delta(index));
+    writer.append(stream, textDelta(index));
     await clock.advance(70);
   }
-  writer.append(stream, delta(11));
+  writer.append(stream, textDelta(11));
   writer.end(stream);
   await clock.advance(300);
   await following;
@@ -111,7 +99,7 @@ test("a process without the lease can read, but not write", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const log = createEventLog({ folder, clock, lease: held(0).lease });
-  expect(() => log.append(stream, delta(1))).toThrow(lost);
+  expect(() => log.append(stream, textDelta(1))).toThrow(lost);
   expect(() => log.end(stream)).toThrow(lost);
   expect(await log.last(stream)).toBe(0);
   log.close();
@@ -121,15 +109,15 @@ test("once another process writes, the earlier writer cannot, and its indexes ar
   const folder = newFolder();
   const clock = createManualClock();
   const frozen = createEventLog({ folder, clock, lease: held(1).lease });
-  frozen.append(stream, delta(1));
+  frozen.append(stream, textDelta(1));
   await frozen.flush();
-  frozen.append(stream, delta(2));
+  frozen.append(stream, textDelta(2));
   const next = createEventLog({ folder, clock, lease: held(2).lease });
   const floor = await next.last(stream);
   expect(floor).toBe(10_001);
   await expect(frozen.flush()).rejects.toThrow(lost);
-  expect(() => frozen.append(stream, delta(3))).toThrow(lost);
-  next.append(stream, delta(floor + 1));
+  expect(() => frozen.append(stream, textDelta(3))).toThrow(lost);
+  next.append(stream, textDelta(floor + 1));
   frozen.close();
   expect(await indexesOf(next)).toEqual([1, 10_002]);
   next.close();
@@ -143,13 +131,13 @@ test("events that waited while the lease was lost are written once it is regaine
   const clock = createManualClock();
   const own = held(1);
   const log = createEventLog({ folder, clock, lease: own.lease });
-  log.append(stream, delta(1));
+  log.append(stream, textDelta(1));
   own.lose();
-  expect(() => log.append(stream, delta(2))).toThrow(lost);
+  expect(() => log.append(stream, textDelta(2))).toThrow(lost);
   await clock.advance(100);
   own.regain(2);
   expect(await log.last(stream)).toBe(1);
-  log.append(stream, delta(2));
+  log.append(stream, textDelta(2));
   log.close();
   const again = createEventLog({ folder, clock, lease: held(3).lease });
   expect(await indexesOf(again)).toEqual([1, 2]);
@@ -160,11 +148,11 @@ test("while another program locks the log, readers and writers continue, and the
   const folder = newFolder();
   const clock = createManualClock();
   const log = createEventLog({ folder, clock, lease: held(1).lease });
-  log.append(stream, delta(1));
+  log.append(stream, textDelta(1));
   await log.flush();
   const other = new DatabaseSync(join(folder, "events.db"));
   other.exec("BEGIN IMMEDIATE");
-  log.append(stream, delta(2));
+  log.append(stream, textDelta(2));
   await expect(log.flush()).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await indexesOf(log)).toEqual([1, 2]);
   // The same holds for a new stream, and for its existing readers.
@@ -172,11 +160,11 @@ test("while another program locks the log, readers and writers continue, and the
   const reading = (async () => {
     for await (const { index } of log.subscribe("run/new")) received.push(index);
   })();
-  for (const index of [1, 2]) log.append("run/new", delta(index));
+  for (const index of [1, 2]) log.append("run/new", textDelta(index));
   expect(await log.last("run/new")).toBe(2);
   expect(log.count("run/new")).toBe(2);
   other.exec("ROLLBACK");
-  log.append("run/new", delta(3));
+  log.append("run/new", textDelta(3));
   log.end("run/new");
   await clock.advance(2_000);
   await reading;
@@ -192,13 +180,13 @@ test("while another program locks the log, readers and writers continue, and the
 test("while another program locks the log, many events of many streams do not wait", async () => {
   const folder = newFolder();
   const log = createEventLog({ folder, clock: createManualClock(), lease: held(1).lease });
-  log.append(stream, delta(1));
+  log.append(stream, textDelta(1));
   await log.flush();
   const other = new DatabaseSync(join(folder, "events.db"));
   other.exec("BEGIN IMMEDIATE");
   // If each event waited for the disk, the test would exceed its time limit.
-  for (let index = 1; index <= 6_000; index += 1) log.append(`run/${index % 500}`, delta(index));
-  for (let index = 2; index <= 6_000; index += 1) log.append(stream, delta(index));
+  for (let index = 1; index <= 6_000; index += 1) log.append(`run/${index % 500}`, textDelta(index));
+  for (let index = 2; index <= 6_000; index += 1) log.append(stream, textDelta(index));
   other.exec("ROLLBACK");
   other.close();
   await log.flush();
@@ -209,10 +197,10 @@ test("while another program locks the log, many events of many streams do not wa
 test("the count of events includes those that are not on disk yet", async () => {
   const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
   expect(log.count(stream)).toBe(0);
-  log.append(stream, delta(1));
+  log.append(stream, textDelta(1));
   expect(log.count(stream)).toBe(1);
   await log.flush();
-  log.append(stream, delta(7));
+  log.append(stream, textDelta(7));
   expect(log.count(stream)).toBe(2);
   log.close();
 });
@@ -226,7 +214,7 @@ test("a stream keeps its newest events, up to its limit", async () => {
     retention: { maxEvents: 500 },
   });
   for (let index = 1; index <= 5_000; index += 1) {
-    log.append(stream, delta(index));
+    log.append(stream, textDelta(index));
     if (index % 40 === 0) await log.flush();
   }
   await clock.advance(200);
@@ -244,7 +232,10 @@ test("above the size limit of all streams the oldest events are deleted, and the
     for (let index = 1; index <= rounds; index += 1) {
       for (const name of ["a", "b"]) {
         const last = await log.last(`agent/reviewer/${name}`);
-        log.append(`agent/reviewer/${name}`, { ...delta(last + 1), text: "x".repeat(20_000) } as KitEvent);
+        log.append(`agent/reviewer/${name}`, {
+          ...textDelta(last + 1),
+          text: "x".repeat(20_000),
+        } as KitEvent);
       }
       if (index % 10 === 0) await log.flush();
     }
@@ -272,7 +263,7 @@ test("the log of an older kit shrinks too", async () => {
   const folder = newFolder();
   const clock = createManualClock();
   const before = createEventLog({ folder, clock, lease: held(1).lease });
-  before.append(stream, delta(1));
+  before.append(stream, textDelta(1));
   before.close();
   const old = new DatabaseSync(join(folder, "events.db"));
   old.exec("PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM;");
@@ -290,12 +281,12 @@ test("a recorded event does not change when the caller changes its object", asyn
   const log = createEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
   const args = { path: "a.txt" };
   const call = { type: "tool_start", tool_call_id: "call_1", tool: "read", args } as const;
-  log.append(stream, { ...delta(1), ...call } as KitEvent);
+  log.append(stream, { ...textDelta(1), ...call } as KitEvent);
   args.path = "b.txt";
   expect(await log.read(stream)).toMatchObject([{ args: { path: "a.txt" } }]);
   const loop: { self?: unknown } = {};
   loop.self = loop;
-  expect(() => log.append(stream, { ...delta(2), ...call, args: loop } as KitEvent)).toThrow();
+  expect(() => log.append(stream, { ...textDelta(2), ...call, args: loop } as KitEvent)).toThrow();
   await log.flush();
   expect(await log.read(stream)).toMatchObject([{ args: { path: "a.txt" } }]);
   log.close();
@@ -309,13 +300,13 @@ test("old events are deleted, and the stream's indexes continue", async () => {
     lease: held(1).lease,
     retention: { maxAgeMs: 3_600_000 },
   });
-  for (let index = 1; index <= 1_000; index += 1) log.append(stream, delta(index));
+  for (let index = 1; index <= 1_000; index += 1) log.append(stream, textDelta(index));
   await clock.advance(2 * 3_600_000);
-  log.append("run/other", delta(1));
+  log.append("run/other", textDelta(1));
   await clock.advance(200);
   expect(await indexesOf(log)).toEqual([]);
   expect(await log.last(stream)).toBe(1_000);
-  log.append(stream, delta(1_001));
+  log.append(stream, textDelta(1_001));
   expect(await indexesOf(log)).toEqual([1_001]);
   log.close();
 });
@@ -348,7 +339,7 @@ test("streams that begin at the same time are claimed in one write, before their
   await begun;
   expect(rows()).toBe(51);
   // If the process dies now, the next one does not use its indexes again.
-  log.append(streams[0] ?? "", delta(1));
+  log.append(streams[0] ?? "", textDelta(1));
   const next = createEventLog({ folder, clock, lease: held(2).lease });
   expect(await next.last(streams[0] ?? "")).toBe(10_000);
   // A mere read leaves no row behind.

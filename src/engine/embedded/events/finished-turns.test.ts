@@ -7,6 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { rounds } from "../../../testing/campaign.suite.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
+import { eventContext, textDelta } from "../../../testing/sample-records.ts";
 import { createEventLog } from "./event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-turns-"));
@@ -19,33 +20,18 @@ function openLog(folder: string, fence: number) {
   return { folder, clock, log: createEventLog({ folder, clock, lease }) };
 }
 
-function context(index: number) {
-  return {
-    index,
-    timestamp: "2026-11-21T10:00:00.000Z",
-    agent: "reviewer",
-    instance_id: "pr-7",
-    session: "default",
-    operation_id: "op_1",
-  };
-}
-
-function delta(index: number): KitEvent {
-  return { ...context(index), type: "text_delta", text: `word ${index} ` };
-}
-
 test("the deltas of a finished turn are one event in one row, however many flushes it took", async () => {
   const { folder, clock, log } = openLog(mkdtempSync(join(root, "log-")), 1);
   const live = log.subscribe(stream)[Symbol.asyncIterator]();
   const text = Array.from({ length: 400 }, (_, before) => `word ${before + 1} `);
   for (let index = 1; index <= 400; index += 1) {
-    log.append(stream, delta(index));
+    log.append(stream, textDelta(index));
     // A live reader gets each delta at once.
-    expect((await live.next()).value).toEqual(delta(index));
+    expect((await live.next()).value).toEqual(textDelta(index));
     if (index % 10 === 0) await clock.advance(90);
   }
   expect(await log.read(stream, { limit: 1_000 })).toHaveLength(400);
-  log.append(stream, { ...delta(401), type: "turn_end", tool_calls: 0 } as KitEvent);
+  log.append(stream, { ...textDelta(401), type: "turn_end", tool_calls: 0 } as KitEvent);
   await clock.advance(1_000);
   expect(await log.read(stream)).toMatchObject([{ index: 400, text: text.join("") }, { index: 401 }]);
   expect(await log.read(stream, { after: 123, limit: 1 })).toMatchObject([
@@ -88,7 +74,7 @@ async function checkTurns(
   const made: KitEvent[] = [];
   const received: KitEvent[] = [];
   const append = (body: Partial<KitEvent>): void => {
-    const event = { ...context(made.length + 1), turn_id: "turn_1", ...body } as KitEvent;
+    const event = { ...eventContext(made.length + 1), turn_id: "turn_1", ...body } as KitEvent;
     made.push(event);
     open.log.append(stream, event);
   };

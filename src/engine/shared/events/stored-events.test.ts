@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { textDelta } from "../../../testing/sample-records.ts";
 import { decodeEvents, eventAfter, joinDeltas, type StoredEvent, toBatches } from "./stored-events.ts";
 
 const name = fc.constantFrom("a", "b");
@@ -90,17 +91,7 @@ test("rows of complete events, which an earlier version wrote, are read", () => 
 });
 
 function delta(index: number, text: string): StoredEvent {
-  return {
-    index,
-    timestamp: "2026-11-21T10:00:00.000Z",
-    agent: "reviewer",
-    instance_id: "pr-7",
-    session: "default",
-    operation_id: "op_1",
-    turn_id: "turn_1",
-    type: "text_delta",
-    text,
-  };
+  return { ...textDelta(index), turn_id: "turn_1", text };
 }
 
 /** The content of events, independent of how deltas are split. */
