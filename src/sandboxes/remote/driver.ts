@@ -99,7 +99,7 @@ export function shellLine(script: string, args: readonly string[]): string {
 }
 
 /** Quotes a word for a shell. */
-export const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /** Whether a machine has all these labels. Vendors filter by labels too, but kit removes machines by this result. */
 export function hasLabels(
