@@ -67,7 +67,7 @@ export function openaiAgents(
         build === undefined
           ? new sdk.Agent<unknown, AgentOutputType>({ name: "kit", tools: work.tools })
           : ((typeof build === "function" ? await build(work) : build.agent) as SdkAgent);
-      const crew = createCrew({ sdk, operation, tools: work.tools, fills: typeof build === "object" });
+      const crew = new Crew({ sdk, operation, tools: work.tools, fills: typeof build === "object" });
       const runner = new sdk.Runner({ tracingDisabled: true });
       const { finalOutput } = await runner.run(
         crew.startFrom(root),
@@ -115,22 +115,36 @@ interface CrewOptions {
   readonly fills: boolean;
 }
 
-interface Crew {
-  /** Returns a copy of the agent that starts, or that took over before the interruption. The copy calls kit. */
-  startFrom(root: SdkAgent): SdkAgent;
-  /** Whether the newest answer of the model asks for calls. */
-  endsWithCalls(): boolean;
-}
-
 /** Copies agents for one run. Kit calls the models of the copies, runs their tools, and permits their handoffs. */
-function createCrew({ sdk, operation, tools, fills }: CrewOptions): Crew {
-  const copies = new Map<SdkAgent, SdkAgent>();
-  let newest: BackendTurn | undefined;
+class Crew {
+  readonly #options: CrewOptions;
+  readonly #copies = new Map<SdkAgent, SdkAgent>();
+  #newest: BackendTurn | undefined;
   /** The handoff of the newest turn; of several, the first one counts. */
-  let accepted: BackendTurn["calls"][number] | undefined;
+  #accepted: BackendTurn["calls"][number] | undefined;
 
-  function copyOf(agent: SdkAgent): SdkAgent {
-    const known = copies.get(agent);
+  constructor(options: CrewOptions) {
+    this.#options = options;
+  }
+
+  /** Returns a copy of the agent that starts, or that took over before the interruption. The copy calls kit. */
+  startFrom(root: SdkAgent): SdkAgent {
+    let agent = root;
+    // A repair or a resumed operation continues with the agent that took over.
+    for (const { tool } of succeededCalls(this.#options.operation)) {
+      agent = this.#handoffsOf(agent).find(({ toolName }) => toolName === tool)?.agent ?? agent;
+    }
+    return this.#copyOf(agent);
+  }
+
+  /** Whether the newest answer of the model asks for calls. */
+  endsWithCalls(): boolean {
+    return (this.#newest?.calls.length ?? 0) > 0;
+  }
+
+  #copyOf(agent: SdkAgent): SdkAgent {
+    const { operation, tools, fills } = this.#options;
+    const known = this.#copies.get(agent);
     if (known !== undefined) return known;
     refuseOwn(agent, tools);
     const given =
@@ -140,68 +154,77 @@ function createCrew({ sdk, operation, tools, fills }: CrewOptions): Crew {
     const copy: SdkAgent = agent.clone({
       tools: given as Tool[],
       handoffs: [],
-      model: modelOf(agent),
+      model: this.#modelOf(agent),
       modelSettings: { retry: { maxRetries: 0 } },
     });
-    copies.set(agent, copy);
-    copies.set(copy, copy);
-    copy.handoffs = handoffsOf(agent).map((handoff) =>
+    this.#copies.set(agent, copy);
+    this.#copies.set(copy, copy);
+    copy.handoffs = this.#handoffsOf(agent).map((handoff) =>
       handoff.clone({
-        agent: copyOf(handoff.agent),
-        async onInvokeHandoff(context, args) {
+        agent: this.#copyOf(handoff.agent),
+        onInvokeHandoff: async (context, args) => {
+          const accepted = this.#accepted;
           const result = accepted === undefined ? undefined : await operation.tool(accepted.id);
-          return result?.is_error === true ? copy : copyOf(await handoff.onInvokeHandoff(context, args));
+          return result?.is_error === true
+            ? copy
+            : this.#copyOf(await handoff.onInvokeHandoff(context, args));
         },
       }),
     );
     return copy;
   }
 
-  function handoffsOf({ handoffs }: SdkAgent): readonly Handoff<unknown, AgentOutputType>[] {
-    return handoffs.map((each) => sdk.getHandoff(each as SdkAgent));
+  #handoffsOf({ handoffs }: SdkAgent): readonly Handoff<unknown, AgentOutputType>[] {
+    return handoffs.map((each) => this.#options.sdk.getHandoff(each as SdkAgent));
   }
 
-  function modelOf(agent: SdkAgent): Model {
+  #modelOf(agent: SdkAgent): Model {
     return {
-      async getResponse(request) {
-        const own = handoffsOf(agent).filter(({ toolName }) =>
-          request.handoffs.some((each) => each.toolName === toolName),
-        );
-        newest = await operation.turn(toRequest(request, own.map(toOwnTool)));
-        accepted = newest.calls.find(({ tool }) => own.some(({ toolName }) => toolName === tool));
-        const { usage } = newest;
-        return {
-          usage: new sdk.Usage({
-            requests: 1,
-            inputTokens: usage.input,
-            outputTokens: usage.output,
-            totalTokens: usage.total_tokens,
-          }),
-          output: toOutputItems({ text: answerText(newest, request, agent), calls: newest.calls }),
-        };
-      },
+      getResponse: (request) => this.#answer(agent, request),
       getStreamedResponse() {
         throw new KitError({ code: "internal_error", message: "Kit streams what its model says by itself." });
       },
     };
   }
 
-  function toOwnTool(handoff: Handoff<unknown, AgentOutputType>): OwnTool {
+  async #answer(agent: SdkAgent, request: ModelRequest): ReturnType<Model["getResponse"]> {
+    const { sdk, operation } = this.#options;
+    const own = this.#handoffsOf(agent).filter(({ toolName }) =>
+      request.handoffs.some((each) => each.toolName === toolName),
+    );
+    const handoffTools = own.map((handoff) => this.#toOwnTool(handoff));
+    const turn = await operation.turn(this.#toRequest(request, handoffTools));
+    this.#newest = turn;
+    this.#accepted = turn.calls.find(({ tool }) => own.some(({ toolName }) => toolName === tool));
+    const { usage } = turn;
+    return {
+      usage: new sdk.Usage({
+        requests: 1,
+        inputTokens: usage.input,
+        outputTokens: usage.output,
+        totalTokens: usage.total_tokens,
+      }),
+      output: toOutputItems({ text: answerText(turn, request, agent), calls: turn.calls }),
+    };
+  }
+
+  #toOwnTool(handoff: Handoff<unknown, AgentOutputType>): OwnTool {
     const { toolName: name, toolDescription: description, inputJsonSchema: schema, agent } = handoff;
     return {
       name,
       description,
       schema: schema as OwnTool["schema"],
       handsTo: agent.name,
-      run() {
-        if (accepted !== undefined && accepted.tool !== name)
+      run: () => {
+        if (this.#accepted !== undefined && this.#accepted.tool !== name)
           throw new Error("The work was handed to another agent in the same turn, which goes on now.");
-        return sdk.getTransferMessage(agent);
+        return this.#options.sdk.getTransferMessage(agent);
       },
     };
   }
 
-  function toRequest(request: ModelRequest, handoffs: readonly OwnTool[]): TurnRequest | undefined {
+  #toRequest(request: ModelRequest, handoffs: readonly OwnTool[]): TurnRequest | undefined {
+    const { operation } = this.#options;
     const { systemInstructions = "", outputType } = request;
     const names = request.tools.map((tool) => ("name" in tool ? (tool.name ?? "") : ""));
     const isAll = handoffs.length === 0 && names.length === operation.tools.length;
@@ -212,18 +235,6 @@ function createCrew({ sdk, operation, tools, fills }: CrewOptions): Crew {
     };
     return Object.keys(asked).length === 0 ? undefined : asked;
   }
-
-  return {
-    startFrom(root) {
-      let agent = root;
-      // A repair or a resumed operation continues with the agent that took over.
-      for (const { tool } of succeededCalls(operation)) {
-        agent = handoffsOf(agent).find(({ toolName }) => toolName === tool)?.agent ?? agent;
-      }
-      return copyOf(agent);
-    },
-    endsWithCalls: () => (newest?.calls.length ?? 0) > 0,
-  };
 }
 
 /** The answer for the package: only JSON if its agent has an output type. */
