@@ -12,7 +12,7 @@ test.each([
   ["type Tell = { seal: 1 };", ["seal"]],
   ["const o = { giveBack() {}, shown: 1 };", ["giveBack"]],
   ["class A { keep() {} }", ["keep"]],
-])("a declaration with a name of the old dialect is found: %s", (text, names) => {
+])("a declaration with an unclear name is found: %s", (text, names) => {
   expect(unclearNames("src/a.ts", text)).toEqual(names);
 });
 
@@ -20,7 +20,7 @@ test.each([
   "send({ told: 1 }); x.wanted.heard();",
   "const lookup = 1, fullName = 2, keepAlive = 3, sayings = 4, wantedness = 5;",
   "// told, wanted\nconst text = `const told = 1`;",
-])("a use, a longer word, a comment and a text are no declarations: %s", (text) => {
+])("a use, a longer word, a comment and a text are not declarations: %s", (text) => {
   expect(unclearNames("src/a.ts", text)).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readFieldComments } from "./field-comments.ts";
 
-test("a field of a record gets the comment of its schema's source, in the type and as the description", async () => {
+test("a field of a record gets the comment in its schema's source, in the type and as the description", async () => {
   const comments = await readFieldComments();
   const approval = new Set(["approved", "args", "reason"]);
   expect(comments.of("reason", approval, "protocol/approval")).toBe(
@@ -12,7 +12,7 @@ test("a field of a record gets the comment of its schema's source, in the type a
   expect(comments.ofSchema("diagnosticSchema")).toContain("A fault in an input file");
 });
 
-test("fields that two records share keep the comment of their own record", async () => {
+test("fields that two records share keep the comments of their record", async () => {
   const comments = await readFieldComments();
   const siblings = new Set(["agent", "instance_id", "order", "limit", "cursor"]);
   expect(comments.of("limit", siblings, "protocol/stale")).toBe("Blocks per page, 1 to 1,000; default 50.");

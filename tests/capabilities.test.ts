@@ -58,7 +58,7 @@ async function testTitles(file: string): Promise<readonly string[]> {
 }
 
 test.each(rows.map((cells) => [cells[0], cells]))(
-  "%s has a status, and what it says is proven",
+  "%s has a status, and its claims are proven",
   async (_, cells) => {
     const [, status = "", described = "", proof = ""] = cells;
     expect(cells).toHaveLength(4);
@@ -82,17 +82,14 @@ test.each(rows.map((cells) => [cells[0], cells]))(
 
 const requirements = sharedFile("requirements");
 
-test.skipIf(requirements === undefined)(
-  "no capability of the requirements is left out, and none is twice",
-  async () => {
-    const folder = requirements ?? "";
-    const texts = await Promise.all(
-      (await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")),
-    );
-    // "KitContext (alias of …)" is KitContext; "(graph backend)" belongs to its name.
-    const nameOf = (name = ""): string => name.replace(/ \(alias .*/, "");
-    const expected = texts.flatMap(readRows).map(([name]) => nameOf(name));
-    expect(expected.length).toBeGreaterThan(60);
-    expect(rows.map(([name]) => name)).toEqual(expected);
-  },
-);
+test.skipIf(requirements === undefined)("every capability of the requirements is listed once", async () => {
+  const folder = requirements ?? "";
+  const texts = await Promise.all(
+    (await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")),
+  );
+  // "KitContext (alias of …)" is KitContext; "(graph backend)" belongs to its name.
+  const nameOf = (name = ""): string => name.replace(/ \(alias .*/, "");
+  const expected = texts.flatMap(readRows).map(([name]) => nameOf(name));
+  expect(expected.length).toBeGreaterThan(60);
+  expect(rows.map(([name]) => name)).toEqual(expected);
+});

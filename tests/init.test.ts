@@ -30,7 +30,7 @@ test("a new project passes its own tests", async () => {
   expect(stdout).toMatch(/fail 0\b/);
 });
 
-campaignTest("all that is generated type-checks", async () => {
+campaignTest("all generated files type-check", async () => {
   const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
   const output = await run(process.execPath, [tsc, "-p", "."], { cwd: folder }).then(
     () => "",

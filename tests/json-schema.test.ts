@@ -32,7 +32,7 @@ beforeAll(async () => {
   );
 });
 
-test("every spec block and guideline of the example meets its published schema", async () => {
+test("every spec block and guideline of the example matches its published schema", async () => {
   const specs = await readExample("specs");
   const guidelines = await readExample("guidelines");
   expect(specs.length).toBeGreaterThan(40);
@@ -41,7 +41,7 @@ test("every spec block and guideline of the example meets its published schema",
   expect(guidelines.flatMap((guideline) => (isGuideline(guideline) ? [] : [isGuideline.errors]))).toEqual([]);
 });
 
-test("a block needs its six required fields and no other", () => {
+test("a block requires its six required fields and no other", () => {
   expect(isSpecBlock(block)).toBe(true);
   for (const field of Object.keys(block)) {
     expect(isSpecBlock({ ...block, [field]: undefined }), field).toBe(false);
@@ -83,7 +83,7 @@ test.each([
   'store = "redis://host"',
   '[agent]\nsandbox = "docker"',
   "[agent]\nallowed_commands = [{ unsafe = true }]",
-])("an editor that has the schema of the configuration says of %j what kit says", async (toml) => {
+])("an editor with the configuration's schema reports the same fault as kit: %j", async (toml) => {
   const schema = JSON.parse(await readFile(join(repositoryRoot, "schema/config.json"), "utf8"));
   const isConfig = new Ajv({ strictTypes: false }).compile(schema);
   expect(isConfig(parse(toml))).toBe(parseConfig(parse(toml)).issues.length === 0);
@@ -179,7 +179,7 @@ test("the schema of the configuration refuses what kit refuses, and nothing else
   expect([...differing]).toEqual(numbers);
 });
 
-test("the schema of the configuration describes its keys", async () => {
+test("the configuration's schema describes its keys", async () => {
   const text = await readFile(join(repositoryRoot, "schema/config.json"), "utf8");
   expect(JSON.parse(text).properties.server.properties.port.description).toBe(
     "0 to 65535; default 2024. 0 chooses any free port.",

@@ -94,7 +94,7 @@ async function prompt(
 }
 
 test.skipIf(process.platform !== "linux")(
-  "no key of the server reaches a model, whatever it reads, not even without a wall",
+  "no key of the server reaches a model, whatever it reads, even without isolation",
   async () => {
     const canaries = {
       PAYMENT_API_KEY: "canary-one-5d41402abc",
@@ -143,7 +143,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("kit dev says what it read from .env, and runs no code that an agent wrote before a person accepts it", async () => {
+test("kit dev prints what it read from .env, and runs no code that an agent wrote before a person accepts it", async () => {
   project.write(".env", "FROM_FILE=1\nHOME=/nowhere\nOTHER=2\n");
   const served = await serve("dev", {});
   await served.hasOutput("Read 2 variables from .env; 1 was set already.");

@@ -33,7 +33,7 @@ const client = `import { KitClient } from "kit/client";
 const { agents, workflows } = new KitClient<typeof import("./kit.types.ts")>({ baseUrl: "http://127.0.0.1:1" });
 `;
 
-test("kit dev writes the types of a workflow and an agent when their files are added, and the compiler holds a client to them", async () => {
+test("kit dev writes the types of a workflow and an agent when their files are added, and the compiler checks a client against them", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": '{ "type": "module" }',
     "tsconfig.json": JSON.stringify(tsconfig),

@@ -3,7 +3,7 @@ import { checkCase, everyCommand, loadInOwnProcess } from "./security/check-mark
 import { isForThisSystem } from "./security/corpus.ts";
 import { readMarkdownCases } from "./security/markdown-case.ts";
 
-describe("hostile Markdown, each case in a process of its own", () => {
+describe("hostile Markdown, each case in a separate process", () => {
   for (const markdownCase of readMarkdownCases().cases) {
     const { id, why } = markdownCase;
     test.skipIf(!isForThisSystem(markdownCase))(`${id} ${why}`, () =>

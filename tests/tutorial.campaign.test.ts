@@ -53,7 +53,7 @@ test("the project of the tutorial type-checks", async () => {
   expect(output).toBe("");
 });
 
-test("the commands of step 8 do what it says", async () => {
+test("the commands of step 8 do what the page says", async () => {
   const kit = (...words: string[]) =>
     run(process.execPath, [join(repositoryRoot, "bin/kit.mjs"), ...words], { cwd: folder });
   const { stdout } = await kit("run", "refund", "--payload", '{"order": "A17", "cents": 5000}');

@@ -15,7 +15,7 @@ test("ratios within their limits have no fault", () => {
   ).toEqual([]);
 });
 
-test("a ratio past its limit is named with its limit and what to do", () => {
+test("a ratio beyond its limit is reported with its limit and what to do", () => {
   const [fault, ...others] = judgeRatios(
     [
       { name: "loop", ratio: 6.06 },
@@ -29,7 +29,7 @@ test("a ratio past its limit is named with its limit and what to do", () => {
   expect(others).toEqual([]);
 });
 
-test("a measurement without a limit, and a limit without a measurement, are faults", () => {
+test("a measurement without a limit and a limit without a measurement are faults", () => {
   expect(judgeRatios([{ name: "prompt", ratio: 1 }], { loop: limits.loop })).toEqual([
     "\"prompt\" has no limit in bench/ratios.json: run 'npm run bench:guard -- --write'.",
     '"loop" has a limit in bench/ratios.json, and was not measured.',

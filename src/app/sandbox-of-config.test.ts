@@ -101,7 +101,7 @@ test.each([
   ["[sandbox.limits]\nmemory_mb = 1\n", "memory_mb"],
   ['[agent]\nallow_network = ["https://example.com"]\n', "without a scheme"],
   ['[agent]\nallow_network = ["*"]\n', "api.github.com"],
-])("a mistake in what walls commands in is told: %j", async (toml, reported) => {
+])("a mistake in the isolation settings is reported: %j", async (toml, reported) => {
   await using folder = await createTemporaryRepository({ "kit.toml": toml });
   await expect(openAgents({ root: folder.root, env: {} })).rejects.toSatisfy((error: unknown) =>
     JSON.stringify([String(error), error]).includes(reported),

@@ -54,7 +54,7 @@ const pure = (name: string, code: string, more: object = {}): Readonly<Record<st
   [`node_modules/${name}/i.js`]: code,
 });
 
-test("a package becomes a part of the bundle; one with native code, an install script, or files of its own stays outside with its version", async () => {
+test("a package is bundled, unless it has native code, an install script or files of its own: then the output lists it with its version", async () => {
   const built = await bundle({
     "src/agents/a.ts": `import { one } from "pure";
 import { two } from "native";
@@ -88,7 +88,7 @@ export default [one, two, three, four, five, pg] as const;
   expect(text(built, "src/agents/a.js")).toMatch(/from "reads-its-files"/);
 });
 
-test("two versions of a package that stays outside cannot be listed, and both are named", async () => {
+test("two versions of a package that is not bundled are refused, and the error names both", async () => {
   const native = { gypfile: true };
   const building = bundle({
     "src/agents/a.ts": 'import { a } from "middle";\nimport { b } from "native";\nexport default [a, b];\n',
@@ -104,7 +104,7 @@ test("two versions of a package that stays outside cannot be listed, and both ar
   });
 });
 
-test("modules of the project keep their paths, also shared ones and such as are imported when they are needed", async () => {
+test("modules of the project keep their paths, also shared and lazily imported ones", async () => {
   const built = await bundle({
     "src/agents/a.ts":
       'import { b } from "../lib/b.mts";\nexport default async () => [b, await import("./c.js")];\n',
@@ -119,7 +119,7 @@ test("modules of the project keep their paths, also shared ones and such as are 
   expect(built.reads).toEqual(["src/agents/c.txt"]);
 });
 
-test("modules find the files beside them, wherever the bundler puts their code", async () => {
+test("modules find the files next to them, wherever the bundler writes their code", async () => {
   const files = {
     "src/agents/a.ts": 'import { texts } from "../lib/texts.ts";\nexport default texts;\n',
     "src/agents/b.ts":
@@ -169,7 +169,7 @@ exports.read = () => require("node:fs").readFileSync(join(__dirname, "b.md"), "u
   expect(texts).toEqual(["A", "B", "B", "B", "B", "mineown.js", "old.js", "true"]);
 });
 
-test("a package of the same repository beside the project brings the files that it reads", async () => {
+test("a package of the same repository outside of the project is bundled with the files that it reads", async () => {
   const repository = folderOf({
     "libs/money/package.json":
       '{"name": "@acme/money", "version": "0.1.0", "type": "module", "main": "src/i.ts"}',
@@ -200,7 +200,7 @@ test("a package of the same repository beside the project brings the files that 
   ]);
 });
 
-test("a bundle holds what a module requires by createRequire", async () => {
+test("a bundle contains the modules that a module requires through createRequire", async () => {
   const root = folderOf({
     "src/agents/a.ts": `import { createRequire } from "node:module";
 import * as module from "node:module";
@@ -264,14 +264,14 @@ test.each([
   ["an import", 'import { here as __dirname } from "./here.js";\nexport { __dirname as __filename };'],
   ["a label", "__dirname: for (;;) { break __dirname; }"],
   ["names of every object", "export const x = [constructor, toString, valueOf];"],
-])("the place is put into no code that does not ask for it: %s", async (_, code) => {
+])("code that does not ask for its own path is not changed: %s", async (_, code) => {
   const { parseAst } = await loadBundler();
   const place = { url: '"url"', filename: '"file"', dirname: '"folder"' };
   const given = `${code}\nexport const u = import.meta.url;`;
   expect(withPlace(parseAst, given, { lang: "js", place })).toBe(`${code}\nexport const u = "url";`);
 });
 
-test("the place is put into default values, computed names, and code of any depth", async () => {
+test("the path of a module is inserted in default values, computed names and nested code", async () => {
   const { parseAst } = await loadBundler();
   const place = { url: '"url"', filename: '"file"', dirname: '"folder"' };
   const put = (code: string): string | undefined => withPlace(parseAst, code, { lang: "js", place });
@@ -282,7 +282,7 @@ test("the place is put into default values, computed names, and code of any dept
   expect(put(`const a = 1; export const x = ${deep} + __dirname;`)).toMatch(/a \+ "folder";$/);
 });
 
-test("kit is imported from one place, whichever module asks for it, also one of a package", async () => {
+test("all modules and packages import the same copy of kit", async () => {
   const built = await bundle({
     "src/agents/a.ts":
       'import { createAgent } from "kit";\nimport { b } from "adapter";\nexport default createAgent(b);\n',
@@ -304,14 +304,14 @@ test.each([
   ],
   ["a file that is not there", 'import x from "./gone.ts";\nexport default x;\n', /gone\.ts/],
   ["code that does not parse", "export default {\n", /src\/agents\/a\.ts/],
-])("%s is an error that names the file, and no path of this machine", async (_, code, message) => {
+])("%s is an error that names the file but no path of this machine", async (_, code, message) => {
   const error: unknown = await bundle({ "src/agents/a.ts": code }).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: "invalid_request", message: expect.stringMatching(message) });
   expect(String(error)).not.toContain(tmpdir());
   expect(String(error)).not.toContain(process.cwd());
 });
 
-test("files that code reads beside itself are found, or reported where kit cannot tell", async () => {
+test("files that code reads next to itself are included, or reported if kit cannot determine them", async () => {
   const { parseAst } = await loadBundler();
   const code = `
 import { readFile } from "node:fs/promises";
@@ -348,7 +348,7 @@ const app = (files: Readonly<Record<string, string>>): Application =>
     kitVersion: "1.0.0",
   }) as unknown as Application;
 
-test("an output is written over an earlier one: what is no more goes, what runs there stays", async () => {
+test("a new build removes files that an earlier build wrote, and keeps the state of a server that runs there", async () => {
   const folder = join(folderOf({}), "out");
   const options = { folder, target: "node", force: false };
   await writeApplication(app({ "a.js": "1", "src/b.js": "2" }), options);
@@ -362,7 +362,7 @@ test("an output is written over an earlier one: what is no more goes, what runs 
   expect(() => readFileSync(join(folder, "src/b.js"))).toThrow();
 });
 
-test("a folder with other files is left as it is", async () => {
+test("a folder with other files is left unchanged", async () => {
   const folder = folderOf({ "index.html": "mine" });
   const options = { folder, target: "node", force: false };
   await expect(writeApplication(app({ "a.js": "1" }), options)).rejects.toMatchObject({
@@ -372,7 +372,7 @@ test("a folder with other files is left as it is", async () => {
   expect(() => readFileSync(join(folder, "a.js"))).toThrow();
 });
 
-test("neither a manifest nor a link leads out of the output", async () => {
+test("neither a manifest nor a link can make the build write outside of the output", async () => {
   const outside = folderOf({ "precious.txt": "mine" });
   const folder = folderOf({
     "kit-build.json": JSON.stringify({
@@ -388,7 +388,7 @@ test("neither a manifest nor a link leads out of the output", async () => {
   expect(() => readFileSync(join(outside, "b.js"))).toThrow();
 });
 
-test("a file that a person has changed stays, and the difference is told; force replaces it", async () => {
+test("a file that a person has changed is kept and the difference reported, unless --force is given", async () => {
   const folder = folderOf({ Dockerfile: "mine\n" });
   const files = [
     { path: "Dockerfile", content: "kit's\n" },

@@ -20,7 +20,7 @@ describe.skipIf(!hasSharedCorpus)("on real repositories", async () => {
   const corpus = hasSharedCorpus ? await loadSharedCorpus() : [];
   const chosen = corpus.filter(({ name }) => ["cc-sdd", "langfuse", "rwr"].includes(name));
 
-  test.each(chosen)("every command answers for $name", async ({ files }) => {
+  test.each(chosen)("every command works on $name", async ({ files }) => {
     const texts = Object.fromEntries([...files].map(([path, { text }]) => [path, text]));
     await using repository = await createTemporaryRepository(texts);
     for (const line of lines) {

@@ -22,11 +22,11 @@ create(
   "bare/src/",
 );
 
-test("the root is the nearest folder upward with a configuration", () => {
+test("the root is the nearest folder upward that has a configuration", () => {
   expect(findRoot(join(folder, "repo/packages/web/src"))).toBe(join(folder, "repo/packages/web"));
 });
 
-test("without one it is the root of the work tree, and without Git the folder itself", () => {
+test("without a configuration, the root is that of the work tree, and without Git the folder itself", () => {
   expect(findRoot(join(folder, "repo/packages/api/src"))).toBe(join(folder, "repo"));
   expect(findRoot(join(folder, "bare/src"))).toBe(join(folder, "bare/src"));
 });
@@ -36,7 +36,7 @@ test("a link to a folder is resolved to the folder", () => {
   expect(findRoot(join(folder, "link"))).toBe(join(folder, "repo"));
 });
 
-test("paths are given relative to the current folder, and stored relative to the root", () => {
+test("paths are relative to the current folder in arguments, and to the root in storage", () => {
   const root = join(folder, "repo");
   const cwd = join(root, "packages/api");
   expect(toProjectPath("src/new.ts", { cwd, root })).toBe("packages/api/src/new.ts");

@@ -50,7 +50,7 @@ const disksOfReaders = [
   ["a read-only disk", readOnly, "its disk is read-only"],
 ] as const;
 mountTest.each(disksOfReaders.slice(0, rounds(1, 4)))(
-  "a command that reads answers on %s, with one note",
+  "a command that only reads works on %s, with one note",
   async (_name, prepare, reason) => {
     const { status, stdout, stderr } = await runAfter(prepare, ["specs", "list"]);
     expect(stdout).toContain("openspec/specs/shop/spec.md");
@@ -65,7 +65,7 @@ const disksOfServers = [
   ["a read-only disk", readOnly, "cannot be written (its disk is read-only)"],
 ] as const;
 mountTest.each(disksOfServers.slice(0, rounds(1, 3)))(
-  "a server does not start on %s, and says what is",
+  "a server does not start on %s, and names the cause",
   async (_name, prepare, reason) => {
     const { status, stderr } = await runAfter(prepare, ["start", "--port", "0"]);
     expect(stderr).toContain(reason);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, test, vi } from "vitest";
 import { listenForInterrupt } from "./main.ts";
 
-test("the first signal aborts the work, and its echo does not end the process", () => {
+test("the first signal aborts the work, and a second one shortly after does not end the process", () => {
   const interrupt = listenForInterrupt();
   try {
     process.emit("SIGTERM", "SIGTERM");
@@ -24,7 +24,7 @@ test("an abort without a signal is an error like any other", () => {
   expect(process.listeners("SIGTERM")).not.toContain(interrupt.stop);
 });
 
-test("a signal that is sent on while the process ends is still the first one, and later ones are Node's again", () => {
+test("a signal that is forwarded while the process ends counts as the first one, and Node handles later ones again", () => {
   const before = process.listenerCount("SIGINT");
   vi.useFakeTimers();
   try {
@@ -44,7 +44,7 @@ test("a signal that is sent on while the process ends is still the first one, an
 test.each([
   ["SIGTERM", 143],
   ["SIGINT", 130],
-] as const)("a command that goes on for ever after %s is cut off", async (signal, code) => {
+] as const)("a command that does not end after %s is killed", async (signal, code) => {
   const module = JSON.stringify(new URL("main.ts", import.meta.url).href);
   const script = `import { listenForInterrupt } from ${module};
 listenForInterrupt().insistAfter(50);

@@ -79,7 +79,7 @@ test("a checkout whose sources changed since its build reports that, and runs th
   expect(String(run("--help").stderr)).toBe("");
 });
 
-test("a Node that is too old starts the one that npm installed next to kit", () => {
+test("with a Node that is too old, the launcher starts the Node that npm installed next to kit", () => {
   const root = createPackage("beside", echo);
   installNode(root);
   const { stdout, status } = spawnSync(process.execPath, [
@@ -93,7 +93,7 @@ test("a Node that is too old starts the one that npm installed next to kit", () 
   expect(status).toBe(1);
 });
 
-test("a Node that is too old prints one line if there is no other", () => {
+test("with a Node that is too old and no other, the launcher prints one line", () => {
   const root = createPackage("alone", echo);
   const { stdout, stderr, status } = spawnSync(process.execPath, [
     "--require",
@@ -105,7 +105,7 @@ test("a Node that is too old prints one line if there is no other", () => {
   expect(status).toBe(2);
 });
 
-test("signals reach the Node that took over, and its end is the launcher's", async () => {
+test("signals reach the started Node, and the launcher ends as it does", async () => {
   const root = createPackage(
     "signals",
     `export function main() {
@@ -128,7 +128,7 @@ test("signals reach the Node that took over, and its end is the launcher's", asy
   expect(status).toBe(7);
 });
 
-test("a launcher that is killed takes the Node that took over with it", async () => {
+test("killing the launcher also kills the Node that it started", async () => {
   const root = createPackage(
     "killed",
     `export function main() {
@@ -194,7 +194,7 @@ const seen = {
 };
 
 test.skipIf(process.platform !== "linux")(
-  "the environment is nothing that others of the same user can read, and the program has it",
+  "other processes of the user cannot read the environment, but the program has it",
   () => {
     const { pid, status, found } = runInspection(createPackage("hidden", inspect));
     expect(found).toMatchObject({ ...seen, pid, exposed: [false, false, false, false] });
@@ -202,17 +202,20 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test.skipIf(process.platform !== "linux")("nor does a launcher show it that waits for another Node", () => {
-  const root = createPackage("hidden-beside", inspect);
-  installNode(root);
-  const { pid, status, found } = runInspection(root, ["--require", pretendOld()]);
-  expect(found).toMatchObject({ ...seen, exposed: [false, false, false, false] });
-  expect(found.pid).not.toBe(pid);
-  expect(status).toBe(7);
-});
+test.skipIf(process.platform !== "linux")(
+  "a launcher that waits for another Node does not show the environment either",
+  () => {
+    const root = createPackage("hidden-beside", inspect);
+    installNode(root);
+    const { pid, status, found } = runInspection(root, ["--require", pretendOld()]);
+    expect(found).toMatchObject({ ...seen, exposed: [false, false, false, false] });
+    expect(found.pid).not.toBe(pid);
+    expect(status).toBe(7);
+  },
+);
 
 test.skipIf(process.platform !== "linux")(
-  "where memory cannot be written, the launcher begins anew without the environment, as the same process",
+  "if memory cannot be overwritten, the launcher restarts as the same process without the environment",
   () => {
     const file = join(folder, "no-memory.cjs");
     writeFileSync(
@@ -232,7 +235,7 @@ require("node:module").syncBuiltinESMExports();`,
   },
 );
 
-test("a link to the launcher finds its package", () => {
+test("the launcher finds its package through a link", () => {
   const root = createPackage("linked", echo);
   const link = join(folder, "kit");
   symlinkSync(join(root, "bin/kit.mjs"), link);

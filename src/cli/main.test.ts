@@ -44,7 +44,7 @@ test.each(names)(
 test.each([
   undefined,
   ...commandTable.flatMap((entry: AnyEntry) => ("commands" in entry ? [entry.name] : [])),
-])("kit %s, which names no command, shows some on a line, and each of them is there", async (group) => {
+])("kit %s, which names no command, lists existing commands on one line", async (group) => {
   const words = group === undefined ? [] : [group];
   const { exitCode, stdout } = await runKit([...words, "--help"], { cwd });
   expect(exitCode).toBe(0);
@@ -58,7 +58,7 @@ test.each([
   }
 });
 
-test("kit help specs list is kit specs list --help, and a group alone lists its commands", async () => {
+test("kit help specs list equals kit specs list --help, and a group alone lists its commands", async () => {
   const [asHelp, asOption, group] = await Promise.all([
     runKit(["help", "specs", "list"], { cwd }),
     runKit(["specs", "list", "--help"], { cwd }),
@@ -89,7 +89,7 @@ test.each([
   [["specs", "list", "--cwd", "nowhere"], "--cwd: nowhere is not a folder.", undefined],
   [["start", "--port", "65536"], "--port: '65536' is not a whole number from 0 to 65,535.", undefined],
 ] as const)(
-  "wrong usage %j ends with 2, what is wrong and what to do",
+  "wrong usage %j ends with 2, the fault and a remedy",
   { concurrent: true },
   async (args, message, hint) => {
     const { exitCode, stdout, stderr } = await runKit(args, { cwd });
@@ -116,7 +116,7 @@ test("KIT_DEBUG=1 adds the stack of an error", async () => {
   expect(stderr).toContain("    at ");
 });
 
-test("colours follow NO_COLOR and FORCE_COLOR, and a pipe has none", async () => {
+test("colours follow NO_COLOR and FORCE_COLOR, and piped output has none", async () => {
   const run = async (env: Record<string, string>): Promise<boolean> =>
     (await runKit(["--help"], { cwd, env })).stdout.includes("\u001b[");
   expect(await run({})).toBe(false);
@@ -125,7 +125,7 @@ test("colours follow NO_COLOR and FORCE_COLOR, and a pipe has none", async () =>
   expect(await run({ NO_COLOR: "1" })).toBe(false);
 });
 
-test("a reader that leaves early does not break the command", async () => {
+test("a reader that stops early does not break the command", async () => {
   const child = startKit(["--help"], { cwd });
   child.stdout.destroy();
   let stderr = "";

@@ -27,7 +27,7 @@ test("the project's own cause is printed too", () => {
   expect(text).toContain("caused by Error: No such column.");
 });
 
-test("an error with a hint prints what to do instead of where it was thrown", () => {
+test("an error with a hint prints the hint instead of the place where it was thrown", () => {
   expect(describeError(handedOn(thrownByProject({ hint: "Name one." })))).toBe(
     "run_1 Say which file. Name one.",
   );

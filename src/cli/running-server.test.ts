@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
 import { announceServer, findRunningServers } from "./running-server.ts";
 
-test("a server whose state folder was deleted is found again, and Git still leaves the folder alone", async () => {
+test("a server is found again after its state folder was deleted, and Git still ignores the folder", async () => {
   const { root, ...repository } = await createTemporaryRepository({});
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));

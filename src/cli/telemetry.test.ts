@@ -95,7 +95,7 @@ function pathOf(span: SentSpan, all: readonly SentSpan[]): string {
   return above === undefined ? span.name : `${pathOf(above, all)} > ${span.name}`;
 }
 
-test("kit start sends spans and metrics where the environment says, flushed at its stop, without content or keys", async () => {
+test("kit start sends spans and metrics to the address in the environment, flushes them when it stops, and sends no content or keys", async () => {
   await using repository = await createTemporaryRepository(files);
   const receiver = await receive();
   const kit = await serveKit(running, ["start", "--port", "0", "--log", "json"], {
@@ -172,7 +172,7 @@ test("kit start sends spans and metrics where the environment says, flushed at i
 });
 
 campaignTest(
-  "a run that kill -9 interrupts is one trace, each span below one that was sent",
+  "a run that kill -9 interrupted is one trace, and the parent of each span was sent",
   async () => {
     await using repository = await createTemporaryRepository(files);
     const receiver = await receive();
@@ -247,7 +247,7 @@ registerHooks({
 });
 `;
 
-test("--otel without its packages ends with the command that installs them", async () => {
+test("--otel without its packages ends with the command to install them", async () => {
   await using repository = await createTemporaryRepository({ ...files, "without-sdk.mjs": withoutSdk });
   const env = { NODE_OPTIONS: `--import=${join(repository.root, "without-sdk.mjs")}` };
   const line = beginProcess(["start", "--port", "0", "--otel"], { cwd: repository.root, env });

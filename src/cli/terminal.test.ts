@@ -67,19 +67,19 @@ test.for([
   [["guidelines", "explain", "src/checkout/cart.test.ts"]],
   [["guidelines", "lint"]],
   [["doctor"]],
-])("in a terminal, kit $0 fits its width and sends it nothing but colours", async ([args = []]) => {
-  for (const columns of [60, 120]) {
-    const { stdout } = await runKit(args, { cwd: project.root, columns });
-    expectFitting(stdout, columns);
-  }
-});
-
-test.skipIf(!hasScript)(
-  "a real terminal is asked for its width, and for whether it shows colours",
-  async () => {
-    for (const columns of [60, 120]) expectFitting(await inTerminal(columns, ["specs", "list"]), columns);
+])(
+  "in a terminal, kit $0 fits its width and prints no control sequences except colours",
+  async ([args = []]) => {
+    for (const columns of [60, 120]) {
+      const { stdout } = await runKit(args, { cwd: project.root, columns });
+      expectFitting(stdout, columns);
+    }
   },
 );
+
+test.skipIf(!hasScript)("a real terminal determines the width and the colours", async () => {
+  for (const columns of [60, 120]) expectFitting(await inTerminal(columns, ["specs", "list"]), columns);
+});
 
 test.runIf(hasScript && isCampaign)("NO_COLOR removes the colours and keeps the columns", async () => {
   const text = await inTerminal(100, ["specs", "list"], { NO_COLOR: "1" });
@@ -88,7 +88,7 @@ test.runIf(hasScript && isCampaign)("NO_COLOR removes the colours and keeps the 
 });
 
 test.runIf(hasScript && isCampaign)(
-  "a document is printed without what could harm the terminal",
+  "a document is printed without characters that could control the terminal",
   async () => {
     await project.write(".kiro/steering/hostile.md", "# Hostile\n\nred\u001b[2J\u001b]0;owned\u0007text\n");
     const list = JSON.parse(

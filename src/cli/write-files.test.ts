@@ -16,7 +16,7 @@ function faultOf(target: string): unknown {
   }
 }
 
-test("a folder that cannot be made is wrong usage, with a short name and the reason", () => {
+test("a folder that cannot be created is wrong usage, with a short path and the reason", () => {
   writeFileSync(join(folder, "taken"), "");
   execFileSync("mkfifo", [join(folder, "pipe")]);
   symlinkSync("ring", join(folder, "ring"));

@@ -25,17 +25,17 @@ export interface DirectoryEntry {
 /** The isolation between a command and the machine that it runs on. */
 export interface SandboxIsolation {
   /**
-   * `remote`: commands run on the vendor's machine, which enforces `CommandAccess` itself.
-   * `none`: a command can do everything that the user of this process can.
+   * The program that isolates commands. `remote`: commands run on the vendor's machine, which enforces `CommandAccess`
+   * itself. `none`: no isolation; a command can do everything that the user of this process can.
    */
   readonly wall: "bubblewrap" | "seatbelt" | "remote" | "none";
-  /** One line for people and models: what the wall keeps out, or why there is none. */
+  /** One line for people and models: what isolated commands cannot do, or why commands are not isolated. */
   readonly description: string;
-  /** How to get a wall, when there is none. */
+  /** How to enable isolation, if there is none. */
   readonly hint?: string;
 }
 
-/** The access of one command. A wall enforces it for any program; without a wall it is not enforced. */
+/** The access of one command. Isolation enforces it for any program; without isolation it is not enforced. */
 export interface CommandAccess {
   /** Whether the command may change files of the workspace; default true. */
   readonly write?: boolean | undefined;
@@ -145,7 +145,7 @@ export interface Sandbox {
    * sessions work in that folder too, so that its paths mean the same files to all of them.
    */
   readonly hostRoot?: string | undefined;
-  /** Reports the isolation that enforces `access`; a sandbox without this method has no wall. */
+  /** Reports the isolation that enforces `access`; a sandbox without this method has no isolation. */
   readonly isolation?: () => Promise<SandboxIsolation>;
   /**
    * Resolves a path, with links followed, to a path relative to the workspace root; "" is the root. For a
@@ -190,8 +190,8 @@ export interface Sandbox {
 }
 
 /**
- * How commands are isolated. `required` refuses to run a command without a wall; `auto` (default) uses this
- * machine's wall, and without one runs only known forms of commands; `off` uses no wall.
+ * How commands are isolated. `required` refuses to run a command without isolation; `auto` (default) isolates commands
+ * if the machine can, and otherwise runs only known forms of commands; `off` never isolates.
  */
 export type IsolationMode = "required" | "auto" | "off";
 

@@ -10,7 +10,7 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
 test.each(["application/json", "text/event-stream"])(
-  "a prompt answered as %s stops with the signal of a request that its platform no longer holds",
+  "a prompt answered as %s stops when the platform aborts the request",
   async (accept) => {
     const begun = Promise.withResolvers<void>();
     const stopped = Promise.withResolvers<unknown>();

@@ -36,7 +36,7 @@ async function post(path: string, body: unknown) {
 }
 
 describe("guidelines", () => {
-  test("are listed with counts of the whole match", async () => {
+  test("are listed with counts of all matches", async () => {
     const { status, body } = await get("/api/guidelines");
     expect(status).toBe(200);
     expect(body.total_count).toBe(5);
@@ -44,7 +44,7 @@ describe("guidelines", () => {
     expect(body.guidelines[0]).toMatchObject({ title: expect.any(String), is_sample: false });
   });
 
-  test("are found by source, under its tool's name too, by file and by words", async () => {
+  test("are found by source, also under its tool's name, by file and by words", async () => {
     expect((await get("/api/guidelines?source=claude")).body.total_count).toBe(2);
     expect((await get("/api/guidelines?source=fw_c")).body.total_count).toBe(2);
     expect((await get("/api/guidelines?source=kiro")).body.guidelines[0].source_type).toBe("steering");
@@ -72,13 +72,13 @@ describe("guidelines", () => {
     }
   });
 
-  test("are given one by one", async () => {
+  test("are read one by one", async () => {
     const [one] = (await get("/api/guidelines?q=money")).body.guidelines;
     expect((await get(`/api/guidelines/${one.id}`)).body).toEqual(one);
     expect((await get("/api/guidelines/0000000000000000")).body.error.type).toBe("guideline_not_found");
   });
 
-  test("are converted, by either name of the format, and exported", async () => {
+  test("are converted to a format under each of its names, and exported", async () => {
     const [one] = (await get("/api/guidelines?source=cursor")).body.guidelines;
     const steering = await post("/api/guidelines/convert", { guideline_id: one.id, format: "steering" });
     expect(steering.status).toBe(200);
@@ -100,7 +100,7 @@ describe("guidelines", () => {
 });
 
 describe("specs", () => {
-  test("are searched and filtered, under a framework's label too", async () => {
+  test("are searched and filtered, also under a framework's display name", async () => {
     const { body } = await get("/api/specs?q=refund&framework=kiro&spec_type=requirement");
     expect(body.specs[0]).toMatchObject({
       id: "fw_a-checkout-requirements-req2",
@@ -110,7 +110,7 @@ describe("specs", () => {
     expect(body.total_count).toBe(body.counts_by_framework.fw_a);
   });
 
-  test("are listed without the rules of instruction files, which are counted, unless they are asked for", async () => {
+  test("are listed without the rules of instruction files unless requested; these are counted", async () => {
     const list = async (query: string) => (await get(`/api/specs?${query}`)).body;
     const { total_count, rules_left_out, counts_by_framework } = await list("");
     expect([total_count, rules_left_out, Object.keys(counts_by_framework)]).toEqual([4, 3, ["fw_a"]]);
@@ -125,7 +125,7 @@ describe("specs", () => {
     expect((await get("/api/specs?rules=maybe")).status).toBe(400);
   });
 
-  test("are given one by one, whatever letters their ids hold", async () => {
+  test("are read one by one, whatever characters their ids contain", async () => {
     const { body } = await get("/api/specs/fw_a-checkout-requirements-req1");
     expect(body).toMatchObject({ title: expect.stringContaining("Place an order"), framework: "fw_a" });
     expect((await get("/api/specs/fw_%61-checkout-requirements-req1")).body).toEqual(body);
@@ -133,7 +133,7 @@ describe("specs", () => {
     expect((await get("/api/specs/__proto__")).body.error.type).toBe("spec_not_found");
   });
 
-  test("an id longer than any name may be is refused, unless the project has it", async () => {
+  test("an id that is too long is refused, unless the project has it", async () => {
     const title = "第一章注文と支払いと返金と配送と在庫と顧客と店舗と書籍と著者と出版社と価格と割引";
     const long = await temporaryProject({ "CLAUDE.md": `# x\n\n## ${title}${title}\n\nText.\n` });
     try {
@@ -147,7 +147,7 @@ describe("specs", () => {
     }
   });
 
-  test("tell what a change affects, and which tests to run", async () => {
+  test("show what a change affects, and which tests to run", async () => {
     const { status, body } = await post("/api/specs/impact", { files: ["src/api/orders.ts"] });
     expect(status).toBe(200);
     expect(body.affected.map((one: { id: string }) => one.id)).toContain("fw_a-checkout-requirements-req1");
@@ -158,7 +158,7 @@ describe("specs", () => {
     expect((await post("/api/specs/impact", { ids: ["nope"] })).body.error.type).toBe("spec_not_found");
   });
 
-  test("hang together in a graph, and have diagnostics", async () => {
+  test("form a graph, and have diagnostics", async () => {
     const graph = (await get("/api/specs/graph")).body;
     expect(graph.nodes.length).toBeGreaterThan(0);
     expect(graph.edges.length).toBeGreaterThan(0);
@@ -182,7 +182,7 @@ describe("specs", () => {
 });
 
 describe("every route", () => {
-  test("names each fault of a query or body by its place", async () => {
+  test("names each fault of a query or body by its path", async () => {
     const query = await get("/api/specs?limit=0&framework=docx&colour=red");
     expect(query.body.error).toMatchObject({ type: "invalid_request", message: "The query is not valid." });
     expect(query.body.error.meta.issues.map((issue: { path: string }) => issue.path).sort()).toEqual([
@@ -199,7 +199,7 @@ describe("every route", () => {
     ]);
   });
 
-  test("says so when something required is missing", async () => {
+  test("reports a missing required value", async () => {
     const { body } = await post("/api/guidelines/convert", {});
     expect(body.error.meta.issues).toEqual([
       { path: "body.guideline_id", message: "is required" },
@@ -207,7 +207,7 @@ describe("every route", () => {
     ]);
   });
 
-  test("answers HEAD and OPTIONS, and refuses other methods with the list of its own", async () => {
+  test("answers HEAD and OPTIONS, and refuses other methods with the list of allowed ones", async () => {
     const head = await server.app.request("/api/specs", { method: "HEAD" });
     expect([head.status, await head.text()]).toEqual([200, ""]);
     const options = await server.app.request("/api/specs/impact", { method: "OPTIONS" });
@@ -218,7 +218,7 @@ describe("every route", () => {
     expect((await get("/api/specs/impact")).status).toBe(405);
   });
 
-  test("carries headers that keep other pages out", async () => {
+  test("sends headers that restrict other pages", async () => {
     for (const path of ["/health", "/", "/nope"]) {
       const reply = await server.app.request(path, { headers: { accept: "text/html" } });
       expect(reply.headers.get("x-content-type-options")).toBe("nosniff");
@@ -230,7 +230,7 @@ describe("every route", () => {
     }
   });
 
-  test("tells the log the method, path, status and time, and no query", async () => {
+  test("logs the method, path, status and time, and no query", async () => {
     entries.length = 0;
     await get("/api/specs?q=private");
     expect(entries).toEqual([
@@ -239,7 +239,7 @@ describe("every route", () => {
   });
 });
 
-test("an unexpected error is an internal error that says nothing, but to the log", async () => {
+test("an unexpected error is an internal error without details, which only the log has", async () => {
   const broken = {
     ...shop.project,
     specs: { ...shop.project.specs, graph: () => JSON.parse(`secret of ${shop.root}`) },
@@ -264,7 +264,7 @@ test("an unexpected error is an internal error that says nothing, but to the log
   });
 });
 
-test("the overview of a project leads to something in this very project, whatever its names hold", async () => {
+test("the overview of a project links to something in this project, whatever its names contain", async () => {
   const hostile = await temporaryProject({
     ...shopFiles,
     "src/<img src=x onerror=alert(1)>'.ts": "",
@@ -287,7 +287,7 @@ test("the overview of a project leads to something in this very project, whateve
   }
 });
 
-test("the overview of a server with agents names them", async () => {
+test("the overview of a server with agents lists them", async () => {
   const served = await serveService();
   try {
     const { body } = await served.send("/", { headers: { accept: "application/json" } });

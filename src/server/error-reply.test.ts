@@ -3,7 +3,7 @@ import { KitError } from "../base/kit-error.ts";
 import { errorCodes, storeUnavailable } from "../protocol/error-code.ts";
 import { toErrorReply } from "./reply.ts";
 
-test("every code answers its status, in the envelope", () => {
+test("every code is answered with its status, in the envelope", () => {
   for (const [code, { status }] of Object.entries(errorCodes)) {
     const reply = toErrorReply(new KitError({ code, message: "Said to anybody.", hint: "Kept." }), {
       dev: false,
@@ -37,7 +37,7 @@ test("an error of another copy of kit keeps its code", async () => {
   ]);
 });
 
-describe("what forges the mark of kit's errors", () => {
+describe("an object that forges the mark of kit's errors", () => {
   const mark = Symbol.for("kit.error");
   const forged = (fields: object): unknown => Object.assign(new Error("forged"), { [mark]: true }, fields);
   const throwing = (name: string): unknown =>
@@ -66,7 +66,7 @@ describe("what forges the mark of kit's errors", () => {
     ["a message that throws", throwing("message")],
     ["a meta that throws", throwing("meta")],
     ["a code that changes", changing],
-  ])("chooses no status and says nothing: %s", (_what, thrown) => {
+  ])("sets no status and reveals nothing: %s", (_what, thrown) => {
     const reply = toErrorReply(thrown, { dev: false });
     expect(reply.status).toBe(500);
     expect(reply.body).not.toContain("secret");
@@ -76,7 +76,7 @@ describe("what forges the mark of kit's errors", () => {
     ["issues", { issues: [null, 1, { path: {}, message: () => "x" }] }],
     ["allow", { allow: ["GET\r\nx-forged: 1"] }],
     ["retry_after_s", { retry_after_s: "1\r\nx-forged: 1" }],
-  ])("meta of a project's error reaches no header and stops no reply: %s", (_name, meta) => {
+  ])("meta of a project's error reaches no header and does not break the reply: %s", (_name, meta) => {
     const reply = toErrorReply(new KitError({ code: "conflict", message: "No.", meta }), { dev: false });
     expect([reply.status, Object.keys(reply.headers)]).toEqual([
       409,
@@ -85,7 +85,7 @@ describe("what forges the mark of kit's errors", () => {
   });
 });
 
-test("meta gives headers and details", () => {
+test("meta becomes headers and details", () => {
   const issues = [
     { path: "body.format", message: "is required" },
     { path: "body.x", message: "is not known here" },
@@ -103,7 +103,7 @@ test("meta gives headers and details", () => {
   expect(toErrorReply(soon, { dev: false }).headers["retry-after"]).toBe("1");
 });
 
-test("an invalid request has issues, also where no field of it is to blame", () => {
+test("an invalid request has issues, even if no field is wrong", () => {
   const message = 'There is no role named "nope".';
   const reply = toErrorReply(new KitError({ code: "invalid_request", message, meta: { run_id: "r" } }), {
     dev: false,
@@ -116,7 +116,7 @@ test("an invalid request has issues, also where no field of it is to blame", () 
   });
 });
 
-test("details that are no JSON are left out, and the rest is said", () => {
+test("details that are not JSON are left out, and the rest is sent", () => {
   const circle: Record<string, unknown> = { count: 1n };
   circle.self = circle;
   const reply = toErrorReply(new KitError({ code: "conflict", message: "No.", meta: circle }), {
@@ -128,7 +128,7 @@ test("details that are no JSON are left out, and the rest is said", () => {
   ]);
 });
 
-test("in development, the reply has all details, also of circular causes", () => {
+test("in development, the reply has all details, including circular causes", () => {
   const cause = new Error("deep");
   cause.cause = cause;
   const error = new KitError({ code: "unavailable", message: "No.", hint: "Try this.", cause });
@@ -136,7 +136,7 @@ test("in development, the reply has all details, also of circular causes", () =>
   expect(dev).toMatchObject({ hint: "Try this.", stack: expect.any(String), cause: { message: "deep" } });
 });
 
-test("in development, too, a request that is refused is told what to do, and no stack", () => {
+test("in development, a refused request also gets the hint, but no stack", () => {
   for (const [code, { status }] of Object.entries(errorCodes)) {
     if (status >= 500) continue;
     const error = new KitError({ code, message: "No.", hint: "Add the name.", cause: new Error("deep") });
@@ -148,7 +148,7 @@ test("in development, too, a request that is refused is told what to do, and no 
   }
 });
 
-test("in development a stack begins with the project's own code", () => {
+test("in development, a stack starts with the project's own code", () => {
   const error = new Error("Odd\nin two lines");
   const kit = new URL("./reply.ts", import.meta.url).href;
   const frames = [
@@ -177,7 +177,7 @@ test("in development, an unreadable value is reported as far as possible", () =>
   }
 });
 
-test("the details of a 503 say which store is away and since when, and all that passes says when to try again", () => {
+test("the details of a 503 name the unavailable store and since when, and every transient error has a time to retry after", () => {
   const since = Date.parse("2026-11-22T10:00:00.000Z");
   const away = storeUnavailable({ store: "The session store", reason: "it is locked", hint: "", since });
   expect(JSON.parse(toErrorReply(away, { dev: false }).body).error).toMatchObject({

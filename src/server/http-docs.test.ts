@@ -23,7 +23,7 @@ test("the page about HTTP names every route", async () => {
   }
 });
 
-test("it names every error with its status, and every action", () => {
+test("the page names every error with its status, and every action", () => {
   const rows = new Map(
     [...page.matchAll(/^\| (\d{3}) \| (.*) \|$/gm)].map(([, status, row]) => [status, row]),
   );
@@ -34,7 +34,7 @@ test("it names every error with its status, and every action", () => {
   expect(serviceActions.filter((action) => !page.includes(`\`${action}\``))).toEqual([]);
 });
 
-test("its example of access keeps tenants apart, whatever a request says of itself", async () => {
+test("the page's example of access separates tenants, whatever a request contains", async () => {
   const fence = /```ts\n((?:(?!```)[\s\S])*?TENANT_KEYS[\s\S]*?)```/.exec(page)?.[1] ?? "";
   const folder = await mkdtemp(join(tmpdir(), "kit-docs-"));
   const keys = {

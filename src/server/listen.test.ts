@@ -31,7 +31,7 @@ async function withServer(
 
 const asAccess = (access: AccessOptions): Partial<ServerOptions> => ({ access });
 
-test("a public address is refused while anybody may use the server", async () => {
+test("a public address is refused if the server has no access control", async () => {
   const open = createServer({ project: shop.project });
   for (const host of ["0.0.0.0", "::", "10.1.2.3"]) {
     await expect(open.listen({ host, port: 0 })).rejects.toMatchObject({
@@ -57,7 +57,7 @@ test("a port that is in use is a conflict", async () => {
   });
 });
 
-test("with keys, everything but /health asks for one", async () => {
+test("with keys, every route except /health requires one", async () => {
   await withServer(asAccess({ apiKeys: ["key-one", "key-two"] }), async (port) => {
     expect((await sendRequest(port, { path: "/health" })).status).toBe(200);
     for (const path of ["/", "/openapi.json", "/api/specs", "/nope", "/api/specs?token=key-one"]) {
@@ -70,7 +70,7 @@ test("with keys, everything but /health asks for one", async () => {
   });
 });
 
-test("the config's auth is asked after the keys, and a failure of it opens nothing", async () => {
+test("the configuration's auth is called after the keys are checked, and if it fails the request is refused", async () => {
   const auth: AccessOptions["auth"] = async ({ path, headers }) => {
     if (path === "/api/specs/graph") throw new Error("the directory is down");
     return headers.get("x-team") === "books";
@@ -89,7 +89,7 @@ test("the config's auth is asked after the keys, and a failure of it opens nothi
   });
 });
 
-test("a configured page may call, and reads the reply, a refusal too; others may not", async () => {
+test("a configured page may send requests and read replies, including refusals; other pages may not", async () => {
   const access = { allowedOrigins: ["https://app.example"], apiKeys: ["a-key"] };
   await withServer(asAccess(access), async (port) => {
     const headers = { origin: "https://app.example" };
@@ -128,7 +128,7 @@ test("a configured page may call, and reads the reply, a refusal too; others may
   });
 });
 
-test("requests that two readers could read differently are refused", async () => {
+test("requests that two parsers could read differently are refused", async () => {
   await withServer({}, async (port) => {
     const send = async (head: string) => await sendRaw(port, `${head}\r\nConnection: close\r\n\r\n`);
     for (const head of [
@@ -157,7 +157,7 @@ test("requests that two readers could read differently are refused", async () =>
   });
 });
 
-test("a body that is larger than it says, or does not say, is cut off", async () => {
+test("a body that is larger than declared, or of undeclared size, is cut off", async () => {
   await withServer({ limits: { bodyBytes: 1_000 } }, async (port) => {
     const headers = { "content-type": "application/json" };
     const body = JSON.stringify({ format: "a".repeat(5_000) });
@@ -174,7 +174,7 @@ test("a body that is larger than it says, or does not say, is cut off", async ()
   });
 });
 
-test("a client that is still sending gets the refusal, and the connection is closed after it", async () => {
+test("a client that is still sending gets the refusal, then the connection is closed", async () => {
   await withServer({ limits: { bodyBytes: 1_000 } }, async (port) => {
     const piece = "a".repeat(10_000);
     const pieces = 40;
@@ -264,7 +264,7 @@ test("closing waits for a running reply", async () => {
   await server.close();
 });
 
-test("closing cuts what never ends", async () => {
+test("closing aborts requests that never end", async () => {
   const server = createServer({ project: shop.project, limits: { closeGraceMs: 50 } });
   const { port } = await server.listen({ port: 0 });
   const idle = connect({ host: "127.0.0.1", port });

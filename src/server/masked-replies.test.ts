@@ -49,7 +49,7 @@ test.each([
   ["a refusal", "/workflows/refusing?wait=result", {}],
   ["a prompt", "/agents/echo/1", { message: `Say ${key}` }],
   ["an error about what was sent", "/agents/echo/1", { [key]: 1 }],
-])("%s says no key, as JSON or as a stream", async (_, path, body) => {
+])("%s contains no key, as JSON or as a stream", async (_, path, body) => {
   expectMasked(JSON.stringify((await served.send(path, { body })).body));
   expectMasked(await (await served.stream(path, { body })).text());
 });

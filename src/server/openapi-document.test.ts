@@ -22,7 +22,7 @@ test("the description names every route, and each of its references resolves", a
   }
 });
 
-test("it describes what the schemas check", async () => {
+test("the description matches the schemas that check requests", async () => {
   const shop = await temporaryProject({});
   try {
     const { app } = createServer({ project: shop.project });
@@ -57,7 +57,7 @@ test("it describes what the schemas check", async () => {
   }
 });
 
-test("with a service it describes agents, workflows and runs, streams and headers", async () => {
+test("with a service the description has agents, workflows and runs, streams and headers", async () => {
   const served = await serveService();
   try {
     const { body } = await served.send("/openapi.json");

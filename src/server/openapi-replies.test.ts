@@ -282,7 +282,7 @@ test("a webhook answers as described", async () => {
   await ask("GET /deliveries", "/deliveries?cursor=none");
 });
 
-test("every route with a body refuses one that is not JSON object, and unwraps a wrapped one", async () => {
+test("every route with a body refuses one that is not a JSON object, and unwraps a wrapped one", async () => {
   const positions: Readonly<Record<string, string>> = { name: "echo", run_id: "none", dispatch_id: "none" };
   const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one));
   expect(posts.length).toBeGreaterThan(12);
@@ -307,6 +307,6 @@ test("every route with a body refuses one that is not JSON object, and unwraps a
   }
 });
 
-test("there is no operation that these tests leave out", () => {
+test("these tests cover every operation", () => {
   expect([...operations.keys()].filter((operation) => !answered.has(operation))).toEqual([]);
 });

@@ -36,14 +36,14 @@ async function socketStatus(served: ServedService, path: string): Promise<unknow
   }
 }
 
-describe("an agent that does not declare it is reached by no door", () => {
+describe("an agent without a trigger is reached over no route", () => {
   let served: ServedService;
   beforeAll(async () => {
     served = await serveService({ files: { "src/agents/default.ts": "export default 1;\n" } });
   });
   afterAll(() => served.close());
 
-  test("each answers 404 and what to declare, and the WebSocket is not opened", async () => {
+  test("each route answers 404 with what to declare, and no WebSocket is opened", async () => {
     expect(await typesOf(served, "hidden")).toEqual(["agent_not_webhook"]);
     const { body } = await served.send("/agents/hidden/1", { body: message });
     expect(body.error.details).toContain(declaration);
@@ -52,14 +52,14 @@ describe("an agent that does not declare it is reached by no door", () => {
     expect(await socketStatus(served, "/agents/hidden/1")).toBe(404);
   });
 
-  test("nor does one that is declared in no way become reachable by another spelling of its name", async () => {
+  test("another spelling of its name does not make such an agent reachable", async () => {
     for (const name of ["Hidden", "hidden%20", "%68idden"]) {
       const { status } = await served.send(`/agents/${name}/1`, { body: message });
       expect([name, status]).toEqual([name, 404]);
     }
   });
 
-  test("it is listed as what it is, and the start page does not name it", async () => {
+  test("such an agent is listed as unreachable, and the start page does not name it", async () => {
     const { body } = await served.send("/agents");
     expect(body.agents).toContainEqual({
       name: "hidden",
@@ -71,7 +71,7 @@ describe("an agent that does not declare it is reached by no door", () => {
   });
 });
 
-test("the default agent without a file is not served, with one that declares it is", async () => {
+test("the default agent without a file is not served, but one that declares a trigger is", async () => {
   const served = await serveService({ files: { "src/agents/default.ts": null } });
   try {
     for (const path of ["/prompt/s", "/prompt/s/events", "/agents/default/1"]) {
@@ -87,7 +87,7 @@ test("the default agent without a file is not served, with one that declares it 
   }
 });
 
-test("with expose all every agent is served, the default one too, and none is marked", async () => {
+test("with expose all every agent is served, including the default one, and none is marked", async () => {
   const served = await serveService({ expose: "all", files: { "src/agents/default.ts": null } });
   try {
     expect(await typesOf(served, "hidden")).toEqual(["open", "not_found"]);
@@ -100,7 +100,7 @@ test("with expose all every agent is served, the default one too, and none is ma
 });
 
 describe("kit dev", () => {
-  test("serves every agent on loopback, marks those that kit start would not, and invites to none of them", async () => {
+  test("serves every agent on loopback, marks those that kit start would not serve, and suggests none of them", async () => {
     const files = {
       "src/agents/careful.ts": null,
       "src/agents/default.ts": null,
@@ -120,7 +120,7 @@ describe("kit dev", () => {
     }
   });
 
-  test("on an address that others reach serves what is declared, and no more", async () => {
+  test("on a public address serves only agents that declare a trigger", async () => {
     const served = await serveService({ dev: true, host: "0.0.0.0", access: { insecure: true } });
     try {
       expect((await served.send("/agents/hidden/1", { body: message })).body.error.type).toBe(
@@ -134,7 +134,7 @@ describe("kit dev", () => {
   });
 });
 
-test("a connection stays with what the agent's file says: once it is withdrawn, prompts are refused", async () => {
+test("an open connection follows the agent's file: once its trigger is removed, prompts are refused", async () => {
   const served = await serveService();
   try {
     const socket = await openSocket(`${served.url}/agents/echo/1`);

@@ -39,6 +39,6 @@ test.each([
   expect(found(path)).toBe("/*");
 });
 
-test("a path of no rule, where there is none for the rest, has no handler", () => {
+test("a path without a rule has no handler if there is no fallback", () => {
   expect(createPathRouter<string>().match("GET", "/")).toEqual([[]]);
 });

@@ -16,7 +16,7 @@ const table = defineRoutes({
   },
 });
 
-test("a handler that is missing, or gives another reply than the table says, does not compile", () => {
+test("a missing handler, or one with another reply than the table declares, does not compile", () => {
   const handlers: Handlers<typeof table> = { "GET /things/{id}": () => ({ color: "red" }) };
   expect(bindRoutes(table, handlers)).toMatchObject([{ method: "GET", path: "/things/{id}" }]);
   // @ts-expect-error: the handler is missing.
@@ -34,7 +34,7 @@ test("a handler that is missing, or gives another reply than the table says, doe
   expect([missing, other, whole, misspelt]).toHaveLength(4);
 });
 
-test("a path whose parameter is not described does not compile", () => {
+test("a path with an undeclared parameter does not compile", () => {
   const described = defineRoutes({
     // @ts-expect-error: `id` has no description.
     "GET /others/{id}": { tag: "others", operation: "getOther", summary: "", reply: z.object({}) },
@@ -42,7 +42,7 @@ test("a path whose parameter is not described does not compile", () => {
   expect(Object.keys(described)).toEqual(["GET /others/{id}"]);
 });
 
-test("every access action belongs to a route, and each route names only those that there are", () => {
+test("every access action belongs to a route, and each route names only existing actions", () => {
   const asked = Object.values(routes).flatMap((route) => [
     ...("action" in route ? [route.action] : []),
     ...("itemAction" in route ? [route.itemAction] : []),

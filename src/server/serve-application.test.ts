@@ -68,7 +68,7 @@ test("an application without a project folder has its agents, workflows, specs, 
   expect(served.service.app.problems().map(({ path }) => path)).toEqual(["src/agents/broken.ts"]);
 });
 
-test("nothing of it is left in the temporary folder, and nothing of the process's own folder is in it", async () => {
+test("closing removes its temporary folder, and it never reads the process's own folder", async () => {
   const before = process.env.TMPDIR;
   const folder = mkdtempSync(join(tmpdir(), "kit-none-"));
   process.env.TMPDIR = folder;
@@ -84,7 +84,7 @@ test("nothing of it is left in the temporary folder, and nothing of the process'
 });
 
 test.each(["../a.md", "/a.md", "a//b.md", "a/../../b.md", "..\\a.md", ""])(
-  "a file that would lie outside of the project is refused: %j",
+  "a file with a path outside of the project is refused: %j",
   async (path) => {
     await expect(serve({ name: "x", files: { [path]: "" }, modules: {} })).rejects.toMatchObject({
       code: "invalid_request",
@@ -93,7 +93,7 @@ test.each(["../a.md", "/a.md", "a//b.md", "a/../../b.md", "..\\a.md", ""])(
   },
 );
 
-test("its configuration is checked as that of a folder is, with the environment over it", async () => {
+test("its configuration is checked like that of a folder, and the environment overrides it", async () => {
   const wrong = { "kit.config.ts": async () => ({ default: { agnt: {} } }) };
   await expect(serve({ name: "x", files: {}, modules: wrong })).rejects.toMatchObject({
     message: expect.stringContaining("agnt"),
@@ -105,7 +105,7 @@ test("its configuration is checked as that of a folder is, with the environment 
   expect((await served.fetch(new Request("https://shop.example/health"))).status).toBe(200);
 });
 
-test("without a key it answers to the names of this machine alone", async () => {
+test("without a key it accepts only names of this machine", async () => {
   const served = await serve({ name: "x", files: {}, modules: {} });
   expect((await served.fetch(new Request("http://localhost/api/specs"))).status).toBe(200);
   for (const host of ["shop.example", "10.0.0.7"])

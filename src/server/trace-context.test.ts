@@ -120,7 +120,7 @@ function client(): KitClient {
   return new KitClient({ baseUrl: served.url, trace: () => given });
 }
 
-test.each(routes)("the trace of %s is that of its work", async (_name, ask) => {
+test.each(routes)("the trace of %s is the trace of its work", async (_name, ask) => {
   await ask();
   expect(await asked()).toEqual(given);
 });
@@ -134,7 +134,7 @@ const hostile: readonly (readonly [string, Readonly<Record<string, string>>])[] 
 ];
 
 test.each(hostile)(
-  "a request with %s for a trace is answered as any other, and its work has none",
+  "a request with %s as its trace is answered like any other, and its work has no trace",
   async (_name, sent) => {
     const reply = await served.send("/agents/echo/6", { body, headers: sent });
     expect(reply.status).toBe(200);
@@ -142,7 +142,7 @@ test.each(hostile)(
   },
 );
 
-test("two parents are none, and a state that is none leaves the parent", async () => {
+test("two parents count as none, and an invalid state leaves the parent", async () => {
   const twice = new Headers([
     ["content-type", "application/json"],
     ["traceparent", traceparent],
@@ -156,7 +156,7 @@ test("two parents are none, and a state that is none leaves the parent", async (
   expect(await asked()).toEqual({ traceparent });
 });
 
-test("a frame whose trace is not text is answered as any other", async () => {
+test("a frame whose trace is not text is answered like any other", async () => {
   const socket = await openSocket(`${served.url}/agents/echo/8`);
   await socket.next();
   socket.send({ type: "prompt", request_id: "1", message: "hello", traceparent: { a: 1 }, tracestate: 7 });
@@ -164,7 +164,7 @@ test("a frame whose trace is not text is answered as any other", async () => {
   socket.socket.close();
 });
 
-test("requests side by side keep their traces apart, and who has none gets none", async () => {
+test("parallel requests have separate traces, and a request without a trace gets none", async () => {
   const ids = Array.from({ length: 20 }, (_, at) => at);
   const idOf = (at: number): string => at.toString(16).padStart(32, "a");
   await Promise.all(

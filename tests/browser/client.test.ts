@@ -71,7 +71,7 @@ function originOf(server: Server): string {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
 }
 
-test("prompts, streams and errors", async () => {
+test("a browser reads prompts, streams and errors", async () => {
   const seen = await page.evaluate(async (options: Place) => {
     const client = new globalThis.kitClient.KitClient(options);
     const stream = client.agents.stream("echo", { id: "page", message: "one two three" });
@@ -101,7 +101,7 @@ test("prompts, streams and errors", async () => {
   expect(seen.types.at(0)).toBe("operation_start");
 });
 
-test("headers of the application's own reach the server", async () => {
+test("headers of the application reach the server", async () => {
   const agents = await page.evaluate(async (options: Place) => {
     const headers = { "X-Tenant": "books", "X-Trace": "7" };
     return await new globalThis.kitClient.KitClient({ ...options, headers }).agents.list();
@@ -109,7 +109,7 @@ test("headers of the application's own reach the server", async () => {
   expect(agents).toContainEqual(expect.objectContaining({ name: "echo" }));
 });
 
-test("a path as the address is one of the server that the page came from", async () => {
+test("a path as the address is relative to the server that the page came from", async () => {
   const asked = await page.evaluate(async () => {
     const urls: string[] = [];
     const client = new globalThis.kitClient.KitClient({
@@ -125,7 +125,7 @@ test("a path as the address is one of the server that the page came from", async
   expect(asked).toEqual([`${originOf(pages)}/kit/health`]);
 });
 
-test("an instance's events, resumed after the last one that was seen, and left early", async () => {
+test("an instance's events resume after the last one that was read, and reading can stop early", async () => {
   const indexes = await page.evaluate(async (options: Place) => {
     const client = new globalThis.kitClient.KitClient(options);
     await client.agents.dispatch("echo", { id: "events", input: "hello there" });
@@ -150,7 +150,7 @@ test("an instance's events, resumed after the last one that was seen, and left e
   expect(indexes).toEqual([...new Set(indexes)].sort((left, right) => left - right));
 });
 
-test("a WebSocket with the key as a subprotocol", async () => {
+test("a WebSocket sends the key as a subprotocol", async () => {
   const seen = await page.evaluate(async (options: Place) => {
     const client = new globalThis.kitClient.KitClient(options);
     const connection = await client.agents.connect("echo", { id: "socket" });

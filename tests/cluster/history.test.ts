@@ -29,35 +29,35 @@ test("a history in which a node was killed and another did its work is valid", (
   expect(checkHistory(sound)).toEqual([]);
 });
 
-test("an input with a receipt that is never settled is lost", () => {
+test("an input with a receipt that is never settled counts as lost", () => {
   expect(broken((entry) => (entry.what === "settled" && entry.id === "b" ? [] : [entry]))).toEqual(["lost"]);
 });
 
-test("an executed input that no sender knows is found", () => {
+test("an executed input that no sender knows is reported", () => {
   expect(broken((entry) => (entry.what === "accepted" && entry.id === "b" ? [] : [entry]))).toEqual([
     "unknown",
   ]);
 });
 
-test("an input that is settled twice is found", () => {
+test("an input that is settled twice is reported", () => {
   const twice = (entry: HistoryEntry) =>
     entry.what === "settled" && entry.id === "b" ? [entry, { ...entry, at: 270 }] : [entry];
   expect(broken(twice)).toEqual(["settled twice"]);
 });
 
-test("a settlement under the fence of an owner that was replaced is found", () => {
+test("a settlement with the fence of a replaced owner is reported", () => {
   const stale = (entry: HistoryEntry) =>
     entry.what === "settled" && entry.id === "a" ? [{ ...entry, fence: 10 }] : [entry];
   expect(broken(stale)).toEqual(["settled by a stale owner"]);
 });
 
-test("an input that is claimed before the previous one of its line is settled is found", () => {
+test("an input that is claimed before the previous one of its session is settled is reported", () => {
   const early = (entry: HistoryEntry) =>
     entry.what === "claimed" && entry.id === "b" ? [{ ...entry, at: 230 }] : [entry];
   expect(broken(early)).toEqual(["out of order"]);
 });
 
-test("concurrent effects of two nodes in one line are an overlap, unless the first node was killed, frozen or had lost its lease", () => {
+test("concurrent effects of two nodes in one session are an overlap, unless the first node was killed, frozen or had lost its lease", () => {
   const alive = (entry: HistoryEntry) => (entry.what === "killed" ? [] : [entry]);
   expect(new Set(broken(alive))).toEqual(new Set(["overlap"]));
   const loss: HistoryEntry = { what: "lost", at: 40, line: "x", node: 1, effect: "a" };
@@ -65,7 +65,7 @@ test("concurrent effects of two nodes in one line are an overlap, unless the fir
   expect(broken((entry) => (entry.what === "killed" ? [{ ...entry, what: "frozen" }] : [entry]))).toEqual([]);
 });
 
-test("a fence that does not rise, and a claim under an old one, are found", () => {
+test("a fence that does not increase and a claim with an old fence are reported", () => {
   const same = (entry: HistoryEntry) =>
     entry.what === "owned" && entry.fence === 11 ? [{ ...entry, fence: 10 }] : [entry];
   expect(broken(same)).toEqual(["fence fell"]);

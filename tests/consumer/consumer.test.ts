@@ -52,13 +52,13 @@ campaignTest("npm installs the packed package into an empty project", async () =
 
 // These bring OpenTelemetry at versions of their own.
 campaignTest.for(["@daytona/sdk", "@google/adk", "@opentelemetry/sdk-node"])(
-  "npm installs the packed package beside %s",
+  "npm installs the packed package together with %s",
   async (name) => {
     await planInstall({ [name]: manifest.peerDependencies[name] ?? "0.200.0" });
   },
 );
 
-campaignTest("npm installs the packed package beside all packages of kit's telemetry", async () => {
+campaignTest("npm installs the packed package together with all packages of kit's telemetry", async () => {
   await planInstall(manifest.kit.optionalPackages);
 });
 
@@ -77,7 +77,7 @@ test("every entry of the packed package can be imported", async () => {
 const strict = ["--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2024"];
 
 campaignTest(
-  "a strict TypeScript project compiles against every entry, and the types of none need a peer that it is not about",
+  "a strict TypeScript project compiles against every entry, and an entry's types need only its own peers",
   async () => {
     await copyFile(join(import.meta.dirname, "consumer.ts"), join(folder, "consumer.ts"));
     // LangGraph's own types and those of the Agents SDK do not pass under these settings.
@@ -91,7 +91,7 @@ campaignTest(
   },
 );
 
-campaignTest("the types of kit/client need nothing but a browser's", async () => {
+campaignTest("the types of kit/client need only those of a browser", async () => {
   await writeFile(join(folder, "browser.ts"), 'export * from "kit/client";');
   const settings = ["--strict", "--noEmit", "--ignoreConfig", "--module", "nodenext", "--target", "es2024"];
   expect(await compile(...settings, "--types", "", "--lib", "es2024,dom", "browser.ts")).toBe("");
@@ -106,7 +106,7 @@ function compile(...args: readonly string[]): Promise<string> {
   );
 }
 
-test("on an older Node, and on Bun, each entry says in one line what it needs", async () => {
+test("on an older Node, and on Bun, each entry prints one line with what it needs", async () => {
   const old = join(folder, "old.mjs");
   // A worker of Cloudflare is not a Node, though it says that it is one.
   const anywhere = [
@@ -158,7 +158,7 @@ test("the packed command answers, and reads a project", async () => {
   expect(guidelines.map(({ title }) => title)).toEqual(["Tests"]);
 });
 
-test("kit init asks for kit as it was installed, and for no Node where the machine has one", async () => {
+test("kit init requires the installed kit, and no Node if the machine has one", async () => {
   const kit = join(folder, "node_modules/kit/bin/kit.mjs");
   const note = join(folder, "node_modules/.package-lock.json");
   const asked = async (name: string, resolved: string | undefined): Promise<string> => {
@@ -181,7 +181,7 @@ test("kit init asks for kit as it was installed, and for no Node where the machi
   );
 });
 
-test("no text of the package tells anyone to fetch what another package of the name answers", async () => {
+test("no text of the package tells users to install another package with the same name", async () => {
   const texts = await readdir(join(folder, "node_modules/kit"), { recursive: true, withFileTypes: true });
   const pages = texts.filter((entry) => entry.isFile() && /\.(md|js|mjs)$/.test(entry.name));
   for (const page of pages) {
@@ -203,7 +203,7 @@ test("the schemas can be imported as JSON", async () => {
   await run(process.execPath, ["--input-type=module", "--eval", code], { cwd: folder });
 });
 
-test("a backend whose package is missing names the command that installs it, before the model is asked", async () => {
+test("a backend whose package is missing names the command that installs it, before the model is called", async () => {
   const links = ["@langchain/core", "@langchain/langgraph", "@openai/agents"];
   for (const name of links) await rm(join(folder, "node_modules", name));
   const code = `

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { resultsOf } from "../../src/testing/backend/backend-stage.ts";
 
-test("a graph whose process is killed with SIGKILL resumes where it was: no request and no call is repeated", async () => {
+test("a graph whose process is killed with SIGKILL resumes without a repeated request or call", async () => {
   const folder = mkdtempSync(join(tmpdir(), "kit-graph-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "sessions.db");

@@ -38,7 +38,7 @@ test(
 );
 
 test(
-  `two servers of one project, each killed while it works and the other stands by, lose no work either (seed ${seed})`,
+  `two servers of one project, each killed while it works and the other stands by, lose no work (seed ${seed})`,
   async () => {
     const random = createRandom(seed);
     const project = await createFaultProject(random, { engine: `max_attempts = ${kills + 2}` });

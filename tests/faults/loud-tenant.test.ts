@@ -18,7 +18,7 @@ export default createAgent({ model: "local/any", instructions: "You wait.", tool
 
 const waiting = 400;
 
-test("400 inputs of one principal do not delay another principal, and leave room in the line, also after a kill", async () => {
+test("400 inputs of one principal do not delay another principal, and leave room in the queue, also after a kill", async () => {
   const { kit } = await createFaultProject(createRandom(1), {
     engine: `concurrency = 8\nmax_waiting = ${2 * waiting}\n\n[server]\napi_keys = ["loud-key", "shy-key"]`,
     files: { "src/agents/slow.ts": agent },

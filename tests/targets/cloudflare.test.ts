@@ -91,13 +91,13 @@ describe.skipIf(!hasWrangler)("a worker", () => {
     expect(Date.parse(String(run.ended_at))).toBeLessThan(asked);
   });
 
-  test("its size fits the free plan, and the build prints it", async () => {
+  test("its size is within the free plan, and the build prints it", async () => {
     const code = await readFile(join(project.root, "build/cloudflare/app/worker.js"));
     expect(gzipSync(code).byteLength).toBeLessThan(3 * 1024 * 1024);
     expect(built).toMatch(/The worker has \d\.\d MB, \d\.\d MB compressed; Workers take 3\.0 MB/);
   });
 
-  test("the same project gives the same bytes, and no path of this machine", async () => {
+  test("the same project builds to the same bytes, and contains no path of this machine", async () => {
     const path = join(project.root, "build/cloudflare/app/worker.js");
     const before = await readFile(path, "utf8");
     await rm(join(project.root, "build"), { recursive: true });
@@ -123,7 +123,7 @@ describe.skipIf(!hasWrangler)("a worker", () => {
 });
 
 describe.skipIf(!hasWrangler)("without a key", () => {
-  test("a worker answers only to names of this machine", async () => {
+  test("a worker answers only requests to names of this machine", async () => {
     const project = await createTargetProject();
     let server: ServerOutput | undefined;
     try {

@@ -12,7 +12,7 @@ interface Linter {
   validate(text: string): readonly { readonly message: string }[];
 }
 
-describe.skipIf(!existsSync(linter))("a Dockerfile (skipped where npm run test:targets was not run)", () => {
+describe.skipIf(!existsSync(linter))("a Dockerfile (skipped without npm run test:targets)", () => {
   let project: TargetProject;
   let validate: Linter["validate"];
   beforeAll(async () => {

@@ -32,7 +32,7 @@ test.each(servedCases)("node: $name", async ({ run }) => {
   await run(server);
 });
 
-test("the output contains what kit reads, and nothing else of the project", async () => {
+test("the output contains the files that kit reads, and nothing else of the project", async () => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())
@@ -60,7 +60,7 @@ test("the output contains what kit reads, and nothing else of the project", asyn
   );
 });
 
-test("the same project gives the same bytes, and no path of this machine", async () => {
+test("the same project builds to the same bytes, and contains no path of this machine", async () => {
   const out = join(project.root, "build/again");
   const { exitCode } = await project.kit(["build", "--out", out]);
   expect(exitCode).toBe(0);

@@ -28,7 +28,7 @@ test.each([
   ["%", undefined],
   ["a%00b", undefined],
   ["a%5c..%5cb", undefined],
-])("the link %j in a spec leads to a file of the repository, or nowhere", (href, place) => {
+])("the link %j in a spec leads to a file of the repository, or to nothing", (href, place) => {
   expect(fileOfLink(href, ".kiro/specs/auth/requirements.md")).toEqual(place);
 });
 
@@ -41,7 +41,7 @@ const render = (text: string): string =>
     )
     .join("");
 
-test("Markdown as people write it is rendered, and HTML in it is text", () => {
+test("common Markdown is rendered, and HTML in it is text", () => {
   const rows = Array.from({ length: 80 }, (_, at) => `| **row ${at}** | [a](b.md) | \`x\` |`).join("\n");
   const text = `# Title\n\n- [x] done\n  - nested *item*\n    1. deep\n\n| a | b | c |\n|---|---|---|\n${rows}\n\n<script>alert(1)</script>\n\n> quoted\n\n\`\`\`ts\nconst a = "[[[[";\n\`\`\`\n`;
   const html = render(text);
@@ -69,7 +69,7 @@ test.each([
   ["opening brackets", "[".repeat(19_000)],
   ["cells", `|${"a|".repeat(4_500)}\n|${"-|".repeat(4_500)}`],
   ["a long line", "x".repeat(10_000_000)],
-])("%s are shown as they are, in a moment", (_name, text) => {
+])("%s are shown unchanged, without delay", (_name, text) => {
   const began = performance.now();
   expect(render(text)).toContain("as it is");
   expect(performance.now() - began).toBeLessThan(10_000);
@@ -81,7 +81,7 @@ test.each([
   ["nested emphasis", `${"*a ".repeat(500)}${"b* ".repeat(500)}`],
   ["brackets", "]".repeat(1_000)],
   ["lists", Array.from({ length: 16 }, () => "1. ").join("")],
-])("%s at the limit are rendered without a fault", (_name, text) => {
+])("%s at the limit are rendered without an error", (_name, text) => {
   const began = performance.now();
   expect(render(text)).not.toContain("as it is");
   expect(performance.now() - began).toBeLessThan(10_000);

@@ -196,7 +196,7 @@ test.each<AgentPolicy>([{ allowedCommands: ["timeout", "nice", "cat"] }, {}])(
 );
 
 describe("without allowedCommands", () => {
-  test("known forms run outside a wall, and those that write need allowWrite", () => {
+  test("known forms run without isolation, and those that write need allowWrite", () => {
     expect(run("grep -rn alpha src", {})).toBe(true);
     expect(run("timeout 5 git log", {})).toBe(true);
     expect(run("touch a.txt", {})).toContain("allowWrite");
@@ -210,7 +210,7 @@ describe("without allowedCommands", () => {
     expect(run("./ls", {})).not.toBe(true);
   });
 
-  test("any simple command runs inside a wall, except a shell script", () => {
+  test("any simple command runs in isolation, except a shell script", () => {
     for (const line of [
       "npm test",
       "pytest -x",
@@ -257,7 +257,7 @@ describe("without allowedCommands", () => {
     expect(run("ls; ls", {}, true)).toContain("more than one command");
   });
 
-  test("a list means the same inside and outside a wall", () => {
+  test("a list means the same with and without isolation", () => {
     for (const walled of [false, true]) {
       expect(run("npm exec x", { allowedCommands: ["npm test"] }, walled)).not.toBe(true);
       expect(run("git log --output=x", { allowedCommands: ["git"] }, walled)).not.toBe(true);

@@ -23,10 +23,10 @@ export type CommandDecision =
  * and no list, and then the shell runs it.
  *
  * With a list, a command must be a known form of a program that an entry names, or must match an entry as
- * written. Without a list, any simple command runs if the operating system isolates it (`walled`); otherwise only
+ * written. Without a list, any simple command runs if the operating system isolates it (`isolated`); otherwise only
  * known forms run. Programs match byte for byte: `git` is neither `./git` nor `/usr/bin/git`.
  */
-export function checkCommand(line: string, policy: AgentPolicy, walled = false): CommandDecision {
+export function checkCommand(line: string, policy: AgentPolicy, isolated = false): CommandDecision {
   if (policy.allowShell !== true) return deny("commands are not allowed for this agent (allowShell)");
   const list = policy.allowedCommands ?? [];
   const parsed = parseCommand(line);
@@ -43,7 +43,7 @@ export function checkCommand(line: string, policy: AgentPolicy, walled = false):
     const run =
       list.length > 0
         ? checkListed(command.words, { entries, policy })
-        : checkUnlisted(command.words, { policy, walled });
+        : checkUnlisted(command.words, { policy, isolated: isolated });
     if (typeof run === "string") return deny(run);
     commands.push({ ...command, ...run });
   }
@@ -64,12 +64,12 @@ function checkUnlisted(
   words: readonly string[],
   {
     policy,
-    walled,
+    isolated,
     depth = 0,
-  }: { readonly policy: AgentPolicy; readonly walled: boolean; readonly depth?: number },
+  }: { readonly policy: AgentPolicy; readonly isolated: boolean; readonly depth?: number },
 ): Run | string {
   if (policy.allowCompoundCommands === true) return {};
-  if (walled) {
+  if (isolated) {
     const shell = shellIn(words);
     return shell === undefined
       ? {}
@@ -82,7 +82,7 @@ function checkUnlisted(
   if (typeof launched === "string") return `${program}: ${launched}`;
   if (launched !== undefined) {
     if (depth >= maxLaunchers) return tooManyLaunchers(program);
-    const run = checkUnlisted(launched, { policy, walled, depth: depth + 1 });
+    const run = checkUnlisted(launched, { policy, isolated, depth: depth + 1 });
     return typeof run === "string" ? run : behindLauncher(run, words.length - launched.length);
   }
   const form = program.includes("/") ? undefined : knownProgram(program);

@@ -38,7 +38,7 @@ const maxPipedBytes = 32 * 1024 * 1024;
  * `unavailable` if the sandbox runs no commands. A failing command is a result, not an error.
  */
 export async function runCommand(run: CommandRun): Promise<ExecResult> {
-  const decision = checkCommand(run.command, run.policy, await isWalled(run.sandbox));
+  const decision = checkCommand(run.command, run.policy, await isIsolated(run.sandbox));
   if (!decision.allowed) {
     throw new KitError({ code: "forbidden", message: `The command was not run: ${decision.reason}.` });
   }
@@ -97,7 +97,7 @@ function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "comman
 }
 
 /** Whether isolation confines all commands to the workspace. */
-async function isWalled({ isolation }: Sandbox): Promise<boolean> {
+async function isIsolated({ isolation }: Sandbox): Promise<boolean> {
   return isolation !== undefined && (await isolation()).wall !== "none";
 }
 

@@ -89,7 +89,7 @@ export function toIsolation({ isolation, limits }: SandboxConfig = {}): Isolatio
 export async function isolationOfConfig(config: ConfiguredSandbox): Promise<SandboxIsolation> {
   // The options of a sandbox do not affect the isolation of its commands.
   const factory = await openSandbox({ agent: config.agent }, { root: process.cwd(), environment: {} });
-  const none = { wall: "none", description: `The ${factory.name} sandbox says of no wall.` } as const;
+  const none = { wall: "none", description: `The ${factory.name} sandbox reports no isolation.` } as const;
   return (await factory.isolation?.({ isolation: toIsolation(config.sandbox) })) ?? none;
 }
 

@@ -194,7 +194,7 @@ say({ tried, free, said, after, problems: app.problems() });`;
   });
 });
 
-test("behind a wall, commands cannot change protected files, but can write others", async ({ skip }) => {
+test("isolated commands cannot change protected files, but can write others", async ({ skip }) => {
   const kept = {
     "package.json": '{ "type": "module" }',
     "kit.toml": "",
@@ -224,6 +224,6 @@ else {
 }
 await app.close();`;
   const found = await inNode(folder.root, code);
-  skip(found === "no wall", "This machine has no wall.");
+  skip(found === "no wall", "This machine cannot isolate commands.");
   expect(found).toEqual({ texts: kept, fresh: false, free: "evil\n", cache: "evil\n" });
 });

@@ -72,7 +72,7 @@ function containerWarnings(app: Application): readonly string[] {
     ...serverWarnings(app),
     ...shells.map(
       ({ path }) =>
-        `${path}: the agent runs commands, and in most containers they run without a wall: use a remote sandbox, or install bubblewrap in the image and allow it its namespaces.`,
+        `${path}: the agent runs commands, and most containers cannot isolate them: use a remote sandbox, or install bubblewrap in the image and allow it its namespaces.`,
     ),
   ];
 }

@@ -41,7 +41,7 @@ function appOf(config: KitConfig, profile: AgentProfile = {}, more: Partial<Appl
 const refusals = (config: KitConfig, profile?: AgentProfile): readonly string[] =>
   vercel.problems(appOf(config, profile)).map(({ path, message }) => `${path} ${message}`);
 
-test("a project that needs a disk or a lasting process is refused, with the file and the reason", () => {
+test("a project that needs a disk or a lasting process is refused with the file and the reason", () => {
   expect(refusals({})).toEqual([]);
   expect(refusals({ engine: { kind: "postgres" }, store: "postgres://u:p@h:5432/d" })).toEqual([]);
   const said: readonly (readonly [KitConfig, AgentProfile, RegExp])[] = [
@@ -67,7 +67,7 @@ test("a project that needs a disk or a lasting process is refused, with the file
   expect(refusals({ mcp: { servers: { web: { url: "https://mcp.example" } } } })).toEqual([]);
 });
 
-test("without the driver of Postgres the build says how to get it", () => {
+test("without the driver of Postgres, the build tells how to install it", () => {
   const [problem] = netlify.problems(appOf({}, {}, { root: tmpdir() }));
   expect(problem).toMatchObject({ path: "package.json", hint: "Run: npm install pg" });
 });
@@ -75,7 +75,7 @@ test("without the driver of Postgres the build says how to get it", () => {
 const text = (files: ReadonlyMap<string, Uint8Array> | undefined, path: string): string =>
   Buffer.from(files?.get(path) ?? new Uint8Array()).toString("utf8");
 
-test("the output of Vercel is what its Build Output API says, with the time limit of the configuration", async () => {
+test("the output for Vercel follows its Build Output API, with the configured time limit", async () => {
   const { files } = (await vercel.bundle?.(appOf({ build: { max_seconds: 800 } }))) ?? {};
   expect(JSON.parse(text(files, "config.json"))).toEqual({
     version: 3,
@@ -94,7 +94,7 @@ test("the output of Vercel is what its Build Output API says, with the time limi
   expect(files?.has("functions/index.func/node_modules/pg-protocol/package.json")).toBe(true);
 });
 
-test("names of files and modules are values of the generated module, whatever they hold", async () => {
+test("names of files and modules become string values of the generated module, whatever characters they have", async () => {
   const { parseAst } = await loadBundler();
   const hostile = fc.string({
     unit: fc.constantFrom("'", '"', "`", "\\", "\n", "\u2028", "${", "}", "*/", "//", ";", "a", "</script>"),

@@ -102,7 +102,7 @@ function agentProblems({ path, profile }: DescribedAgent, app: Application): rea
       {
         path,
         message:
-          "runs commands in a virtual workspace: a function has neither their programs nor a wall around them.",
+          "runs commands in a virtual workspace: a function does not have their programs, and cannot isolate them.",
         hint: "Give the agent a remote sandbox (docs/remote-sandboxes.md), or take its commands away.",
       },
     ];

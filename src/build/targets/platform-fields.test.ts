@@ -130,7 +130,7 @@ function fileOf(name: keyof typeof documented): unknown {
 }
 
 test.each(Object.entries(documented))(
-  "each field of %s is one that the platform documents, within its limits",
+  "each field of %s is documented by the platform, and within its limits",
   (name, schema) => {
     const value = fileOf(name as keyof typeof documented);
     expect(schema.safeParse(value).error?.issues).toBeUndefined();

@@ -105,7 +105,7 @@ function replaced(value: unknown, from: unknown, to: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, from, to)]));
 }
 
-test("an agent's name is one value of the files that name it, whatever it holds, and no expression", () => {
+test("an agent's name is one plain value in every file that contains it, and never an expression", () => {
   const plain = parsed({ agent: "plain-name" });
   fc.assert(
     fc.property(hostile, (agent) => {
@@ -121,7 +121,7 @@ test("an agent's name is one value of the files that name it, whatever it holds,
   );
 });
 
-test("packages change nothing in a file but the command that installs them", () => {
+test("packages change only the install command of a file", () => {
   const one = parsed({ dependencies: { pg: "1.0.0" } });
   fc.assert(
     fc.property(hostile, hostile, (name, version) => {
@@ -130,7 +130,7 @@ test("packages change nothing in a file but the command that installs them", () 
   );
 });
 
-test("a folder whose name could be an expression is refused, and any other is one word", () => {
+test("a folder whose name could be an expression is refused, and any other name is quoted as one word", () => {
   fc.assert(
     fc.property(hostile, (folder) => {
       const facts = { folder: folder.replaceAll("\0", "").replaceAll("/", "") };
@@ -148,7 +148,7 @@ test("a folder whose name could be an expression is refused, and any other is on
   );
 });
 
-test("nothing from outside is an expression in a command, and secrets stand there by name only", () => {
+test("values of the project never become expressions in commands, and only names of secrets are written", () => {
   const workflow = parseYaml(fileOf("github-actions", "kit.yml", { variables: ["OPENAI_API_KEY"] }));
   for (const { steps } of Object.values<{ steps: { run?: string; env?: Record<string, string> }[] }>(
     workflow.jobs,
@@ -163,7 +163,7 @@ test("nothing from outside is an expression in a command, and secrets stand ther
   expect(workflow.on).toEqual({ pull_request: {} });
 });
 
-test("containers keep their state on a volume, as a user that is not root, one at a time, and never asleep", () => {
+test("containers keep their state on a volume, run as a non-root user, one at a time, and never sleep", () => {
   const image = fileOf("docker", "Dockerfile");
   expect(image).toMatch(/^USER 1000:1000$/m);
   expect(image).toMatch(/^VOLUME \/app\/\.kit$/m);
@@ -188,7 +188,7 @@ test("containers keep their state on a volume, as a user that is not root, one a
   for (const file of [".dockerignore"]) expect(fileOf("docker", file)).toMatch(/^\*\n!app$/m);
 });
 
-test("the name of an application is one value of wrangler.jsonc, whatever it holds", () => {
+test("the name of an application is one plain value in wrangler.jsonc", () => {
   const read = (name: string): unknown =>
     parsers[".jsonc"]?.(fileOf("cloudflare", "wrangler.jsonc", { name }));
   const plain = read("plain-name");
@@ -207,7 +207,7 @@ const wranglerSchema = (() => {
 })();
 
 test.skipIf(wranglerSchema === undefined)(
-  "wrangler's own schema takes wrangler.jsonc, and no misspelt key",
+  "wrangler's own schema accepts wrangler.jsonc, and rejects a misspelled key",
   () => {
     const validate = new Ajv({ strict: false, validateFormats: false }).compile(wranglerSchema);
     const config = parsed({}).get("cloudflare wrangler.jsonc") as Record<string, unknown>;
@@ -253,7 +253,7 @@ test.each([
   [{ outside: new Map([["x", "it is for one system"]]) }, /^package\.json lists x/],
   [{ outside: new Map([["x", "it has a script of its installation"]]) }, /^package\.json lists x/],
 ] as readonly [Part, RegExp][])(
-  "a worker cannot hold %j: file, reason and what to do are named",
+  "a worker cannot contain %j: the error names the file, the reason and a remedy",
   (part, said) => {
     const [problem, ...others] = problemsOf(part);
     expect(others).toEqual([]);
@@ -269,6 +269,6 @@ test.each([
   { config: { agent: { sandbox: "daytona" }, mcp: { servers: { docs: { url: "https://docs.example" } } } } },
   { profile: { allowedCommands: ["ls"] }, config: { agent: { sandbox: "e2b" } } },
   { outside: new Map([["pg", "it is optional for kit"]]) },
-] as readonly Part[])("a worker holds %j", (part) => {
+] as readonly Part[])("a worker can contain %j", (part) => {
   expect(problemsOf(part)).toEqual([]);
 });

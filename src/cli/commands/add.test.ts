@@ -85,7 +85,7 @@ function installed(name: string, version: string): Readonly<Record<string, strin
   return { [`node_modules/${name}/package.json`]: JSON.stringify({ name, version }) };
 }
 
-test("every row has packages that are peers of kit, keys that a configuration takes, and a page that is there", () => {
+test("every row has packages that are peers of kit, keys that the configuration accepts, and a page that exists", () => {
   for (const { name, packages, configuration = {}, docs } of additions) {
     for (const peer of packages.map(peerOf))
       expect([peer.name, satisfies(peer.tested, peer.range)]).toEqual([peer.name, true]);
@@ -97,7 +97,7 @@ test("every row has packages that are peers of kit, keys that a configuration ta
   }
 });
 
-test("a registry, npm and a project: the package, the key of the configuration, the variable to set, the check", async () => {
+test("kit add installs the package, sets the configuration's key, names the variable to set, and checks the result", async () => {
   const root = project({ "kit.toml": "# ours\n[agent]\nmax_turns = 5 # enough\n" });
   const tarball = join(folder, "package.tgz");
   write(folder, {
@@ -144,7 +144,7 @@ test("a registry, npm and a project: the package, the key of the configuration, 
   }
 });
 
-test("a second time does nothing, and the key that is set is found and never written", async () => {
+test("a second call changes nothing, and finds the key without writing it to a file", async () => {
   const root = project();
   const env = { ANTHROPIC_API_KEY: "sk-canary-1234567890" };
   expect((await kit(["add", "anthropic"], root, env)).exitCode).toBe(0);
@@ -161,7 +161,7 @@ test("a second time does nothing, and the key that is set is found and never wri
   expect(stdout + stderr + before).not.toContain("canary");
 });
 
-test("a failing installation leaves the configuration as it was, and says how it ended in its own words", async () => {
+test("a failed installation leaves the configuration unchanged, and prints the package manager's own message", async () => {
   const root = project();
   const { exitCode, stderr } = await kit(["add", "anthropic"], root, { FAIL: "1" });
   expect(exitCode).toBe(1);
@@ -190,7 +190,7 @@ test.each([
   expect(existsSync(join(root, "called.txt"))).toBe(false);
 });
 
-test("a name that is nearly right is answered with the right one", async () => {
+test("a misspelled name is answered with the most similar one", async () => {
   const { stderr } = await kit(["add", "antropic"], project());
   expect(stderr).toMatch(/Did you mean anthropic\? It is one of anthropic, openai, /);
 });
@@ -219,11 +219,11 @@ test.each<[string, Readonly<Record<string, string>>, string]>([
     "pnpm add",
   ],
   ["devEngines", { "package.json": '{ "devEngines": { "packageManager": { "name": "bun" } } }' }, "bun add"],
-])("%s decides who installs", async (_, files, words) => {
+])("%s selects the package manager", async (_, files, words) => {
   expect((await dryRun(["anthropic"], project(files))).command).toBe(`${words} ${spec}`);
 });
 
-test("a member of a workspace has the package manager of its root, and takes the package itself", async () => {
+test("a member of a workspace uses the package manager of the root, and gets the package itself", async () => {
   const root = project({
     "pnpm-lock.yaml": "",
     "pnpm-workspace.yaml": "",
@@ -234,7 +234,7 @@ test("a member of a workspace has the package manager of its root, and takes the
   expect(command).toBe(`pnpm add ${spec}`);
 });
 
-test("two lock files are a question, which --with answers", async () => {
+test("two lock files are refused, and --with selects one", async () => {
   const root = project({ "package-lock.json": "{}", "yarn.lock": "" });
   const { exitCode, stderr } = await kit(["add", "anthropic", "--dry-run"], root);
   expect(exitCode).toBe(2);
@@ -245,7 +245,7 @@ test("two lock files are a question, which --with answers", async () => {
   );
 });
 
-test("a package manager that is not there, and one that kit does not know, are named", async () => {
+test("a missing package manager, and one that kit does not know, are named", async () => {
   const missing = await kit(["add", "anthropic", "--with", "bun"], project());
   expect(missing.exitCode).toBe(1);
   expect(missing.stderr).toContain("bun is not found in PATH");
@@ -294,7 +294,7 @@ test.each<[string, Readonly<Record<string, string>>]>([
   ["5.0.0-beta.1", installed("@ai-sdk/anthropic", "5.0.0-beta.1")],
   ["^5.0.0", { "package.json": '{ "dependencies": { "@ai-sdk/anthropic": "^5.0.0" } }' }],
   ["file:../mine", { "package.json": '{ "dependencies": { "@ai-sdk/anthropic": "file:../mine" } }' }],
-])("%s of the project is not replaced by what kit takes", async (version, files) => {
+])("%s of the project is not replaced by kit's default", async (version, files) => {
   const root = project(files);
   const { exitCode, stderr } = await kit(["add", "anthropic"], root);
   expect(exitCode).toBe(1);
@@ -303,7 +303,7 @@ test.each<[string, Readonly<Record<string, string>>]>([
   expect(existsSync(join(root, "called.txt"))).toBe(false);
 });
 
-test("a key that says something else stays, and the line that changes it is shown", async () => {
+test("a key with another value is kept, and the line that would change it is printed", async () => {
   const text = '[agent]\nmodel = "openai/gpt-5.1"\n';
   const root = project({ "kit.toml": text });
   const { stdout, exitCode } = await kit(["add", "anthropic"], root);
@@ -320,7 +320,7 @@ test.each([
     'agent: { model: "anthropic/claude-sonnet-4-6" },',
   ],
   ["kit.toml", "agent = { max_turns = 5 }\n", 'agent.model = "anthropic/claude-sonnet-4-6"'],
-])("%s that cannot be edited safely stays, and the line is shown", async (file, text, line) => {
+])("%s that cannot be edited safely is kept, and the line is printed", async (file, text, line) => {
   const root = project({ [file]: text });
   const { stdout, exitCode } = await kit(["add", "anthropic"], root);
   expect(exitCode).toBe(0);
@@ -328,7 +328,7 @@ test.each([
   expect(readFileSync(join(root, file), "utf8")).toBe(text);
 });
 
-test("a configuration that is wrong, and a folder without package.json, are told before anything is installed", async () => {
+test("an invalid configuration and a folder without package.json are reported before anything is installed", async () => {
   const root = project({ "kit.toml": "[agent]\nmodle = 1\n" });
   expect((await kit(["add", "anthropic"], root)).exitCode).toBe(2);
   expect(existsSync(join(root, "called.txt"))).toBe(false);
@@ -339,7 +339,7 @@ test("a configuration that is wrong, and a folder without package.json, are told
   expect(stderr).toContain("Run: npm init -y");
 });
 
-test("Postgres is told by a variable, as its address holds a password", async () => {
+test("the address of Postgres comes from a variable, because it contains a password", async () => {
   const root = project();
   const { stdout, exitCode } = await kit(["add", "pg"], root);
   expect(exitCode).toBe(0);
@@ -348,7 +348,7 @@ test("Postgres is told by a variable, as its address holds a password", async ()
   expect(existsSync(join(root, "kit.toml"))).toBe(false);
 });
 
-test("without a name all that can be added is listed, with what is installed", async () => {
+test("without a name, everything that can be added is listed, with what is installed", async () => {
   const root = project(installed("pg", "8.23.1"));
   const { stdout } = await kit(["add"], root);
   expect(stdout).toContain("postgres\tstore\t8.23.1\tpg\tKIT_STORE\n");
@@ -357,7 +357,7 @@ test("without a name all that can be added is listed, with what is installed", a
   expect(list.additions.map(({ name }: { name: string }) => name)).toEqual(additions.map(({ name }) => name));
 });
 
-test("the list fits 80 columns, with every variable whole", async () => {
+test("the list fits 80 columns and cuts no variable", async () => {
   const { stdout } = await runKit(["add"], { cwd: project(), env: withoutKeys, columns: 80 });
   const lines = stripVTControlCharacters(stdout).trimEnd().split("\n");
   expect(lines).toHaveLength(additions.length + 1);
@@ -365,7 +365,7 @@ test("the list fits 80 columns, with every variable whole", async () => {
   for (const { variables: [variable = ""] = [] } of additions) expect(lines.join("\n")).toContain(variable);
 });
 
-test("on Windows its shell starts the package manager, as one line", () => {
+test("on Windows, the system's shell starts the package manager with one line", () => {
   const words = ["npm", "install", "@ai-sdk/anthropic@4.0.105", "--prefix", "C:\\My Files & more"];
   expect(managerProcess(words, "win32")).toMatchObject({
     args: ["/d", "/s", "/c", '"npm install @ai-sdk/anthropic@4.0.105 --prefix "C:\\My Files & more""'],
@@ -374,7 +374,7 @@ test("on Windows its shell starts the package manager, as one line", () => {
   expect(managerProcess(words, "linux")).toEqual({ file: "npm", args: words.slice(1) });
 });
 
-test("a kit that is installed elsewhere uses the packages of the project, and its own where it has them", async () => {
+test("a kit that is installed outside of the project uses the project's packages, and otherwise its own", async () => {
   const root = project({
     "node_modules/@ai-sdk/anthropic/package.json": JSON.stringify({
       name: "@ai-sdk/anthropic",

@@ -35,7 +35,7 @@ function projectOf(files: Readonly<Record<string, string>>): string {
   return root;
 }
 
-test("code that an output cannot hold is named with its file and what to do, and nothing is written", async () => {
+test("code that an output cannot contain is named with its file and a remedy, and nothing is written", async () => {
   const key = "sk-live-0123456789abcdef0123";
   const cwd = projectOf({
     "src/agents/broken.ts": "export default 3;\n",
@@ -53,7 +53,7 @@ test("code that an output cannot hold is named with its file and what to do, and
   expect(existsSync(join(cwd, "build"))).toBe(false);
 });
 
-test("--check writes nothing; a wrong target and a missing file of build.include are said", async () => {
+test("--check writes nothing, and a wrong target or a missing file of build.include is an error", async () => {
   const cwd = projectOf({ "kit.toml": '[build]\ninclude = ["prompts/**"]\n' });
   const checked = await runKit(["build", "--check"], { cwd });
   expect(checked.exitCode).toBe(0);
@@ -65,7 +65,7 @@ test("--check writes nothing; a wrong target and a missing file of build.include
   expect(wrong.stderr).toContain("Did you mean node?");
 });
 
-test("packages that stay outside are listed at the versions that are installed", async () => {
+test("packages that are not bundled are listed with their installed versions", async () => {
   const cwd = projectOf({
     "package.json": '{"dependencies": {"pg": "^8.0.0"}}',
     "node_modules/pg/package.json": '{"name": "pg", "version": "8.16.3", "main": "i.js"}',

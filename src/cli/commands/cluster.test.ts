@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-test("one process that does all of the work is the one node, with what waits and since when", async () => {
+test("a process that does all of the work is listed as the only node, with the waiting work and its age", async () => {
   const service = await openService({ root });
   await service.close();
   const { exitCode, stdout } = await runKit(["cluster", "--json"], { cwd: root });

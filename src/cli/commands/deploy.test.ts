@@ -71,7 +71,7 @@ function deploy(args: readonly string[], env: Readonly<Record<string, string>> =
   return runKit(["deploy", ...args], { cwd: root, env: { OPENAI_API_KEY: "", ...env, PATH: tools } });
 }
 
-test("a dry run builds, says what would be run, and calls nothing", async () => {
+test("a dry run builds, prints the commands that it would run, and runs none", async () => {
   for (const name of ["docker", "fly", "railway", "gh", "glab", "vercel", "netlify"]) tool(name);
   const others = ["docker", "railway", "github-actions", "gitlab-ci", "netlify"];
   for (const target of ["fly", "vercel", ...(isCampaign ? others : [])]) {
@@ -86,7 +86,7 @@ test("a dry run builds, says what would be run, and calls nothing", async () => 
   expect(existsSync(join(root, "build/fly/fly.toml"))).toBe(true);
 });
 
-test("the platform's tool is asked whether it is signed in, sends the output, and the address is asked for its health", async () => {
+test("deploy checks that the platform's tool is signed in, sends the output, and then checks the health of the address", async () => {
   tool(
     "railway",
     `case "$1" in up) echo sending; echo "\\033[2Jdone" >&2;; domain) echo "Domain: ${address}";; esac`,
@@ -103,7 +103,7 @@ test("the platform's tool is asked whether it is signed in, sends the output, an
   expect(stdout).toContain(`${address} is healthy.`);
 });
 
-test("a function is sent from its output's folder, and the address is the one that the tool has printed", async () => {
+test("a function is sent from its output's folder, and the printed address is the one that the tool has reported", async () => {
   tool(
     "vercel",
     `pwd > '${tools}/place'; echo "https://shop-1a2b.vercel.app"; echo "Aliased: ${address} [3s]" >&2`,
@@ -123,7 +123,7 @@ test("a function is sent from its output's folder, and the address is the one th
   ]);
 });
 
-test("its exit code is that of the tool, and with --json the answer alone is on stdout", async () => {
+test("the exit code is that of the tool, and with --json stdout has only the result", async () => {
   tool("railway", '[ "$1" = up ] && { echo "quota exceeded"; exit 7; } || true');
   const { exitCode, stdout, stderr } = await deploy(["--target", "railway", "--json"]);
   expect(exitCode).toBe(7);
@@ -131,7 +131,7 @@ test("its exit code is that of the tool, and with --json the answer alone is on 
   expect(stderr).toContain("quota exceeded");
 });
 
-test("without the tool, or signed out, it says what to do, and what was built is in place", async () => {
+test("if the tool is missing or signed out, the error tells what to do, and the built output is kept", async () => {
   rmSync(join(root, "build"), { recursive: true, force: true });
   const without = await deploy(["--target", "fly"]);
   expect(without.exitCode).toBe(1);
@@ -146,7 +146,7 @@ test("without the tool, or signed out, it says what to do, and what was built is
   expect(calls()).toEqual(["[auth][whoami]"]);
 });
 
-test("a server that others reach is not started without keys", async () => {
+test("a server on a public address is not started without keys", async () => {
   tool("docker");
   const { exitCode, stderr } = await deploy(["--target", "docker"]);
   expect(exitCode).toBe(2);
@@ -154,7 +154,7 @@ test("a server that others reach is not started without keys", async () => {
   expect(calls()).toEqual([]);
 });
 
-test("the value of a secret is given to the tool by its input, and stands in no argument and no output", async () => {
+test("the tool gets the value of a secret through its stdin, never in an argument or an output", async () => {
   const key = "sk-of-the-test-0123456789";
   tool("gh", `[ "$1" = secret ] && { read -r value; echo "$value" > '${tools}/input'; } || true`);
   const { exitCode, stdout, stderr } = await deploy(["--target", "github-actions"], { OPENAI_API_KEY: key });
@@ -164,7 +164,7 @@ test("the value of a secret is given to the tool by its input, and stands in no 
   expect(stdout + stderr).not.toContain(key);
 });
 
-test("a target that kit sends nothing to says how to go on", async () => {
+test("a target that kit cannot send prints the next steps", async () => {
   const { exitCode, stderr } = await deploy(["--target", "node"]);
   expect(exitCode).toBe(2);
   expect(stderr).toContain("kit build --target node");
@@ -189,7 +189,7 @@ test("a dry run of a worker sends nothing, and writes no secret", async () => {
   expect(existsSync(join(root, "build/cloudflare/.dev.vars"))).toBe(false);
 });
 
-test("wrangler checks a worker before it sends it, and is given its secrets by its input once the worker is there", async () => {
+test("wrangler checks a worker before it is sent, and gets its secrets through stdin after the worker exists", async () => {
   tool("wrangler", `if [ "$1" = secret ]; then cat > '${tools}/input'; fi`);
   expect((await deployWorker([], { KIT_API_KEYS: keys })).exitCode).toBe(0);
   expect(calls()).toEqual(["[whoami]", "[deploy][--dry-run]", "[deploy]", "[secret][put][KIT_API_KEYS]"]);

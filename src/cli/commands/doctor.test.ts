@@ -21,7 +21,7 @@ async function examine(
   return { ok, of: (name) => checks.find((check) => check.name === name) };
 }
 
-test("looks at the machine and at every part of the project", async () => {
+test("the doctor checks the machine and every part of the project", async () => {
   const { ok, of } = await examine(project.root);
   expect(ok).toBe(true);
   expect(of("Node")?.message).toContain(process.version);
@@ -37,14 +37,14 @@ test("looks at the machine and at every part of the project", async () => {
   });
 });
 
-test("prints one line per check, and the remedy below each problem", async () => {
+test("the doctor prints one line per check, and the remedy below each problem", async () => {
   const { exitCode, stdout } = await runKit(["doctor"], { cwd: project.root });
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^✓ Node +v\d/m);
   expect(stdout).toMatch(/^! spec problems +0 errors, 1 warning\n +→ 'kit specs validate' lists them\.$/m);
 });
 
-test("prints which model would answer, with which key and package, and where sessions are stored", async () => {
+test("the doctor prints the model in use, its key and package, and where sessions are stored", async () => {
   const inspect = async (env: Readonly<Record<string, string>>) => {
     const { stdout } = await runKit(["doctor", "--json"], {
       cwd: project.root,
@@ -78,7 +78,7 @@ test("prints which model would answer, with which key and package, and where ses
   expect(JSON.stringify(broken("store"))).not.toContain("geheim");
 });
 
-test("a broken configuration is a check that failed, not the end of the doctor", async () => {
+test("an invalid configuration is one failed check, and the other checks still run", async () => {
   const broken = await createSampleProject();
   await broken.write("kit.toml", "[server]\nprot = 1\n");
   const { ok, of } = await examine(broken.root);
@@ -111,7 +111,7 @@ test("agents, skills and roles are counted, and a file that cannot be used is na
   await agents[Symbol.asyncDispose]();
 });
 
-test("a departure from a format that works all the same is a warning, and so is a broken spec", async () => {
+test("a departure from a format that still works is a warning, and so is an invalid spec", async () => {
   const agents = await createSampleProject();
   const skill = (name: string, extra = ""): string =>
     `---\nname: ${name}\ndescription: Sorts issues.\n${extra}---\n\nSort new issues.\n`;
@@ -140,7 +140,7 @@ test("a departure from a format that works all the same is a warning, and so is 
   await agents[Symbol.asyncDispose]();
 });
 
-test("entries of command lists that allow nothing are named, with what to write", async () => {
+test("entries of command lists that allow nothing are named, with a replacement", async () => {
   const listed = await createSampleProject();
   await listed.write("kit.toml", '[agent]\nallowed_commands = ["git", "npm", "git commit"]\n');
   const { ok, of } = await examine(listed.root);
@@ -169,7 +169,7 @@ test("a folder that cannot be written is reported, with the consequences", async
   });
 });
 
-test("a folder without Git and without sources is not an error", async () => {
+test("a folder without Git and without sources is no error", async () => {
   const bare = realpathSync(mkdtempSync(join(tmpdir(), "kit-bare-")));
   mkdirSync(join(bare, "src"));
   const { ok, of } = await examine(bare);

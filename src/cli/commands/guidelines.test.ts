@@ -23,7 +23,7 @@ async function idOf(source: string, title: string): Promise<string> {
 }
 
 describe("list and show", () => {
-  test("prints a line per guideline, and the body of GET /api/guidelines with --json", async () => {
+  test("prints a line per guideline, and with --json the body of GET /api/guidelines", async () => {
     const { exitCode, stdout } = await kit("list");
     const list = (await json("list")) as GuidelineList;
     expect(exitCode).toBe(0);
@@ -31,7 +31,7 @@ describe("list and show", () => {
     expect(list.counts_by_source).toMatchObject({ fw_b: 2, fw_c: 2 });
   });
 
-  test("filters by source, file and words, with every name of a source", async () => {
+  test("filters by source, file and words, and accepts every name of a source", async () => {
     const [alias, id] = await Promise.all([kit("list", "-s", "claude"), kit("list", "-s", "fw_c")]);
     expect(alias?.stdout).toBe(id?.stdout);
     const forFile = await kit("list", "--file", "src/checkout/cart.test.ts", "--search", "criterion");
@@ -44,14 +44,14 @@ describe("list and show", () => {
     });
   });
 
-  test("the beginning of an id is enough, an unknown one ends with 1", async () => {
+  test("accepts the beginning of an id, and ends with 1 for an unknown id", async () => {
     const id = await idOf("claude", "Money");
     expect((await kit("show", id.slice(0, 6))).stdout).toContain("Amounts are whole cents");
     expect(await kit("show", "0000")).toMatchObject({ exitCode: 1, stdout: "" });
     expect((await kit("show", `${id.slice(0, 15)}x`)).stderr).toContain(`Did you mean ${id}?`);
   });
 
-  test("a project without guidelines shows samples, and says so", async () => {
+  test("a project without guidelines shows samples, and marks them as samples", async () => {
     const empty = await createSampleProject();
     for (const path of ["CLAUDE.md", ".cursorrules", ".cursor/rules/tests.mdc"])
       await empty.git("rm", "--quiet", path);
@@ -63,7 +63,7 @@ describe("list and show", () => {
 });
 
 describe("explain", () => {
-  test("says what applies, why, and to which tool", async () => {
+  test("prints the guidelines that apply, why, and to which tool", async () => {
     const explanation = (await json(
       "explain",
       "src/checkout/cart.test.ts",
@@ -76,7 +76,7 @@ describe("explain", () => {
     expect(stdout).not.toContain("Claude Code");
   });
 
-  test("a path outside of the project and an unknown tool are wrong usage", async () => {
+  test("refuses a path outside of the project and an unknown tool as wrong usage", async () => {
     expect(await kit("explain", "/etc/passwd")).toMatchObject({ exitCode: 2, stdout: "" });
     expect((await kit("explain", "a.ts", "--tool", "cluade")).stderr).toContain("Did you mean claude?");
   });
@@ -92,7 +92,7 @@ describe("convert and export", () => {
     expect(await project.git("status", "--porcelain")).toBe("");
   });
 
-  test("--write writes, and refuses to replace what a person wrote", async () => {
+  test("--write writes, and refuses to replace a file that a person wrote", async () => {
     const own = await createSampleProject();
     const run = kitIn(own);
     const id = await idOf("cursor", "Tests");
@@ -114,7 +114,7 @@ describe("convert and export", () => {
 });
 
 describe("lint and sync", () => {
-  test("lint finds one heading with two meanings, in every format", async () => {
+  test("lint finds a heading with two meanings, in every format", async () => {
     const [text, sarif, strict] = await Promise.all([
       kit("lint"),
       kit("lint", "--format", "sarif"),
@@ -125,7 +125,7 @@ describe("lint and sync", () => {
     expect(strict?.exitCode).toBe(1);
   });
 
-  test("sync says which tool reads the source itself, and writes nothing for it", async () => {
+  test("sync reports which tool reads the source itself, and writes nothing for it", async () => {
     const own = await createSampleProject();
     await own.write("AGENTS.md", "## Style\n\nTabs.\n");
     const at = (...args: readonly string[]) => runKit(["guidelines", "sync", ...args], { cwd: own.root });
@@ -142,7 +142,7 @@ describe("lint and sync", () => {
     await own[Symbol.asyncDispose]();
   });
 
-  test("--plan writes only what an earlier --json has shown", async () => {
+  test("--plan writes only the plan that an earlier --json has printed", async () => {
     const own = await createSampleProject();
     const run = kitIn(own);
     const sync = ["sync", "--from", "claude", "--to", "agents"] as const;
@@ -166,7 +166,7 @@ describe("lint and sync", () => {
     await own[Symbol.asyncDispose]();
   });
 
-  test("sync says what it would write, writes it, and checks it", async () => {
+  test("sync prints what it would write, writes it, and checks it", async () => {
     const own = await createSampleProject();
     await own.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");
     const run = kitIn(own);
@@ -182,7 +182,7 @@ describe("lint and sync", () => {
   });
 });
 
-test("no terminal sequence of a file gets into a table or an error", async () => {
+test("no terminal sequence of a file reaches a table or an error message", async () => {
   const outputs = await Promise.all([
     kit("list"),
     kit("list", "--json"),

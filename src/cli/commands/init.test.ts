@@ -22,7 +22,7 @@ function kit(args: readonly string[], cwd = folder): Promise<RunResult> {
 
 const file = JSON.stringify({ file: "src/agents/reviewer.ts" });
 
-test("a new project runs at once: a prompt, its workflow, its agent, its skill in its role", async () => {
+test("a new project runs at once: a prompt, its workflow, its agent, and its skill in its role", async () => {
   const { exitCode, stdout } = await kit(["init", "shop"]);
   expect(exitCode).toBe(0);
   expect(stdout).toContain("+ src/agents/reviewer.ts");
@@ -40,7 +40,7 @@ test("a new project runs at once: a prompt, its workflow, its agent, its skill i
   }
 });
 
-test("every command that it suggests is one that works", async () => {
+test("every command that it suggests works", async () => {
   const { stdout } = await kit(["init", "tried", "--json"]);
   const { next }: { next: readonly string[] } = JSON.parse(stdout);
   expect(next.at(-1)).toBe("kit dev");
@@ -55,7 +55,7 @@ test("every command that it suggests is one that works", async () => {
   }
 });
 
-test("an existing file stays as it is, and is named", async () => {
+test("an existing file is kept, and is named", async () => {
   const cwd = join(folder, "old");
   mkdirSync(cwd);
   writeFileSync(join(cwd, "AGENTS.md"), "# Mine\n");
@@ -75,7 +75,7 @@ test("an existing file stays as it is, and is named", async () => {
   expect(again.kept).toHaveLength(11);
 });
 
-test("a configuration of another name is the project's configuration, and is joined by no second one", async () => {
+test("a configuration of another name counts as the project's configuration, and no second one is created", async () => {
   const cwd = join(folder, "configured");
   mkdirSync(cwd);
   writeFileSync(join(cwd, "kit.toml"), "[agent]\nmax_turns = 5\n");
@@ -84,7 +84,7 @@ test("a configuration of another name is the project's configuration, and is joi
   expect((await kit(["run", "review-file", "--payload", file], cwd)).exitCode).toBe(0);
 });
 
-test("a package whose files are CommonJS is told how agents work there, and why they do not before", async () => {
+test("in a package of CommonJS files, init tells how agents work there, and why they do not work yet", async () => {
   const cwd = join(folder, "common");
   mkdirSync(cwd);
   writeFileSync(join(cwd, "package.json"), '{"name": "common", "type": "commonjs"}\n');
@@ -95,7 +95,7 @@ test("a package whose files are CommonJS is told how agents work there, and why 
   expect(stdout).toContain("  npm pkg set type=module\n");
 });
 
-test("the package has a name that npm takes", async () => {
+test("the package gets a name that npm accepts", async () => {
   const names = await Promise.all(
     ["My Shop!", "kit", "Ünïcode"].map(async (name) => {
       await kit(["init", name]);
@@ -105,7 +105,7 @@ test("the package has a name that npm takes", async () => {
   expect(names).toEqual(["my-shop", "my-agents", "n-code"]);
 });
 
-test("a file in the place of the folder is wrong usage, and one in the place of a folder below is a conflict", async () => {
+test("a file at the path of the folder is wrong usage, and one at the path of a folder inside it is a conflict", async () => {
   writeFileSync(join(folder, "taken"), "");
   const onFile = await kit(["init", "taken"]);
   expect(onFile.exitCode).toBe(2);
@@ -122,7 +122,7 @@ test("a file in the place of the folder is wrong usage, and one in the place of 
   );
 });
 
-test("a new skill can be run, and is not written over", async () => {
+test("a new skill can be run, and is not overwritten", async () => {
   const cwd = join(folder, "skills");
   await kit(["init", "skills"]);
   const made = await kit(["skill", "new", "release-notes", "-d", 'Writes "notes": for a release.'], cwd);

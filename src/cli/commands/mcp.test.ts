@@ -12,7 +12,7 @@ const initialize = {
   params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
 };
 
-test("speaks MCP on stdin and stdout, and nothing else there, until stdin ends", async () => {
+test("the server speaks MCP on stdin and stdout, and writes nothing else there, until stdin ends", async () => {
   const child = startKit(["mcp"], { cwd: project.root });
   const lines: { id?: number; result?: { tools?: { name: string }[] } }[] = [];
   let rest = "";
@@ -35,7 +35,7 @@ test("speaks MCP on stdin and stdout, and nothing else there, until stdin ends",
   expect(rest).toBe("");
 });
 
-test("a signal ends it, too", async () => {
+test("a signal also ends the server", async () => {
   const child = startKit(["mcp"], { cwd: project.root });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   child.stdin.write(`${JSON.stringify(initialize)}\n`);
@@ -44,7 +44,7 @@ test("a signal ends it, too", async () => {
   expect(await ended).toBe(0);
 });
 
-test("a configuration that is wrong is said on stderr", async () => {
+test("an invalid configuration is reported on stderr", async () => {
   const broken = await createSampleProject();
   await broken.write("kit.toml", "[server]\nprot = 1\n");
   const { exitCode, stdout, stderr } = await runKit(["mcp"], { cwd: broken.root });

@@ -15,7 +15,7 @@ export default defineWebhook({ scheme: "github", secret: () => undefined, handle
 `,
 };
 
-test("kit routes lists what is served and from which file, and what only kit dev serves", async () => {
+test("kit routes lists what is served, from which file, and what only kit dev serves", async () => {
   await using folder = await createTemporaryRepository(files);
   const { exitCode, stdout, stderr } = await runKit(["routes"], { cwd: folder.root });
   expect(exitCode).toBe(0);
@@ -30,7 +30,7 @@ test("kit routes lists what is served and from which file, and what only kit dev
   ]);
 });
 
-test("kit routes --json says the same for machines", async () => {
+test("kit routes --json prints the same for machines", async () => {
   await using folder = await createTemporaryRepository(files);
   const { stdout } = await runKit(["routes", "--json"], { cwd: folder.root });
   expect(JSON.parse(stdout)).toMatchObject({
@@ -44,7 +44,7 @@ test("kit routes --json says the same for machines", async () => {
   });
 });
 
-test("with server.expose = all none is marked", async () => {
+test("with server.expose = all no route is marked", async () => {
   await using folder = await createTemporaryRepository({
     ...files,
     "kit.toml": '[server]\nexpose = "all"\n',
@@ -53,7 +53,7 @@ test("with server.expose = all none is marked", async () => {
   expect(stdout).not.toContain("dev_only");
 });
 
-test("a file that cannot be used is named, the others are listed, and the command fails", async () => {
+test("an unusable file is named, the others are listed, and the command fails", async () => {
   await using folder = await createTemporaryRepository({ ...files, "src/webhooks/none.ts": "export {};\n" });
   const { exitCode, stdout, stderr } = await runKit(["routes"], { cwd: folder.root });
   expect(exitCode).toBe(1);
@@ -61,7 +61,7 @@ test("a file that cannot be used is named, the others are listed, and the comman
   expect(stdout).toContain("POST /webhooks/chat");
 });
 
-test("a project without any is told how to get some", async () => {
+test("a project without routes is told how to add some", async () => {
   await using folder = await createTemporaryRepository({ "README.md": "" });
   const { exitCode, stdout, stderr } = await runKit(["routes"], { cwd: folder.root });
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "" });

@@ -15,7 +15,7 @@ function run(args: readonly string[], options: Partial<RunOptions> = {}): Promis
 
 const local = ["--model", "local/m"] as const;
 
-test("the models that are named are tried in their order, in one option or several", async () => {
+test("the named models are tried in their order, whether one option or several name them", async () => {
   server.script([{ text: "a" }, { text: "b" }]);
   for (const models of [
     ["--model", "openai/without-a-key,local/n"],
@@ -26,13 +26,13 @@ test("the models that are named are tried in their order, in one option or sever
   }
 });
 
-test("a backend decides the turns", async () => {
+test("a backend runs the turns", async () => {
   server.script([{ text: "It is done." }]);
   const { stdout } = await run(["-p", "Hello", ...local, "--backend", "graph", "--json"]);
   expect(JSON.parse(stdout).result.text).toBe("It is done.");
 });
 
-test("files go with the prompt as their kind says, from where kit was started", async () => {
+test("files are attached to the prompt by their kind, relative to the folder in which kit was started", async () => {
   server.script([{ text: "Seen." }]);
   project.write("src/invoice.PDF", "%PDF-1.7 an invoice");
   project.write("src/a, b.txt", "Notes");
@@ -48,10 +48,10 @@ test("files go with the prompt as their kind says, from where kit was started", 
   expect(JSON.stringify(server.requests[0])).toContain("invoice.PDF");
 });
 
-test("on Windows it says once, on stderr, that commands have no wall, and where they have one", async () => {
+test("on Windows it reports once, on stderr, that commands are not isolated, and where they would be", async () => {
   const platform = "win32";
   const missing =
-    "Commands run without isolation: kit has no wall for Windows. Run agents that execute commands in a remote sandbox";
+    "Commands run without isolation: kit cannot isolate commands on Windows. Run agents that execute commands in a remote sandbox";
   const count = ["count", "--payload", '{"text": "a b"}'];
   for (const args of [["-p", "hi", "--stream"], count]) {
     const { exitCode, stdout, stderr } = await run(args, { platform });
@@ -62,10 +62,10 @@ test("on Windows it says once, on stderr, that commands have no wall, and where 
   expect((await run(count)).stderr).not.toContain("walled");
 });
 
-test("on Windows it says what a required wall means, and nothing of walls where commands run elsewhere", async () => {
+test("on Windows it reports what required isolation means, and nothing if commands run on another machine", async () => {
   const lineOf = async (config: string): Promise<string> => {
-    project.write("walls.toml", config);
-    const { stderr } = await run(["count", "--config", "walls.toml", "--payload", '{"text": "a"}'], {
+    project.write("isolation.toml", config);
+    const { stderr } = await run(["count", "--config", "isolation.toml", "--payload", '{"text": "a"}'], {
       platform: "win32",
     });
     return stderr;
@@ -73,8 +73,8 @@ test("on Windows it says what a required wall means, and nothing of walls where 
   expect(await lineOf('[sandbox]\nisolation = "required"\n')).toContain(
     "sandbox.isolation is required, so no command runs.",
   );
-  expect(await lineOf('[agent]\nsandbox = "virtual"\n')).toContain("kit has no wall for Windows");
-  expect(await lineOf('[agent]\nsandbox = "e2b"\n')).not.toContain("wall");
+  expect(await lineOf('[agent]\nsandbox = "virtual"\n')).toContain("kit cannot isolate commands on Windows");
+  expect(await lineOf('[agent]\nsandbox = "e2b"\n')).not.toContain("isolat");
 });
 
 test.each([

@@ -26,7 +26,7 @@ function modulesOf(args: readonly string[], cwd: string): readonly string[] {
   return JSON.parse(line?.slice("loaded ".length) ?? "[]");
 }
 
-test("a prompt loads the modules that it needs: no engine, workflow, Python, rules of commands or vendor", () => {
+test("a prompt loads only the modules that it needs: no engine, workflow, Python, command policy or vendor", () => {
   const folder = mkdtempSync(join(tmpdir(), "kit-modules-"));
   try {
     const shop = join(folder, "shop");

@@ -24,7 +24,7 @@ test("a skill runs with its arguments", async () => {
   expect(prompt).toContain("src/money.ts");
 });
 
-test("one with an output schema prints the value that was asked for, and not how the model put it", async () => {
+test("a skill with an output schema prints the typed value, not the model's text", async () => {
   project.write(
     ".agents/skills/label.md",
     "---\noutput_schema: { type: object, properties: { label: { enum: [bug, idea] } }, required: [label] }\n---\nLabel it.\n",
@@ -38,7 +38,7 @@ test("one with an output schema prints the value that was asked for, and not how
   expect(result).toMatchObject({ text: answer.text, result: { label: "bug" } });
 });
 
-test("arguments that it does not take are wrong usage", async () => {
+test("arguments that the skill does not accept are wrong usage", async () => {
   const { exitCode, stderr } = await run(["--skill", "explain", "--payload", '{"fiel": "x"}', ...local]);
   expect(exitCode).toBe(2);
   expect(stderr).toContain('The arguments do not match the input schema of the skill "explain"');

@@ -33,7 +33,7 @@ async function untilSaid(child: ReturnType<typeof startKit>, expected: RegExp): 
   throw new Error(`It ended without saying so: ${said}`);
 }
 
-test("a run that waits says what for, and ends once another terminal has signalled it with that line", async () => {
+test("a run that waits prints the command for its signal, and ends once another terminal runs that command", async () => {
   const child = startKit(["run", "release"], { cwd: root });
   const stdout = text(child.stdout);
   const ended = once(child, "close");
@@ -52,7 +52,7 @@ test("a run that waits says what for, and ends once another terminal has signall
 });
 
 campaignTest(
-  "work that a killed terminal has left is not a run any more, and goes with the next one",
+  "work that a killed terminal has left is no longer listed as a run, and the next command removes it",
   async () => {
     const child = startKit(["run", "release"], { cwd: root });
     await untilSaid(child, /--payload .*\n/);

@@ -35,7 +35,7 @@ const call = (
 });
 
 describe("a prompt", () => {
-  test("is answered without a key by the offline guide, which quotes the rules of a file", async () => {
+  test("is answered without a key by the offline model, which quotes the rules of a file", async () => {
     const { exitCode, stdout, stderr } = await run([
       "--prompt",
       "Which rules apply to src/money.ts and what would a change there affect?",
@@ -63,7 +63,7 @@ describe("a prompt", () => {
     });
   });
 
-  test("--stream prints the answer on stdout and what was done for it on stderr, plain without a terminal", async () => {
+  test("--stream prints the answer on stdout and the steps on stderr, without colours if it is not a terminal", async () => {
     server.script([call("read", { path: "src/money.ts" }), { text: "A euro is a hundred cents." }]);
     const { exitCode, stdout, stderr } = await run(["-p", "Read it.", ...local, "--stream"]);
     expect(exitCode).toBe(0);
@@ -72,14 +72,14 @@ describe("a prompt", () => {
     expect(stdout + stderr).not.toContain("\u001b");
   });
 
-  test("--stream is coloured where it is looked at", async () => {
+  test("--stream is coloured in a terminal", async () => {
     server.script([call("read", { path: "nowhere.ts" }), { text: "It is not there." }]);
     const { stderr } = await run(["-p", "Read it.", ...local, "--stream"], { env: { FORCE_COLOR: "1" } });
     expect(stderr).toContain("\u001b[36m→ read nowhere.ts");
     expect(stderr).toContain("\u001b[31m  ✗ ");
   });
 
-  test("--stream --json is a line per event, and the body as the last one", async () => {
+  test("--stream --json prints one line per event, and the body as the last line", async () => {
     server.script([call("read", { path: "src/money.ts" }), { text: "A hundred." }]);
     const { exitCode, stdout } = await run(["-p", "Read it.", ...local, "--stream", "--json"]);
     expect(exitCode).toBe(0);
@@ -103,7 +103,7 @@ describe("a prompt", () => {
     expect(events.at(-1)).toMatchObject({ type: "result", result: { text: "A hundred." } });
   });
 
-  test("may come on stdin", async () => {
+  test("can come on stdin", async () => {
     server.script([{ text: "Fine." }]);
     expect((await run(["-p", "-", ...local], { input: "A long\ndiff" })).stdout).toBe("Fine.\n");
     expect(JSON.stringify(sent().messages)).toContain("A long\\ndiff");
@@ -112,7 +112,7 @@ describe("a prompt", () => {
     expect(stderr).toContain("The prompt is empty.");
   });
 
-  test("is put to an agent of the project under its instructions, id and payload", async () => {
+  test("is sent to an agent of the project, with its instructions, id and payload", async () => {
     server.script([{ text: "Looks fine." }]);
     const args = ["-p", "Review.", "--agent", "reviewer", "--id", "pr-7", "--payload", '{"what": "tests"}'];
     expect((await run(args)).stdout).toBe("Looks fine.\n");
@@ -120,7 +120,7 @@ describe("a prompt", () => {
     expect(JSON.stringify(sent().messages[0])).toContain("You review tests as pr-7.");
   });
 
-  test("the line's model wins over the role's, and the role's over the agent's", async () => {
+  test("uses the model of the command line before the role's, and the role's before the agent's", async () => {
     server.script([{ text: "a" }, { text: "b" }]);
     const review = ["-p", "Review.", "--agent", "reviewer", "--role", "careful"];
     await run(review);
@@ -129,7 +129,7 @@ describe("a prompt", () => {
     expect(JSON.stringify(sent(0).messages[0])).toContain("Change little.");
   });
 
-  test("that failed for a while is tried again, and says so", async () => {
+  test("that failed temporarily is retried, and the retry is reported", async () => {
     server.script([{ status: 429, headers: { "retry-after": "0" } }, { text: "Now." }]);
     const { stdout, stderr } = await run(["-p", "Hello", ...local]);
     expect(stdout).toBe("Now.\n");
@@ -138,7 +138,7 @@ describe("a prompt", () => {
 });
 
 describe("a session", () => {
-  test("goes on in the next process, and another one knows nothing of it", async () => {
+  test("continues in the next process, and another session knows nothing of it", async () => {
     server.script([{ text: "Noted." }, { text: "Blue." }, { text: "No idea." }]);
     await run(["-p", "My colour is blue.", ...local, "--session", "one"]);
     await run(["-p", "Which is it?", ...local, "--session", "one"]);
@@ -151,7 +151,7 @@ describe("a session", () => {
     expect(texts(2)).toEqual(["Which is it?"]);
   });
 
-  test("begins with each prompt, unless the line continues the one that was used last", async () => {
+  test("is new for each prompt, unless the line continues the session that was used last", async () => {
     server.script([
       { text: "Noted." },
       { text: "Hm." },
@@ -181,7 +181,7 @@ describe("a session", () => {
     expect(both.stderr).toContain("Give --continue or --session, not both.");
   });
 
-  test("Ctrl-C stops an answer, ends with 130, and the session goes on from there", async () => {
+  test("Ctrl-C stops an answer and ends with 130; the session can continue from there", async () => {
     server.script([{ answer: { text: "A very long story" }, silentAfter: 3 }, { text: "The end." }]);
     const child = startKit(["run", "-p", "Tell me a story.", ...local, "-s", "story", "--stream"], {
       cwd: project.root,
@@ -199,7 +199,7 @@ describe("a session", () => {
 });
 
 describe("rights", () => {
-  test("without them the model is offered neither writing nor commands, and with them it is", async () => {
+  test("without options the model gets tools neither to write nor to run commands, and with them it does", async () => {
     server.script([{ text: "a" }, { text: "b" }]);
     await run(["-p", "Hello", ...local, "-s", "rights"]);
     await run(["-p", "Hello", ...local, "-s", "rights", "--allow-write", "--allow-shell"]);
@@ -210,7 +210,7 @@ describe("rights", () => {
     }
   });
 
-  test("--allow-write changes files of the project, and not those that decide how kit behaves", async () => {
+  test("--allow-write changes files of the project, except those that decide how kit behaves", async () => {
     server.script([
       call("write", { path: "notes/today.md", content: "Hello\n" }),
       call("write", { path: "src/agents/reviewer.ts", content: "" }),
@@ -249,7 +249,7 @@ describe("rights", () => {
 });
 
 describe("secrets", () => {
-  test("a provider's key is in no error, event or history, also when the provider repeats it", async () => {
+  test("a provider's key appears in no error, event or history, even if the provider repeats it", async () => {
     const refusal = { status: 401, message: `Incorrect API key provided: ${providerKey}` };
     server.script([refusal, refusal, call("read", { path: "kit.toml" }), { text: "Read." }]);
     const plain = await run(["-p", "Hello", ...local, "-s", "k"], { env: { KIT_DEBUG: "1" } });
@@ -272,7 +272,7 @@ describe("secrets", () => {
     expect(JSON.stringify(server.requests)).not.toContain(providerKey);
   });
 
-  test("a secret is there for the command that asks for it, masked in its output, and for no other", async () => {
+  test("a secret is available only to the command that requests it, and is masked in its output", async () => {
     const secret = "tok-4711-not-for-your-eyes";
     project.write("keys.env", `DEPLOY_TOKEN=${secret}\n`);
     const { exitCode, stdout, stderr } = await run(["deploy", "--env", "keys.env", "--stream"]);
@@ -284,7 +284,7 @@ describe("secrets", () => {
 });
 
 describe("a workflow", () => {
-  test("its result is on stdout: a value as JSON, a text as it is; its log on stderr", async () => {
+  test("prints its result on stdout, a value as JSON and a text unchanged, and its log on stderr", async () => {
     server.script([{ text: "Three words." }]);
     const value = await run(["count", "--payload", '{"text": "one two three"}']);
     expect(value.exitCode).toBe(0);
@@ -303,7 +303,7 @@ describe("a workflow", () => {
     });
   });
 
-  test("--stream --json is one stream of the run and its agents", async () => {
+  test("--stream --json prints one stream of the run and its agents", async () => {
     server.script([{ text: "One." }]);
     const { stdout } = await run(["count", "--payload", '{"text": "x", "ask": true}', "--stream", "--json"]);
     const events = stdout
@@ -317,13 +317,13 @@ describe("a workflow", () => {
     expect(events.map((event) => event.type)).toContain("text_delta");
   });
 
-  test("the line's model is that of its agents", async () => {
+  test("the model of the command line is used for its agents", async () => {
     server.script([{ text: "x" }]);
     await run(["count", "--payload", '{"text": "x", "ask": true}', ...local]);
     expect(sent().model).toBe("m");
   });
 
-  test("a failure is the workflow's own: what it threw, where, and in which run", async () => {
+  test("a failure shows what the workflow threw, where, and in which run", async () => {
     const { exitCode, stdout, stderr } = await run(["count", "--payload", '{"text": 1}', "--json"]);
     expect(exitCode).toBe(1);
     expect(stderr).toContain('error: The workflow "count" failed.');
@@ -340,7 +340,7 @@ describe("a workflow", () => {
   });
 });
 
-describe("what is wrong with a line", () => {
+describe("invalid lines", () => {
   test.each([
     [[], 2, "Give exactly one of: a workflow, --prompt, --skill."],
     [["count", "-p", "hi"], 2, "Give exactly one of: a workflow, --prompt, --skill."],
@@ -375,7 +375,7 @@ describe("what is wrong with a line", () => {
     expect(stderr).not.toContain(project.root);
   });
 
-  test("a file that cannot be used is a warning with its line, and the rest works", async () => {
+  test("an unusable file is a warning with its line, and the rest works", async () => {
     const { exitCode, stderr } = await run(["-p", "hi"]);
     expect(exitCode).toBe(0);
     expect(stderr).toMatch(/^warning: src\/agents\/broken\.ts: .+ \(line \d\)$/m);

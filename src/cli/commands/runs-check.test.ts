@@ -72,7 +72,7 @@ function other(name: string, workflows: Readonly<Record<string, string>>): strin
 
 const check = (...words: string[]) => runKit(["runs", "check", ...words], { cwd: root });
 
-test("the same code goes on, beside a server that works: no step is run, and the journal is as it was", async () => {
+test("runs of unchanged code can continue, also next to a working server: no step runs, and the journal stays the same", async () => {
   const before = await service.engine.listRuns();
   expect(await check()).toMatchObject({ exitCode: 0, stderr: "2 runs in flight go on with this code.\n" });
   expect(await service.engine.listRuns()).toEqual(before);
@@ -80,7 +80,7 @@ test("the same code goes on, beside a server that works: no step is run, and the
   expect(readdirSync(join(root, ".kit"))).not.toContain("workspaces");
 });
 
-test("a step that was renamed, and one that was put in: the run, the position and both names, and exit code 1", async () => {
+test("a renamed step and an inserted one are reported with the run, the position and both names, and exit code 1", async () => {
   const against = other("renamed", {
     release: code.release.replace('"two"', '"second"'),
     writer: code.writer.replace(
@@ -111,7 +111,7 @@ test("a step that was renamed, and one that was put in: the run, the position an
   for (const line of table.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(160);
 });
 
-test("code that ends before what was recorded does not match, and a change behind patched() does", async () => {
+test("code that ends before the recorded end does not match, and a change inside patched() does", async () => {
   other("early", { release: `export async function run(ctx) { await ctx.step("build", () => 1); }` });
   expect((await check("--against", "early")).stdout).toContain('2\tstep "one"\tthe end of the run');
   other("patched", {
@@ -123,7 +123,7 @@ test("code that ends before what was recorded does not match, and a change behin
   expect(await check("--against", "patched")).toMatchObject({ exitCode: 0, stdout: "" });
 });
 
-test("a missing workflow, a broken file and code that throws would fail the run, and say why", async () => {
+test("a missing workflow, an invalid file and code that throws would fail the run, and the report tells why", async () => {
   other("thrown", { release: code.release.replace("await ctx.now()", 'throw new Error("not yet")') });
   const thrown = await check("--against", "thrown");
   expect(thrown).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("not yet") });
@@ -135,7 +135,7 @@ test("a missing workflow, a broken file and code that throws would fail the run,
   expect((await check("--against", "broken")).stdout).toContain('There is no workflow named "release".');
 });
 
-test("wrong input: an unknown folder, a file, and a project in which nothing was ever accepted", async () => {
+test("an unknown folder, a file, and a project that never accepted work are wrong usage", async () => {
   expect(await check("--against", "nowhere")).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('There is no folder "nowhere".'),

@@ -41,7 +41,7 @@ beforeAll(async () => {
   await sandbox.close();
 });
 
-test("machines are listed, and what a session has changed is shown and applied when it is meant", async () => {
+test("machines are listed, and the changes of a session are shown, and applied on request", async () => {
   expect((await kit("list")).stdout).toMatch(/^e2b\/fake\S+\tpaused\tfixer\/pr-42\tdefault\tin use\t/);
   const { stdout } = await kit("diff", "fixer", "pr-42");
   expect(stdout).toContain("diff --git a/a.txt b/a.txt");
@@ -54,7 +54,7 @@ test("machines are listed, and what a session has changed is shown and applied w
   expect(await readFile(join(folder.root, "a.txt"), "utf8")).toBe("two\n");
 });
 
-test("changes of what decides what is run here are applied only when the line says so", async () => {
+test("changes of files that decide what runs on this machine are applied only with an explicit option", async () => {
   const sandbox = await e2b(options).open(owner);
   await sandbox.writeFile("package.json", "{}\n");
   await sandbox.close();
@@ -63,7 +63,7 @@ test("changes of what decides what is run here are applied only when the line sa
   expect(refused.stderr).toContain("--allow-protected");
 });
 
-test("a machine that is not there is not found, and prune removes only what no session uses", async () => {
+test("an unknown machine is not found, and prune removes only machines that no session uses", async () => {
   const missing = await kit("diff", "fixer", "none");
   expect(missing).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("has no machine") });
   expect((await kit("prune", "--yes")).stderr).toContain("No machine to remove.");

@@ -25,7 +25,7 @@ function launch(command: string, ...args: readonly string[]): Promise<ServedKit>
   return serveKit(running, [command, ...args], { cwd: project.root, begin: beginProcess });
 }
 
-test("start prints where to look and three things that work, and drains on SIGTERM", async () => {
+test("start prints its address and three commands that work, and drains on SIGTERM", async () => {
   const { url, stdout, stop } = await launch("start", "--port", "0");
   expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ ok: true, name: "kit" });
   const [forFile = "", search = ""] = stdout().match(/http:\S+\/api\/\S+\?\S+/g) ?? [];
@@ -53,7 +53,7 @@ test("a server with keys prints how to send one, and prints no key", async () =>
   expect(asking.stdout()).not.toContain("secret-key-for-a-test");
 });
 
-test("the banner does not suggest an agent without triggers, and says how to reach it", async () => {
+test("the banner does not suggest an agent without triggers, but tells how to make it reachable", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": '{"type": "module"}',
     "src/agents/writer.ts":
@@ -80,7 +80,7 @@ test("the banner does not suggest an agent without triggers, and says how to rea
   expect(await dev.stop("SIGTERM")).toBe(0);
 });
 
-test("--json prints the address as JSON; a route returns the body of the command's --json", async () => {
+test("--json prints the address as JSON, and a route returns the same body as the command with --json", async () => {
   const { url, stdout, stop } = await serve("start", ["--port", "0", "--json"]);
   expect(JSON.parse(stdout())).toMatchObject({ url, host: "127.0.0.1", port: Number(new URL(url).port) });
   for (const [route, args] of [
@@ -95,7 +95,7 @@ test("--json prints the address as JSON; a route returns the body of the command
   expect(await stop("SIGINT")).toBe(0);
 });
 
-test("the default port falls back to the next free one, and a chosen port that is taken fails with an error", async () => {
+test("the default port falls back to the next free one, and a chosen port that is in use is an error", async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   const address = taken.address();
@@ -120,7 +120,7 @@ test("a public address without keys is refused, and accepted with --insecure or 
   expect((await fetch(`${url}/api/specs`, { headers })).status).toBe(200);
 });
 
-test("the key that commands send is not taken for one that the server asks for, without a word", async () => {
+test("a key that commands send is never used silently as a key that the server requires", async () => {
   const { url, hasOutput } = await serve("start", ["--port", "0"], { KIT_API_KEY: "key-of-commands" });
   await hasOutput("KIT_API_KEYS are those of a server");
   expect((await fetch(`${url}/api/specs`)).status).toBe(200);
@@ -150,7 +150,7 @@ test("--read-only refuses writes", async () => {
   expect(reply.status).toBe(403);
 });
 
-test("dev logs requests and changes, and puts no stack into what a request is refused for", async () => {
+test("dev logs requests and changes, and puts no stack into a refusal", async () => {
   const { url, stderr, stop } = await serve("dev", ["--port", "0"]);
   const refusal = await (await fetch(`${url}/api/specs/nothing`)).text();
   expect(refusal).toContain("spec_not_found");
@@ -165,7 +165,7 @@ test("dev logs requests and changes, and puts no stack into what a request is re
   expect(await stop("SIGINT")).toBe(0);
 });
 
-test("a second server of a project says so, and commands keep asking the one that works", async () => {
+test("a second server of a project reports the first, and commands keep calling the first", async () => {
   const first = await launch("start", "--port", "0");
   const second = await launch("start", "--port", "0");
   await second.hasOutput(`already (process`);
@@ -180,7 +180,7 @@ test("a second server of a project says so, and commands keep asking the one tha
   expect(none.stderr).toContain("No server runs for this project.");
 });
 
-test("--log writes a line for every request, without its query, and says which setting lets a page in", async () => {
+test("--log writes a line for every request without its query, and names the setting that admits a page", async () => {
   for (const format of ["text", "json"]) {
     const served = await serve("start", ["--port", "0", "--log", format], {
       KIT_API_KEYS: "key-of-the-log-test",

@@ -18,7 +18,7 @@ const serve = (command: "start" | "dev"): Promise<ServedKit> =>
   serveKit(running, [command, "--port", "0"], { cwd: project.root, env: withoutKeys });
 
 describe("kit invoke", () => {
-  test("prompts an agent of the server that runs for the project, and goes on with its session", async () => {
+  test("prompts an agent of the project's running server, and continues its session", async () => {
     await serve("start");
     server.script([{ text: "First." }, { text: "Second." }]);
     const first = await kit("invoke", "reviewer", "pr-1", "-m", "Look.");
@@ -28,7 +28,7 @@ describe("kit invoke", () => {
     expect(JSON.stringify(server.requests.at(-1))).toContain("First.");
   });
 
-  test("--stream shows the work as it happens, with --json an event per line", async () => {
+  test("--stream shows the work as it happens, with --json as one event per line", async () => {
     await serve("start");
     server.script([{ text: "Streamed." }, { text: "Again." }]);
     const output = await kit("invoke", "reviewer", "pr-2", "-m", "Look.", "--stream");
@@ -42,7 +42,7 @@ describe("kit invoke", () => {
     expect(lines.at(-1)).toMatchObject({ type: "result", result: { text: "Again." } });
   });
 
-  test("says what is wrong: no server, no message, an unknown agent", async () => {
+  test("reports a missing server, a missing message and an unknown agent", async () => {
     const none = await kit("invoke", "reviewer", "1", "-m", "x");
     expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("No server runs") });
     expect(await kit("invoke", "reviewer", "1")).toMatchObject({ exitCode: 2 });
@@ -53,7 +53,7 @@ describe("kit invoke", () => {
 });
 
 describe("kit dispatches", () => {
-  test("an input that was accepted is worked on by the next start, after the server was killed", async () => {
+  test("an accepted input is worked on by the next start after the server was killed", async () => {
     const first = await serveKit(running, ["start", "--port", "0"], {
       cwd: project.root,
       env: withoutKeys,
@@ -83,7 +83,7 @@ describe("kit dispatches", () => {
     expect(history.messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
   });
 
-  test("unknown ids and statuses are refused", async () => {
+  test("refuses unknown ids and statuses", async () => {
     expect(await kit("dispatches", "show", "dispatch_x")).toMatchObject({ exitCode: 1 });
     expect(await kit("dispatches", "list", "--status", "lost")).toMatchObject({
       exitCode: 2,
@@ -93,7 +93,7 @@ describe("kit dispatches", () => {
 });
 
 describe("kit logs", () => {
-  test("lists runs, and shows what one did, with a server and without", async () => {
+  test("lists runs and shows what one did, with a server and without", async () => {
     const served = await serve("start");
     const reply = await fetch(`${served.url}/workflows/count?wait=result`, {
       method: "POST",
@@ -119,7 +119,7 @@ describe("kit logs", () => {
   });
 });
 
-test("kit dev logs what agents do, and reads a changed agent again without losing its session", async () => {
+test("kit dev logs what agents do, and reloads a changed agent without losing its session", async () => {
   const served = await serve("dev");
   server.script([{ text: "Before." }, { text: "After." }]);
   await kit("invoke", "reviewer", "dev", "-m", "Look.");
@@ -138,7 +138,7 @@ test("kit dev logs what agents do, and reads a changed agent again without losin
   await served.hasOutput("kit.toml changed: restart kit dev to apply it");
 });
 
-test("a promise that an agent's code forgot is logged without the keys it quotes, and ends no other work", async () => {
+test("a promise that an agent's code forgot to await is logged without the keys it quotes, and ends no other work", async () => {
   project.write(
     "src/agents/forgetful.ts",
     `import { createAgent, defineTool } from "kit";

@@ -86,7 +86,7 @@ function begin(...args: readonly string[]) {
   return { text: () => text, stop: () => line.signal("SIGINT"), ended: line.ended };
 }
 
-test("a run that is handed over is followed over the death of its server, and signalled to its end", async () => {
+test("a started run is followed across the death of its server, and signalled until its end", async () => {
   const first = await serve("start", beginProcess);
   const { stdout } = await kit("invoke", "release", "--dispatch");
   const id = stdout.trim();
@@ -108,7 +108,7 @@ test("a run that is handed over is followed over the death of its server, and si
   expect(output.stdout.trimEnd().split("\n").at(-1)).toBe("released v1");
 });
 
-test("a delivery that was answered is listed with its work after its server was killed", async () => {
+test("an answered delivery is listed with its work after its server was killed", async () => {
   const first = await serve("start", beginProcess);
   const body = '{"night": 1}';
   const digest = createHmac("sha256", "night secret").update(body).digest("hex");
@@ -123,7 +123,7 @@ test("a delivery that was answered is listed with its work after its server was 
   for (const id of runs) await kit("runs", "cancel", id);
 });
 
-test("Ctrl-C lets work end, says that it does, and a second one does not wait", async () => {
+test("Ctrl-C lets work finish and reports that, and a second Ctrl-C ends at once", async () => {
   const served = await serve("start", beginProcess);
   const id = (await kit("invoke", "endless", "--dispatch")).stdout.trim();
   await until(id, "running");
@@ -135,7 +135,7 @@ test("Ctrl-C lets work end, says that it does, and a second one does not wait", 
   await kit("runs", "cancel", id);
 });
 
-test("a run that is cancelled at work is told as cancelled", async () => {
+test("a run that is cancelled while it works is reported as cancelled", async () => {
   await serve("start");
   const id = (await kit("invoke", "endless", "--dispatch")).stdout.trim();
   const log = begin("logs", id, "--follow");
@@ -145,7 +145,7 @@ test("a run that is cancelled at work is told as cancelled", async () => {
   expect(log.text()).toMatch(/step endless aborted in .*\n.*run of endless cancelled in .*\ncancelled/);
 });
 
-test("a server that was killed is none, though its process is still to be waited for", async () => {
+test("a server that does not answer counts as stopped, even if its process still exists", async () => {
   // The rest of it is alive, and listens to nothing.
   const announced = { url: "http://127.0.0.1:1", pid: process.pid, started_at: "2026-11-21T00:00:00.000Z" };
   await folder.write(`.kit/servers/${process.pid}.json`, JSON.stringify(announced));
@@ -153,7 +153,7 @@ test("a server that was killed is none, though its process is still to be waited
   expect((await kit("invoke", "careful", "one", "-m", "x")).stderr).toContain("No server runs");
 });
 
-test("without a server, runs are listed, signalled and cancelled on disk", async () => {
+test("without a server, runs are listed, signalled and cancelled in the files", async () => {
   const served = await serve("start");
   const ids = await Promise.all(
     [1, 2].map(async () => (await kit("invoke", "release", "--dispatch")).stdout.trim()),
@@ -184,7 +184,7 @@ test("without a server, runs are listed, signalled and cancelled on disk", async
   expect(JSON.parse((await kit("runs", "show", going, "--json")).stdout).result).toBe("not released");
 });
 
-test("kit invoke runs a workflow, and says what it failed with; kit dev tells its author why", async () => {
+test("kit invoke runs a workflow and prints its failure, and kit dev shows the cause to the author", async () => {
   const served = await serve("dev");
   const failed = await kit("invoke", "failing");
   expect(failed).toMatchObject({ exitCode: 1, stdout: "" });
@@ -203,7 +203,7 @@ test("kit invoke runs a workflow, and says what it failed with; kit dev tells it
   ]);
 });
 
-test("why a dispatch failed is in the server's log, since no caller waits for it", async () => {
+test("the cause of a failed dispatch is in the server's log, because no caller waits for it", async () => {
   const served = await serve("start");
   const { stdout } = await kit("invoke", "unreachable", "one", "-m", "x", "--dispatch");
   await served.hasOutput(`${stdout.trim()} The model could not be reached`);
@@ -217,7 +217,7 @@ test("why a dispatch failed is in the server's log, since no caller waits for it
   expect(served.stderr()).toMatch(/answer could not be read\. Cannot connect/);
 });
 
-test("a call that waits is listed, approved and denied on the command line", async () => {
+test("a waiting call is listed, approved and denied on the command line", async () => {
   await serve("start");
   const approving = begin("invoke", "careful", "one", "-m", question);
   await expect.poll(approving.text).toContain("guidelines_for waits for approval: kit ");
@@ -250,7 +250,7 @@ test("a call that waits is listed, approved and denied on the command line", asy
   expect(denied.text()).not.toContain("Amounts are whole cents.");
 });
 
-test("a call is allowed for good by a rule that is shown before it is written", async () => {
+test("a call is always allowed by a rule that is shown before it is written", async () => {
   await serve("start");
   const asking = begin("invoke", "asked", "one", "-m", question);
   await expect.poll(asking.text).toContain("waits for approval");
@@ -271,7 +271,7 @@ test("a call is allowed for good by a rule that is shown before it is written", 
   expect(await kit("invoke", "asked", "two", "-m", question)).toMatchObject({ exitCode: 0 });
 });
 
-test("Ctrl-C on a prompt stops it, and says so; one with an idempotency key goes on", async () => {
+test("Ctrl-C stops a prompt and reports that, but a prompt with an idempotency key continues", async () => {
   await serve("start");
   for (const [id, key, said] of [
     ["left", [], "Stopped. The session keeps what was done so far."],
@@ -289,7 +289,7 @@ test("Ctrl-C on a prompt stops it, and says so; one with an idempotency key goes
   await kit("approvals", "deny", (await listed()).split("\t", 1)[0] ?? "");
 });
 
-test("a run that has ended is run again with its payload, over a server and without one", async () => {
+test("an ended run is run again with its payload, with a server and without", async () => {
   const served = await serve("start");
   const payload = { payload: { text: "only this" } };
   const failed = (await kit("invoke", "failing", "--dispatch", "--payload", JSON.stringify(payload))).stdout;
@@ -322,7 +322,7 @@ test("a run that has ended is run again with its payload, over a server and with
   });
 });
 
-test("arguments without a meaning are refused with what to do", async () => {
+test("arguments that have no effect are refused with what to do", async () => {
   expect(await kit("invoke", "release", "-m", "x")).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining("kit invoke release <id>"),

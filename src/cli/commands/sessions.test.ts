@@ -34,7 +34,7 @@ beforeAll(async () => {
   database.close();
 });
 
-test("sessions are listed with when they were touched, page by page", async () => {
+test("sessions are listed with the time of their last use, page by page", async () => {
   const { stdout } = await kit("list");
   expect(stdout).toMatch(/reviewer\/old\s+default\s+2\s+/);
   const page = JSON.parse((await kit("list", "-n", "1", "--json")).stdout);
@@ -57,7 +57,7 @@ test.each([
   expect(existsSync(workspaceOf("old"))).toBe(true);
 });
 
-test("a dry run says what would go; without it, that goes with its workspace, and nothing else", async () => {
+test("a dry run prints what would be removed; without it, exactly that is removed, with its workspace", async () => {
   const dry = await kit("prune", "--older-than", "30d", "--dry-run");
   expect([dry.exitCode, dry.stderr]).toEqual([0, expect.stringContaining("1 session would be removed.")]);
   expect(existsSync(workspaceOf("old"))).toBe(true);

@@ -18,7 +18,7 @@ function createSpec(id: string): SpecBlock {
   };
 }
 
-test.each([0, 1, 3])("the pieces of %i specs are the text of an export", (number) => {
+test.each([0, 1, 3])("the pieces of an export of %i specs join to its text", (number) => {
   const specs = Array.from({ length: number }, (_, index) => createSpec(`spec-${index}`));
   expect([...toJsonPieces(specs)].join("")).toBe(exportSpecs(specs, "json").files[0]?.content);
   expect([...toJsonLines(specs)].join("")).toBe(exportSpecs(specs, "jsonl").files[0]?.content);

@@ -16,7 +16,7 @@ const json = async (...args: readonly string[]): Promise<unknown> =>
   JSON.parse((await kit(...args, "--json")).stdout);
 
 describe("list", () => {
-  test("prints a line per spec, whole values between tabs", async () => {
+  test("prints a line per spec, with complete values between tabs", async () => {
     const { exitCode, stdout } = await kit("list");
     expect(exitCode).toBe(0);
     expect(
@@ -33,13 +33,13 @@ describe("list", () => {
     ]);
   });
 
-  test("names and aliases of frameworks mean the same", async () => {
+  test("accepts names and aliases of frameworks alike", async () => {
     const [alias, id] = await Promise.all([kit("list", "-f", "Kiro"), kit("list", "--framework", "fw_a")]);
     expect(alias?.stdout).toBe(id?.stdout);
     expect(alias?.stdout).not.toContain("fw_c-");
   });
 
-  test("--json is the body of GET /api/specs, a page at a time or --all as one", async () => {
+  test("--json prints the body of GET /api/specs, one page or with --all everything", async () => {
     const first = (await json("list", "--limit", "2")) as SpecPage;
     expect(first.specs).toHaveLength(2);
     expect(first.counts_by_framework.fw_a).toBeGreaterThan(3);
@@ -50,12 +50,12 @@ describe("list", () => {
     expect(all).not.toHaveProperty("next_cursor");
   });
 
-  test("a page that is not all says so on stderr", async () => {
+  test("an incomplete page is reported on stderr", async () => {
     const { stderr } = await kit("list", "--limit", "2");
     expect(stderr).toMatch(/2 of \d+ specs; --limit shows more, --all all of them/);
   });
 
-  test("a folder below the project asks about the project, with paths of its own", async () => {
+  test("in a folder of the project, lists the whole project with paths relative to that folder", async () => {
     const cwd = join(project.root, ".kiro/specs");
     const { stdout, exitCode } = await runKit(["specs", "list", "--path", "checkout/tasks.md"], { cwd });
     expect(exitCode).toBe(0);
@@ -63,7 +63,7 @@ describe("list", () => {
     expect(existsSync(join(cwd, ".kit"))).toBe(false);
   });
 
-  test("a repository without specs is told where kit looks", async () => {
+  test("a repository without specs prints where kit looks for specs", async () => {
     const cwd = join(project.root, "empty");
     mkdirSync(cwd);
     const { exitCode, stdout, stderr } = await runKit(["specs", "list", "--cwd", cwd], { cwd });
@@ -73,14 +73,14 @@ describe("list", () => {
 });
 
 describe("show and query", () => {
-  test("show prints where a spec comes from, and its text", async () => {
+  test("show prints the source of a spec and its text", async () => {
     const { stdout } = await kit("show", requirement);
     expect(stdout).toContain(".kiro/specs/checkout/requirements.md:3-");
     expect(stdout).toContain("WHEN a guest pays THEN the system SHALL send a receipt.");
     expect(await json("show", requirement)).toMatchObject({ id: requirement, spec_type: "requirement" });
   });
 
-  test("an unknown id ends with 1 and the id that was probably meant", async () => {
+  test("an unknown id ends with 1 and suggests the most similar id", async () => {
     const { exitCode, stderr, stdout } = await kit("show", "fw_a-checkout-requirement-req1", "--json");
     expect(exitCode).toBe(1);
     expect(stderr).toContain(`Did you mean ${requirement}?`);
@@ -96,7 +96,7 @@ describe("show and query", () => {
 });
 
 describe("validate", () => {
-  test("a warning passes, unless there are more than --max-warnings", async () => {
+  test("a warning passes, unless there are more warnings than --max-warnings", async () => {
     const { exitCode, stdout, stderr } = await kit("validate");
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^\.kiro\/specs\/checkout\/tasks\.md:7: warning: .*\[dangling-reference\]\n$/);
@@ -165,7 +165,7 @@ interface SarifRun {
 }
 
 describe("impact", () => {
-  test("a changed file leads to specs and tests, with the steps between", async () => {
+  test("a changed file leads to specs and tests, with the steps between them", async () => {
     const { exitCode, stdout } = await kit("impact", "src/checkout/cart.ts");
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^0\.\d\d\tfw_a-checkout-design-cart\t.*code_ref src\/checkout\/cart\.ts$/m);
@@ -174,14 +174,14 @@ describe("impact", () => {
     });
   });
 
-  test("ids count as changed, and a path is relative to where it is written", async () => {
+  test("ids count as changed, and a path is relative to the current folder", async () => {
     const byId = (await json("impact", "fw_a-checkout-tasks-1")) as { affected: readonly { id: string }[] };
     expect(byId.affected.map(({ id }) => id)).toContain(requirement);
     const below = await runKit(["specs", "impact", "cart.ts"], { cwd: join(project.root, "src/checkout") });
     expect(below.stdout).toBe((await kit("impact", "src/checkout/cart.ts")).stdout);
   });
 
-  test("--since asks Git, and nothing named means what is not committed", async () => {
+  test("--since asks Git, and without arguments uncommitted files count as changed", async () => {
     const changed = await createSampleProject();
     const run = (...args: readonly string[]): Promise<RunResult> =>
       runKit(["specs", "impact", ...args], { cwd: changed.root });
@@ -208,7 +208,7 @@ describe("impact", () => {
 });
 
 describe("graph", () => {
-  test("draws all, or what lies around a spec, in three formats", async () => {
+  test("draws the whole graph, or the neighbours of one spec, in three formats", async () => {
     const [all, around, dot] = await Promise.all([
       kit("graph"),
       kit("graph", "fw_a-checkout-tasks-2"),
@@ -224,7 +224,7 @@ describe("graph", () => {
 });
 
 describe("export", () => {
-  test("JSON and JSON Lines go to stdout and hold every spec", async () => {
+  test("JSON and JSON Lines go to stdout and contain every spec", async () => {
     const [asJson, lines] = await Promise.all([kit("export"), kit("export", "--format", "jsonl")]);
     const { specs } = JSON.parse(asJson?.stdout ?? "");
     expect(
@@ -235,7 +235,7 @@ describe("export", () => {
     ).toEqual(specs);
   });
 
-  test("text of spec files that is in no spec is told as lost, in every format", async () => {
+  test("text of spec files that belongs to no spec is reported as lost, in every format", async () => {
     const notes = ".kiro/specs/notes/tasks.md";
     await using other = await createTemporaryRepository({ [notes]: "# Plan\n\nFirst talk.\n\n- [ ] 1. A\n" });
     for (const format of ["json", "kiro"]) {
@@ -244,7 +244,7 @@ describe("export", () => {
     }
   });
 
-  test("files go into a folder, are left alone when they are the same, and never lost", async () => {
+  test("files are written to a folder; unchanged files stay, and no other file is replaced", async () => {
     const out = join(project.root, "..", `${project.root.split("/").at(-1)}-out`);
     const first = await kit("export", "--format", "kiro", "--out", out);
     expect(first).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^3 files written to /) });
@@ -284,7 +284,7 @@ describe("coverage and stale", () => {
     expect((await kit("coverage", "--feature", "checkuot")).stderr).toContain("Did you mean checkout?");
   });
 
-  test("a spec whose code changed after it is stale, until a person accepts it", async () => {
+  test("a spec whose code changed after it is stale until a person accepts it", async () => {
     const aging = await createSampleProject();
     const run = (...args: readonly string[]): Promise<RunResult> =>
       runKit(["specs", "stale", ...args], { cwd: aging.root });
@@ -305,14 +305,14 @@ describe("coverage and stale", () => {
   });
 });
 
-test("a file that is not there is named, and a list without code says so", async () => {
+test("a missing file is named, and so is a list without code", async () => {
   const { stderr } = await kit("impact", "src/nope.ts");
   expect(stderr).toContain("src/nope.ts: no such file in the project now.");
   const { stderr: unknown } = await kit("show", "fw_a-nope");
   expect(unknown).toContain("kit specs list --all --rules");
 });
 
-test("no terminal sequence of a file gets out, in a table or in JSON", async () => {
+test("no terminal sequence of a file reaches the output, in a table or in JSON", async () => {
   const outputs = await Promise.all([
     kit("list", "--all", "--rules"),
     kit("list", "--all", "--rules", "--json"),

@@ -15,7 +15,7 @@ const files = {
   "src/webhooks/trimmed.ts": webhook("env.TRIMMED_SECRET.trim()"),
 };
 
-test("start and dev warn of webhooks that find no secret, and say nothing once they do", async () => {
+test("start and dev warn of webhooks without a secret, and no longer once the secret is set", async () => {
   await using folder = await createTemporaryRepository(files);
   const options = { cwd: folder.root };
   for (const command of ["start", "dev"]) {
@@ -31,7 +31,7 @@ test("start and dev warn of webhooks that find no secret, and say nothing once t
   expect(served.stderr()).not.toContain("secret");
 });
 
-test("the doctor names the webhooks that find no secret", async () => {
+test("the doctor names webhooks without a secret", async () => {
   await using folder = await createTemporaryRepository(files);
   const env = { CHAT_SECRET: "a chat secret" };
   const { stdout, exitCode } = await runKit(["doctor", "--json"], { cwd: folder.root, env });

@@ -5,7 +5,7 @@ import { createTemporaryRepository } from "../../testing/temporary-repository.ts
 import { withoutKeys } from "../testing/agents-project.ts";
 import { runKit } from "../testing/run-kit.ts";
 
-test("doctor looks for the package of the configured sandbox at the version kit takes, and for both halves of its key", async () => {
+test("the doctor checks the package of the configured sandbox for a version that kit accepts, and both halves of its key", async () => {
   await using folder = await createTemporaryRepository({
     "package.json": "{}",
     "kit.toml": '[agent]\nsandbox = "modal"\n',

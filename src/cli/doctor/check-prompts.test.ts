@@ -32,11 +32,11 @@ test.each<readonly [string, () => AgentProfile]>([
   ["its instructions", () => ({ instructions: crypto.randomUUID() })],
   ["its tools", () => ({ tools: [tool(`on_day_${new Date().getUTCDate()}`)] })],
   ["its skills", () => ({ skills: [{ name: "s", description: Date(), instructions: "" }] })],
-])("an agent whose function gives other ones each time is named: %s", async (what, describe) => {
+])("an agent whose function returns different texts each time is named: %s", async (what, describe) => {
   expect(await hintOf(describe)).toBe(`src/agents/a.ts: ${what}`);
 });
 
-test("an agent whose prompt stays the same is not reported, nor one that cannot be described here", async () => {
+test("an agent with a stable prompt is not reported, nor one that cannot be described here", async () => {
   expect(await hintOf((id) => ({ instructions: `For ${id}.`, tools: [tool("a")] }))).toBeUndefined();
   const since = new Date(2026, 0, 1);
   expect(await hintOf(() => ({ instructions: `Since ${since.toISOString()}` }))).toBeUndefined();
@@ -71,7 +71,7 @@ async function recorded(profileOf: (session: number, prompt: number) => AgentPro
   return check?.hint?.split("\n") ?? [];
 }
 
-test("the logs of sessions show which part of their prompts changes", async () => {
+test("the logs of sessions show which part of their prompts changed", async () => {
   expect(await recorded(() => ({ instructions: "The same." }))).toEqual([]);
   expect(await recorded((session, prompt) => ({ instructions: `${session} ${prompt}` }))).toEqual([
     "instructions: changed in the middle of 5 sessions of the last 5.",

@@ -37,7 +37,7 @@ const graph: SpecGraph = {
   ],
 };
 
-test("a Mermaid label cannot end its quotes, add a statement or markup", () => {
+test("a Mermaid label cannot end its quotes or add a statement or markup", () => {
   const lines = toMermaid(graph).trimEnd().split("\n");
   expect(lines).toHaveLength(6);
   expect(lines[1]).toMatch(/^ {2}n0\["[\p{L}\p{N} .,:/…_#;-]*"\]$/u);
@@ -50,7 +50,7 @@ test("a Mermaid label cannot end its quotes, add a statement or markup", () => {
   ]);
 });
 
-test("a DOT string ends where it ends", () => {
+test("a DOT string ends only at its own end", () => {
   const lines = toDot(graph).trimEnd().split("\n");
   expect(lines).toHaveLength(10);
   // The strings stand between unescaped quotes; nothing of the title is outside of them.

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { lineDiff } from "./line-diff.ts";
 
-test("changes are shown with the lines around them", () => {
+test("changes are printed with the lines around them", () => {
   expect(lineDiff("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nd\nX\nf\n")).toEqual([
     "@@ -2 +2 @@",
     " b",
@@ -16,7 +16,7 @@ test("changes are shown with the lines around them", () => {
   expect(lineDiff("a\n", "a\n")).toEqual([]);
 });
 
-test("the old lines and the new ones can be told from a diff of short texts", () => {
+test("a diff of short texts marks old and new lines", () => {
   const text = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 4 }).map((lines) => lines.join("\n"));
   fc.assert(
     fc.property(text, text, (before, after) => {

@@ -34,7 +34,7 @@ test("piped output has no width, and shows no progress", () => {
   expect(stderr.read()).toBeNull();
 });
 
-test("progress stays on one line in any script: the next one clears only that line", () => {
+test("progress stays on one line in any script: each update replaces only that line", () => {
   const stderr = terminal(40);
   createOutput(terminal(40), stderr).progress("返金を探しています ".repeat(10));
   const printed = stripVTControlCharacters(String(stderr.read())).trim();

@@ -49,7 +49,7 @@ function print(columns: number | undefined, respond: (printer: EventPrinter) => 
     .split("\n");
 }
 
-test("an error is printed to its end, on as many lines as it takes", () => {
+test("an error is printed in full, on as many lines as it needs", () => {
   const lines = print(60, (printer) => {
     printer.problem(problem);
     printer.onEvent(retry);
@@ -71,7 +71,7 @@ test("in a pipe a note is one line, however long", () => {
   expect(print(undefined, (printer) => printer.problem(problem))).toHaveLength(1);
 });
 
-test("the text of an agent that got the work by a handoff is the answer; that of a task is not", () => {
+test("the text of an agent that took over by a handoff is the answer; that of a task is not", () => {
   const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
   const output = createOutput(stdout, new PassThrough());
   const { onEvent } = createEventPrinter({ output, json: false }, { stream: true, answers: true });

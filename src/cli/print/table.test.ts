@@ -65,7 +65,7 @@ test("texts and paths that would be cut too short get a separate line above the 
   ]);
 });
 
-test("a cell can look different in a terminal and in a pipe", () => {
+test("a cell can print different text in a terminal and in a pipe", () => {
   const column: Column<string> = { header: "SINCE", value: (time) => time, forPeople: () => "3 min ago" };
   const texts = [true, false].map((isTTY) => {
     const stdout = Object.assign(new PassThrough(), { isTTY, columns: 80 });
@@ -83,7 +83,7 @@ test("in a pipe values are complete, separated by tabs, without a heading", () =
   expect(print(undefined)).toEqual(rows.map((row) => `${row.id}\t${row.title}\t${row.where}`));
 });
 
-test("a value cannot break out of its row", () => {
+test("a value cannot add rows or columns", () => {
   expect(print(undefined, [{ id: "x", title: "a\tb\nc\u001b[2Jd", where: "w" }])).toEqual(["x\ta b cd\tw"]);
 });
 

@@ -31,14 +31,14 @@ test.each([
   ["", { approved: false }],
   ["n", { approved: false }],
   ["use the test account", { approved: false, reason: "use the test account" }],
-])("the answer %j is %j", async (line, decision) => {
+])("the answer %j means %j", async (line, decision) => {
   const terminal = openTerminal();
   const word = createTerminalApprovals(terminal).request(request("a1", { amount: 5 }), forever);
   terminal.input.write(`${line}\n`);
   expect(await word).toEqual(decision);
 });
 
-test("questions come one after the other, with all of their arguments and without keys", async () => {
+test("questions are asked one after the other, with all arguments and without keys", async () => {
   const terminal = openTerminal();
   const approvals = createTerminalApprovals(terminal);
   const long = "x".repeat(5_000);

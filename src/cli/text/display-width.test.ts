@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { processorMs } from "../../testing/processor-time.ts";
 import { displayWidth, pad, truncate, wrap } from "./safe-text.ts";
 
-test("East Asian wide characters and emoji take two columns, marks none", () => {
+test("East Asian wide characters and emoji occupy two columns, combining marks none", () => {
   expect(displayWidth("要件 1")).toBe(6);
   expect(displayWidth("👩‍👩‍👧 ok")).toBe(5);
   expect(displayWidth("e\u0301")).toBe(1);
   expect(displayWidth("Größe – ok…")).toBe(11);
 });
 
-test("a text is cut at whole characters, with a … in the column that is left", () => {
+test("a text is cut at complete characters, with … in the last column", () => {
   expect(truncate("requirement", 8)).toBe("require…");
   expect(truncate("要件要件要件", 6)).toBe("要件…");
   expect(truncate("docs/specs/cart.md", 9, "start")).toBe("…/cart.md");
@@ -21,7 +21,7 @@ test("a text is cut at whole characters, with a … in the column that is left",
   expect(truncate("short", 5)).toBe("short");
 });
 
-test("a cut text never takes more columns than there are", () => {
+test("a cut text is never wider than allowed", () => {
   const unit = fc.constantFrom("a", "要", "e\u0301", "👩‍👩‍👧", " ", "ｱ", "한");
   fc.assert(
     fc.property(
@@ -48,7 +48,7 @@ test("padding counts columns, not characters", () => {
   expect(pad("long", 2)).toBe("long");
 });
 
-test("a wrapped line breaks at blanks, and words that are too long stay whole", () => {
+test("a line is wrapped at spaces, and longer words stay unbroken", () => {
   expect(wrap("one two three four", 9)).toEqual(["one two", "three", "four"]);
   expect(wrap("see docs/a/very/long/path.md now", 10)).toEqual(["see", "docs/a/very/long/path.md", "now"]);
   expect(wrap("要件 要件 要件", 9)).toEqual(["要件 要件", "要件"]);

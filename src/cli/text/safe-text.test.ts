@@ -12,20 +12,20 @@ test("a title loses its terminal sequences and keeps its words", () => {
   expect(safeLine("\u001b]0;title\u001b\\a\u009b31mb")).toBe("ab");
 });
 
-test("an unfinished sequence hides nothing of what follows", () => {
+test("an unfinished sequence does not hide the text after it", () => {
   expect(safeLine("a\u001b]0;title and text")).toBe("a0;title and text");
   expect(safeLine("a\u001bPtext")).toBe("atext");
 });
 
-test("bidirectional overrides are removed, letters of such scripts stay", () => {
+test("bidirectional overrides are removed, and letters of right-to-left scripts stay", () => {
   expect(safeLine("user\u202Enimda\u2066x\u2069 שלום")).toBe("usernimdax שלום");
 });
 
-test("several lines keep their breaks and tabs, whatever the kind", () => {
+test("several lines keep their line breaks and tabs", () => {
   expect(safeLines("a\r\nb\rc\u2028d\te\u0007")).toBe("a\nb\nc\nd\te");
 });
 
-test("no text leaves anything that a terminal would obey", () => {
+test("no text keeps a character that a terminal would execute", () => {
   const hostile = fc.string({
     unit: fc.constantFrom("\u001b", "[", "]", ";", "\u0007", "\u009b", "a", "\n", "\\", "\u202e", "P", "1"),
   });

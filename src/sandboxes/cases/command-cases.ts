@@ -120,7 +120,7 @@ export const commandCases: Readonly<Record<string, SandboxCheck>> = {
     assert.equal(stdout, "cat cat 0\n");
   },
 
-  "a sandbox that reports a wall enforces a command's access": async (sandbox) => {
+  "a sandbox that reports isolation enforces a command's access": async (sandbox) => {
     const { wall = "none", description = "" } = (await sandbox.isolation?.()) ?? {};
     assert.ok(wall === "none" || /^[^\n]+$/.test(description));
     if (wall === "none") return;

@@ -29,7 +29,7 @@ sandboxContract({
 });
 
 sandboxContract({
-  name: "local without a wall",
+  name: "local without isolation",
   create: async () => (await openNew({ isolation: "off" })).sandbox,
 });
 

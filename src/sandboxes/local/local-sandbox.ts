@@ -5,7 +5,7 @@ import type { LocalOptions } from "./open-local.ts";
 
 /**
  * A sandbox in a real folder that all sessions share; commands run as the user of this process. File calls cannot
- * leave the folder, but without a wall a command can do everything that the user can: allow commands with care.
+ * leave the folder, but without isolation a command can do everything that the user can: allow commands with care.
  *
  * @example
  * import { createAgent } from "kit";

@@ -30,7 +30,7 @@ export async function execRemotely(view: RemoteView, request: ExecRequest): Prom
   const env = checkVariables(request.env ?? {});
   const { root, wall } = await view.link.open();
   if (wall === "" && view.requiresWall) throw noWall(view.name);
-  // Used only with a wall; `isolation` reports a machine without one.
+  // Used only with isolation; `isolation` reports a machine without it.
   const protectedPaths = readOnlyPathsOf(root, request.access);
   const [id, errorMark] = [randomUUID(), randomUUID()];
   const output = collect(request);

@@ -29,7 +29,7 @@ export interface RemoteOptions {
   readonly project?: string;
 }
 
-/** The isolation of a machine; `wall` is its program that makes paths read-only, or "". */
+/** The isolation of a machine; `wall` is the machine's program that makes paths read-only, or "". */
 export function isolationBy(name: string, wall: string): SandboxIsolation {
   if (wall !== "") {
     return {

@@ -11,7 +11,7 @@ export interface RemoteView {
   readonly link: MachineLink;
   readonly name: string;
   readonly persistent: boolean;
-  /** Whether the configuration forbids commands without a wall. */
+  /** Whether the configuration forbids commands without isolation. */
   readonly requiresWall: boolean;
   /** Relative to the root; "" for the root. */
   readonly cwd: string;

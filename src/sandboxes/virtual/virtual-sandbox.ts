@@ -7,7 +7,7 @@ import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
 /**
  * A separate workspace for every agent, instance and session, kept until `remove`. File calls cannot leave it.
  * Commands run as the user of this process, with their own home folder and without this process's environment;
- * without a wall a command can do everything that the user can: allow commands with care.
+ * without isolation a command can do everything that the user can: allow commands with care.
  *
  * @example
  * import { createAgent } from "kit";

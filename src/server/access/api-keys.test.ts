@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createKeyCheck } from "./access.ts";
 
-test("each of the keys is accepted, only as a bearer token", () => {
+test("each key is accepted, only as a bearer token", () => {
   const find = createKeyCheck(["first-key", "second-key"]);
   const [first, second, padded] = ["Bearer first-key", "bearer  second-key", "Bearer second-key "].map(find);
   expect([first, second]).toEqual([expect.stringMatching(/^key_/), expect.stringMatching(/^key_/)]);

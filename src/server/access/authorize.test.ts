@@ -21,7 +21,7 @@ interface Named {
 const namesOf = (entries: readonly Named[]): readonly string[] => entries.map(({ name }) => name);
 const asJson = { headers: { accept: "application/json" } };
 
-describe("a list gives only what its asker may see:", () => {
+describe("a list contains only what its caller may see:", () => {
   const withoutSome = ({ agent, workflow }: AuthorizeRequest): boolean =>
     agent !== "echo" && workflow !== "strict";
 
@@ -60,10 +60,10 @@ describe("a list gives only what its asker may see:", () => {
   });
 });
 
-describe("the project's own", () => {
+describe("specs and guidelines of the project", () => {
   const paths = ["/", "/api/specs", "/api/specs/graph", "/api/specs/diagnostics", "/api/guidelines"];
 
-  test("specs and guidelines are kept from whom the hook does not name them to", async () => {
+  test("specs and guidelines are hidden from callers without permission", async () => {
     await withHook(
       ({ instance }) => instance?.startsWith("own-") === true,
       async ({ send }) => {
@@ -79,7 +79,7 @@ describe("the project's own", () => {
     );
   });
 
-  test("guidelines are written only by whom the hook lets write", async () => {
+  test("guidelines are written only by callers with permission", async () => {
     await withHook(
       ({ action }) => action === "project.read",
       async ({ send }) => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { type ConnectionSlot, createConnectionSlots } from "./connection-slots.ts";
 
-test("there is always room for the next principal, and all slots are released", () => {
+test("the next principal always gets a slot, and all slots are released", () => {
   const steps = fc.array(fc.record({ client: fc.integer({ min: 0, max: 4 }), leaves: fc.boolean() }), {
     maxLength: 200,
   });

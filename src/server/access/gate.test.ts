@@ -22,7 +22,7 @@ const key = "a-secret-key";
 const bearer = { authorization: `Bearer ${key}` };
 
 describe("authorize", () => {
-  test("is called for every action, with principal, action and target, and never gets a key", async () => {
+  test("is called for every action with principal, action and target, and never gets a key", async () => {
     const asked: AuthorizeRequest[] = [];
     const authorize = (request: AuthorizeRequest): boolean => asked.push(request) > 0;
     await withServer({ access: { apiKeys: [key] }, authorize }, async ({ send, stream, url }) => {
@@ -78,7 +78,7 @@ describe("authorize", () => {
     });
   });
 
-  test("keeps a principal to its own instances, whatever the route, and before anything is done", async () => {
+  test("limits a principal to its own instances on every route, before anything is done", async () => {
     const auth = ({ headers }: AuthRequest) => {
       const tenant = headers.get("x-tenant");
       return tenant === null ? false : { id: tenant, tenant };
@@ -124,7 +124,7 @@ describe("authorize", () => {
     });
   });
 
-  test("names the principal who approved", async () => {
+  test("records the principal who approved a call", async () => {
     await withServer({ access: { apiKeys: [key] } }, async ({ send, stream }) => {
       const asked = send("/agents/careful/1", { body: { message: "pay 1" }, headers: bearer });
       const events = await stream("/agents/careful/1/events", { headers: bearer });
@@ -147,13 +147,13 @@ describe("authorize", () => {
   });
 });
 
-describe("an idempotency key is its principal's own:", () => {
+describe("an idempotency key belongs to its principal:", () => {
   const another = { authorization: "Bearer another" };
   const options = { access: { apiKeys: [key, "another"] } };
   const withKey = { ...bearer, "idempotency-key": "1" };
   const withOtherKey = { ...another, "idempotency-key": "1" };
 
-  test("a sender is not given the result of another's run", async () => {
+  test("a sender does not get the result of another sender's run", async () => {
     // A sender who may run a workflow need not be one who may read the results of others' runs.
     const authorize = ({ action }: AuthorizeRequest): boolean => action === "workflow.run";
     await withServer({ ...options, authorize }, async ({ send, stream, service }) => {
@@ -178,7 +178,7 @@ describe("an idempotency key is its principal's own:", () => {
     });
   });
 
-  test("nor their answer, their receipt, or their signal's place", async () => {
+  test("nor another sender's answer, receipt or accepted signal", async () => {
     await withServer(options, async ({ send, service }) => {
       const prompt = (headers: Record<string, string>) =>
         send("/agents/echo/1", { body: { message: "mine" }, headers });
@@ -212,7 +212,7 @@ describe("an idempotency key is its principal's own:", () => {
   });
 });
 
-test("auth gets the decoded agent and instance, and can refuse by them", async () => {
+test("auth gets the decoded agent and instance, and can refuse them", async () => {
   const reported: Pick<AuthRequest, "agent" | "instance">[] = [];
   const auth = ({ agent, instance, instance_id }: AuthRequest): boolean => {
     reported.push({

@@ -18,7 +18,7 @@ function passes(host: string | undefined, rules: HostRules): boolean {
   }
 }
 
-test("a server on loopback answers to loopback names only, guarded or not", () => {
+test("a server on loopback answers only requests to loopback names, with and without keys", () => {
   for (const host of ["localhost", "LOCALHOST:2024", "127.0.0.1:1", "127.8.9.1", "[::1]:2024"]) {
     expect(passes(host, loopback), host).toBe(true);
   }
@@ -28,13 +28,13 @@ test("a server on loopback answers to loopback names only, guarded or not", () =
   }
 });
 
-test("a configured name is answered, at any port", () => {
+test("a request to a configured name is answered, on any port", () => {
   const rules = { ...loopback, allowedHosts: new Set(["kit.example"]) };
   expect(passes("KIT.example:8443", rules)).toBe(true);
   expect(passes("www.kit.example", rules)).toBe(false);
 });
 
-test("beyond loopback an address is answered, and a name only where keys are asked for", () => {
+test("a server on a public address answers requests to an address, and to a name only with keys", () => {
   expect(passes("10.0.0.5:2024", open)).toBe(true);
   expect(passes("[2001:db8::1]", open)).toBe(true);
   expect(passes("kit.example", open)).toBe(false);
@@ -43,7 +43,7 @@ test("beyond loopback an address is answered, and a name only where keys are ask
   expect(passes("evil.example", withName)).toBe(false);
 });
 
-test("a malformed or missing Host is refused", () => {
+test("a malformed or missing Host header is refused", () => {
   for (const host of [undefined, "", "a b/c", "a@b", "x:99999999", "[::1", "a,b", "héh", "localhost:"]) {
     expect(hostNameOf(host)).toBeUndefined();
     expect(passes(host, open), host).toBe(false);
@@ -51,7 +51,7 @@ test("a malformed or missing Host is refused", () => {
   }
 });
 
-test("loopback addresses are told from public ones in every spelling", () => {
+test("loopback and public addresses are distinguished in every spelling", () => {
   for (const address of ["localhost", "127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"]) {
     expect(isLoopbackAddress(address), address).toBe(true);
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Gate, networkOf } from "./access.ts";
 
-test("an IPv4 address is one client, however it is written", () => {
+test("an IPv4 address is one client in every spelling", () => {
   expect(networkOf("203.0.113.7")).toBe("203.0.113.7");
   expect(networkOf("::ffff:203.0.113.7")).toBe("203.0.113.7");
   expect(networkOf("::FFFF:203.0.113.7")).toBe("203.0.113.7");
@@ -28,7 +28,7 @@ test("a text that is not an address is returned unchanged", () => {
   for (const text of ["", "unknown", ":::", "1.2.3"]) expect(networkOf(text)).toBe(text);
 });
 
-test("a network of addresses has one allowance for all of them", () => {
+test("all addresses of a network share one allowance", () => {
   const gate = new Gate({ rateLimit: { requests: 2, per_seconds: 3_600 } });
   const count: Gate["count"] = (principal, address) => gate.count(principal, address);
   count(undefined, "2001:db8::1");

@@ -27,11 +27,11 @@ function passes(page: PageHeaders, allowed: readonly string[] = []): boolean {
   }
 }
 
-test("programs, which send no Origin, pass", () => {
+test("requests of programs, which send no Origin, pass", () => {
   expect(passes({})).toBe(true);
 });
 
-test("a page of the same host passes, with or without TLS in front", () => {
+test("a page of the same host passes, also behind a TLS proxy", () => {
   expect(passes({ origin: "http://localhost:2024" })).toBe(true);
   expect(passes({ origin: "https://LOCALHOST:2024" })).toBe(true);
 });
@@ -51,12 +51,12 @@ test("pages of other hosts, other ports and no host at all are refused", () => {
   }
 });
 
-test("a configured origin passes, and only that one", () => {
+test("a configured origin passes, and no other", () => {
   expect(passes({ origin: "https://app.example" }, ["https://app.example"])).toBe(true);
   expect(passes({ origin: "https://app.example:8443" }, ["https://app.example"])).toBe(false);
 });
 
-test("a request that a foreign page embeds is refused, a link from it is not", () => {
+test("a request that a foreign page embeds is refused, but a link from it is not", () => {
   expect(passes({ fetchSite: "cross-site", fetchMode: "no-cors" })).toBe(false);
   expect(passes({ fetchSite: "cross-site", fetchMode: "navigate" })).toBe(true);
   expect(passes({ fetchSite: "none", fetchMode: "navigate" })).toBe(true);

@@ -11,7 +11,7 @@ const allowed = (take: () => void): boolean => {
   }
 };
 
-test("a burst passes, then one for each time that it takes to earn it", () => {
+test("a burst passes, then one request for each interval", () => {
   let now = 0;
   const take = createRateLimiter({ requests: 2, per_seconds: 1, burst: 3 }, () => now);
   const tries = (count: number): boolean[] => Array.from({ length: count }, () => allowed(() => take("a")));
@@ -21,7 +21,7 @@ test("a burst passes, then one for each time that it takes to earn it", () => {
   expect(allowed(() => take("b"))).toBe(true);
 });
 
-test("a refusal names the time of a retry, in whole seconds", () => {
+test("a refusal names the time to retry after, in whole seconds", () => {
   let now = 0;
   const take = createRateLimiter({ requests: 6 }, () => now);
   for (let count = 0; count < 6; count += 1) take("a");
@@ -36,7 +36,7 @@ test("a refusal names the time of a retry, in whole seconds", () => {
   expect(() => take("a")).not.toThrow();
 });
 
-test("a hundred thousand are remembered, and of more the one that came last the longest time ago is not", () => {
+test("a hundred thousand callers are remembered, and beyond that the least recent one is forgotten", () => {
   const take = createRateLimiter({ requests: 1 }, () => 0);
   const tries = (client: string): boolean => allowed(() => take(client));
   for (let count = 0; count < 100_000; count += 1) take(String(count));
@@ -47,13 +47,13 @@ test("a hundred thousand are remembered, and of more the one that came last the 
   expect(tries("3")).toBe(false);
 });
 
-test("the default clock is the machine's", () => {
+test("the default clock is that of the machine", () => {
   const take = createRateLimiter({ requests: 1, per_seconds: 3_600 });
   take("a");
   expect(() => take("a")).toThrow(expect.objectContaining({ meta: { retry_after_s: expect.any(Number) } }));
 });
 
-test("never more pass in any stretch of time than the burst and what was earned in it", () => {
+test("within any interval, no more requests pass than the burst and what was earned in it", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 60 }), (pauses) => {
       let now = 0;

@@ -26,7 +26,7 @@ describe("the page", () => {
     ["/console/agents", "./"],
     ["/console/agents/echo/pr%2F1", "../../"],
     ["/console/index.html", "./"],
-  ])("at %s finds its files at %s, below whatever path a proxy serves it", async (path, base) => {
+  ])("at %s finds its files at %s, also below a proxy's path", async (path, base) => {
     const reply = await ask(path);
     expect(reply.status).toBe(200);
     expect(await reply.text()).toContain(`<head><base href="${base}">`);
@@ -34,7 +34,7 @@ describe("the page", () => {
     expect(new URL(base, address).pathname).toBe("/kit/console/");
   });
 
-  test("is revalidated each time, and sent again only after a change", async () => {
+  test("is revalidated each time, and sent again only if it has changed", async () => {
     const first = await ask("/console/agents");
     expect(first.headers.get("cache-control")).toBe("no-cache");
     const etag = first.headers.get("etag") ?? "";
@@ -45,18 +45,18 @@ describe("the page", () => {
     expect((await ask("/console/a/b", { "if-none-match": etag })).status).toBe(200);
   });
 
-  test("says whether it is read-only", async () => {
+  test("tells whether it is read-only", async () => {
     expect(await (await ask("/", {}, true)).text()).toContain('content="read"');
   });
 
-  test("runs no script but files of this server, and stands in no frame", async () => {
+  test("runs only scripts of this server, and cannot be framed", async () => {
     const policy = (await ask("/")).headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'self'; script-src 'self';");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).not.toMatch(/unsafe-eval|script-src[^;]*unsafe/);
   });
 
-  test("says what to do where it is not built", async () => {
+  test("tells how to build the console if it is not built", async () => {
     const missing = createConsole({ isReadOnly: false, folder: join(folder, "nowhere") });
     const reply = await missing.answer({ path: "/", headers: new Headers() });
     expect([reply.status, await reply.text()]).toEqual([503, expect.stringContaining("npm run build")]);
@@ -64,7 +64,7 @@ describe("the page", () => {
 });
 
 describe("a file", () => {
-  test("keeps for good, compressed for those who read that", async () => {
+  test("can be cached forever, and is compressed for clients that accept that", async () => {
     const reply = await ask("/console/assets/index-1.js", { "accept-encoding": "gzip, br" });
     expect([reply.headers.get("content-encoding"), await reply.text()]).toEqual(["gzip", "compressed"]);
     expect(reply.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
@@ -74,7 +74,7 @@ describe("a file", () => {
   });
 
   test.each(["/console/assets/old-2.js", "/console/assets/../../../package.json", "/console/assets/%2e%2e"])(
-    "%s is not there, and no page stands in its place",
+    "%s is not found, and no page is sent instead",
     async (path) => {
       const reply = await ask(path);
       expect([reply.status, reply.headers.get("content-type")]).toEqual([404, "text/plain; charset=utf-8"]);

@@ -77,7 +77,7 @@ async function call(
 const recordOf = async (id: string): Promise<{ readonly status: string; readonly attempts: number }> =>
   JSON.parse((await call(asked(`/dispatches/${id}`))).text);
 
-test("without a key the function answers no request, and says which variable to set", async () => {
+test("without a key the function answers no request, and names the variable to set", async () => {
   delete env.KIT_API_KEYS;
   const { status, text } = await call(asked("/health"));
   expect(status).toBe(503);
@@ -114,7 +114,7 @@ test("the scheduled call of Vercel needs its secret", async () => {
   expect(await at({ Authorization: "Bearer " })).toBe(503);
 });
 
-test("a prompt that takes longer than the platform allows is answered before that, as JSON and as a stream", async () => {
+test("a prompt that exceeds the platform's time limit is answered before the limit, as JSON and as a stream", async () => {
   answersAfter = 10_000;
   const started = performance.now();
   const [plain, streamed] = await Promise.all([
@@ -130,7 +130,7 @@ test("a prompt that takes longer than the platform allows is answered before tha
   expect(performance.now() - started).toBeLessThan(9_000);
 });
 
-test("a dispatch that takes longer is handed on without counting an attempt, and a scheduled call finishes it", async () => {
+test("a longer dispatch is handed over without counting an attempt, and a scheduled call finishes it", async () => {
   answersAfter = 10_000;
   const { status, text, over } = await call(asked("/agents/helper/long/dispatch", { input: "Hello" }), {
     seconds: 2,
@@ -144,7 +144,7 @@ test("a dispatch that takes longer is handed on without counting an attempt, and
   expect(await recordOf(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
-test("on a platform that freezes a process with its reply, a dispatch is accepted, and the scheduled call does it", async () => {
+test("on a platform that freezes a process after its reply, a dispatch is accepted, and a scheduled call runs it", async () => {
   answersAfter = 200;
   const { status, text } = await call(asked("/agents/helper/frozen/dispatch", { input: "Hello" }), {
     waits: false,
@@ -156,7 +156,7 @@ test("on a platform that freezes a process with its reply, a dispatch is accepte
   expect(await recordOf(dispatch_id)).toMatchObject({ status: "completed" });
 });
 
-test("calls that a process works on side by side share what it holds, and the last one lets it go", async () => {
+test("parallel calls of a process share its resources, and the last one releases them", async () => {
   answersAfter = 50;
   const serve = netlifyFunction(application, { seconds: 20 });
   const promised: Promise<unknown>[] = [];

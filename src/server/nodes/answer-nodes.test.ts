@@ -62,7 +62,7 @@ async function call(
   });
 }
 
-test("a call that no node of the cluster has signed is refused, whatever it looks like", async () => {
+test("a call without the signature of a node of the cluster is refused, whatever it contains", async () => {
   const target = JSON.stringify({ agent: "echo", instance_id: await two.owned("echo") });
   expect(await (await call(two, { body: target })).text()).toContain('{"is":"result","value":false}');
   const forged: readonly Forgery[] = [
@@ -86,7 +86,7 @@ test("a call that no node of the cluster has signed is refused, whatever it look
   expect([plain.status, await plain.json()]).toMatchObject([403, { error: { type: "forbidden" } }]);
 });
 
-test("a call for another node is not answered, and one that a third node owns is not passed on", async () => {
+test("a call for another node is not answered, and one for an instance of a third node is not forwarded", async () => {
   const target = JSON.stringify({ agent: "echo", instance_id: await two.owned("echo") });
   expect((await call(one, { body: target, node: two.cluster.node })).status).toBe(503);
   // Signed for this node, which does not own the instance: it says so, and asks no other.
@@ -105,7 +105,7 @@ test("a signature covers the call, its node, its time and its body", () => {
   expect(isSigned(signed, signature, { ...how, secret: "" })).toBe(false);
 });
 
-test("keys and permissions are asked for once, where the client is: headers of nodes open nothing", async () => {
+test("keys and permissions are checked once, on the node of the client; headers of nodes grant nothing", async () => {
   const id = await two.owned("echo");
   const body = { message: "Hello." };
   expect((await one.send(`/agents/echo/${id}`, { body })).status).toBe(401);
@@ -123,7 +123,7 @@ test("keys and permissions are asked for once, where the client is: headers of n
   );
 });
 
-test("a body as large as the limit reaches the owner, and a larger one is refused where the client is", async () => {
+test("a body of the maximum size reaches the owner, and a larger one is refused on the node of the client", async () => {
   const message = "x".repeat(10 * 1024 * 1024);
   const id = await two.owned("echo", 1);
   const reply = await one.send(`/agents/echo/${id}`, { body: { message }, headers: authorized });
@@ -139,7 +139,7 @@ test("a body as large as the limit reaches the owner, and a larger one is refuse
   expect([larger.status, larger.body.error.type]).toEqual([413, "payload_too_large"]);
 });
 
-test("the prompt of a client that does not read is aborted, and fills the memory of neither node", async () => {
+test("the prompt of a client that stops reading is aborted, and fills the memory of neither node", async () => {
   const id = await two.owned("echo", 2);
   const socket = connect(one.port, "127.0.0.1");
   const body = JSON.stringify({ message: "long" });
@@ -154,7 +154,7 @@ test("the prompt of a client that does not read is aborted, and fills the memory
   socket.destroy();
 });
 
-test("a reader of events that is slow gets all of them, in their order", async () => {
+test("a slow reader of events gets all of them, in their order", async () => {
   const id = await two.owned("echo", 3);
   const path = `/agents/echo/${id}`;
   const reader = await one.stream(`${path}/events`, { headers: authorized });
@@ -187,7 +187,7 @@ test("a silent node counts as lost once the database no longer knows it", async 
   silent.close();
 });
 
-test("a node that has answered is not lost if this machine was frozen before it read the answer", async () => {
+test("a node that has answered does not count as lost if this machine was frozen before it read the answer", async () => {
   let reply: ServerResponse | undefined;
   const other = createServer((_, response) => {
     reply = response.writeHead(200, { "content-type": "application/x-ndjson" });
@@ -217,7 +217,7 @@ test("a node that has answered is not lost if this machine was frozen before it 
   }
 });
 
-test("an address that nothing listens on is asked again, and named as away in the end", async () => {
+test("an address without a listener is tried again, and in the end reported as unavailable", async () => {
   await two.cluster.announce("http://127.0.0.1:9");
   const id = await two.owned("echo", 4);
   // Until the other node has heard of it, it calls the address of before.
@@ -231,7 +231,7 @@ test("an address that nothing listens on is asked again, and named as away in th
   expect(performance.now() - began).toBeGreaterThan(600);
 });
 
-test("a server is reached where it listens, or at an address of its machine", () => {
+test("other nodes reach a server at its own address, or at an address of its machine", () => {
   const at = (host: string) => reachableAt({ host, port: 2024, url: "" });
   expect(at("127.0.0.1")).toBe("http://127.0.0.1:2024");
   expect(at("10.0.0.7")).toBe("http://10.0.0.7:2024");

@@ -40,7 +40,7 @@ async function wholeReply(reply: Response) {
   return { status: reply.status, headers, body: plain(await reply.text()) };
 }
 
-test("a prompt is answered by a node that does not own its instance as by the one that does: JSON, events and errors", async () => {
+test("a node that does not own an instance answers a prompt as the owner does: JSON, events and errors", async () => {
   for (const [number, message] of ["Say this again.", "fail for good"].entries()) {
     for (const accept of ["application/json", "text/event-stream"]) {
       const id = await two.owned("echo", number * 2 + (accept === "application/json" ? 0 : 1));
@@ -106,7 +106,7 @@ test("the prompt of a client that disconnects is aborted on the node that owns t
   }, 30_000);
 });
 
-test("any node aborts what another one works on, reads its history and its page, and deletes the instance", async () => {
+test("any node aborts another node's work, reads its history and its page, and deletes the instance", async () => {
   const id = await two.owned("echo", 12);
   const path = `/agents/echo/${id}`;
   await one.send(path, { body: { message: "First." } });
@@ -188,7 +188,7 @@ test("live events of instances and runs come from the node that emits them, unti
   }
 });
 
-test("a prompt under a key is answered with all its events on a node that does not work on it", async () => {
+test("a prompt with a key is answered with all its events by a node that does not work on it", async () => {
   const id = await two.owned("echo", 14);
   const headers = { "idempotency-key": "k1" };
   const events = await collectEvents(
@@ -232,7 +232,7 @@ test("lists and records are the same on every machine", async () => {
   }
 });
 
-test("a delivery that comes to two nodes at once is done once, and each node lists both requests with who received them", async () => {
+test("a delivery that reaches two nodes at once is handled once, and each node lists both requests with the node that got each", async () => {
   const body = '{"zen":"two nodes"}';
   const digest = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
   const headers = { "content-type": "application/json", "x-hub-signature-256": `sha256=${digest}` };

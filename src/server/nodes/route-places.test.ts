@@ -70,6 +70,6 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "POST /webhooks/{name}": "any",
 };
 
-test("every route names the machine of a cluster that answers it", () => {
+test("every route declares the node of a cluster that answers it", () => {
   expect(Object.keys(machineOf).toSorted()).toEqual(Object.keys(routes).toSorted());
 });

@@ -15,7 +15,7 @@ test("no query, empty pairs and empty values are absent", () => {
   }
 });
 
-test("a parameter that is given twice is refused, not joined", () => {
+test("a repeated parameter is refused, not joined", () => {
   expect(() => readQuery("/x?q=a&q=b")).toThrow("not valid");
 });
 
@@ -23,7 +23,7 @@ test("text that is not UTF-8 is refused, not replaced", () => {
   for (const url of ["/x?q=%ff%fe", "/x?q=%", "/x?%zz=1"]) expect(() => readQuery(url)).toThrow("not valid");
 });
 
-test("prototype names are plain names", () => {
+test("prototype names are ordinary names", () => {
   const query = readQuery("/x?__proto__=1&constructor=2&__proto__[x]=3");
   expect(Object.keys(query)).toEqual(["__proto__", "constructor", "__proto__[x]"]);
   expect(({} as { x?: unknown }).x).toBeUndefined();

@@ -14,7 +14,7 @@ afterAll(async () => {
 });
 
 describe("agents", () => {
-  test("are listed with their files and triggers; a broken one is not", async () => {
+  test("are listed with their files and triggers, except an agent that cannot be loaded", async () => {
     const { status, body } = await served.send("/agents");
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -27,7 +27,7 @@ describe("agents", () => {
     });
   });
 
-  test("answer a prompt, and go on with its session", async () => {
+  test("answer a prompt, and continue its session", async () => {
     const first = await served.send("/agents/echo/a", { body: { message: "hello there" } });
     expect(first.status).toBe(200);
     expect(first.body).toEqual({
@@ -72,7 +72,7 @@ describe("agents", () => {
     expect(ids.every(([id, index]) => id === index)).toBe(true);
   });
 
-  test("refuse what is not a prompt, with a place for each fault, as JSON even where a stream was asked for", async () => {
+  test("refuse an invalid prompt, with a path for each fault, as JSON even if a stream was requested", async () => {
     const image = { data: "not base64!", media_type: "image/png" };
     const wrong = { message: "", session: "../other", thinking_level: "deep", images: [image], colour: 1 };
     for (const accept of ["application/json", "text/event-stream"]) {
@@ -109,7 +109,7 @@ describe("agents", () => {
     expect((await served.send("/agents/echo/x/history")).status).toBe(404);
   });
 
-  test("take documents beside the message, and give them to the model", async () => {
+  test("accept documents with the message, and pass them to the model", async () => {
     const file = { data: "JVBERg==", media_type: "application/pdf", filename: "plan.pdf" };
     const sent = await served.send("/agents/echo/files", { body: { message: "read", files: [file] } });
     expect(sent.status).toBe(200);
@@ -117,7 +117,7 @@ describe("agents", () => {
     expect(JSON.stringify(body)).toContain('"type":"file","media_type":"application/pdf"');
   });
 
-  test("that do not exist, are broken or are not reachable say so, and never who else is there", async () => {
+  test("that do not exist, cannot be loaded or are not reachable are reported, without naming other agents", async () => {
     const cases = [
       ["no-such-agent", "agent_not_found"],
       ["__proto__", "agent_not_found"],
@@ -142,7 +142,7 @@ describe("agents", () => {
     }
   });
 
-  test("tell what their model failed with as an error of their own", async () => {
+  test("report the failure of their model as a separate kind of error", async () => {
     const { status, body } = await served.send("/agents/echo/failing", { body: { message: "fail" } });
     expect([status, body.error.type]).toEqual([502, "model_error"]);
     const reply = await served.stream("/agents/echo/failing", { body: { message: "fail" } });
@@ -150,7 +150,7 @@ describe("agents", () => {
     expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { type: "model_error" } } });
   });
 
-  test("run the same request under the same key once, also after its client has disconnected", async () => {
+  test("run a repeated request with the same key once, also after its client has disconnected", async () => {
     const headers = { "idempotency-key": "order 1" };
     const gone = new AbortController();
     const asked = served.stream("/agents/echo/keyed", {
@@ -184,7 +184,7 @@ describe("agents", () => {
     }
   });
 
-  test("stop working for a client that has disconnected", async () => {
+  test("stop working if a client without a key disconnects", async () => {
     for (const how of ["send", "stream"] as const) {
       const gone = new AbortController();
       const asked = served[how](`/agents/echo/${how}`, { body: { message: "hold" }, signal: gone.signal });
@@ -197,7 +197,7 @@ describe("agents", () => {
     }
   });
 
-  test("are aborted on request, by session or altogether, and say whether anything ran", async () => {
+  test("are aborted on request, by session or all together, and report whether anything was running", async () => {
     const asked = served.send("/agents/echo/busy", { body: { message: "hold", session: "s" } });
     await served.echo.held(4);
     const abort = (body: unknown) => served.send("/agents/echo/busy/abort", { body });
@@ -208,7 +208,7 @@ describe("agents", () => {
     expect((await abort({ session: 7 })).status).toBe(400);
   });
 
-  test("may take longer than a connection may be silent", async () => {
+  test("can take longer than the idle limit of a connection", async () => {
     const patient = await serveService({ limits: { idleTimeoutMs: 100 } });
     try {
       const asked = patient.send("/agents/echo/1", { body: { message: "hold" } });
@@ -223,7 +223,7 @@ describe("agents", () => {
     }
   });
 
-  test("are deleted with all that they have, once", async () => {
+  test("are deleted once, with all their data", async () => {
     await served.send("/agents/echo/old", { body: { message: "one" } });
     const remove = () => served.send("/agents/echo/old", { method: "DELETE" });
     expect(await remove()).toMatchObject({ status: 200, body: { deleted: true } });
@@ -231,7 +231,7 @@ describe("agents", () => {
     expect((await served.send("/agents/echo/old/history")).status).toBe(404);
   });
 
-  test("wait for an approval before a tool that asks for one", async () => {
+  test("wait for an approval before a tool that needs one", async () => {
     const asked = served.send("/agents/careful/1", { body: { message: "pay 5" } });
     const request = await firstEvent("/agents/careful/1/events", "approval_request");
     const { body } = await served.send("/agents/careful/1/approvals");

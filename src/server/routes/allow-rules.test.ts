@@ -96,7 +96,7 @@ test("a rule is shown, written without changing comments, and applies at once to
 test.each([
   ["strict", "agent's own definition"],
   ["asking", "tool itself"],
-])("no rule is offered or taken where the agent or its tool asks: %s", async (name, why) => {
+])("no rule is offered or accepted if the agent or its tool requires approval: %s", async (name, why) => {
   const {
     served: { root, send },
     client,
@@ -117,7 +117,7 @@ test.each([
   expect(body.result?.text).toBe("Done.");
 });
 
-test("a protected path is asked about whatever the rules say", async () => {
+test("a protected path needs approval whatever the rules allow", async () => {
   const {
     client,
     served: { send },
@@ -132,7 +132,7 @@ test("a protected path is asked about whatever the rules say", async () => {
   expect(request.no_allow_rule).toContain("tool itself");
 });
 
-test("only a rule that is offered is taken: none that is wider, of another tool, or of a call that does not wait", async () => {
+test("only an offered rule is accepted: none that is wider, for another tool, or for a call that does not wait", async () => {
   const {
     served: { root, send },
     client,
@@ -198,7 +198,7 @@ test("a file to which the rule cannot be written stays unchanged, and the reply 
   }
 });
 
-test("arguments that hold a secret are in no rule, and what a model says in its call is shown by its codes", async () => {
+test("no rule contains arguments with a secret, and control characters in a call's text are shown as codes", async () => {
   const { served: hidden, client } = await serve();
   const { request, id, approval_id } = await ask(
     client,

@@ -70,7 +70,7 @@ async function approvalOf(runId: string): Promise<{ readonly approval_id: string
   throw new Error("Nothing waits.");
 }
 
-test("approvals come in pages, oldest first, also when the last one of a page was decided since", async () => {
+test("approvals are listed in pages, oldest first, even if the last one of a page was decided in the meantime", async () => {
   for (const number of [1, 2, 3, 4, 5]) {
     const body = { input: `pay ${number}` };
     await served.send(`/agents/careful/page-${number}/dispatch`, { body });
@@ -107,7 +107,7 @@ const hooks = { beforeTool: ({ args }) => (args.cents > 1000 ? { refuse: "More t
 export default { kind: "kit.agent", describe: async () => ({ tools: [pay], hooks }) };
 `;
 
-describe("arguments that an approver may change", () => {
+describe("arguments that an approver can change", () => {
   let own: ServedService;
   beforeAll(async () => {
     own = await serveService({ files: { "src/agents/editable.ts": editable } });
@@ -132,7 +132,7 @@ describe("arguments that an approver may change", () => {
     return { request, decide, result };
   }
 
-  test("come over a WebSocket, too, checked as over HTTP", async () => {
+  test("are accepted over a WebSocket too, with the same checks as over HTTP", async () => {
     const { request, result } = await asked("socket");
     await using connection = await new KitClient({ baseUrl: own.url }).agents.connect("editable", {
       id: "socket",
@@ -144,7 +144,7 @@ describe("arguments that an approver may change", () => {
     expect((await result()).content[0].text).toContain("Paid 9 cents.");
   });
 
-  test("run in the place of the model's, which reads what was changed; the event says by what", async () => {
+  test("replace the model's arguments; the model reads what changed, and the event has the new arguments", async () => {
     const { request, decide, result } = await asked("changed");
     expect(request).toMatchObject({ input_schema: { required: ["cents"] }, touches: ["ledger.md"] });
     expect(await decide({ approved: true, args: { cents: 7 } })).toMatchObject({ status: 200 });
@@ -164,7 +164,7 @@ describe("arguments that an approver may change", () => {
     ]);
   });
 
-  test("are refused where the schema does not take them, and the call goes on waiting", async () => {
+  test("are refused if they do not match the schema, and the call keeps waiting", async () => {
     const { decide, result } = await asked("refused");
     for (const args of [{ cents: 0 }, { cents: "7" }, {}])
       expect(await decide({ approved: true, args })).toMatchObject({
@@ -179,7 +179,7 @@ describe("arguments that an approver may change", () => {
     expect((await result()).content[0].text).toBe("Paid 5 cents.");
   });
 
-  test("are asked of the hooks again: what these refuse is not run", async () => {
+  test("are checked by the hooks again: a refused call does not run", async () => {
     const { decide, result } = await asked("hooked");
     expect(await decide({ approved: true, args: { cents: 2_000 } })).toMatchObject({ status: 200 });
     const { content, is_error } = await result();
@@ -187,7 +187,7 @@ describe("arguments that an approver may change", () => {
     expect(is_error).toBe(true);
   });
 
-  test("cannot be changed where the tool does not say so", async () => {
+  test("cannot be changed if the tool does not allow it", async () => {
     const { body } = await own.send("/agents/careful/fixed/dispatch", { body: { input: "pay 5" } });
     const list = async () => (await own.send("/agents/careful/fixed/approvals")).body.approvals;
     await expect.poll(async () => (await list()).length).toBe(1);

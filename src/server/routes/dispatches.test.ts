@@ -13,7 +13,7 @@ afterAll(async () => {
 const dispatch = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   served.send(`/agents/${path}/dispatch`, { body, headers });
 
-test("an input is accepted, worked on in its session, and its record tells what became of it", async () => {
+test("an input is accepted and runs in its session, and its record has the outcome", async () => {
   const { status, body } = await dispatch("echo/a", { input: "hello", session: "s" });
   expect(status).toBe(202);
   expect(body).toEqual({
@@ -52,7 +52,7 @@ test("any JSON can be dispatched, but an input is required", async () => {
   }
 });
 
-test("a prompt under a key is listed with what was sent", async () => {
+test("a prompt with a key is listed with its input", async () => {
   const body = { message: "hello", thinking_level: "low" };
   await served.send("/agents/echo/keyed", { body, headers: { "idempotency-key": "k" } });
   const { dispatches } = (await served.send("/dispatches?instance_id=keyed")).body;
@@ -61,7 +61,7 @@ test("a prompt under a key is listed with what was sent", async () => {
   expect(one.body.input).toEqual(body);
 });
 
-test("the same key is accepted once", async () => {
+test("an input with the same key is accepted once", async () => {
   const key = { "idempotency-key": "delivery-1" };
   const first = await dispatch("echo/b", { input: "once" }, key);
   expect((await dispatch("echo/b", { input: "once" }, key)).body).toEqual(first.body);
@@ -85,7 +85,7 @@ test("dispatches are listed newest first, filtered and in pages", async () => {
   }
 });
 
-test("a waiting dispatch is withdrawn, a running one aborted, and an ended one neither", async () => {
+test("a waiting dispatch is withdrawn, a running one is aborted, and an ended one cannot be cancelled", async () => {
   const running = (await dispatch("echo/c", { input: "hold" })).body.dispatch_id;
   const waiting = (await dispatch("echo/c", { input: "later" })).body.dispatch_id;
   await served.echo.held(1);
@@ -110,7 +110,7 @@ test("only dead letters are retried, and only what exists is found", async () =>
   expect((await served.send("/dispatches/..%2f..")).status).toBe(400);
 });
 
-test("a dead letter can be seen and retried", async () => {
+test("a dead letter can be read and retried", async () => {
   const { body } = await dispatch("echo/dead", { input: "fail for good" });
   await served.service.engine.awaitDispatch(body.dispatch_id);
   const { body: page } = await served.send("/dispatches?status=failed&agent=echo");
@@ -122,7 +122,7 @@ test("a dead letter can be seen and retried", async () => {
   await served.service.engine.awaitDispatch(body.dispatch_id);
 });
 
-test("dead letters are retried together: those asked for that the sender may retry", async () => {
+test("dead letters are retried together: the requested ones that the sender may retry", async () => {
   const own = await serveService({
     authorize: ({ action, instance }) => !(action === "dispatch.retry" && instance === "locked"),
   });

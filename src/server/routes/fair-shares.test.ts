@@ -49,7 +49,7 @@ const entrances: Readonly<Record<string, (to: ServedService) => Promise<unknown>
 };
 
 test.each(Object.entries(entrances))(
-  "a %s is not behind the many inputs of another principal",
+  "a %s does not wait for the many inputs of another principal",
   async (_, enter) => {
     const to = await serve({ running: 8 });
     await Promise.all(Array.from({ length: 60 }, (_, number) => dispatch(to, `i${number}`, "loud")));
@@ -61,7 +61,7 @@ test.each(Object.entries(entrances))(
   },
 );
 
-test("a principal whose share of the queue is full gets an error with the time of a retry; others are accepted", async () => {
+test("a principal with a full share of the queue gets an error with the time to retry after; others are accepted", async () => {
   const to = await serve({ running: 1, waiting: 9 });
   let refused = await dispatch(to, "i", "loud");
   for (let number = 0; refused.status === 202; number += 1)

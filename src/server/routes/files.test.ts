@@ -49,7 +49,7 @@ afterAll(async () => {
 
 const lines = (query: string) => served.send(`/api/files?${query}`);
 
-test("lines of a file come with their number and how many there are", async () => {
+test("lines of a file are sent with their numbers and the number of all lines", async () => {
   expect((await lines("path=src/app.ts&start_line=2&end_line=3")).body).toEqual({
     path: "src/app.ts",
     start_line: 2,
@@ -72,7 +72,7 @@ test.each([
   "src",
   "src/app.ts/below",
   "config/.e\u200Bnv",
-])("%j is not found, whether it is there or not", async (path) => {
+])("%j is not found, whether it exists or not", async (path) => {
   const { status, body } = await lines(`path=${encodeURIComponent(path)}`);
   expect([status, body.error?.type]).toEqual([404, "not_found"]);
   expect(JSON.stringify(body)).not.toContain(secret);
@@ -92,7 +92,7 @@ test.each([
   "path=src/app.ts&end_line=x",
   "path=src/app.ts&whole=true",
   "path=binary.bin",
-])("%j is refused with the field that is wrong", async (query) => {
+])("%j is refused with the name of the invalid field", async (query) => {
   const { status, body } = await lines(query);
   expect([status, body.error.type]).toEqual([400, "invalid_request"]);
   expect(body.error.meta.issues[0].path).toMatch(/^query\./);
@@ -109,7 +109,7 @@ test("a reply is bounded, however long lines and files are", async () => {
   expect([huge.status, huge.body.error.type]).toEqual([413, "payload_too_large"]);
 });
 
-test("a file that becomes a link out after it was indexed is not followed", async () => {
+test("a file that was replaced by a link after it was indexed is not followed", async () => {
   const at = (path: string): string => join(served.root, path);
   mkdirSync(at("moved"), { recursive: true });
   renameSync(at("src/app.ts"), at("moved/app.ts"));
@@ -120,7 +120,7 @@ test("a file that becomes a link out after it was indexed is not followed", asyn
   expect((await client.files.lines({ path: "src/app.ts" })).lines).toEqual(["changed"]);
 });
 
-test("a key alone does not read files: authorize is asked", async () => {
+test("a key alone does not allow reading files: authorize is called", async () => {
   const withKey = await serveService({
     files,
     access: { apiKeys: ["k"] },

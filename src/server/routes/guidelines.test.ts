@@ -22,7 +22,7 @@ afterAll(async () => {
   await served.close();
 });
 
-test("guidelines that apply to a file are listed tool by tool, with reason and tokens, without the texts", async () => {
+test("guidelines that apply to a file are listed by tool, with reason and tokens, without the texts", async () => {
   const { explanations } = await client.guidelines.explain("src/app.ts", { tools: ["fw_b", "fw_c"] });
   const [cursor, claude] = explanations;
   expect(cursor).toMatchObject({
@@ -38,13 +38,13 @@ test("guidelines that apply to a file are listed tool by tool, with reason and t
   expect((await client.guidelines.get(first?.guideline_id ?? "")).content).toContain("whole cents");
 });
 
-test("lint names what matches nothing", async () => {
+test("lint names patterns that match nothing", async () => {
   expect(await client.guidelines.lint()).toContainEqual(
     expect.objectContaining({ rule: "glob-no-match", path: ".cursor/rules/docs.mdc" }),
   );
 });
 
-test("a sync is shown as files before and after, and written only where that is asked for and allowed", async () => {
+test("a sync is shown as files before and after, and written only on request and with permission", async () => {
   const plan = await client.guidelines.sync({ source: "fw_c", targets: ["agents"] });
   expect(plan).toMatchObject({ source: "fw_c", in_sync: false, written: [] });
   expect(plan.entries[0]).toMatchObject({ path: "AGENTS.md", action: "create" });
@@ -62,7 +62,7 @@ test("a sync is shown as files before and after, and written only where that is 
   await open.close();
 });
 
-test("a write over HTTP is bound to its preview where the client asks for that", async () => {
+test("a write over HTTP is bound to its preview if the client requests that", async () => {
   const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
   const own = new KitClient({ baseUrl: open.url });
   const request = { source: "fw_c", targets: ["agents"] } as const;

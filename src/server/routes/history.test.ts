@@ -71,7 +71,7 @@ test("a history is read in pages, newest first, each message once, with the ids 
   expect(all.some((message) => "provider" in message)).toBe(false);
 });
 
-test("a page in the middle of an answer, and the events after its index, are the whole conversation", async () => {
+test("a page in the middle of an answer and the events after its index are the complete conversation", async () => {
   const id = "live";
   await served.send(`/agents/echo/${id}`, { body: { message: "before it" } });
   const under = served.send(`/agents/echo/${id}`, { body: { message: "hold" } });
@@ -93,7 +93,7 @@ test("a page in the middle of an answer, and the events after its index, are the
   ]);
 });
 
-test("whenever a page is read, it and the events after it say each word once", async () => {
+test("a page read at any time and the events after it have each text once", async () => {
   const id = "any-time";
   const said = Array.from({ length: 12 }, (_, turn) => `turn ${turn} has some words`);
   const working = (async () => {
@@ -121,7 +121,7 @@ test("whenever a page is read, it and the events after it say each word once", a
     expect(toLines(messages, await eventsAfter(id, event_index, last))).toEqual(whole);
 });
 
-test("a stream from now on tells what is made from now on, over a connection that breaks", async () => {
+test("a stream from now on has all later events, also after its connection breaks", async () => {
   const id = "from-now";
   await served.send(`/agents/echo/${id}`, { body: { message: "past" } });
   const last = await served.service.engine.events.last(`agent/echo/${id}`);
@@ -170,7 +170,7 @@ test("an invalid page is refused, and a missing history is not found", async () 
   expect(beyond.body.messages.at(-1).content[0].text).toBe("four");
 });
 
-test("a text is in its event without the project's secrets", async () => {
+test("a text in an event contains no secrets of the project", async () => {
   const masked = await serveService({ env: { MY_API_KEY: "sk-very-secret-value-123" } });
   await masked.send("/agents/echo/1", { body: { message: "use sk-very-secret-value-123 please" } });
   const [start] = await masked.service.engine.events.read("agent/echo/1", { types: ["operation_start"] });

@@ -28,7 +28,7 @@ afterAll(() => served.close());
 
 const choices = { model: ["first/a", "second/b"], backend: "typed" } as const;
 
-test("a prompt chooses its backend and its models", async () => {
+test("a prompt selects its backend and its models", async () => {
   const { body } = await served.send("/agents/mute/a", { body: { message: "hello", ...choices } });
   expect(body.result).toMatchObject({ text: "hello", model: { id: "first/a" } });
   const without = await served.send("/agents/mute/a", {
@@ -37,7 +37,7 @@ test("a prompt chooses its backend and its models", async () => {
   expect(without.status).toBe(500);
 });
 
-test("kit/client chooses them for prompts, streams and dispatches", async () => {
+test("kit/client selects them for prompts, streams and dispatches", async () => {
   const { agents } = new KitClient({ baseUrl: served.url });
   const prompt = { id: "client", message: "hello", ...choices };
   expect((await agents.invoke("mute", prompt)).text).toBe("hello");
@@ -53,7 +53,7 @@ test("kit/client chooses them for prompts, streams and dispatches", async () => 
   expect(body.result.text).toContain('"n": 1');
 });
 
-test("a workflow chooses them for what it dispatches", async () => {
+test("a workflow selects them for what it dispatches", async () => {
   const { body } = await served.send("/workflows/send?wait=result", { body: choices });
   const { dispatch_id } = body.result;
   await served.service.engine.awaitDispatch(dispatch_id);
@@ -61,7 +61,7 @@ test("a workflow chooses them for what it dispatches", async () => {
   expect(record.body).toMatchObject({ status: "completed", input: { n: 1 } });
 });
 
-test("a dispatch with choices is told apart from the same input without them", async () => {
+test("a dispatch with these options differs from the same input without them", async () => {
   const send = (more: object) =>
     served.send("/agents/echo/keyed/dispatch", {
       body: { input: "hello", ...more },
@@ -94,7 +94,7 @@ test.each([
   [{ backend: "grpah" }, /did you mean graph\?/],
   [{ backend: { name: "own", run: async () => undefined } }, /`backend` of a dispatch must be one of typed/],
   [{ model: [] }, /`model` must be a text such as provider\/model/],
-])("a program that dispatches with %o is told what is wrong", async (wrong, message) => {
+])("a program that dispatches with %o gets an error that names the fault", async (wrong, message) => {
   const target = { agent: "mute", instance_id: "program", session: "default" };
   await expect(served.service.dispatch(target, "hello", wrong as object)).rejects.toThrow(message);
 });

@@ -24,7 +24,7 @@ describe("workflows", () => {
     expect(body.workflows).toContainEqual({ name: "slow", path: "src/workflows/slow.ts" });
   });
 
-  test("are accepted, or waited for, and the run can be asked for", async () => {
+  test("are accepted, or waited for, and their run can be read", async () => {
     const accepted = await run("strict", { n: 2 });
     expect(accepted.status).toBe(202);
     expect(accepted.body).toEqual({
@@ -51,7 +51,7 @@ describe("workflows", () => {
     });
   });
 
-  test("have a journal with what each step gave", async () => {
+  test("have a journal with the result of each step", async () => {
     const { body } = await run("strict", { n: 4 }, "?wait=result");
     const journal = await served.send(`/runs/${body.run_id}/journal`);
     expect(journal).toMatchObject({
@@ -73,7 +73,7 @@ describe("workflows", () => {
     expect(events.at(-1)?.data).toMatchObject({ status: "completed", result: { doubled: 6 } });
   });
 
-  test("fail with an envelope that names the run and tells what they threw, in no message and no details", async () => {
+  test("fail with an envelope that names the run, and has the thrown error only in its cause", async () => {
     const failed = await run("failing", {}, "?wait=result");
     expect([failed.status, failed.body.error.type]).toEqual([500, "internal_error"]);
     expect(served.errors).toEqual([]);
@@ -95,7 +95,7 @@ describe("workflows", () => {
     expect(JSON.stringify(events)).not.toContain(served.root);
   });
 
-  test("refuse a payload that is none of theirs, unknown names and unknown queries", async () => {
+  test("refuse an invalid payload, unknown names and unknown queries", async () => {
     const wrong = await run("strict", { n: "seven" });
     expect([wrong.status, wrong.body.error.type]).toEqual([400, "invalid_request"]);
     expect(wrong.body.error.meta.issues[0].path).toMatch(/^body\.(?:payload\.)?n$/);
@@ -113,7 +113,7 @@ describe("workflows", () => {
     expect([list.status, list.body.error.type]).toEqual([400, "invalid_request"]);
   });
 
-  test("run once for the same key", async () => {
+  test("run once for requests with the same key", async () => {
     const start = (n: number) =>
       served.send("/workflows/strict?wait=result", { body: { n }, headers: { "idempotency-key": "once" } });
     const first = await start(5);
@@ -136,7 +136,7 @@ describe("runs", () => {
     }
   });
 
-  test("give their events in pages, and by type", async () => {
+  test("have events in pages and by type", async () => {
     const { body } = await run("talking", { lines: 4 }, "?wait=result");
     const events = (query: string) => served.send(`/runs/${body.run_id}/events${query}`);
     const first = await events("?limit=2");
@@ -160,7 +160,7 @@ describe("runs", () => {
     }
   });
 
-  test("can be followed from any place, while they run and when they have ended", async () => {
+  test("can be followed from any index, while they run and after they have ended", async () => {
     const { body } = await run("waiting");
     const path = `/runs/${body.run_id}/stream`;
     const live = readEventStream(await served.stream(path));
@@ -188,7 +188,7 @@ describe("runs", () => {
     }
   });
 
-  test("are cancelled once, and say so to whoever follows", async () => {
+  test("are cancelled once, and their followers see that", async () => {
     const { body } = await run("waiting");
     const following = served.stream(`/runs/${body.run_id}/stream`).then(collectEvents);
     const cancel = () => served.send(`/runs/${body.run_id}/cancel`, { method: "POST" });
@@ -203,7 +203,7 @@ describe("runs", () => {
     expect((await served.send(`/runs/${body.run_id}/signal`, { body: {} })).status).toBe(400);
   });
 
-  test("that do not exist are not found on any of their routes", async () => {
+  test("that do not exist are not found on any route", async () => {
     const requests = [
       ["", {}],
       ["/events", {}],

@@ -5,7 +5,7 @@ import { serveService } from "../testing/serve-service.ts";
 const nightly = (cron: string): string =>
   `export const schedule = { cron: "${cron}", timezone: "Europe/Berlin", payload: { n: 1 } };\nexport async function run() {}\n`;
 
-test("schedules are listed with their next times, those of workflows that the sender may see", async () => {
+test("schedules are listed with their next times, for the workflows that the sender may see", async () => {
   const served = await serveService({
     files: {
       "src/workflows/nightly.ts": nightly("0 3 * * *"),

@@ -4,7 +4,7 @@ import { createConfiguredServer } from "../serve-application.ts";
 import { serveService } from "../testing/serve-service.ts";
 import { temporaryProject } from "../testing/temporary-project.ts";
 
-test("a server shows its limits, the ids of its keys and its problems, but no key", async () => {
+test("the server route shows limits, the ids of keys and problems, but no key", async () => {
   const served = await serveService({
     access: { apiKeys: ["a-key-of-the-server-1234"] },
     files: { "src/agents/spoiled.ts": "export default 7;\n" },
@@ -24,7 +24,7 @@ test("a server shows its limits, the ids of its keys and its problems, but no ke
   }
 });
 
-test("a configuration is shown without its secrets, whatever they are called, and with code named", async () => {
+test("a configuration is shown without its secrets, whatever their names, and code is named", async () => {
   const temporary = await temporaryProject({ "AGENTS.md": "# Rules\n" });
   const server = createConfiguredServer({
     project: temporary.project,

@@ -14,7 +14,7 @@ afterAll(async () => {
   await served.close();
 });
 
-test("sessions are listed in pages, with when they were touched; those that the sender may not read are left out", async () => {
+test("sessions are listed in pages with the time of their last use, without those that the sender may not read", async () => {
   const first = (await served.send("/sessions?limit=2")).body;
   expect(first.sessions).toEqual([
     {
@@ -31,7 +31,7 @@ test("sessions are listed in pages, with when they were touched; those that the 
   expect([body.sessions.length, body.sessions[0].instance_id, body.next_cursor]).toEqual([1, "b", undefined]);
 });
 
-test("a session that was just used is not pruned, and an invalid age is refused", async () => {
+test("a recently used session is not pruned, and an invalid age is refused", async () => {
   const prune = (body: unknown) => served.send("/sessions/prune", { body });
   expect((await prune({ older_than_seconds: 3_600 })).body).toEqual({ removed: [], in_use: 0, failed: [] });
   const wrong = [

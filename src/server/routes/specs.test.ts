@@ -34,7 +34,7 @@ const issue = async (path: string, body?: unknown): Promise<unknown> => {
   return [reply.status, reply.body.error?.meta?.issues?.[0]?.path ?? reply.body.error?.message];
 };
 
-test("features come by framework and path, with the numbers of their blocks, in pages and by search", async () => {
+test("features are listed by framework and path, with the numbers of their blocks, in pages and by search", async () => {
   const first = await client.specs.features({ limit: 2 });
   expect(first.features).toMatchObject([
     {
@@ -84,7 +84,7 @@ test("the outline of a feature has its blocks without their texts, in pages and 
   expect(await issue("/api/specs/outline?framework=fw_a")).toEqual([400, "query.feature"]);
 });
 
-test("diagnostics come whole, or filtered and in pages, with counts of all", async () => {
+test("diagnostics are listed completely, or filtered and in pages, with counts of all", async () => {
   const all = await client.specs.diagnostics();
   expect(all.map(({ rule }) => rule)).toEqual(["dangling-reference", "dangling-reference"]);
   const first = await client.specs.diagnosticPage({ limit: 1, severity: "warning", framework: "fw_a" });
@@ -114,7 +114,7 @@ test("diagnostics come whole, or filtered and in pages, with counts of all", asy
   expect(await issue(`/api/specs/diagnostics?limit=1&cursor=${cursor}`)).toEqual([400, "query.cursor"]);
 });
 
-test("a list of criteria goes on from the reading that it began with, and a block has its own", async () => {
+test("further pages of criteria come from the state that the first page showed, and the criteria of a block can be listed", async () => {
   const first = await client.specs.coverage({ limit: 1 });
   writeFileSync(join(served.root, "src/other.test.ts"), "");
   const next = await client.specs.coverage({ limit: 1, cursor: first.next_cursor });
@@ -131,7 +131,7 @@ test("a list of criteria goes on from the reading that it began with, and a bloc
   writeFileSync(join(served.root, "src/other.test.ts"), files["src/other.test.ts"] ?? "");
 });
 
-test("an impact is drawn with requirements, designs, tasks, tests and files, each edge as it is written down", async () => {
+test("an impact is shown with requirements, designs, tasks, tests and files, each edge with its source line", async () => {
   const { graph } = await client.specs.impact({ files: ["src/login.ts"], graph: true });
   const titles = new Map(graph?.nodes.map(({ id, kind }) => [id, `${kind} ${id.split("-").at(-1)}`]));
   expect(graph?.nodes.find(({ changed }) => changed)).toMatchObject({ id: "src/login.ts", kind: "file" });
@@ -150,7 +150,7 @@ test("an impact is drawn with requirements, designs, tasks, tests and files, eac
   expect(await client.specs.impact({ files: ["src/login.ts"] })).not.toHaveProperty("graph");
 });
 
-test("an impact since a revision is that of the files that changed, and a revision is never an option of Git", async () => {
+test("an impact since a revision starts from the changed files, and a revision is never an option of Git", async () => {
   const git = (...args: readonly string[]): void => {
     execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@b.c", ...args], {
       cwd: served.root,

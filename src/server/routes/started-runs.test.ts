@@ -139,7 +139,7 @@ test.each<[string, string, () => Promise<unknown>]>([
     "from-workflow",
     async () => (await served.send("/workflows/asker?wait=result", { body: {} })).body.result,
   ],
-])("%s dispatches, and starts, signals, cancels and awaits runs", async (_, instance, work) => {
+])("%s can dispatch, and start, signal, cancel and await runs", async (_, instance, work) => {
   const before = await runsOf("completed");
   expect(await work()).toEqual(used);
   expect(await runsOf("completed")).toBe(before + 2);
@@ -149,7 +149,7 @@ test.each<[string, string, () => Promise<unknown>]>([
     .toBe(4);
 });
 
-test("records name their cause, and a delivery lists the work that it started", async () => {
+test("records name the delivery that caused them, and a delivery lists the work that it started", async () => {
   await served.send("/agents/echo/sent/dispatch", { body: { input: "hello" } });
   const { dispatches } = (await served.send("/dispatches")).body as { dispatches: readonly DispatchRecord[] };
   const { runs } = (await served.send("/runs?limit=1000")).body as { runs: readonly RunRecord[] };
@@ -190,14 +190,14 @@ test("a tool of a dispatched prompt names the dispatch", async () => {
   );
 });
 
-test("a webhook's work is done once, however often its delivery comes", async () => {
+test("a webhook's work is done once, however often its delivery is repeated", async () => {
   const first = await deliver({ n: 5 });
   const before = await runsOf("completed");
   expect(await deliver({ n: 5 })).toEqual(first);
   expect(await runsOf("completed")).toBe(before);
 });
 
-test("a tool knows its instance, session and principal, the environment, and when it is stopped", async () => {
+test("a tool gets its instance, session, principal, environment and abort signal", async () => {
   expect(await resultOfTool("3", 3)).toEqual({
     region: "eu",
     agent: "starter",
@@ -215,7 +215,7 @@ test("the signal of an agent's function fires when the instance is closed", asyn
   expect(Reflect.get(globalThis, "closedAgent")).toBe("4");
 });
 
-test("an agent's function starts a run once by its key, however often the instance is created", async () => {
+test("an agent's function with a key starts a run once, however often the instance is created", async () => {
   const before = await runsOf("waiting");
   for (const message of ["hello", "again"]) {
     await served.send("/agents/beginner/once", { body: { message } });

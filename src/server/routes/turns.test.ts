@@ -43,7 +43,7 @@ async function turnsOf(agentName: string, id: string) {
   return found;
 }
 
-test("a turn gives the system prompt, messages, tools and settings as they were sent, and the answer", async () => {
+test("a turn shows the system prompt, messages, tools and settings as they were sent, and the answer", async () => {
   await client.agents.invoke("looker", { id: "exact", message: "First." });
   await client.agents.invoke("looker", { id: "exact", message: "Second." });
   const [first, second] = await turnsOf("looker", "exact");
@@ -68,7 +68,7 @@ test("a turn gives the system prompt, messages, tools and settings as they were 
   expect(second?.head).toBe(first?.head);
 });
 
-test("a turn that shortens a history gives the exact prompt and answer, its secrets masked", async () => {
+test("a turn of a compaction shows the exact prompt and answer, with secrets masked", async () => {
   for (const at of [1, 2, 3]) {
     const message = `Message ${at} with open-sesame-1234. ${"word ".repeat(200)}`;
     await client.agents.invoke("brief", { id: "shortened", message });
@@ -86,7 +86,7 @@ test("a turn that shortens a history gives the exact prompt and answer, its secr
   expect(turn.answer?.content[0]?.text).toBe(asked);
 });
 
-test("a long prompt comes in pages, the newest messages first", async () => {
+test("a long prompt is split into pages, the newest messages first", async () => {
   const newest = await client.agents.turn("looker", {
     id: "exact",
     turn_id: (await turnsOf("looker", "exact")).at(-1)?.turn_id ?? "",
@@ -99,7 +99,7 @@ test("a long prompt comes in pages, the newest messages first", async () => {
   expect(rest.next_before).toBeUndefined();
 });
 
-test("a prompt has the messages that a hook adds, which are kept once for each turn", async () => {
+test("a prompt contains the messages that a hook adds, which are stored once for each turn", async () => {
   for (const message of ["One.", "Two."]) await client.agents.invoke("hooked", { id: "h", message });
   const turns = await turnsOf("hooked", "h");
   const turn = await client.agents.turn("hooked", { id: "h", turn_id: turns[1]?.turn_id ?? "" });
@@ -111,7 +111,7 @@ test("a prompt has the messages that a hook adds, which are kept once for each t
   ]);
 });
 
-test("a turn whose model failed shows what it was sent, and why it failed", async () => {
+test("a turn whose model failed shows its prompt and the failure", async () => {
   await served.send("/agents/echo/failing", { body: { message: "fail" } });
   const [request] = await turnsOf("echo", "failing");
   const turn = await client.agents.turn("echo", { id: "failing", turn_id: request?.turn_id ?? "" });
@@ -120,7 +120,7 @@ test("a turn whose model failed shows what it was sent, and why it failed", asyn
   expect(turn.errors?.at(-1)).toMatchObject({ will_retry: false });
 });
 
-test("secrets of the server are in no prompt", async () => {
+test("no prompt contains a secret of the server", async () => {
   const { body } = await served.send(`/agents/looker/exact/operations?limit=1`);
   expect(body.operations).toHaveLength(1);
   const [request] = await turnsOf("looker", "exact");
@@ -131,7 +131,7 @@ test("secrets of the server are in no prompt", async () => {
   expect(text).not.toContain("open-sesame-1234");
 });
 
-test("operations come newest first, in pages, of one session where it is named", async () => {
+test("operations are listed newest first, in pages, optionally of one session", async () => {
   for (const [session, message] of [
     ["a", "1"],
     ["b", "2"],
@@ -149,7 +149,7 @@ test("operations come newest first, in pages, of one session where it is named",
   expect(ofB.operations.map(({ message }) => message)).toEqual(["2"]);
 });
 
-test("the events of an operation are its own, in pages", async () => {
+test("the events of an operation are listed in pages, without those of others", async () => {
   const [newest, older] = (await client.agents.operations("echo", { id: "listed" })).operations;
   const target = { id: "listed", operation_id: older?.operation_id ?? "" };
   const whole = await client.agents.operationEvents("echo", target);
@@ -178,7 +178,7 @@ async function forkOf(id: string, fork: Omit<Parameters<typeof client.agents.for
   return forked;
 }
 
-test("a turn is done again in a new session, which says where it comes from", async () => {
+test("a turn is repeated in a new session, which names its origin", async () => {
   const [first, second] = await turnsOf("looker", "exact");
   const forked = await forkOf("exact", {
     turn_id: second?.turn_id ?? "",
@@ -204,7 +204,7 @@ test("a turn is done again in a new session, which says where it comes from", as
   expect(first?.turn_id).not.toBe(second?.turn_id);
 });
 
-test("a fork goes without a rule of the project, for as long as its session lasts", async () => {
+test("a fork leaves out a rule of the project as long as its session exists", async () => {
   const [, second] = await turnsOf("looker", "exact");
   const turn_id = second?.turn_id ?? "";
   const { receipt = [] } = await client.agents.turn("looker", { id: "exact", turn_id });
@@ -223,7 +223,7 @@ test("a fork goes without a rule of the project, for as long as its session last
   }
 });
 
-test("a fork that cannot be made says why", async () => {
+test("a fork that is not possible is refused with the reason", async () => {
   const [first] = await turnsOf("looker", "exact");
   const path = `/agents/looker/exact/turns/${first?.turn_id}/fork`;
   expect(await served.send(path, { body: { session: "default" } })).toMatchObject({
@@ -242,7 +242,7 @@ test("a fork that cannot be made says why", async () => {
   expect(await served.send(path, { body: { model: 7 } })).toMatchObject({ status: 400 });
 });
 
-test("a caller who may prompt may fork, and needs a right of its own to leave rules out", async () => {
+test("a caller who may prompt can fork, and needs a separate right to leave out rules", async () => {
   const asked: string[] = [];
   const guarded = await serveService({
     authorize: ({ action }) => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
-test("the reply of an agent with an output has it as its result, also in a stream", async () => {
+test("the reply of an agent with an output schema contains the typed result, also in a stream", async () => {
   const { status, body } = await served.send("/agents/typed/a", { body: { message: "Count." } });
   expect(status).toBe(200);
   expect(body.result).toMatchObject({ text: '{"n": 3}', result: { n: 3 } });
@@ -31,13 +31,13 @@ test("the reply of an agent with an output has it as its result, also in a strea
   expect(events.at(-1)).toMatchObject({ event: "result", data: { result: { result: { n: 3 } } } });
 });
 
-test("an answer that never fits the output of its agent fails, and says so", async () => {
+test("an answer that never matches the output schema is an error", async () => {
   const { status, body } = await served.send("/agents/wrong/a", { body: { message: "Count." } });
   expect(status).toBeGreaterThanOrEqual(400);
   expect(body.error.type).toBe("typed_output");
 });
 
-test("hooks of kit.config.ts run for every agent, before the agent's own", async () => {
+test("hooks of kit.config.ts run for every agent, before the agent's hooks", async () => {
   const adds = (word: string): string =>
     `{ afterModel: ({ content }) => ({ content: [{ type: "text", text: content[0].text + "${word}" }] }) }`;
   const agent = `export const triggers = { webhook: true };
@@ -51,7 +51,7 @@ export default { kind: "kit.agent", describe: async () => ({ hooks: ${adds(" age
   expect([await said("hooked"), await said("echo")]).toEqual(["Go project agent", "Go project"]);
 });
 
-test("partial results reach readers of SSE, of WebSockets, of the client, and of the instance's events", async () => {
+test("partial results reach readers of SSE, WebSockets, the client and the instance's events", async () => {
   const output = `{ "~standard": { version: 1, vendor: "test", validate: (value) =>
     typeof value.n === "number" ? { value } : { issues: [{ message: "n is missing" }] } } }`;
   const other = await serveService({

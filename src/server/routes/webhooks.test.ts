@@ -48,7 +48,7 @@ describe("a webhook", () => {
     expect(ended?.status).toBe("completed");
   });
 
-  test("that is not signed as it came is refused before anything happens", async () => {
+  test("with an invalid signature is refused before anything happens", async () => {
     const before = await dispatches();
     const reply = await deliver('{"zen":"other"}', { signedAs: '{ "zen": "other" }' });
     expect(reply.status).toBe(401);
@@ -56,7 +56,7 @@ describe("a webhook", () => {
     expect(await dispatches()).toEqual(before);
   });
 
-  test("of an unknown or impossible name is refused, and no other route opens without a key", async () => {
+  test("with an unknown or invalid name is refused, and no other route works without a key", async () => {
     const status = async (path: string): Promise<number> => (await deliver("{}", { path })).status;
     expect(await status("/webhooks/none")).toBe(404);
     expect(await status("/webhooks/__proto__")).toBe(404);
@@ -72,14 +72,14 @@ describe("a webhook", () => {
     expect((await fetch(`${served.url}/webhooks/github`)).status).toBe(401);
   });
 
-  test("whose file fails is an internal error that says nothing of it", async () => {
+  test("whose file throws is an internal error without details", async () => {
     const reply = await deliver('{"fail":true}');
     expect(reply.status).toBe(500);
     expect(await reply.text()).not.toContain("secret of the webhook");
     expect(String(served.errors.at(-1))).toContain("secret of the webhook");
   });
 
-  test("is handled once for each delivery: again, at once, signed anew, and under another name", async () => {
+  test("is handled once for each delivery, even if it is sent again, in parallel, with a new signature, or under another name", async () => {
     const send = async (path: string, options: { body?: string; id?: string; at?: number } = {}) => {
       const { body = '{"count":1}', id = "msg_once", at = 0 } = options;
       const seconds = String(Math.floor(Date.now() / 1000) + at);
@@ -109,14 +109,14 @@ describe("a webhook", () => {
     expect(await (await deliver('{"count":1}')).json()).not.toEqual(first?.[1]);
   });
 
-  test("whose file failed is handed over again", async () => {
+  test("whose file failed is handled when its delivery is repeated", async () => {
     const before = served.errors.length;
     for (const _ of [1, 2]) expect((await deliver('{"fail":true,"n":2}')).status).toBe(500);
     expect(served.errors.length - before).toBe(2);
   });
 });
 
-test("deliveries are listed newest first, refused ones too, to who may see those of their webhook", async () => {
+test("deliveries are listed newest first, including refused ones, to callers who may see their webhook", async () => {
   const own = await serveService({
     access: { apiKeys: ["a-key"] },
     authorize: ({ action, webhook }) => action === "webhook.list" && webhook === "github",
@@ -188,7 +188,7 @@ describe("records of deliveries", () => {
   const list = async (own: Pick<ServedService, "send">, query = "") =>
     (await own.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } })).body;
 
-  test("are there after a restart, refused ones too, with the work that they began", async () => {
+  test("remain after a restart, including refused ones, with the work that they started", async () => {
     const engineFolder = await mkdtemp(join(tmpdir(), "kit-deliveries-"));
     const open = () =>
       serveService({
@@ -225,7 +225,7 @@ describe("records of deliveries", () => {
     }
   });
 
-  test("name the field of a payload that does not match, and the place of a reply that is not JSON", async () => {
+  test("name the invalid field of a payload, and the part of a reply that is not JSON", async () => {
     const own = await serveService({
       files: {
         "src/webhooks/strict.ts": `export default {
@@ -255,7 +255,7 @@ describe("records of deliveries", () => {
     }
   });
 
-  test("are open while the file is at work, once it has begun something", async () => {
+  test("stay open while the file works, once it has started work", async () => {
     const own = await serveService({
       files: {
         "src/webhooks/held.ts": `export default {
@@ -288,7 +288,7 @@ describe("records of deliveries", () => {
     }
   });
 
-  test("hold what hostile senders write, bounded, and none of their headers and bodies", async () => {
+  test("contain a bounded part of what hostile senders write, and never their headers and bodies", async () => {
     const id = `\u00ff' OR 1=1; <img src=x> ${"x".repeat(8_000)}`;
     const reply = await fetch(`${served.url}/webhooks/standard`, standard(id, '{"stolen":"body text"}'));
     expect(reply.status).toBe(202);

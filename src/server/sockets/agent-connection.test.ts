@@ -15,7 +15,7 @@ const open = (path: string, options?: SocketOptions): Promise<SocketClient> =>
   openSocket(`${served.url}${path}`, options);
 
 describe("a connection to an agent", () => {
-  test("is greeted, takes many prompts, and answers each with its events and its result", async () => {
+  test("is greeted, accepts many prompts, and answers each with its events and its result", async () => {
     const client = await open("/agents/echo/a", { protocols: ["kit"] });
     expect(client.socket.protocol).toBe("kit");
     expect(await client.next()).toEqual({ type: "ready", target: "agent", name: "echo", instance_id: "a" });
@@ -38,7 +38,7 @@ describe("a connection to an agent", () => {
     client.socket.close();
   });
 
-  test("runs the prompts of a session in their order, and other sessions beside them", async () => {
+  test("runs the prompts of a session in their order, and those of other sessions in parallel", async () => {
     const client = await open("/agents/echo/order");
     await client.until("ready");
     client.send({ type: "prompt", request_id: "first", message: "hold" });
@@ -60,7 +60,7 @@ describe("a connection to an agent", () => {
     client.socket.close();
   });
 
-  test("aborts the prompt that is named, also one that waits, and goes on", async () => {
+  test("aborts the named prompt, also a waiting one, and continues", async () => {
     const client = await open("/agents/echo/abort");
     await client.until("ready");
     client.send({ type: "prompt", request_id: "1", message: "hold" });
@@ -80,7 +80,7 @@ describe("a connection to an agent", () => {
     client.socket.close();
   });
 
-  test("aborts what is under way when it is gone", async () => {
+  test("aborts its running prompts when it is closed", async () => {
     const client = await open("/agents/echo/gone");
     await client.until("ready");
     client.send({ type: "prompt", request_id: "1", message: "hold" });
@@ -90,7 +90,7 @@ describe("a connection to an agent", () => {
     for await (const event of served.service.events(target, {})) if (event.type === "aborted") break;
   });
 
-  test("answers what is not a frame with an error that says where, and lives on", async () => {
+  test("answers an invalid frame with an error that names the fault, and stays open", async () => {
     const client = await open("/agents/echo/wrong");
     await client.until("ready");
     const wrong = [
@@ -117,7 +117,7 @@ describe("a connection to an agent", () => {
     client.socket.close();
   });
 
-  test("bounds what is under way, and keeps request ids apart", async () => {
+  test("limits the running prompts, and distinguishes request ids", async () => {
     const client = await open("/agents/echo/many");
     await client.until("ready");
     for (const request_id of ["1", "2", "3"]) client.send({ type: "prompt", request_id, message: "hold" });
@@ -134,7 +134,7 @@ describe("a connection to an agent", () => {
     client.socket.close();
   });
 
-  test("is closed for what is too large, and for what is not text", async () => {
+  test("is closed for a frame that is too large or is not text", async () => {
     const large = await open("/agents/echo/large");
     large.send(`"${"a".repeat(2_000_000)}"`);
     expect(await large.closed).toBe(1009);
@@ -173,7 +173,7 @@ describe("a connection to an agent", () => {
   });
 });
 
-test("approvals that are not decided yet are bounded, and count against the rate limit", async () => {
+test("undecided approvals are limited, and count against the rate limit", async () => {
   const asked = Promise.withResolvers<boolean>();
   // Files that are written within a tick of the clock after a tool ran count as written by it.
   await delay(40);
@@ -209,7 +209,7 @@ test("approvals that are not decided yet are bounded, and count against the rate
   }
 });
 
-test("a client for whom too much waits is told so, and its prompt is aborted", async () => {
+test("a client that does not read its many frames is informed, and its prompt is aborted", async () => {
   const small = await serveService({ limits: { unreadBytes: 50_000 } });
   try {
     const client = await openSocket(`${small.url}/agents/echo/slow`);
@@ -225,7 +225,7 @@ test("a client for whom too much waits is told so, and its prompt is aborted", a
   }
 });
 
-test("prompts of a connection keep their order when the permission of the first takes longer", async () => {
+test("prompts of a connection keep their order even if the first permission check takes longer", async () => {
   const slow = Promise.withResolvers<boolean>();
   const permissions: (boolean | Promise<boolean>)[] = [];
   const guarded = await serveService({ authorize: () => permissions.shift() ?? true });

@@ -3,7 +3,7 @@ import { readEventStream } from "../testing/read-event-stream.ts";
 import { serveService } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
-test("a workflow sees the request that started it: a body's, a WebSocket's handshake, and none after a restart", async () => {
+test("a workflow gets the request that started it: with a body, of a WebSocket's handshake, and none after a restart", async () => {
   const served = await serveService({
     files: {
       "src/workflows/asked.ts":

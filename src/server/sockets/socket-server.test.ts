@@ -34,7 +34,7 @@ const handshake = [
 ].join("\r\n");
 
 describe("a handshake", () => {
-  test("that leads nowhere is answered like a request", async () => {
+  test("to an unknown path is answered like a request", async () => {
     const cases = [
       ["/agents/no-such-agent/1", 404, "agent_not_found"],
       ["/agents/hidden/1", 404, "agent_not_webhook"],
@@ -95,7 +95,7 @@ describe("a handshake", () => {
     }
   });
 
-  test("beyond the limit is told to come again", async () => {
+  test("beyond the limit is asked to retry later", async () => {
     const small = await serveService({ limits: { webSockets: 1 } });
     try {
       const first = await openSocket(`${small.url}/agents/echo/1`);
@@ -112,7 +112,7 @@ describe("a handshake", () => {
   });
 });
 
-test("with keys, a principal has a share of the connections and leaves room for others", async () => {
+test("with keys, a principal has a limited share of the connections, so that others can connect", async () => {
   const keys = ["first-key-of-sixteen", "second-key-of-sixteen"];
   const [first, second] = keys.map((key) => ({ headers: { authorization: `Bearer ${key}` } }));
   const shared = await serveService({
@@ -135,7 +135,7 @@ test("with keys, a principal has a share of the connections and leaves room for 
   }
 });
 
-test("a client that answers no ping is gone; one that does stays", async () => {
+test("a client that answers no ping is disconnected, and one that does stays connected", async () => {
   const quick = await serveService({ limits: { heartbeatMs: 1_000 } });
   try {
     const dead = await openSocket(`${quick.url}/agents/echo/1`);
@@ -158,7 +158,7 @@ test("a client that answers no ping is gone; one that does stays", async () => {
   }
 });
 
-test("a client that has answered stays where the server stood still before it read the answer", async () => {
+test("a client that has answered stays connected if the server was frozen before it read the answer", async () => {
   const quick = await serveService({ limits: { heartbeatMs: 300 } });
   try {
     const { socket, closed } = await openSocket(`${quick.url}/agents/echo/1`);
@@ -178,7 +178,7 @@ test("a client that has answered stays where the server stood still before it re
   }
 });
 
-test("two hundred connections work side by side", async () => {
+test("two hundred connections work in parallel", async () => {
   const clients = await Promise.all(Array.from({ length: 200 }, (_, id) => open(`/agents/echo/crowd-${id}`)));
   const texts = clients.map(async (client, id) => {
     client.send({ type: "prompt", request_id: "1", message: `number ${id}` });
@@ -188,7 +188,7 @@ test("two hundred connections work side by side", async () => {
   for (const { socket } of clients) socket.close();
 });
 
-test("a server that closes tells idle connections at once, and others after their answer", async () => {
+test("a closing server closes idle connections at once, and others after their answer", async () => {
   const closing = await serveService();
   const idle = await openSocket(`${closing.url}/agents/echo/1`);
   const busy = await openSocket(`${closing.url}/agents/echo/2`);
@@ -210,7 +210,7 @@ test("a server that closes tells idle connections at once, and others after thei
   await closed;
 });
 
-test("a server that closes waits no longer than it says", async () => {
+test("a closing server waits no longer than its time limit", async () => {
   const closing = await serveService({ limits: { closeGraceMs: 50 } });
   const busy = await openSocket(`${closing.url}/agents/echo/1`);
   busy.send({ type: "prompt", request_id: "1", message: "hold" });
@@ -224,7 +224,7 @@ test("a server that closes waits no longer than it says", async () => {
   expect(await reply).toBeInstanceOf(TypeError);
 });
 
-test("a server that closes cuts a handshake that is not decided yet", async () => {
+test("a closing server ends a handshake that is not decided yet", async () => {
   const asked = Promise.withResolvers<void>();
   const closing = await serveService({
     limits: { closeGraceMs: 50, hookTimeoutMs: 3_600_000 },
@@ -239,7 +239,7 @@ test("a server that closes cuts a handshake that is not decided yet", async () =
   expect(await refused).toBeInstanceOf(Error);
 });
 
-test("a request for a WebSocket that is none is refused with an envelope, and logged", async () => {
+test("an invalid request for a WebSocket is refused with an envelope, and logged", async () => {
   const entries: { readonly path: string; readonly status: number }[] = [];
   const logged = await serveService({ onRequest: ({ path, status }) => entries.push({ path, status }) });
   try {

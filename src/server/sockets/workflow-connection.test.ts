@@ -14,7 +14,7 @@ const open = (path: string, options?: SocketOptions): Promise<SocketClient> =>
   openSocket(`${served.url}${path}`, options);
 
 describe("a connection to a workflow", () => {
-  test("takes one run, tells its events and its result, and closes", async () => {
+  test("accepts one run, sends its events and its result, and closes", async () => {
     const client = await open("/workflows/strict");
     expect(await client.next()).toEqual({ type: "ready", target: "workflow", name: "strict" });
     client.send({ type: "invoke", request_id: "1", payload: { n: 4 } });
@@ -32,7 +32,7 @@ describe("a connection to a workflow", () => {
     expect(await client.closed).toBe(1000);
   });
 
-  test("is told what is wrong, and can cancel its run", async () => {
+  test("gets an error for an invalid frame, and can cancel its run", async () => {
     const wrong = await open("/workflows/strict");
     wrong.send({ type: "prompt", request_id: "0", message: "hi" });
     expect((await wrong.until("error")).at(-1)).toMatchObject({ request_id: "0" });
@@ -93,7 +93,7 @@ describe("a connection to a workflow", () => {
     }
   });
 
-  test("leaves its run alone when it is gone", async () => {
+  test("does not end its run when it closes", async () => {
     const client = await open("/workflows/waiting");
     client.send({ type: "invoke", request_id: "1" });
     const { run_id } = (await client.until("started")).at(-1);

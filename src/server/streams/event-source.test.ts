@@ -65,12 +65,12 @@ test.each([
   ["failing", "", ["run_start", "run_end", "error"]],
   ["talking", "?after=2", ["run_end", "result"]],
   ["talking", "?after=999", ["result"]],
-])("an EventSource on a run that has ended comes to an end: %s%s", async (workflow, query, expected) => {
+])("an EventSource on an ended run ends: %s%s", async (workflow, query, expected) => {
   expect(await listen(`${await ended(workflow)}${query}`)).toEqual(expected);
   expect(statuses).toEqual([200, 204]);
 });
 
-test("a reader that comes again after the last event gets 204, and one that missed some gets those", async () => {
+test("a reader that reconnects after the last event gets 204, and one that missed events gets those", async () => {
   const path = await ended("talking");
   const again = async (id: string): Promise<Response> =>
     await served.stream(path, { headers: { "last-event-id": id } });
@@ -82,7 +82,7 @@ test("a reader that comes again after the last event gets 204, and one that miss
   expect((await again("none")).status).toBe(400);
 });
 
-test("a reader that comes again to an instance that was deleted since reads the new one from its beginning", async () => {
+test("a reader that reconnects to an instance that was deleted since then reads the new one from its beginning", async () => {
   const path = "/agents/echo/again";
   await served.send(path, { body: { message: "one" } });
   await served.send(path, { method: "DELETE" });

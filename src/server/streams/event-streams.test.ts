@@ -47,7 +47,7 @@ function saidBy(events: readonly KitEvent[]): string {
 const pieces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 });
 
 describe("the events of an instance", () => {
-  test("come without loss or repetition, wherever the connection breaks", async () => {
+  test("arrive without loss or repetition, wherever the connection breaks", async () => {
     const path = "/agents/echo/resumed";
     for (let turn = 0; turn < 5; turn += 1) {
       await served.send(path, { body: { message: `turn ${turn} has some words to say` } });
@@ -64,7 +64,7 @@ describe("the events of an instance", () => {
     );
   });
 
-  test("are whole for readers who come and go while they are made", async () => {
+  test("are complete for readers who connect and disconnect while they are emitted", async () => {
     let round = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(pieces, { minLength: 1, maxLength: 4 }), async (readers) => {
@@ -86,7 +86,7 @@ describe("the events of an instance", () => {
     );
   });
 
-  test("can be read of one session alone", async () => {
+  test("can be read for one session", async () => {
     await served.send("/agents/echo/two", { body: { message: "a", session: "a" } });
     await served.send("/agents/echo/two", { body: { message: "b", session: "b" } });
     const all = await allEvents("/agents/echo/two/events");
@@ -101,7 +101,7 @@ describe("the events of an instance", () => {
     expect(seen).toEqual(ofB.map(({ index }) => index));
   });
 
-  test("are not to be had after what is not an index", async () => {
+  test("cannot be read from an invalid index", async () => {
     for (const query of ["after=-1", "after=1.5", "after=x", "session=a%2Fb", "colour=red"]) {
       const wrong = await served.send(`/agents/echo/1/events?${query}`);
       expect([query, wrong.status]).toEqual([query, 400]);
@@ -110,7 +110,7 @@ describe("the events of an instance", () => {
     expect(wrong.body.error.meta.issues[0].path).toBe("headers.last-event-id");
   });
 
-  test("of one that is deleted end, and what comes under its name later is read from the beginning", async () => {
+  test("of a deleted instance end, and those of a new instance of its name are read from the beginning", async () => {
     const path = "/agents/echo/deleted";
     await served.send(path, { body: { message: "before" } });
     const following = await served.stream(`${path}/events`);
@@ -118,7 +118,7 @@ describe("the events of an instance", () => {
     expect(await following.text()).toMatch(/event: idle\n.*\n\nid:\n\n$/);
   });
 
-  test("a look at the head of a stream opens none", async () => {
+  test("a HEAD request to a stream opens none", async () => {
     const reply = await fetch(`${served.url}/agents/echo/1/events`, { method: "HEAD" });
     expect([reply.status, reply.headers.get("content-type")]).toEqual([
       200,
@@ -137,7 +137,7 @@ async function allEvents(path: string): Promise<readonly KitEvent[]> {
   return events;
 }
 
-test("a user's text can end no field of an event", async () => {
+test("a user's text cannot end a field of an event", async () => {
   const message = "line1\nevent: pwned\ndata: x\r\rid: 9\u2028\n\nevent: pwned\ndata: {}\n\n";
   const events = await collectEvents(await served.stream("/agents/echo/hostile", { body: { message } }));
   expect(events.map(({ event }) => event)).not.toContain("pwned");
@@ -157,7 +157,7 @@ async function openRaw(path: string, body?: unknown) {
   return socket;
 }
 
-test("a client that reads slowly gets every event, with deltas joined, and delays no other client", async () => {
+test("a slow client gets every event, with deltas joined, and delays no other client", async () => {
   const socket = await openRaw("/agents/echo/slow-reader", { message: "long" });
   const target = { agent: "echo", instance_id: "slow-reader" };
   for await (const event of served.service.events(target, {})) if (event.type === "operation") break;
@@ -176,7 +176,7 @@ test("a client that reads slowly gets every event, with deltas joined, and delay
   expect(deltas.length).toBeLessThan(1_000);
 });
 
-test("a client for whom too much waits is given up, and its prompt with it", async () => {
+test("a client that does not read is disconnected, and its prompt is aborted", async () => {
   const small = await serveService({ limits: { unreadBytes: 10_000 } });
   try {
     const reply = await small.stream("/agents/echo/much", { body: { message: "long" } });
@@ -188,7 +188,7 @@ test("a client for whom too much waits is given up, and its prompt with it", asy
 });
 
 describe("a stream", () => {
-  test("says that it lives when nothing else is to be said", async () => {
+  test("sends a heartbeat when there is nothing else to send", async () => {
     const quick = await serveService({ limits: { heartbeatMs: 20 } });
     try {
       const reply = await quick.stream("/agents/echo/quiet/events");
@@ -202,7 +202,7 @@ describe("a stream", () => {
     }
   });
 
-  test("beyond the limit is told to come again, and one that ends makes room", async () => {
+  test("beyond the limit is asked to retry later, and an ended stream frees a slot", async () => {
     const small = await serveService({ limits: { eventStreams: 1 } });
     try {
       const first = await small.stream("/agents/echo/1/events");
@@ -228,7 +228,7 @@ describe("with keys, a principal", () => {
     headers: { authorization: `Bearer ${keys[client]}` },
   });
 
-  test("has a share of the streams, prompts and runs among them, and leaves room for others", async () => {
+  test("has a limited share of the streams, including those of prompts and runs, so that others can connect", async () => {
     const shared = await serveService({
       access: { apiKeys: Object.values(keys) },
       limits: { eventStreams: 6 },
@@ -275,7 +275,7 @@ async function retried(ask: () => Promise<Response>): Promise<readonly ReceivedE
   }
 }
 
-test("a server that closes ends streams that can be taken up, and lets a prompt finish", async () => {
+test("a closing server ends streams that can be resumed, and lets a prompt finish", async () => {
   const closing = await serveService();
   const following = await closing.stream("/agents/echo/1/events");
   const held = closing.stream("/agents/echo/1", { body: { message: "hold" } });
@@ -288,7 +288,7 @@ test("a server that closes ends streams that can be taken up, and lets a prompt 
   await closed;
 });
 
-test("a thousand idle streams are held open at once, and all of them hear what is said", async () => {
+test("a thousand idle streams stay open, and all of them get an event", async () => {
   const readers = await Promise.all(
     Array.from({ length: 1_000 }, async () => {
       const socket = await openRaw("/agents/echo/crowd/events");

@@ -12,7 +12,7 @@ afterAll(async () => {
   await served.close();
 });
 
-test("a stream of an instance's events ends with a comment, and a reader goes on where it ended", async () => {
+test("at its limit, a stream of an instance's events ends with a comment, and a reader resumes after its last event", async () => {
   const path = "/agents/echo/limited/events";
   await client.agents.invoke("echo", { id: "limited", message: "one" });
   const text = await (await served.stream(path)).text();
@@ -31,7 +31,7 @@ test("a stream of an instance's events ends with a comment, and a reader goes on
   expect(read).toEqual(read.map((_, index) => index + 1));
 });
 
-test("a prompt with a key gives its result after its stream has ended; one without is never cut", async () => {
+test("a prompt with a key returns its result after its stream has ended; the stream of one without a key is never cut", async () => {
   const withKey = client.agents.stream("echo", { id: "held", message: "hold" }, { idempotencyKey: "k-1" });
   const plain = served.stream("/agents/echo/held-too", { body: { message: "hold" } });
   const results = Promise.all([withKey.result(), plain.then((reply) => reply.text())]);

@@ -33,7 +33,7 @@ async function until(events: AsyncGenerator<ReceivedEvent>, type: string): Promi
 const refusal = { id: undefined, event: "error", data: { error: { type: "forbidden" } } };
 const echo = { agent: "echo", instance_id: "1", session: "default" };
 
-test("a reader without permission for an instance hears nothing more of it", async () => {
+test("a reader who loses permission for an instance gets no further event", async () => {
   const events = readEventStream(await served.stream("/agents/echo/1/events"));
   await served.service.prompt(echo, { message: "for all to hear" });
   await until(events, "idle");
@@ -43,7 +43,7 @@ test("a reader without permission for an instance hears nothing more of it", asy
   expect(await next(events)).toBeUndefined();
 });
 
-test("a reader without permission for a run hears nothing more of it, nor its result", async () => {
+test("a reader who loses permission for a run gets no further event and no result", async () => {
   const { run_id } = await served.service.startRun("waiting", {});
   const events = readEventStream(await served.stream(`/runs/${run_id}/stream`));
   await until(events, "run_start");
@@ -53,7 +53,7 @@ test("a reader without permission for a run hears nothing more of it, nor its re
   expect(await next(events)).toBeUndefined();
 });
 
-test("the result alone is asked about, too", async () => {
+test("permission is also checked for the result alone", async () => {
   const { run_id } = await served.service.startRun("waiting", {});
   const events = readEventStream(await served.stream(`/runs/${run_id}/stream?after=1000`));
   permitted = false;
@@ -61,7 +61,7 @@ test("the result alone is asked about, too", async () => {
   expect(await next(events)).toMatchObject(refusal);
 });
 
-test("a hook is not asked again about each event", async () => {
+test("the hook is not called again for each event", async () => {
   await served.close();
   await serve(3_600_000);
   const events = readEventStream(await served.stream("/agents/echo/1/events"));

@@ -61,7 +61,7 @@ const print = async (text: string): Promise<void> => {
 const conversation = () => page.getByRole("region", { name: "Conversation" });
 
 describe("an agent", () => {
-  test("answers in the page: thought, calls with their change, Markdown, and how it ended", async () => {
+  test("answers in the page: reasoning, calls with their changes, Markdown, and how it ended", async () => {
     await open("/console/agents/mender/mend");
     await page.getByText("Nothing was said to mender here yet").waitFor();
     await print("Please mend the total.");
@@ -77,7 +77,7 @@ describe("an agent", () => {
     expect(faults).toEqual([]);
   });
 
-  test("is stopped, and says so", async () => {
+  test("is stopped, and the page shows that", async () => {
     await open("/console/agents/mender/stop");
     await print("count");
     await page.getByText("w5 ").waitFor();
@@ -85,7 +85,7 @@ describe("an agent", () => {
     await page.getByText("Stopped").waitFor();
   });
 
-  test("goes on after a reload in the middle, each word once", async () => {
+  test("continues after a reload in the middle, with each word once", async () => {
     await open("/console/agents/mender/reload");
     await print("count");
     await page.getByText("w20 ").waitFor();
@@ -94,7 +94,7 @@ describe("an agent", () => {
     expect(await wordsOf()).toEqual(Array.from({ length: 400 }, (_, at) => `w${at}`));
   });
 
-  test("cannot run, load or disguise anything by what it says", async () => {
+  test("cannot run, load or imitate anything with its text", async () => {
     await open("/console/agents/mender/hostile");
     await print("hostile");
     await page.getByText("<script>globalThis.hacked").waitFor();
@@ -106,7 +106,7 @@ describe("an agent", () => {
     expect(faults).toEqual([]);
   });
 
-  test("says a line of a megabyte, and the page still answers", async () => {
+  test("writes a line of a megabyte, and the page still responds", async () => {
     await open("/console/agents/mender/long");
     await print("long line");
     await page.getByText("Done").waitFor();
@@ -121,7 +121,7 @@ async function wordsOf(): Promise<readonly string[]> {
   return text?.trim().split(/\s+/) ?? [];
 }
 
-test("an approval waits in the tab's title and in the inbox, and is decided with the keyboard alone", async () => {
+test("an approval is announced in the tab's title and in the inbox, and is decided with the keyboard alone", async () => {
   await demo.send("/agents/mender/refund-1/dispatch", { input: "refund" });
   await open("/console/approvals");
   await page.getByText('"cents": 5997').waitFor();
@@ -142,7 +142,7 @@ test("an approval waits in the tab's title and in the inbox, and is decided with
   await page.getByText("paid already").first().waitFor();
 });
 
-test("a run that failed says why, where, and is run again with another payload", async () => {
+test("a failed run shows why and where, and is run again with another payload", async () => {
   await demo.send("/workflows/broken", {});
   await open("/console/runs?status=failed");
   await page.getByText('The step "price list" failed.').first().click();
@@ -156,7 +156,7 @@ test("a run that failed says why, where, and is run again with another payload",
   await page.getByText('"orders": 4').waitFor();
 });
 
-test("a run that waits is given its signal, and goes on", async () => {
+test("a waiting run gets its signal, and continues", async () => {
   const { run_id } = (await demo.send("/workflows/release", {})) as { run_id: string };
   await open(`/console/runs/${run_id}`);
   await page.getByRole("button", { name: "Send the signal" }).click();
@@ -174,7 +174,7 @@ test("a trace shows the turns of an operation, and which rules were in the model
   await page.getByText('"return sum;"').waitFor();
 });
 
-test("every screen fits 390 px and has no violation that axe finds, light and dark", async () => {
+test("every screen fits 390 px and has no violation that axe finds, in light and dark mode", async () => {
   await demo.send("/agents/mender/looked-at", { message: "Mend it." });
   const paths = [
     "/",
@@ -210,7 +210,7 @@ test("every screen fits 390 px and has no violation that axe finds, light and da
   expect(faults).toEqual([]);
 });
 
-test("a server with keys asks for one, and forgets it with the page unless it is to be kept", async () => {
+test("a server with keys asks for one, and the page forgets it when it closes unless the user wants to keep it", async () => {
   await using locked = await startDemo({ KIT_API_KEYS: "open-sesame", KIT_CONSOLE: "read" });
   await page.goto(`${locked.kit.url}/console/agents`);
   await page.getByLabel("API key").fill("wrong");
@@ -233,7 +233,7 @@ test("a server with keys asks for one, and forgets it with the page unless it is
 });
 
 // Last: the next server waits until the killed one no longer holds the work.
-test("an answer goes on after the server was killed in the middle, each word once", async () => {
+test("an answer continues after the server was killed in the middle, with each word once", async () => {
   await open("/console/agents/mender/killed");
   await print("count");
   await page.getByText("w20 ").waitFor();

@@ -62,7 +62,7 @@ afterAll(async () => {
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: served.url, path, width });
 
-test("a criterion without a passing test is one click from Home, with why, and its block beside its source", async () => {
+test("a criterion without a passing test is one click from Home, with the reason, and its block next to its source", async () => {
   await using opened = await open("/");
   const { page } = opened;
   await page.getByRole("link", { name: "without a passing test" }).click();
@@ -91,7 +91,7 @@ test("a criterion without a passing test is one click from Home, with why, and i
   expect(opened.faults).toEqual([]);
 });
 
-test("the tree of specs is walked by keyboard, from a framework to a criterion", async () => {
+test("the tree of specs is opened by keyboard, from a framework to a criterion", async () => {
   await using opened = await open("/console/specs");
   const { page } = opened;
   const tree = page.getByRole("tree", { name: "Specs" });
@@ -120,7 +120,7 @@ test("the tree of specs is walked by keyboard, from a framework to a criterion",
   expect(opened.faults).toEqual([]);
 });
 
-test("the search of specs has an address, and says when nothing matches", async () => {
+test("the search of specs has an address, and reports when nothing matches", async () => {
   await using opened = await open("/console/specs?q=sessions");
   await opened.page.getByRole("link", { name: /Open sessions/ }).waitFor();
   await opened.page.getByRole("textbox", { name: "Search specs" }).fill("nothing like it");
@@ -129,7 +129,7 @@ test("the search of specs has an address, and says when nothing matches", async 
   expect(new URL(opened.page.url()).searchParams.get("q")).toBe("nothing like it");
 });
 
-test("the impact since a revision is drawn and listed, with the reason of each edge; an option of Git is refused", async () => {
+test("the impact since a revision is drawn and listed with the reason of each edge, and an option of Git is refused", async () => {
   await using opened = await open("/console/specs/impact");
   const { page } = opened;
   await page.getByRole("button", { name: "Uncommitted changes" }).click();
@@ -164,7 +164,7 @@ test("problems are filtered by severity, rule, framework and file, and lead to t
   expect(opened.faults).toEqual([]);
 });
 
-test("tools are side by side with what each reads for a file, and a rule shows what a conversion loses", async () => {
+test("tools are shown side by side with what each reads for a file, and a rule shows what a conversion loses", async () => {
   await using opened = await open("/console/guidelines");
   const { page } = opened;
   await page.getByRole("link", { name: "For a file" }).click();
@@ -178,7 +178,7 @@ test("tools are side by side with what each reads for a file, and a rule shows w
   expect(opened.faults).toEqual([]);
 });
 
-test("a sync writes the diff that the page shows; a file that changes meanwhile is shown again first", async () => {
+test("a sync writes the diff that the page shows, and a file that changes in the meantime is shown again first", async () => {
   await using opened = await open("/console/guidelines/sync");
   const { page } = opened;
   await page.getByRole("button", { name: "Claude Code" }).click();
@@ -206,7 +206,7 @@ test("a sync writes the diff that the page shows; a file that changes meanwhile 
   expect(opened.faults.filter((fault) => !fault.includes("409"))).toEqual([]);
 });
 
-test("a conversion is written from its preview; a file of another hand only where the reader agrees to its diff", async () => {
+test("a conversion is written from its preview, and replaces a file of a person only if the reader accepts its diff", async () => {
   const target = join(served.root, ".github/instructions/money.instructions.md");
   const { body } = await served.send("/api/guidelines?source=fw_c");
   const { id } = body.guidelines.find(({ title }: { title: string }) => title === "Money");
@@ -260,7 +260,7 @@ const addresses = [
   "/console/guidelines/sync?from=fw_c",
 ];
 
-test("screens hold hostile text, at the width of a phone and a large one, and are accessible", async () => {
+test("screens show hostile text, fit a phone and a large screen, and are accessible", async () => {
   await using opened = await open("/console/specs", 390);
   const { page } = opened;
   for (const path of addresses.filter((_, index) => isCampaign || index % 3 === 0)) {
@@ -271,7 +271,7 @@ test("screens hold hostile text, at the width of a phone and a large one, and ar
   }
 });
 
-test.each(["requirements", "design"])("hostile %s are text on their own screen", async (name) => {
+test.each(["requirements", "design"])("hostile %s are shown as text on their screen", async (name) => {
   const { body } = await served.send(`/api/specs?path=.kiro/specs/hostile/${name}.md`);
   await using opened = await open(`/console/specs/${encodeURIComponent(body.specs[0].id)}`, 390);
   const { page } = opened;

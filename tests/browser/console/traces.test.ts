@@ -32,7 +32,7 @@ afterAll(async () => {
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: served.url, path, width });
 
-test("a turn is opened to its exact prompt, answer, tools and settings", async () => {
+test("a turn opens its exact prompt, answer, tools and settings", async () => {
   await using opened = await open("/console/agents/echo/told/trace");
   const { page } = opened;
   await page.getByText("AGENTS.md:1").waitFor();
@@ -51,7 +51,7 @@ test("a turn is opened to its exact prompt, answer, tools and settings", async (
   expect(opened.faults).toEqual([]);
 });
 
-test("a turn that shortened the history is opened to its prompt and answer", async () => {
+test("a turn of a compaction opens its prompt and answer", async () => {
   await using opened = await open("/console/agents/brief/long/trace");
   const { page } = opened;
   await page
@@ -87,7 +87,7 @@ test("a turn is forked without a rule, with the keyboard alone, and compared wit
   expect(opened.faults).toEqual([]);
 });
 
-test("a caller without the right to leave rules out sees the refusal, and nothing is forked", async () => {
+test("a caller without the right to leave out rules sees the refusal, and nothing is forked", async () => {
   await served.send("/agents/echo/kept", { body: { message: "First." } });
   refuses = "agent.omit_rules";
   try {
@@ -105,7 +105,7 @@ test("a caller without the right to leave rules out sees the refusal, and nothin
   }
 });
 
-test("a caller without the right to read an agent sees the refusal in the place of its trace", async () => {
+test("a caller without the right to read an agent sees the refusal instead of its trace", async () => {
   refuses = "agent.read";
   try {
     await using opened = await open("/console/agents/echo/told/trace");

@@ -75,7 +75,7 @@ afterAll(async () => {
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: served.url, path, width });
 
-test("a call is approved with other arguments, beside the rules of the file that it touches", async () => {
+test("a call is approved with other arguments, next to the rules for the file that it touches", async () => {
   const { body } = await served.send("/agents/payer/a/dispatch", { body: { input: "pay 5" } });
   await using opened = await open("/console/approvals");
   const { page } = opened;
@@ -99,7 +99,7 @@ test("a call is approved with other arguments, beside the rules of the file that
   expect(opened.faults).toEqual([]);
 });
 
-test("a call is allowed for good by a rule that is shown first; where none can be, the page says why", async () => {
+test("a call is always allowed by a rule that is shown first; if no rule can allow it, the page shows why", async () => {
   const { body } = await served.send("/agents/clerk/a/dispatch", { body: { input: "pay 5" } });
   await using opened = await open("/console/approvals", 390);
   const { page } = opened;
@@ -137,7 +137,7 @@ test("a caller without the right to read an agent sees none of its calls", async
   }
 });
 
-test("a run is started by a form, shows its journal, and is given its signal by a form", async () => {
+test("a run is started with a form, shows its journal, and gets its signal from a form", async () => {
   await using opened = await open("/console/schedules");
   const { page } = opened;
   await page.getByText("0 3 * * *").waitFor();
@@ -159,7 +159,7 @@ test("a run is started by a form, shows its journal, and is given its signal by 
   expect(opened.faults).toEqual([]);
 });
 
-test("deliveries are listed with why they were refused, and with links to what they began and back", async () => {
+test("deliveries are listed with the reasons of refusals, and with links to the work that they started and back", async () => {
   const { service } = served;
   const cause = { type: "webhook", webhook: "github", delivery_id: "gone" } as const;
   const { run_id } = await service.engine.startRun({ workflow: "ordered", payload: { orders: 1 }, cause });

@@ -26,14 +26,14 @@ const asked = { type: "turn_request", turn_id: "t1", attempt: 1 };
 const delta = (text: string, turn_id = "t1") => ({ type: "text_delta", text, turn_id });
 
 describe("a conversation", () => {
-  test("joins the deltas of a turn, and shows each once when a stream resumes", () => {
+  test("joins the deltas of a turn, and shows each delta once when a stream resumes", () => {
     const before = after(started, asked, delta("one "), delta("two "));
     const again = withEvents(before, toEvents([delta("two "), delta("three")], 4));
     expect(again.entries.map(toLine)).toEqual(["user: hello", "text: one two three"]);
     expect([again.index, again.working]).toEqual([5, "op-1"]);
   });
 
-  test("shows the images that another client has sent with its text, once the history has them", () => {
+  test("shows another client's images with its text, once the history has them", () => {
     const before = after({ ...started, images: 1 }, asked);
     const content = [
       { type: "text", text: "hello" },
@@ -45,7 +45,7 @@ describe("a conversation", () => {
     expect(withPictures(before, "op-2", [message] as Parameters<typeof withPictures>[2])).toBe(before);
   });
 
-  test("drops the text of an attempt that is repeated", () => {
+  test("drops the text of an attempt that is retried", () => {
     const { entries } = after(
       started,
       asked,
@@ -71,7 +71,7 @@ describe("a conversation", () => {
     expect(entries.map(toLine)).toEqual(["user: hello", "text: done.", "text: whole"]);
   });
 
-  test("shows a waiting call, its decision and its result in one place", () => {
+  test("shows a waiting call, its decision and its result in one entry", () => {
     const call = { tool_call_id: "c1", tool: "refund" };
     const waiting = after(
       started,
@@ -100,7 +100,7 @@ describe("a conversation", () => {
     expect([done.working, done.entries[2]?.kind]).toEqual([undefined, "end"]);
   });
 
-  test("shows a call that is repeated after a crash in the same place", () => {
+  test("shows a call that is repeated after a crash in the same entry", () => {
     const call = { type: "tool_start", tool_call_id: "c1", tool: "read", args: {} };
     const { entries } = after(started, call, { ...started, resumed: true }, call);
     expect(entries.map(({ kind }) => kind)).toEqual(["user", "tool"]);
@@ -117,7 +117,7 @@ describe("a conversation", () => {
     expect(entries[1]).toMatchObject({ state: "done", label: "reader" });
   });
 
-  test("with 10,000 events is built in less time than a few frames", () => {
+  test("with 10,000 events is built within a few frames", () => {
     const events = toEvents(Array.from({ length: 10_000 }, (_, at) => delta(`${at} `)));
     let conversation = after(started, asked);
     for (let at = 0; at < events.length; at += 100)
@@ -126,7 +126,7 @@ describe("a conversation", () => {
   });
 });
 
-test("messages of a history become the same entries, with results next to their calls", () => {
+test("messages of a history become entries with results next to their calls", () => {
   const at = context.timestamp;
   const entries = entriesOf([
     {

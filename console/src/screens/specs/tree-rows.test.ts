@@ -48,7 +48,7 @@ test("an open node is followed by its children, and by a placeholder for those t
   expect(toRows(new Map(), new Set())).toMatchObject([{ kind: "more", parent: rootKey }]);
 });
 
-test("a criterion, and a block without criteria, cannot be opened", () => {
+test("a criterion and a block without criteria cannot be opened", () => {
   const block = {
     id: "a",
     title: "A",
@@ -85,7 +85,7 @@ test.each([
   [4, "Enter", { follow: cart }],
   [5, "Enter", undefined],
   [0, "Tab", undefined],
-])("in row %i the key %s does what the tree pattern says", (at, key, move) => {
+])("in row %i the key %s does what the ARIA tree pattern requires", (at, key, move) => {
   expect(moveInTree(rows, { at, key, page: 3 })).toEqual(move);
 });
 

@@ -3,9 +3,9 @@ import { dirname } from "node:path";
 import { isInside } from "../workspace-path.ts";
 import { isOfSystem, type Visible } from "./system-folders.ts";
 
-/** The home folder inside the wall. Not this user's home, because tools installed there may be visible. */
+/** The home folder of isolated commands. Not this user's home, because tools installed there may be visible. */
 export const innerHome: string = homedir() === "/home/kit" ? "/home/sandbox" : "/home/kit";
-/** The socket inside the wall of the proxy to allowed hosts. */
+/** The socket of the proxy to allowed hosts, as isolated commands see it. */
 export const innerSocket = "/run/kit/proxy.sock";
 
 /** The paths that one command can read and write. All are absolute and without links. */
@@ -101,7 +101,7 @@ function heldFolders(root: string, kept: readonly string[]): readonly string[] {
     .sort((left, right) => left.length - right.length);
 }
 
-/** Whether a wall can enclose this workspace: not if it contains system folders. */
+/** Whether commands of this workspace can be isolated: not if it contains system folders. */
 export function canHold(root: string): boolean {
   const needed = ["/usr", "/etc", "/proc", "/dev", "/sys", "/run", "/tmp", "/home", "/var"];
   return !needed.some((path) => isInside(root, path)) && !isInside(innerHome, root);

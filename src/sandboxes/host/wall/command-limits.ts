@@ -25,8 +25,8 @@ export interface ControlGroup {
 }
 
 /**
- * Arguments to put before a program to limit it inside the wall. Without a control group, the memory limit applies
- * to each process. The process limit needs a kernel that counts per wall (Linux 5.14), and never applies to root.
+ * Arguments to put before an isolated program to limit it. Without a control group, the memory limit applies
+ * to each process. The process limit needs a kernel that counts per user namespace (Linux 5.14), and never applies to root.
  */
 export function limitedShell(limits: Required<CommandLimits>, hasGroup: boolean): readonly string[] {
   const { processes, memoryMb } = limits;

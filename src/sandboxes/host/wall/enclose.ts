@@ -29,13 +29,13 @@ interface Command extends Launch {
   readonly access: CommandAccess;
 }
 
-/** Describes the wall around the commands of a workspace. */
+/** Describes the isolation of a workspace's commands. */
 export function workspaceIsolation({ root, isolation }: Workspace): Promise<SandboxIsolation> {
   const obstacle = canHold(root) ? undefined : "the workspace contains system folders.";
   return isolationOf(isolation, obstacle);
 }
 
-/** Wraps a command in this machine's wall. Throws `unavailable` if a wall is required and there is none. */
+/** Makes a command run in isolation, if this machine can. Throws `unavailable` if isolation is required and there is none. */
 export async function enclose(workspace: Workspace, command: Command): Promise<Launch> {
   const { wall, ...isolation } = await workspaceIsolation(workspace);
   checkRequired(workspace.isolation.isolation, { wall, ...isolation });

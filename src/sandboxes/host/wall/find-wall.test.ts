@@ -9,7 +9,7 @@ import { wallTest } from "./walled.suite.ts";
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 
-test("isolation 'required' without a wall runs no command, and the error says how to get a wall", () => {
+test("required isolation on a machine without it runs no command, and the error tells how to enable it", () => {
   const none = {
     wall: "none",
     description: "Commands run without isolation: bubblewrap is not installed.",
@@ -22,14 +22,14 @@ test("isolation 'required' without a wall runs no command, and the error says ho
 });
 
 test.each([
-  ["win32", "kit has no wall for Windows."],
-  ["freebsd", "kit has no wall for freebsd."],
-] as const)("on %s there is no wall, and the hint says where there is one", async (platform, reason) => {
+  ["win32", "kit cannot isolate commands on Windows."],
+  ["freebsd", "kit cannot isolate commands on freebsd."],
+] as const)("%s cannot isolate commands, and the hint names systems that can", async (platform, reason) => {
   const wall = await findWallOf(platform);
   expect(wall).toMatchObject({ wall: "none", reason, hint: expect.stringContaining("WSL 2") });
 });
 
-test("a workspace that no wall can enclose reports none, and is refused if a wall is required", async () => {
+test("a workspace that contains system folders reports no isolation, and runs no command if isolation is required", async () => {
   const sandbox = await local({ root: "/", isolation: "required" }).open(owner);
   await expect(sandbox.exec({ command: "true" })).rejects.toMatchObject({ code: "unavailable" });
   const plain = await local({ root: "/" }).open(owner);
@@ -40,7 +40,7 @@ test("a workspace that no wall can enclose reports none, and is refused if a wal
   expect((await plain.exec({ command: "echo $HOME" })).stdout).toBe(`${process.env.HOME}\n`);
 });
 
-wallTest("a sandbox and its factory describe the wall in one line", async () => {
+wallTest("a sandbox and its factory describe the isolation in one line", async () => {
   for (const factory of [
     local({ root: join(import.meta.dirname) }),
     virtual({ folder: join(tmpdir(), "kit-none") }),

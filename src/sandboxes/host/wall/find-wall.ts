@@ -15,27 +15,27 @@ export type FoundWall =
 const probeTimeoutMs = 5_000;
 let found: Promise<FoundWall> | undefined;
 
-/** Tests this machine's wall; cached for the whole process. */
+/** Tests how this machine can isolate commands; the process caches the result. */
 export function findWall(): Promise<FoundWall> {
   found ??= findWallOf(process.platform);
   return found;
 }
 
-/** Uses bubblewrap on Linux and seatbelt on macOS; elsewhere returns the reason why there is no wall. */
+/** Uses bubblewrap on Linux and seatbelt on macOS; elsewhere returns the reason why there is no isolation. */
 export async function findWallOf(platform: NodeJS.Platform): Promise<FoundWall> {
   if (platform === "darwin") return await findSeatbelt();
   if (platform === "linux") return await findBubblewrap();
   return {
     wall: "none",
-    reason: `kit has no wall for ${platform === "win32" ? "Windows" : platform}.`,
+    reason: `kit cannot isolate commands on ${platform === "win32" ? "Windows" : platform}.`,
     hint: "Run agents that execute commands in a remote sandbox, or run kit on Linux (WSL 2 included) or macOS.",
   };
 }
 
-/** Describes the wall around the commands of a sandbox. */
+/** Describes the isolation of a sandbox's commands. */
 export async function isolationOf(
   options: IsolationOptions,
-  /** Why no wall can enclose this workspace. */
+  /** Why commands of this workspace cannot be isolated. */
   obstacle?: string,
 ): Promise<SandboxIsolation> {
   if (options.isolation === "off") {
@@ -55,7 +55,7 @@ export async function isolationOf(
   };
 }
 
-/** Throws `unavailable` if a wall is required and there is none. */
+/** Throws `unavailable` if isolation is required and there is none. */
 export function checkRequired(mode: IsolationMode | undefined, isolation: SandboxIsolation): void {
   if (mode !== "required" || isolation.wall !== "none") return;
   throw new KitError({

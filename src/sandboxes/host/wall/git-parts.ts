@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, readlinkSync, realpathSync, rmSync,
 import { basename, dirname, join, resolve } from "node:path";
 import { isInside } from "../workspace-path.ts";
 
-/** The paths of a workspace's repository and their access inside the wall. */
+/** The paths of a workspace's repository, and the access that isolated commands have to them. */
 export interface GitParts {
   /** The repository of a linked worktree, outside the workspace: visible and read-only. */
   readonly seen: readonly string[];

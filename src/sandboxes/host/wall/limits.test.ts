@@ -69,7 +69,7 @@ wallTest("a command gets SIGTERM before SIGKILL, and leaves no process", async (
   await expect.poll(() => processesWith(mark)).toEqual([]);
 });
 
-wallTest("exit code, signal and descriptors are the same with and without a wall", async () => {
+wallTest("exit code, signal and descriptors are the same with and without isolation", async () => {
   const { run, sandbox } = await openWalled(folder);
   expect((await run("exit 7")).exit_code).toBe(7);
   expect((await run("kill -9 $$")).exit_code).toBe(137);

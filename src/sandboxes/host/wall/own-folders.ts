@@ -16,7 +16,7 @@ export interface OwnFolders {
   readonly sockets: string;
 }
 
-/** Files on the host that all walls of this process share. */
+/** Files on the host that all isolated commands of this process share. */
 export interface WallParts {
   /** The folder mounted as `/etc`. */
   readonly etc: string;

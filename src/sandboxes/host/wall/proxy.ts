@@ -44,7 +44,7 @@ function readHosts(allowed: readonly string[]): readonly HostPattern[] {
 }
 
 /**
- * Opens the only way out of a wall: an HTTP proxy (`CONNECT` included) to the allowed hosts. The proxy resolves
+ * Opens the only network access of isolated commands: an HTTP proxy (`CONNECT` included) to the allowed hosts. The proxy resolves
  * each name once. It refuses names that resolve to this machine, its network or cloud metadata addresses, unless
  * that address is allowed too, because the owner of a name decides where it leads.
  */
@@ -248,11 +248,11 @@ const isLoopback = (address: string): boolean =>
 const isPrivate = (address: string): boolean =>
   privateAddresses.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
-/** The port of the proxy inside the wall. */
+/** The port of the proxy for isolated commands. */
 export const bridgePort = 3128;
 
 /**
- * Runs inside the wall and starts the command: listens on the loopback interface, forwards connections to the
+ * Runs in isolation and starts the command: listens on the loopback interface, forwards connections to the
  * socket of kit's proxy, and exits with the command's exit code. Passed as text, because kit's own files are
  * not visible there.
  */

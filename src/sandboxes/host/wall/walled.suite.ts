@@ -12,7 +12,7 @@ const found = await findWall();
 export const wallTest: ReturnType<typeof test.skipIf> = test.skipIf(found.wall !== "bubblewrap");
 if (found.wall !== "bubblewrap") {
   const reason = found.wall === "none" ? found.reason : "these tests need bubblewrap.";
-  test.skip(`commands within a wall: ${reason}`, () => undefined);
+  test.skip(`isolated commands: ${reason}`, () => undefined);
 }
 
 /** A folder for the tests of one file. */

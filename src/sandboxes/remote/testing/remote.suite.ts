@@ -91,7 +91,7 @@ export function useRemote(subject: RemoteSubject): RemoteBench {
 const ofOneVendor: readonly string[] = [
   "searches skip files that Git ignores, unless the path names them",
   "a program of the workspace is not run in place of a system program",
-  "a sandbox that reports a wall enforces a command's access",
+  "a sandbox that reports isolation enforces a command's access",
 ];
 const ofEachVendor: readonly string[] = [
   "reading returns the text and bytes that were written, in folders that the write created",
