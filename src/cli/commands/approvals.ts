@@ -16,7 +16,7 @@ import { fromNow, safeLine } from "../text/safe-text.ts";
 const decisionArguments = [
   {
     usage: "<approval-id>",
-    description: "The approval's id, or the end of it, as 'kit approvals list' prints it",
+    description: "The approval's id or its last characters, as 'kit approvals list' prints them",
   },
 ] as const;
 const details = "Asks the server that runs for this project, or the one named with --url.";
