@@ -9,7 +9,10 @@ import { type Column, printFields, printTable } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
 import { fromNow, safeLines, withDistance } from "../text/safe-text.ts";
 
-const idArgument = { usage: "<dispatch-id>", description: "The id or its last characters, as the list prints them" };
+const idArgument = {
+  usage: "<dispatch-id>",
+  description: "The id or its last characters, as the list prints them",
+};
 const details =
   "Asks the server that runs for this project; without a server it changes the state on disk, and the next 'kit start' continues from there.";
 

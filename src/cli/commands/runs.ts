@@ -10,7 +10,10 @@ import { printFields } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
 import { safeLine, safeLines, span, toSafeJson, withDistance } from "../text/safe-text.ts";
 
-const idArgument = { usage: "<run-id>", description: "The id or its last characters, as the list prints them" };
+const idArgument = {
+  usage: "<run-id>",
+  description: "The id or its last characters, as the list prints them",
+};
 const details =
   "Asks the server that runs for this project; without a server it changes the state on disk, and the next 'kit start' continues from there.";
 
