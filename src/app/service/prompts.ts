@@ -33,8 +33,7 @@ export interface PromptsOptions {
   readonly nodes: ServiceCluster | undefined;
   readonly traces: Pick<WorkTraces, "ofCaller">;
   readonly work: Pick<SessionWork, "perform">;
-  /** Receives errors of listeners. */
-  readonly onError: (error: unknown) => void;
+  readonly listeners: OperationListeners;
 }
 
 /** The principal and the trace of a prompt's caller. */
@@ -43,12 +42,9 @@ export type PromptSender = Pick<AdmitRequest, "principal" | "trace">;
 /** Prompts whose callers wait for the reply. */
 export class Prompts {
   readonly #options: PromptsOptions;
-  /** Listeners for the events of the operations that callers wait for. */
-  readonly listeners: OperationListeners;
 
   constructor(options: PromptsOptions) {
     this.#options = options;
-    this.listeners = new OperationListeners(options.onError);
   }
 
   /** Prompts a session and returns the reply. */
@@ -63,7 +59,7 @@ export class Prompts {
 
   /** Prompts a session in this process once all earlier inputs of the session have ended. */
   async promptHere(target: SessionKey, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
-    const { engine, traces, work } = this.#options;
+    const { engine, traces, work, listeners } = this.#options;
     const { signal, idempotencyKey, principal, onStart, onEvent } = call;
     const key = toSessionKey(target);
     const sender: PromptSender = { principal, ...traces.ofCaller() };
@@ -73,7 +69,7 @@ export class Prompts {
       return await this.#promptOnce({ ...key, ...sender, idempotency_key, input }, call);
     }
     const input = { key, request: checkedPrompt(request), operationId: createId("op") };
-    const stop = onEvent === undefined ? undefined : this.listeners.add(input.operationId, onEvent);
+    const stop = onEvent === undefined ? undefined : listeners.add(input.operationId, onEvent);
     try {
       const begin = (context: WorkContext): Promise<PromptReply> => {
         onStart?.();
@@ -109,11 +105,15 @@ function toReply(record: DispatchRecord | undefined): PromptReply {
   throw new KitError({ code: type, message });
 }
 
-/** Listeners of operations and of their tasks. Each event costs one look-up, however many listeners there are. */
-class OperationListeners {
+/**
+ * Listeners for the events of operations that callers wait for, and of their tasks. Each event costs one look-up, however
+ * many listeners there are.
+ */
+export class OperationListeners {
   readonly #families = new Map<string, Family>();
   readonly #onError: (error: unknown) => void;
 
+  /** `onError` receives errors of listeners. */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
   }

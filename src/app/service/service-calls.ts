@@ -1,0 +1,230 @@
+import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { InstanceContext } from "../../agents/define/create-agent.ts";
+import { unsavedOf } from "../../agents/log/unsaved-work.ts";
+import { systemClock } from "../../base/clock.ts";
+import type { KitError } from "../../base/kit-error.ts";
+import type { Engine } from "../../engine/contract.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { ServiceCluster } from "../cluster/service-cluster.ts";
+import type { AllowRuleFile } from "../config/allow-rule-file.ts";
+import { type AgentFactory, type RuntimeParts, serverProblems } from "../runtime/agent-factory.ts";
+import type { Instances } from "../runtime/instances.ts";
+import type { Observers } from "../runtime/observers.ts";
+import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
+import type { createToCause } from "../sources/describe-failure.ts";
+import type { SourceProblem } from "../sources/discover-sources.ts";
+import type { Sources } from "../sources/sources.ts";
+import type { App } from "./app.ts";
+import type { HousekeepingOptions } from "./housekeeping.ts";
+import type { createInstanceAdmin } from "./instance-calls.ts";
+import type { Prompts, SessionWork } from "./prompts.ts";
+import type { WorkSlots } from "./resting-work.ts";
+import type { createRetention } from "./retention.ts";
+import type { ProjectService } from "./service.ts";
+import type { ScheduleSync } from "./sync-schedules.ts";
+import { senderOf, type WorkCalls } from "./work-calls.ts";
+import { type WorkTraces, workLost } from "./work-errors.ts";
+import type { WorkflowRuns } from "./workflow-runs.ts";
+
+export interface ServiceOptions extends HousekeepingOptions {
+  /** Not started yet; drained with the service. */
+  readonly engine: Engine;
+  /** False for a command that only reads and removes: the service starts no work. Default true. */
+  readonly works?: boolean | undefined;
+  /** Whether the service starts scheduled workflows and removes old sessions. Default true. */
+  readonly housekeeping?: boolean | undefined;
+  /** Whether inputs can be dispatched: not in a program whose callers wait for all results. Default true. */
+  readonly keepsWork?: boolean | undefined;
+  /** Whether the engine stores the events of instances. Default: if inputs can be dispatched. */
+  readonly keepsEvents?: boolean | undefined;
+  /** Receive the events of every agent and workflow, also of work that resumes at start. */
+  readonly observers?: readonly Parameters<App["onEvent"]>[0][] | undefined;
+  /** The address at which other nodes of a cluster reach this one; default: the address of its server. */
+  readonly nodeAddress?: string | undefined;
+  /** The loaded configuration file; kit adds rules to it that let calls run without an approval. */
+  readonly configFile?: string | undefined;
+  /** Milliseconds after which stored work that waits for a decision leaves the memory; default 5,000. */
+  readonly restMs?: number | undefined;
+}
+
+/** The parts of a service, which `createService` opens. */
+export interface ServiceParts {
+  readonly options: ServiceOptions;
+  readonly runtimeParts: RuntimeParts;
+  /** Receives errors of listeners and schedules, and the reasons of failed runs and dispatches. */
+  readonly onError: (error: unknown) => void;
+  /** In a cluster, with the events of all nodes. */
+  readonly engine: Engine;
+  readonly approvals: Approvals;
+  /** The other nodes of a cluster. */
+  readonly nodes: ServiceCluster | undefined;
+  readonly observers: Observers;
+  readonly sources: Sources;
+  readonly causeOf: ReturnType<typeof createToCause>;
+  readonly slots: WorkSlots;
+  readonly traces: WorkTraces;
+  readonly calls: WorkCalls;
+  readonly validateJson: WorkflowRuntime["validateJson"];
+  readonly factory: AgentFactory;
+  /** The context for an agent's function, except the instance's id. */
+  readonly context: Omit<InstanceContext, "id">;
+  readonly sandboxOf: (key: SessionKey) => Promise<SandboxFactory>;
+  readonly instances: Instances;
+  readonly work: SessionWork;
+  readonly prompts: Prompts;
+  readonly runs: WorkflowRuns;
+  readonly admin: ReturnType<typeof createInstanceAdmin>;
+  readonly sessions: ReturnType<typeof createRetention>;
+}
+
+/** The work of a service besides requests: housekeeping and schedules. */
+export interface Upkeep {
+  problem(): KitError | undefined;
+  problems(): readonly SourceProblem[];
+  /** Makes the engine's schedules those of the source files. */
+  renewSchedules(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts housekeeping, unless the options turn it off. */
+export async function openUpkeep(parts: ServiceParts): Promise<Upkeep> {
+  const { options, engine, runtimeParts, sources, sessions, validateJson, onError } = parts;
+  const { store } = runtimeParts;
+  const isOn = options.works !== false && options.housekeeping !== false;
+  const problem: Upkeep["problem"] = () => engine.problem?.() ?? store.problem?.();
+  const problems: Upkeep["problems"] = () => [
+    ...sources.loaded.problems,
+    ...serverProblems(runtimeParts.mcp),
+  ];
+  const watched = { problem, warning: () => engine.warning?.(), sessions, store };
+  const endHousekeeping = isOn
+    ? (await import("./housekeeping.ts")).startHousekeeping(watched, options)
+    : undefined;
+  let schedules: ScheduleSync | undefined;
+  return {
+    problem,
+    problems,
+    async renewSchedules() {
+      if (!isOn) {
+        await engine.cluster?.declareSchedules([]);
+        return;
+      }
+      schedules ??= new (await import("./sync-schedules.ts")).ScheduleSync({
+        engine,
+        sources: () => ({ workflows: sources.loaded.workflows, problems: problems() }),
+        onError,
+        validateJson,
+      });
+      await schedules.renew();
+    },
+    async stop() {
+      schedules?.stop();
+      await endHousekeeping?.();
+    },
+  };
+}
+
+/** The calls of a service, which its parts answer. */
+export function toService(parts: ServiceParts, upkeep: Upkeep): ProjectService {
+  const { options, engine, runtimeParts, approvals, nodes, sources } = parts;
+  const { sessions, prompts, calls, runs, instances, admin } = parts;
+  let isLeaving = false;
+  let closed: Promise<void> | undefined;
+  let allowRules: AllowRuleFile | undefined;
+  const close: ProjectService["close"] = (how) => {
+    closed ??= closeService(parts, upkeep, how);
+    return closed;
+  };
+  const reload = async (): Promise<void> => {
+    await sources.reload();
+    instances.renew();
+    await upkeep.renewSchedules();
+  };
+  return {
+    app: toApp(parts, { problems: upkeep.problems, reload, close: () => close({ timeoutMs: 0 }) }),
+    engine,
+    approvals,
+    async allowRules() {
+      const { AllowRuleFile } = await import("../config/allow-rule-file.ts");
+      allowRules ??= new AllowRuleFile({
+        file: options.configFile,
+        defaults: runtimeParts.defaults,
+        writes: sources.guard,
+      });
+      return allowRules;
+    },
+    sessions,
+    prompt: (target, request, call) => prompts.prompt(target, request, call),
+    problem: upkeep.problem,
+    dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
+      calls.dispatch([agent, { ...how, id, session, input }], senderOf(principal)),
+    ...admin.routed,
+    ...(nodes && { nodes }),
+    fork: (...request) => calls.fork(...request),
+    startRun: (workflow, payload, { request, ...how } = {}) =>
+      runs.start(workflow, payload, {
+        ...how,
+        ...senderOf(how.principal),
+        ...(request === undefined ? {} : { local: { request } }),
+      }),
+    callsFor: (sender) => calls.ofSender(sender),
+    reload,
+    async leave() {
+      isLeaving = true;
+      await engine.leave?.();
+    },
+    get isLeaving() {
+      return isLeaving;
+    },
+    drain: (how) => engine.drain(how),
+    close,
+  };
+}
+
+function toApp(parts: ServiceParts, own: Pick<App, "problems" | "reload" | "close">): App {
+  const { runtimeParts, sources, sandboxOf, instances, factory, context, runs, calls, observers } = parts;
+  return {
+    ...own,
+    ...calls.ofSender(),
+    root: sources.root,
+    env: runtimeParts.env,
+    mask: runtimeParts.mask ?? ((text) => text),
+    agents: () => sources.loaded.agents,
+    workflows: () => sources.loaded.workflows,
+    webhooks: () => sources.loaded.webhooks,
+    async sandboxes() {
+      const ofAgents = sources.loaded.agents.map(({ name: agent }) =>
+        // The error of an agent's function is reported when the agent is used.
+        sandboxOf({ agent, instance_id: "default", session: "default" }).catch(() => undefined),
+      );
+      const sandboxes = (await Promise.all(ofAgents)).filter((sandbox) => sandbox !== undefined);
+      return [...new Set([runtimeParts.sandbox, ...sandboxes])];
+    },
+    hasChanged: () => sources.hasChanged(),
+    instance: (name, id, payload = {}) => instances.get({ name, id, payload }),
+    init: (definition, { id = "default", ...over } = {}) =>
+      factory.create(definition, { ...context, ...over, id }),
+    run: (name, run = {}) => runs.toEnd(name, run),
+    onEvent: (listener) => observers.add(listener),
+    observe: (listener) => observers.add(listener),
+  };
+}
+
+/** How long a stop waits for the store to write the rest; what is not written by then is lost. */
+const unsavedPatienceMs = 1_000;
+
+async function closeService(
+  { engine, nodes, instances, runtimeParts, sources }: ServiceParts,
+  upkeep: Upkeep,
+  how: Parameters<Engine["drain"]>[0],
+): Promise<void> {
+  await upkeep.stop();
+  await engine.drain(how);
+  nodes?.close();
+  await instances.close();
+  const lost = await unsavedOf(runtimeParts.store, systemClock).close(unsavedPatienceMs);
+  if (lost > 0) runtimeParts.onListenerError?.(workLost(lost));
+  await runtimeParts.close();
+  sources.close();
+}
