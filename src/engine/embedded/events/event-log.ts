@@ -190,7 +190,11 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
       if (begun !== undefined) await begun;
     },
     append(stream, event) {
-      stored(() => writer.append(stream, event));
+      try {
+        writer.append(stream, event);
+      } catch (error) {
+        rethrow(error);
+      }
       watchers.wake(stream);
     },
     async flush() {

@@ -68,13 +68,13 @@ export class EventWriter {
 
   last(stream: string): number {
     // Opening the stream prevents an earlier writer from using further indexes.
-    if (this.#lease.fence > 0 && !this.#lease.signal.aborted) return this.#open(stream).last;
+    if (this.#holdsLease()) return this.#open(stream).last;
     return this.#table.findStream(stream)?.last ?? 0;
   }
 
   /** Claims the row of a stream before its first append, in one write with other streams that begin now. */
   begin(stream: string): Promise<void> | undefined {
-    if (!this.isWriting() && (this.#lease.fence === 0 || this.#lease.signal.aborted)) return undefined;
+    if (!this.#holdsLease()) return undefined;
     this.#claim();
     if (this.#streams.get(stream)?.isOwn === true) return undefined;
     if (this.#beginning.size === 0) setImmediate(() => this.#claimBegun());
@@ -87,7 +87,7 @@ export class EventWriter {
   }
 
   append(stream: string, event: KitEvent): void {
-    const live = (this.isWriting() ? this.#streams.get(stream) : undefined) ?? this.#open(stream);
+    const live = this.live(stream) ?? this.#open(stream);
     if (!live.isOwn) this.#claimRows([stream]);
     if (event.index <= live.last) throw notAbove(event.index, live.last);
     if (live.unwritten >= crashGap || this.#unwrittenLength > tooMuchText) throw bufferFullError();
@@ -165,16 +165,18 @@ export class EventWriter {
 
   /** Whether this process holds the lease and writes, as far as it knows. */
   isWriting(): boolean {
-    return (
-      this.#lease.fence > 0 && !this.#lease.signal.aborted && this.#generation?.fence === this.#lease.fence
-    );
+    return this.#generation?.fence === this.#lease.fence && this.#holdsLease();
+  }
+
+  #holdsLease(): boolean {
+    return this.#lease.fence > 0 && !this.#lease.signal.aborted;
   }
 
   /** Claims the right to write for this process, so that writes of earlier lease holders are refused. Returns its generation. */
   #claim(): number {
     if (this.#generation !== undefined && this.isWriting()) return this.#generation.id;
     const { fence, signal } = this.#lease;
-    if (fence === 0 || signal.aborted) {
+    if (!this.#holdsLease()) {
       if (this.#generation !== undefined && this.#table.newestGeneration()?.id !== this.#generation.id)
         this.#forget();
       throw leaseLost(signal.reason);

@@ -35,48 +35,37 @@ export class AttachedCalls {
     work: (context: WorkContext) => Promise<Value>,
     signal?: AbortSignal,
   ): Promise<Value> {
-    // A copy, because several calls can pass the same object.
-    const place = { ...at };
-    this.#lines.add(place);
-    try {
-      return await this.#run(place, work, signal);
-    } finally {
-      this.#lines.delete(place);
-    }
-  }
-
-  #run<Value>(
-    at: LinePlace,
-    work: (context: WorkContext) => Promise<Value>,
-    signal?: AbortSignal,
-  ): Promise<Value> {
+    signal?.throwIfAborted();
     const { queue } = this.#base;
     const place = { id: createId("call"), line: lineOf(at), owner: ownerOfInput(at) };
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      const leaveCount = (): void => {
-        this.#count(place, -1);
-        signal?.removeEventListener("abort", leave);
-      };
-      const refuse = (reason: unknown): void => {
-        leaveCount();
-        reject(reason);
-      };
-      const leave = (): void => {
-        if (queue.leave(place)) refuse(signal?.reason);
-      };
-      const begin: Job["begin"] = async (releaseSlot) => {
-        leaveCount();
-        await this.#perform({ id: place.id, at, releaseSlot, signal }, work).then(resolve, reject);
-        return { ended: true };
-      };
+    const { promise, resolve, reject } = Promise.withResolvers<Value>();
+    const leaveCount = (): void => {
+      this.#count(place, -1);
+      signal?.removeEventListener("abort", leave);
+    };
+    const refuse = (reason: unknown): void => {
+      leaveCount();
+      reject(reason);
+    };
+    const leave = (): void => {
+      if (queue.leave(place)) refuse(signal?.reason);
+    };
+    const begin: Job["begin"] = async (releaseSlot) => {
+      leaveCount();
+      await this.#perform({ id: place.id, at, releaseSlot, signal }, work).then(resolve, reject);
+      return { ended: true };
+    };
+    // A copy, because several calls can pass the same object.
+    const session = { ...at };
+    this.#lines.add(session);
+    try {
       this.#count(place, 1);
       signal?.addEventListener("abort", leave, { once: true });
       queue.join({ ...place, begin, forget: () => refuse(closing()) });
-    });
+      return await promise;
+    } finally {
+      this.#lines.delete(session);
+    }
   }
 
   async #perform<Value>(

@@ -17,6 +17,7 @@ interface Line extends Link<Line> {
 interface Waiting extends Link<Waiting> {
   readonly job: Job;
   readonly line: Line;
+  readonly owner: Owner<Line>;
 }
 
 export interface JobQueueOptions {
@@ -71,10 +72,10 @@ export class JobQueue {
       };
       this.#lines.set(job.line, line);
     }
-    const place: Waiting = { job, line };
+    const place: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
     this.#positions.set(job.id, place);
     line.queue.push(place);
-    this.#count(job, 1);
+    this.#count(place.owner, 1);
     this.#advance(line);
     this.#beginWhatMay();
   }
@@ -199,8 +200,7 @@ export class JobQueue {
   }
 
   #begin(place: Waiting): void {
-    const { line, job } = place;
-    const owner = this.#turns.owner(job.owner);
+    const { line, job, owner } = place;
     owner.works += 1;
     this.#begun += 1;
     line.head = job;
@@ -279,7 +279,7 @@ export class JobQueue {
     const retry = new AbortController();
     line.head = job;
     line.retry = retry;
-    this.#count(job, 1);
+    this.#count(this.#turns.owner(job.owner), 1);
     this.#clock.sleep(Math.max(0, at - this.#clock.now()), retry.signal).then(
       () => {
         if (line.retry !== retry) return;
@@ -294,10 +294,10 @@ export class JobQueue {
   /** Puts a job whose retry is due at the front of its line, which then waits for a slot like other lines. */
   #putBack(line: Line, job: Job): void {
     this.#forgetRetry(line);
-    const place: Waiting = { job, line };
+    const place: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
     this.#positions.set(job.id, place);
     line.queue.unshift(place);
-    this.#count(job, 1);
+    this.#count(place.owner, 1);
   }
 
   #forgetRetry(line: Line): void {
@@ -306,7 +306,7 @@ export class JobQueue {
     retry.abort();
     line.retry = undefined;
     line.head = undefined;
-    this.#count(head, -1);
+    this.#count(this.#turns.owner(head.owner), -1);
   }
 
   #forgetWaiting(line: Line, isGone: (job: Job) => boolean = () => true): void {
@@ -317,9 +317,8 @@ export class JobQueue {
     }
   }
 
-  /** Counts waiting jobs. */
-  #count(job: Job, change: 1 | -1): void {
-    const owner = this.#turns.owner(job.owner);
+  /** Counts the waiting jobs of an owner. */
+  #count(owner: Owner<Line>, change: 1 | -1): void {
     this.#waiting += change;
     owner.waiting += change;
     owner.works += change;
@@ -331,13 +330,12 @@ export class JobQueue {
     place.line.queue.remove(place);
     // An owner is forgotten with its last job, so the line must leave the owner's turns first.
     this.#updateTurn(place.line);
-    this.#count(place.job, -1);
+    this.#count(place.owner, -1);
   }
 
   /** Adds a line to the turns of its first job's owner; removes it from all turns while its head runs or waits. */
   #updateTurn(line: Line): void {
-    const first = line.head === undefined ? line.queue.first : undefined;
-    const owner = first === undefined ? undefined : this.#turns.owner(first.job.owner);
+    const owner = line.head === undefined ? line.queue.first?.owner : undefined;
     if (owner === line.owner) return;
     if (line.owner !== undefined) this.#turns.remove(line.owner, line);
     line.owner = owner;
