@@ -14,7 +14,7 @@ import { estimateTokens } from "../log/session-state.ts";
 import type { CompactOptions } from "../operations/options.ts";
 import { ModelLine } from "../operations/prepare.ts";
 import { keepHead, keepMessages } from "../prompt/turn-records.ts";
-import { createUsageReader, spentEntries } from "../turn/budget.ts";
+import { spentEntries, toUsage } from "../turn/budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { planRetry, waitToRetry } from "../turn/retry.ts";
 import { emitTurnFailed } from "../turn/turn-loop.ts";
@@ -225,7 +225,7 @@ async function write(
       ...callSettings,
     },
   });
-  const usage = createUsageReader(writer.price)(reply.usage);
+  const usage = toUsage(reply.usage, writer.price);
   admission?.settle(usage.total_tokens);
   operation.spending.addUnlogged(usage);
   operation.emit(

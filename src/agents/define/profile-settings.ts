@@ -185,7 +185,7 @@ export const budget = object(
 );
 export interface Budget extends Fields<typeof budget> {}
 
-type CallSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
+export type CallSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
 
 /** The settings of one model call: those of the profile and the prompt, under what the turn itself needs. */
 export function callSettingsOf({

@@ -45,14 +45,18 @@ interface Ahead {
   written: Promise<void> | undefined;
 }
 
-/** Entries at the end of the log, once it is known what others have appended since. */
+/** Entries to append at the end of the log, after those of other writers. */
 interface Appended {
-  /** Returns the entries to append after the other writers' entries; can be empty. */
-  readonly entriesAfter: (others: readonly SessionEntry[]) => readonly SessionEntry[];
+  readonly entries: readonly SessionEntry[];
+  /**
+   * Whether the entries follow from the history that the operation knows. Other entries, such as an input, also create a
+   * deleted session again.
+   */
+  readonly isReply: boolean;
+  /** Entries of other writers that a reply follows and its operation did not know. */
+  readonly others?: readonly SessionEntry[];
   /** The id of an input that the log accepts once. */
   readonly input?: string | undefined;
-  /** Whether a deleted session is created again. */
-  readonly creates: boolean;
 }
 
 /** The end of a session's log, as one operation appends to it. Synchronous if the store is. */
@@ -78,15 +82,7 @@ export class OperationLog {
    */
   append(entries: readonly SessionEntry[], isInput = false): MaybePromise<void> {
     if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, isInput));
-    const entriesAfter = (): readonly SessionEntry[] => {
-      const closing = closingEntry(this.#options.state, this.#options);
-      return closing === undefined ? entries : [closing, ...entries];
-    };
-    return this.#append({
-      entriesAfter,
-      input: isInput ? this.#options.input : undefined,
-      creates: true,
-    });
+    return this.#append({ entries, isReply: false, input: isInput ? this.#options.input : undefined });
   }
 
   /**
@@ -153,27 +149,18 @@ export class OperationLog {
 
   #commit(entries: readonly SessionEntry[]): MaybePromise<void> {
     const ahead = this.#ahead;
-    if (ahead === undefined) return this.#appendAfter(entries, []);
+    if (ahead === undefined) return this.#append({ entries, isReply: true });
     // An answer that arrives before the pending append starts joins it: both are written, or neither.
     if (ahead.written === undefined && entries[0]?.type === "message")
       return this.#writeAhead(ahead, entries);
     return this.#flush().then(() => this.#commit(entries));
   }
 
-  /** Appends after the entries that other writers have added since the operation's last entry. */
-  #appendAfter(entries: readonly SessionEntry[], others: readonly SessionEntry[]): MaybePromise<void> {
-    const entriesAfter = (more: readonly SessionEntry[]): readonly SessionEntry[] => {
-      const all = [...others, ...more];
-      return all.length === 0 ? entries : afterOthers(entries, all, this.#options);
-    };
-    return this.#append({ entriesAfter, creates: false });
-  }
-
   #append(appended: Appended): MaybePromise<void> {
     this.#checkOwner();
     let written: MaybePromise<void>;
     try {
-      written = this.#write(appended, []);
+      written = this.#write(appended, appended.others ?? []);
     } catch (error) {
       return this.#appendAgain(appended, error);
     }
@@ -185,15 +172,15 @@ export class OperationLog {
   /** On a conflict, applies the other writers' entries and appends after them, until that succeeds. */
   async #appendAgain(appended: Appended, refusal: unknown): Promise<void> {
     const { store, state, id } = this.#options;
-    const others: SessionEntry[] = [];
+    const others = [...(appended.others ?? [])];
     let error = refusal;
     for (let reload = 0; reload < maxReloads; reload += 1) {
       if (!(error instanceof KitError) || error.code !== "conflict") throw error;
       const newEntries = await store.read(state.key, state.position);
       if (newEntries.some(({ operation_id }) => operation_id === id)) throw error;
       if (newEntries.length > 0) applyNew(state, newEntries);
-      else if (appended.creates) await reloadState(store, state);
-      else throw error;
+      else if (appended.isReply) throw error;
+      else await reloadState(store, state);
       others.push(...newEntries);
       try {
         await this.#write(appended, others);
@@ -205,9 +192,11 @@ export class OperationLog {
     throw error;
   }
 
-  #write({ entriesAfter: behind, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
-    const entries = behind(others);
-    return entries.length === 0 ? undefined : commit(this.#options, entries, input);
+  #write({ entries, isReply, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
+    const closing = isReply ? undefined : closingEntry(this.#options.state, this.#options);
+    const written = isReply && others.length > 0 ? afterOthers(entries, others, this.#options) : entries;
+    const all = closing === undefined ? written : [closing, ...written];
+    return all.length === 0 ? undefined : commit(this.#options, all, input);
   }
 
   /** Waits until the log has all entries of the state. */
@@ -241,7 +230,7 @@ export class OperationLog {
       await reloadState(store, state);
       const others = (await store.read(key, from)).slice(0, state.position - from);
       if (others.length === 0 || others.some(({ operation_id }) => operation_id === id)) throw error;
-      await this.#appendAfter(entries, others);
+      await this.#append({ entries, isReply: true, others });
     }
     // Only after success: no entry may follow one that the log does not have.
     this.#ahead = undefined;

@@ -15,7 +15,6 @@ import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";
 import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
-import { createUsageReader } from "../turn/budget.ts";
 import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
 import type { ModelFailure } from "../turn/retry.ts";
 import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
@@ -52,8 +51,7 @@ export async function prepare(
   const { profile } = live;
   const role = roleOf(operation, options.role);
   const modelName = options.model ?? role?.model ?? profile.model ?? harness.runtime.defaultModel;
-  const secrets = secretsFor(harness.runtime.env, options.secrets ?? []);
-  grant(operation, secrets);
+  if (options.secrets !== undefined) grant(operation, secretsFor(harness.runtime.env, options.secrets));
   const sources = profile.mcp === false ? [] : (harness.runtime.toolSources ?? []);
   const sourced =
     sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
@@ -311,7 +309,7 @@ function isUnusable(error: unknown): error is KitError | NoModelLeft {
 
 /** The parts of a resolved model that turns use. */
 export function modelParts({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {
-  return { modelName: name, model, promptCache, files, limiter, usageOf: createUsageReader(price) };
+  return { modelName: name, model, promptCache, files, limiter, price };
 }
 
 /** The fallback to the models after the first one. */

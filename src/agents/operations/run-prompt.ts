@@ -5,12 +5,7 @@ import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
 import { noApplicationCalls } from "../define/create-agent.ts";
-import {
-  builtInToolNames,
-  callSettingsOf,
-  compactionOf,
-  needsCompaction,
-} from "../define/profile-settings.ts";
+import { builtInToolNames, compactionOf, needsCompaction } from "../define/profile-settings.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import {
@@ -231,11 +226,11 @@ function toLoop(
     ...modelParts(models.current),
     ...(models.hasOthers && { fallback: fallbackOf(models) }),
     prompt: prepared.prompt,
-    keepHead: (loop) =>
+    keepHead: (loop, settings) =>
       keepHead(harness.store, {
         system: loop.prompt.current.text,
         tools: loop.tools,
-        settings: callSettingsOf(loop),
+        settings,
         mask: loop.mask,
       }),
     tools: prepared.schemas,

@@ -97,25 +97,19 @@ export function spentEntries(
   ];
 }
 
-export type UsageReader = (usage: LanguageModelV4Usage | undefined) => Usage;
-
-/** Reads a provider's usage and prices it. Missing counts are zero. */
-export function createUsageReader(price: ModelPrice | undefined): UsageReader {
-  return (usage) => {
-    const cacheRead = usage?.inputTokens.cacheRead ?? 0;
-    const cacheWrite = usage?.inputTokens.cacheWrite ?? 0;
-    const input = usage?.inputTokens.total ?? 0;
-    const output = usage?.outputTokens.total ?? 0;
-    const counts: Usage = {
-      input,
-      output,
-      cache_read: cacheRead,
-      cache_write: cacheWrite,
-      total_tokens: input + output,
-      cost: unknownCost,
-    };
-    return price === undefined ? counts : { ...counts, cost: toCost(counts, price) };
+/** Converts a provider's usage and prices it. Missing counts are zero. */
+export function toUsage(usage: LanguageModelV4Usage | undefined, price: ModelPrice | undefined): Usage {
+  const input = usage?.inputTokens.total ?? 0;
+  const output = usage?.outputTokens.total ?? 0;
+  const counts: Usage = {
+    input,
+    output,
+    cache_read: usage?.inputTokens.cacheRead ?? 0,
+    cache_write: usage?.inputTokens.cacheWrite ?? 0,
+    total_tokens: input + output,
+    cost: unknownCost,
   };
+  return price === undefined ? counts : { ...counts, cost: toCost(counts, price) };
 }
 
 function toCost(counts: Usage, price: ModelPrice): Cost {

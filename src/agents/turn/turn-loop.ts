@@ -18,7 +18,7 @@ import type {
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork } from "../agent-runtime.ts";
-import { callSettingsOf, type ModelSettings } from "../define/profile-settings.ts";
+import { type CallSettings, callSettingsOf, type ModelSettings } from "../define/profile-settings.ts";
 import { createDeltas, type OperationTracing } from "../events.ts";
 import { notRun, type OperationLog } from "../log/operation-log.ts";
 import { promptOf, type SessionState } from "../log/session-state.ts";
@@ -28,7 +28,7 @@ import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import type { LoopPrompt, RecordedPrompt } from "../prompt/turn-records.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
-import { type Spending, spentEntries, type UsageReader } from "./budget.ts";
+import { type Spending, spentEntries, toUsage } from "./budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
 import { type ModelFailure, type ModelRetryPolicy, planRetry, waitToRetry } from "./retry.ts";
@@ -40,7 +40,8 @@ export interface ModelParts {
   /** As configured: `anthropic/claude-sonnet-4-6`. */
   readonly modelName: string;
   readonly promptCache: PromptCache | undefined;
-  readonly usageOf: UsageReader;
+  /** Undefined if the price is unknown. */
+  readonly price: ResolvedModel["price"];
   /** The files that the model reads; the history may have others, of another model. */
   readonly files: ResolvedModel["files"] | undefined;
   /** Enforces the configured limit of requests to the provider per minute. */
@@ -62,7 +63,7 @@ export interface TurnLoop extends ModelParts {
   };
   readonly prompt: LoopPrompt;
   /** Stores the parts of a turn's request besides its messages, and returns their name; missing if nothing stores them. */
-  readonly keepHead?: ((loop: TurnLoop) => string | undefined) | undefined;
+  readonly keepHead?: ((loop: TurnLoop, settings: CallSettings) => string | undefined) | undefined;
   readonly tools: readonly LanguageModelV4FunctionTool[];
   /** Returns the options of tool calls, created for the first call. */
   readonly toolRun: () => ToolRunOptions;
@@ -213,7 +214,8 @@ export async function runModelTurn(
     const { reported, logged } = loop.prompt.records.record(loop, turnId);
     const { modelName: model, purpose } = loop;
     const { provider } = loop.model;
-    const stored = { head: loop.keepHead?.(loop), log_position: loop.state.position };
+    const settings = callSettingsOf(loop);
+    const stored = { head: loop.keepHead?.(loop, settings), log_position: loop.state.position };
     loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored }, turnId);
     const admission =
       loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
@@ -225,7 +227,7 @@ export async function runModelTurn(
       partial: loop.partialResult?.(),
     });
     try {
-      const loopOptions = callOptions(loop);
+      const loopOptions = callOptions(loop, settings);
       const options = loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, model);
       timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
       const answer = await callModel({
@@ -311,12 +313,12 @@ function composedBy(
   return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
 }
 
-function callOptions(loop: TurnLoop): LanguageModelV4CallOptions {
+function callOptions(loop: TurnLoop, settings: CallSettings): LanguageModelV4CallOptions {
   const { files } = loop.state;
   // The session's own array: a copy would cost more with every turn.
   const prompt = loop.sent ?? promptOf(loop.state, loop.prompt.current.text);
   const options: LanguageModelV4CallOptions = {
-    ...callSettingsOf(loop),
+    ...settings,
     prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.files),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
@@ -338,7 +340,7 @@ async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Pr
     content: mask === undefined ? reply.content : maskValue(reply.content, mask),
     timestamp: isoTime(now),
     model: loop.modelName,
-    usage: loop.usageOf(reply.usage),
+    usage: toUsage(reply.usage, loop.price),
     finish_reason: reply.finishReason,
   };
   loop.spending.turns += 1;
