@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
-import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
+import { getRequestListener, type Http2Bindings, type HttpBindings, RequestError } from "@hono/node-server";
 import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
 import type { ServerLimits } from "./limits.ts";
@@ -50,11 +50,12 @@ interface ListenerOptions {
 
 /** Runs an app on a Node HTTP server with limits for each connection. */
 export function createListener({ app, limits, toReply, sockets, nodes }: ListenerOptions): Listener {
-  const answer = (request: Request, env: HttpBindings): Response | Promise<Response> => {
-    const reply = app.fetch(request, env);
-    return hasBody(env.incoming) ? afterBody(reply, env.incoming) : reply;
+  const answer = (request: Request, env: HttpBindings | Http2Bindings): Response | Promise<Response> => {
+    const { incoming } = env as HttpBindings;
+    const reply = app.fetch(request, env as HttpBindings);
+    return hasBody(incoming) ? afterBody(reply, incoming) : reply;
   };
-  const handle = getRequestListener((request, env) => answer(request, env as HttpBindings), {
+  const handle = getRequestListener(answer, {
     errorHandler: (error) => {
       const { body, ...rest } = toReply(
         error instanceof RequestError ? invalid("The URL is not valid.") : error,
