@@ -7,7 +7,7 @@ import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { AgentFactory, type RuntimeParts, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { type InstanceRequest, Instances } from "../runtime/instances.ts";
-import { createObservers, origins } from "../runtime/observers.ts";
+import { createObservers, createWorkTraces, origins } from "../runtime/observers.ts";
 import { workspaceKeeper } from "../runtime/open-sandbox.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { createToCause } from "../sources/describe-failure.ts";
@@ -18,6 +18,7 @@ import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention } from "./retention.ts";
 import type { InstanceTarget, ProjectService } from "./service.ts";
 import { openUpkeep, type ServiceOptions, type ServiceParts, toService } from "./service-calls.ts";
+import { toSessionKey } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
 import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
 import { WorkCalls } from "./work-calls.ts";
@@ -25,7 +26,6 @@ import {
   checkKnownByNode,
   clockSet,
   createOutageLog,
-  createWorkTraces,
   isRetryableInput,
   nameDispatch,
   type WorkTarget,
@@ -169,7 +169,7 @@ function answerNodes({ nodes, admin, sessions, sources, prompts }: ServiceParts)
     prompt: async ({ target, request, principal, hasReader }, { signal, onStart, onEvent }) => {
       sources.checkAgent(target.agent);
       const call = { signal, onStart, onEvent: hasReader ? onEvent : undefined, principal };
-      return await prompts.promptHere(target, request, call);
+      return await prompts.promptHere(toSessionKey(target), request, call);
     },
   });
 }

@@ -11,7 +11,7 @@ import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { Instances } from "../runtime/instances.ts";
-import { origins } from "../runtime/observers.ts";
+import { origins, type WorkTraces } from "../runtime/observers.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { FencedStore } from "./fenced-store.ts";
 import type { RestingWork, WorkSlots } from "./resting-work.ts";
@@ -24,7 +24,6 @@ import {
   toStoredPrompt,
 } from "./session-input.ts";
 import { operationOf } from "./stored-input.ts";
-import type { WorkTraces } from "./work-errors.ts";
 
 export interface PromptsOptions {
   readonly sources: Pick<Sources, "checkAgent">;
@@ -51,17 +50,17 @@ export class Prompts {
   async prompt(target: SessionKey, request: PromptRequest, call: PromptCall = {}): Promise<PromptReply> {
     const { sources, nodes } = this.#options;
     sources.checkAgent(target.agent);
+    const key = toSessionKey(target);
     if (nodes === undefined || call.idempotencyKey !== undefined)
-      return await this.promptHere(target, request, call);
+      return await this.promptHere(key, request, call);
     const { principal, ...listeners } = call;
-    return await nodes.prompt({ target: toSessionKey(target), request, principal }, listeners);
+    return await nodes.prompt({ target: key, request, principal }, listeners);
   }
 
-  /** Prompts a session in this process once all earlier inputs of the session have ended. */
-  async promptHere(target: SessionKey, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
+  /** Prompts a session in this process once all earlier inputs of the session have ended. `key` is checked. */
+  async promptHere(key: SessionKey, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
     const { engine, traces, work, listeners } = this.#options;
     const { signal, idempotencyKey, principal, onStart, onEvent } = call;
-    const key = toSessionKey(target);
     const sender: PromptSender = { principal, ...traces.ofCaller() };
     if (idempotencyKey !== undefined) {
       const idempotency_key = toIdempotencyKey(idempotencyKey);
@@ -264,19 +263,17 @@ export class SessionWork {
       }
     };
     const begin = async (): Promise<PromptReply> => {
-      await prepare?.();
-      return await (resting === undefined ? attempt(work.signal) : resting.run(attempt));
+      try {
+        await prepare?.();
+        return await (resting === undefined ? attempt(work.signal) : resting.run(attempt));
+      } finally {
+        fenced?.endInput(key);
+      }
     };
-    const reply = begin().finally(() => fenced?.endInput(key));
-    const stop = this.#add({
-      key,
-      abort: async () => (await live?.session(session).abort()) ?? false,
-      ended: reply.then(
-        () => undefined,
-        () => undefined,
-      ),
-    });
-    return await reply.finally(stop);
+    const reply = begin();
+    const abort = async (): Promise<boolean> => (await live?.session(session).abort()) ?? false;
+    const remove = this.#add({ key, abort, ended: reply.then(ignore, ignore) });
+    return await reply.finally(remove);
   }
 
   /** Returns the running inputs of an instance, or of one of its sessions. */
@@ -316,6 +313,8 @@ export class SessionWork {
   }
 }
 
+function ignore(): void {}
+
 async function prompt(
   session: ReturnType<Agent["session"]>,
   { request, operationId }: SessionInput,
@@ -324,8 +323,7 @@ async function prompt(
   const { message, thinking_level: thinkingLevel, model, backend, role, images, files } = request;
   const choices = defined({ model, backend, role, images, files, thinkingLevel });
   const result = await session.prompt(message, { ...choices, ...how, operationId });
-  const { text, usage, metadata } = result;
-  const { result: value } = result;
+  const { text, usage, metadata, result: value } = result;
   return {
     text,
     ...(value === undefined ? {} : { result: value }),

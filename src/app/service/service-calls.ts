@@ -10,7 +10,7 @@ import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import { type AgentFactory, type RuntimeParts, serverProblems } from "../runtime/agent-factory.ts";
 import type { Instances } from "../runtime/instances.ts";
-import type { Observers } from "../runtime/observers.ts";
+import type { Observers, WorkTraces } from "../runtime/observers.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import type { createToCause } from "../sources/describe-failure.ts";
 import type { SourceProblem } from "../sources/discover-sources.ts";
@@ -24,7 +24,7 @@ import type { createRetention } from "./retention.ts";
 import type { ProjectService } from "./service.ts";
 import type { ScheduleSync } from "./sync-schedules.ts";
 import { senderOf, type WorkCalls } from "./work-calls.ts";
-import { type WorkTraces, workLost } from "./work-errors.ts";
+import { workLost } from "./work-errors.ts";
 import type { WorkflowRuns } from "./workflow-runs.ts";
 
 export interface ServiceOptions extends HousekeepingOptions {

@@ -4,13 +4,14 @@ import type { Engine } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { ApplicationCalls, Dispatch, RunCalls } from "../../protocol/run-calls.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import type { WorkTraces } from "../runtime/observers.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { WorkSlots } from "./resting-work.ts";
 import type { Service, WorkSender } from "./service.ts";
 import { toDispatchInput, toIdempotencyKey, toSessionKey } from "./session-input.ts";
 import { operationOf } from "./stored-input.ts";
-import { keepsNothing, type WorkTraces } from "./work-errors.ts";
+import { keepsNothing } from "./work-errors.ts";
 import type { WorkflowRuns } from "./workflow-runs.ts";
 
 export interface WorkCallsOptions {

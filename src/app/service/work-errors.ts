@@ -1,10 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { AdmitRequest, Engine, WorkContext } from "../../engine/contract.ts";
-import { agentStream, runStream } from "../../engine/event-log-contract.ts";
+import type { Engine, WorkContext } from "../../engine/contract.ts";
 import { isRetryableError, storeUnavailable } from "../../protocol/error-code.ts";
-import type { EventType } from "../../protocol/event.ts";
-import type { TraceContext } from "../../protocol/tracing.ts";
-import { type Observers, origins } from "../runtime/observers.ts";
 import type { Sources } from "../sources/sources.ts";
 
 /** How often a lasting outage of a store is reported, in ms. */
@@ -77,62 +73,6 @@ export function workLost(count: number): KitError {
     message: `${what} lost the last entries: kit stopped while the session store could not be reached.`,
     hint: "Where results of tools are missing, the model is told that their outcome is unknown.",
   });
-}
-
-/** Connects the work of a service with the traces of its callers. */
-export interface WorkTraces {
-  /** Returns the trace position of the calling code, which the engine stores with the work. */
-  ofCaller(): { readonly trace?: TraceContext };
-  /** Continues the spans of an instance that another process started and did not end. */
-  recallSession(request: Pick<AdmitRequest, "agent" | "instance_id">): Promise<void>;
-  /** Continues the spans of a run that another process started and did not end. */
-  recallRun(runId: string): Promise<void>;
-}
-
-/** How many of the latest events are read: interrupted work is near the end of its stream. */
-const recalledEvents = 5_000;
-const pageSize = 1_000;
-
-const ofSpans: readonly EventType[] = [
-  "run_start",
-  "run_end",
-  "step_start",
-  "step_end",
-  "operation_start",
-  "operation",
-  "task_start",
-  "task_end",
-];
-
-export function createWorkTraces(
-  observers: Pick<Observers, "tracing">,
-  { events }: Pick<Engine, "events">,
-): WorkTraces {
-  async function recall(stream: string): Promise<void> {
-    const { tracing } = observers;
-    if (tracing === undefined) return;
-    const begun = await events.read(stream, { limit: 1 });
-    const spanEvents = begun.filter(({ type }) => type === "run_start");
-    let after = Math.max(begun[0]?.index ?? 0, (await events.last(stream)) - recalledEvents);
-    for (;;) {
-      const page = await events.read(stream, { after, limit: pageSize, types: ofSpans });
-      spanEvents.push(...page);
-      after = page.at(-1)?.index ?? after;
-      if (page.length < pageSize) break;
-    }
-    tracing.recall(spanEvents);
-  }
-  // An error in the trace does not stop the work.
-  const quietly = (stream: string): Promise<void> => recall(stream).catch(() => undefined);
-  return {
-    ofCaller() {
-      const { traceparent, tracestate } = origins.current() ?? observers.tracing?.active() ?? {};
-      if (traceparent === undefined) return {};
-      return { trace: tracestate === undefined ? { traceparent } : { traceparent, tracestate } };
-    },
-    recallSession: ({ agent, instance_id }) => quietly(agentStream(agent, instance_id)),
-    recallRun: (runId) => quietly(runStream(runId)),
-  };
 }
 
 /** The agent or workflow of accepted work. */

@@ -23,6 +23,7 @@ import type {
   WorkflowReference,
 } from "../../protocol/run-calls.ts";
 import type { WorkflowSchema } from "../../workflows/workflow-context.ts";
+import type { WorkTraces } from "../runtime/observers.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";
 import type { Sources } from "../sources/sources.ts";
@@ -30,7 +31,6 @@ import type { RunOptions, WorkflowResult } from "./app.ts";
 import { followEvents } from "./prompts.ts";
 import type { WorkSlots } from "./resting-work.ts";
 import { toIdempotencyKey } from "./session-input.ts";
-import type { WorkTraces } from "./work-errors.ts";
 
 export interface StartOptions extends RunOrigin {
   readonly local?: LocalRun | undefined;
