@@ -16,7 +16,7 @@ import { createInstanceAdmin } from "./instance-calls.ts";
 import { OperationListeners, Prompts, SessionWork } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention } from "./retention.ts";
-import type { InstanceTarget, ProjectService } from "./service.ts";
+import type { ProjectService } from "./service.ts";
 import { openUpkeep, type ServiceOptions, type ServiceParts, toService } from "./service-calls.ts";
 import { toSessionKey } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
@@ -54,79 +54,90 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
   }
 }
 
-/** Opens the parts of a service in an order in which each needs only those before it. */
+/** Opens the parts in an order in which each needs only those before it. */
 async function openParts(given: RuntimeParts, options: ServiceOptions): Promise<ServiceParts> {
+  const base = await openBase(given, options);
+  const agents = openAgents(base);
+  const runs = openRuns(base, agents);
+  // Agents start runs, and runs create agents.
+  base.calls.connect(runs);
+  const { approvals, engine, nodes, sources } = base;
+  const { instances, sandboxOf, work } = agents;
+  const { store } = base.runtimeParts;
+  const admin = createInstanceAdmin({ sources, instances, engine: options.engine, work, store, nodes });
+  const sessions = createRetention({
+    root: sources.root,
+    store,
+    instances,
+    approvals,
+    engine,
+    sandboxOf,
+    isAtWork: (target) => work.running(target).length > 0,
+    nodes,
+  });
+  return { ...base, ...agents, runs, admin, sessions };
+}
+
+/** Opens what agents, prompts and runs share: the engine of one or several machines, sources, and the calls between them. */
+async function openBase(given: RuntimeParts, options: ServiceOptions) {
   const { keepsWork = true, onError = () => undefined } = options;
-  // In a cluster, `engine` also has the events of the other nodes, and `own` only those of this node.
-  const { engine: own } = options;
-  const { parts: shared, engine, approvals, nodes, fenced } = await toSharedParts(given, options);
-  const keepWorkspaces = await workspaceKeeper(shared, (instance) => fenced?.fenceOf(instance));
-  const sandbox = keepWorkspaces?.(shared.sandbox, shared.store) ?? shared.sandbox;
-  const runtimeParts: RuntimeParts = { ...shared, sandbox };
-  const { root, env, store, mask } = runtimeParts;
-  const observers = createObservers(runtimeParts.onListenerError);
+  const { parts, engine, approvals, nodes, fenced } = await toSharedParts(given, options);
+  const keepWorkspaces = await workspaceKeeper(parts, (instance) => fenced?.fenceOf(instance));
+  const sandbox = keepWorkspaces?.(parts.sandbox, parts.store) ?? parts.sandbox;
+  const runtimeParts: RuntimeParts = { ...parts, sandbox };
+  const { root, store, mask, onListenerError } = runtimeParts;
+  const observers = createObservers(onListenerError);
   for (const observer of options.observers ?? []) observers.add(observer);
   const sources = await Sources.open(root, runtimeParts);
   const causeOf = createToCause(sources.root, mask);
   const slots = new WorkSlots(options.restMs);
   const traces = createWorkTraces(observers, engine);
-
   const calls = new WorkCalls({ sources, engine, slots, traces, store, keepsWork });
+  return {
+    ...{ options, onError, runtimeParts, keepWorkspaces, engine, approvals, nodes, fenced },
+    ...{ observers, sources, causeOf, slots, traces, calls },
+  };
+}
+
+type Base = Awaited<ReturnType<typeof openBase>>;
+
+/** Opens the agents, and the prompts that the engine starts. */
+function openAgents(base: Base) {
+  const { options, onError, runtimeParts, keepWorkspaces, engine, nodes, fenced } = base;
+  const { observers, sources, causeOf, slots, traces, calls } = base;
+  const { env, approvals } = runtimeParts;
   const runtime = toAgentRuntime(runtimeParts, {
     observers: observers.all,
     causeOf,
     sources: sources.guard,
     callsOf: (...caller) => calls.ofAgent(...caller),
     principal: () => slots.principal().principal,
-    guardStore: fenced === undefined ? undefined : (agentStore) => fenced.guard(agentStore),
-    approvals: runtimeParts.approvals && slots.freeWhileDeciding(runtimeParts.approvals),
+    guardStore: fenced && ((store) => fenced.guard(store)),
+    approvals: approvals && slots.freeWhileDeciding(approvals),
   });
   const factory = new AgentFactory({ sources, runtime, keepWorkspaces, ...defined(runtimeParts) });
   const context = { env, payload: {} };
   const sandboxOf = (key: SessionKey) => factory.sandboxOf(key.agent, { ...context, id: key.instance_id });
-
-  // A node appends events to its own log, which numbers them.
-  const log = keepsEvents(options) ? own.events : undefined;
+  // A node appends events to its own log, which numbers them; `engine.events` has those of all nodes.
+  const log = keepsEvents(options) ? options.engine.events : undefined;
   const listeners = new OperationListeners(onError);
   const create = instanceOpener({ factory, env, log, listeners });
   const instances = new Instances(create, runtimeParts.instances);
   const work = new SessionWork({ instances, engine, events: log, slots, fenced });
   const prompts = new Prompts({ sources, engine, nodes, traces, work, listeners });
+  return { validateJson: runtime.validateJson, factory, context, sandboxOf, instances, work, prompts };
+}
 
-  const { validateJson } = runtime;
-  const toAdmitted: WorkflowRuntime["toAdmitted"] = (...input) => calls.toAdmitted(...input);
-  const ofRuns = { env, validateJson, factory, stores: fenced, toAdmitted, causeOf, observers, mask };
-  const runs = new WorkflowRuns({ sources, engine, slots, runtime: ofRuns, traces, onFailure: onError });
-  calls.connect(runs);
-
-  const admin = createInstanceAdmin({ sources, instances, engine: own, work, store, nodes });
-  const isAtWork = (target: InstanceTarget): boolean => work.running(target).length > 0;
-  const ofSessions = { root: sources.root, store, instances, approvals, engine, sandboxOf, isAtWork, nodes };
-  const sessions = createRetention(ofSessions);
-  return {
-    options,
-    runtimeParts,
-    onError,
-    engine,
-    approvals,
-    nodes,
-    observers,
-    sources,
-    causeOf,
-    slots,
-    traces,
-    calls,
-    validateJson,
-    factory,
-    context,
-    sandboxOf,
-    instances,
-    work,
-    prompts,
-    runs,
-    admin,
-    sessions,
+/** Opens the runs of workflows. */
+function openRuns(base: Base, agents: ReturnType<typeof openAgents>): WorkflowRuns {
+  const { onError, runtimeParts, engine, fenced, observers, sources, causeOf, slots, traces, calls } = base;
+  const { env, mask } = runtimeParts;
+  const { validateJson, factory } = agents;
+  const runtime: WorkflowRuntime = {
+    ...{ env, mask, validateJson, factory, stores: fenced, causeOf, observers },
+    toAdmitted: (...input) => calls.toAdmitted(...input),
   };
+  return new WorkflowRuns({ sources, engine, slots, runtime, traces, onFailure: onError });
 }
 
 /** Creates live instances, whose events go to the log and to the listeners of their operations. */
