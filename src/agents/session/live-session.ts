@@ -250,13 +250,13 @@ interface Waiting {
  */
 class OperationQueue {
   readonly #limit: number;
-  readonly #owner: { onIdle(): void } | undefined;
+  readonly #owner: { onIdle(): void };
   #line: Waiting[] | undefined;
   #busy = false;
   #closed: (() => unknown) | undefined;
 
   /** `owner.onIdle` is called each time the last operation has ended. */
-  constructor(limit: number, owner?: { onIdle(): void }) {
+  constructor(limit: number, owner: { onIdle(): void }) {
     this.#limit = limit;
     this.#owner = owner;
   }
@@ -308,7 +308,7 @@ class OperationQueue {
     if (first !== undefined) first.start();
     else {
       this.#busy = false;
-      this.#owner?.onIdle();
+      this.#owner.onIdle();
     }
   }
 

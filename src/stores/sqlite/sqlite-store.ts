@@ -310,8 +310,13 @@ export class SqliteSessionStore implements SessionStore {
     if (position >= maxPosition) throw storeFullError();
     const { insert } = this.#statements;
     this.#now = Math.max(this.#now, Date.now());
-    if (orConflict(() => insert.run(id, position + 1, text, input, this.#now)).changes === 0)
-      throw conflict();
+    let inserted: StatementResultingChanges;
+    try {
+      inserted = insert.run(id, position + 1, text, input, this.#now);
+    } catch (error) {
+      throw orConflict(error);
+    }
+    if (inserted.changes === 0) throw conflict();
   }
 
   #find(key: SessionKey): KnownSession | undefined {
@@ -339,19 +344,18 @@ export class SqliteSessionStore implements SessionStore {
     const above = parent === undefined ? null : (this.#find(parent)?.id ?? null);
     const { agent, instance_id, session } = key;
     const now = new Date().toISOString();
-    const { create } = this.#statements;
-    const { lastInsertRowid } = orConflict(() => create.run(agent, instance_id, session, now, above));
-    return this.#remember(key, { id: Number(lastInsertRowid), position: 0 });
+    try {
+      const { lastInsertRowid } = this.#statements.create.run(agent, instance_id, session, now, above);
+      return this.#remember(key, { id: Number(lastInsertRowid), position: 0 });
+    } catch (error) {
+      throw orConflict(error);
+    }
   }
 }
 
-function orConflict(change: () => StatementResultingChanges): StatementResultingChanges {
-  try {
-    return change();
-  } catch (error) {
-    if (error instanceof Error && error.message.includes("constraint")) throw conflict(error);
-    throw error;
-  }
+/** Returns the error of an insert: a conflict if a constraint refused it. */
+function orConflict(error: unknown): unknown {
+  return error instanceof Error && error.message.includes("constraint") ? conflict(error) : error;
 }
 
 function storeFullError(): KitError {
