@@ -239,7 +239,7 @@ function parseArguments(input: string): unknown {
 }
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
-  const parts = draft.parts.every(hasContent) ? draft.parts : draft.parts.filter(hasContent);
+  const parts = draft.parts.filter(hasContent);
   // `map` allocates the exact length, which matters for arrays that stay in the history.
   const content = parts.map(toContent);
   return { content, finishReason, usage: draft.usage, metadata: draft.metadata };

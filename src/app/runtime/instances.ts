@@ -1,5 +1,6 @@
 import type { AgentContext } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 
 /** Limits for idle instances; the least recently used are closed first. */
 export interface InstanceLimits {
@@ -42,7 +43,7 @@ export class Instances {
 
   /** Returns the live agent of the instance; creates it if there is none. */
   get(request: InstanceRequest): Promise<Agent> {
-    const key = keyOf(request.name, request.id);
+    const key = instanceKey({ agent: request.name, instance_id: request.id });
     const existing = this.#alive.get(key);
     const live = existing ?? this.#begin(key, request);
     live.usedAt = performance.now();
@@ -56,7 +57,7 @@ export class Instances {
 
   /** Whether the instance is live and runs an operation. */
   isBusy(name: string, id: string): boolean {
-    return this.#alive.get(keyOf(name, id))?.busy() === true;
+    return this.#alive.get(instanceKey({ agent: name, instance_id: id }))?.busy() === true;
   }
 
   /** Closes every instance after its operations have ended; the next call of `get` creates a new agent. */
@@ -66,7 +67,7 @@ export class Instances {
 
   /** Closes one instance in the same way; resolves once it is closed. */
   async release(name: string, id: string): Promise<void> {
-    const key = keyOf(name, id);
+    const key = instanceKey({ agent: name, instance_id: id });
     const live = this.#alive.get(key);
     await (live === undefined ? this.#ending.get(key) : this.#end(key, live));
   }
@@ -76,7 +77,7 @@ export class Instances {
    * `work` if the instance is busy.
    */
   async whileAtRest<Value>(name: string, id: string, work: () => Promise<Value>): Promise<Value | undefined> {
-    const key = keyOf(name, id);
+    const key = instanceKey({ agent: name, instance_id: id });
     const live = this.#alive.get(key);
     const agent = await live?.agent.catch(() => undefined);
     // Another caller can have used the instance in the meantime: the next pass tries again.
@@ -157,6 +158,7 @@ export class Instances {
   }
 }
 
-function keyOf(name: string, id: string): string {
-  return JSON.stringify([name, id]);
+/** Returns one text for an instance, as the key of a map. */
+export function instanceKey({ agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">): string {
+  return JSON.stringify([agent, instance_id]);
 }

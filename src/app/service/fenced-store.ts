@@ -2,6 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import { instanceKey } from "../runtime/instances.ts";
 import type { RunLease, RunStores } from "../runtime/run-workflow.ts";
 
 /** An agent's instance. */
@@ -64,7 +65,7 @@ export class FencedStore implements RunStores {
 
   /** Returns the fence under which this node has taken the instance over. */
   fenceOf(instance: OwnedInstance): number | undefined {
-    return this.#held.get(nameOf(instance))?.fence;
+    return this.#held.get(instanceKey(instance))?.fence;
   }
 
   /**
@@ -77,7 +78,7 @@ export class FencedStore implements RunStores {
     if (own.claim === undefined) throw cannotFence();
     /** The first to read or write under a fence says so. */
     const claim = async (instance: OwnedInstance): Promise<number | undefined> => {
-      const held = this.#held.get(nameOf(instance));
+      const held = this.#held.get(instanceKey(instance));
       if (held === undefined || held.claimedIn.has(own)) return held?.fence;
       await own.claim?.(instance, held.fence);
       held.claimedIn.add(own);
@@ -176,7 +177,7 @@ export class FencedStore implements RunStores {
    * written meanwhile.
    */
   async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
-    const name = nameOf(instance);
+    const name = instanceKey(instance);
     const known = this.#held.get(name);
     const isNew = known?.fence !== fence;
     const held = isNew ? { fence, claimedIn: new WeakSet<SessionStore>() } : known;
@@ -192,7 +193,7 @@ export class FencedStore implements RunStores {
 
   /** Called when an input that took its instance over has ended. */
   endInput(instance: OwnedInstance): void {
-    const name = nameOf(instance);
+    const name = instanceKey(instance);
     const left = (this.#inputs.get(name) ?? 1) - 1;
     if (left > 0) this.#inputs.set(name, left);
     else this.#inputs.delete(name);
@@ -207,7 +208,7 @@ export class FencedStore implements RunStores {
 
   /** A store forgets a claim with the last session of the instance: the next input claims again. */
   #claimAgain(instance: OwnedInstance): void {
-    this.#held.get(nameOf(instance))?.claimedIn.delete(this.#inner);
+    this.#held.get(instanceKey(instance))?.claimedIn.delete(this.#inner);
   }
 }
 
@@ -219,10 +220,6 @@ function toWorkspaceStore(inner: WorkspaceStore): WorkspaceStore {
     commit: (...given) => inner.commit(...given),
     remove: (key) => inner.remove(key),
   };
-}
-
-function nameOf({ agent, instance_id }: OwnedInstance): string {
-  return JSON.stringify([agent, instance_id]);
 }
 
 function cannotFence(): KitError {

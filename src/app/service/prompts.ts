@@ -10,7 +10,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
-import type { Instances } from "../runtime/instances.ts";
+import { type Instances, instanceKey } from "../runtime/instances.ts";
 import { origins, type WorkTraces } from "../runtime/observers.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { FencedStore } from "./fenced-store.ts";
@@ -278,7 +278,7 @@ export class SessionWork {
 
   /** Returns the running inputs of an instance, or of one of its sessions. */
   running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[] {
-    return [...(this.#running.get(keyOf(target)) ?? [])].filter(
+    return [...(this.#running.get(instanceKey(target)) ?? [])].filter(
       ({ key }) => target.session === undefined || key.session === target.session,
     );
   }
@@ -303,7 +303,7 @@ export class SessionWork {
   }
 
   #add(input: RunningInput): () => void {
-    const key = keyOf(input.key);
+    const key = instanceKey(input.key);
     const others = this.#running.get(key) ?? new Set();
     this.#running.set(key, others.add(input));
     return () => {
@@ -331,8 +331,4 @@ async function prompt(
     model: { id: result.model.id },
     metadata,
   };
-}
-
-function keyOf({ agent, instance_id }: InstanceTarget): string {
-  return JSON.stringify([agent, instance_id]);
 }

@@ -10,7 +10,7 @@ import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type { SessionListing, SessionStore } from "../../stores/contract.ts";
 import type { NodeCalls } from "../cluster/node-calls.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
-import type { Instances } from "../runtime/instances.ts";
+import { type Instances, instanceKey } from "../runtime/instances.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
 
@@ -78,7 +78,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
 
   const isFree = async (session: TouchedSession): Promise<boolean> => {
     const { agent, instance_id } = session;
-    if (attached.has(nameOf(session)) || isAtWork(session)) return false;
+    if (attached.has(instanceKey(session)) || isAtWork(session)) return false;
     if ((await approvals.list({ agent, instance_id })).length > 0) return false;
     if (!(await engine.mayForget(session, Date.parse(session.touched_at)))) return false;
     return (await nodes?.isAttached({ agent, instance_id })) !== true;
@@ -147,7 +147,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
       return { removed, in_use, failed, next_cursor };
     },
     attach(target) {
-      const name = nameOf(target);
+      const name = instanceKey(target);
       attached.set(name, (attached.get(name) ?? 0) + 1);
       return () => {
         const left = (attached.get(name) ?? 0) - 1;
@@ -155,7 +155,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
         else attached.delete(name);
       };
     },
-    answers: { attached: async (target) => attached.has(nameOf(target)), forget },
+    answers: { attached: async (target) => attached.has(instanceKey(target)), forget },
   };
 }
 
@@ -189,8 +189,4 @@ function toFailure({ agent, instance_id, session }: TouchedSession, error: unkno
     .find(([name]) => name === code)?.[1];
   const message = `It could not be removed: ${reason ?? "see the log of the server"}.`;
   return { agent, instance_id, session, error: { type: "internal_error", message } };
-}
-
-function nameOf({ agent, instance_id }: InstanceTarget): string {
-  return JSON.stringify([agent, instance_id]);
 }
