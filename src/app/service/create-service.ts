@@ -17,7 +17,7 @@ import { OperationListeners, Prompts, SessionWork } from "./prompts.ts";
 import { RestingWork, WorkSlots } from "./resting-work.ts";
 import { createRetention } from "./retention.ts";
 import type { ProjectService } from "./service.ts";
-import { openUpkeep, type ServiceOptions, type ServiceParts, toService } from "./service-calls.ts";
+import { type ComposedParts, openUpkeep, type ServiceOptions, toService } from "./service-calls.ts";
 import { toSessionKey } from "./session-input.ts";
 import { toSharedParts } from "./shared-parts.ts";
 import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
@@ -55,7 +55,7 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
 }
 
 /** Opens the parts in an order in which each needs only those before it. */
-async function openParts(given: RuntimeParts, options: ServiceOptions): Promise<ServiceParts> {
+async function openParts(given: RuntimeParts, options: ServiceOptions): Promise<ComposedParts> {
   const base = await openBase(given, options);
   const agents = openAgents(base);
   const runs = openRuns(base, agents);
@@ -172,7 +172,7 @@ function instanceOpener({
 }
 
 /** Answers the calls of the other nodes of a cluster. */
-function answerNodes({ nodes, admin, sessions, sources, prompts }: ServiceParts): void {
+function answerNodes({ nodes, admin, sessions, sources, prompts }: ComposedParts): void {
   nodes?.serve({
     ...nodes.streamAnswers,
     ...admin.answers,
@@ -186,7 +186,7 @@ function answerNodes({ nodes, admin, sessions, sources, prompts }: ServiceParts)
 }
 
 /** Returns how the engine starts accepted work. */
-function handlersOf(parts: ServiceParts): EngineHandlers {
+function handlersOf(parts: ComposedParts): EngineHandlers {
   const { engine, sources, traces, work, runs, slots, causeOf, onError, runtimeParts } = parts;
   const { store } = runtimeParts;
   const checkKnownHere = async (target: WorkTarget): Promise<void> => {

@@ -49,7 +49,7 @@ export interface ServiceOptions extends HousekeepingOptions {
 }
 
 /** The parts of a service, which `createService` opens. */
-export interface ServiceParts {
+export interface ComposedParts {
   readonly options: ServiceOptions;
   readonly runtimeParts: RuntimeParts;
   /** Receives errors of listeners and schedules, and the reasons of failed runs and dispatches. */
@@ -88,7 +88,7 @@ export interface Upkeep {
 }
 
 /** Starts housekeeping, unless the options turn it off. */
-export async function openUpkeep(parts: ServiceParts): Promise<Upkeep> {
+export async function openUpkeep(parts: ComposedParts): Promise<Upkeep> {
   const { options, engine, runtimeParts, sources, sessions, validateJson, onError } = parts;
   const { store } = runtimeParts;
   const isOn = options.works !== false && options.housekeeping !== false;
@@ -126,7 +126,7 @@ export async function openUpkeep(parts: ServiceParts): Promise<Upkeep> {
 }
 
 /** The calls of a service, which its parts answer. */
-export function toService(parts: ServiceParts, upkeep: Upkeep): ProjectService {
+export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService {
   const { options, engine, runtimeParts, approvals, nodes, sources } = parts;
   const { sessions, prompts, calls, runs, instances, admin } = parts;
   let isLeaving = false;
@@ -182,7 +182,7 @@ export function toService(parts: ServiceParts, upkeep: Upkeep): ProjectService {
   };
 }
 
-function toApp(parts: ServiceParts, own: Pick<App, "problems" | "reload" | "close">): App {
+function toApp(parts: ComposedParts, own: Pick<App, "problems" | "reload" | "close">): App {
   const { runtimeParts, sources, sandboxOf, instances, factory, context, runs, calls, observers } = parts;
   return {
     ...own,
@@ -215,7 +215,7 @@ function toApp(parts: ServiceParts, own: Pick<App, "problems" | "reload" | "clos
 const unsavedPatienceMs = 1_000;
 
 async function closeService(
-  { engine, nodes, instances, runtimeParts, sources }: ServiceParts,
+  { engine, nodes, instances, runtimeParts, sources }: ComposedParts,
   upkeep: Upkeep,
   how: Parameters<Engine["drain"]>[0],
 ): Promise<void> {
