@@ -9,7 +9,7 @@ import type { Database } from "../../../sqlite/statements.ts";
 import type { EventLog, EventReadOptions } from "../../event-log-contract.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 import { checkReadLimit, positionAfter } from "../../shared/events/live-stream.ts";
-import { createEventReader, createWatchers, findGap } from "./event-reader.ts";
+import { createWatchers, EventReader, findGap } from "./event-reader.ts";
 import { createEventTable, openEventsDatabase } from "./event-table.ts";
 import { EventWriter } from "./event-writer.ts";
 
@@ -203,7 +203,7 @@ export function createEventLog(options: EventLogOptions): EmbeddedEventLog {
     read: async (stream, options) => read(stream, options).catch(rethrow),
     subscribe: (stream, options = {}) => ({
       [Symbol.asyncIterator]: () =>
-        createEventReader({ table, writer, watchers, closing: closing.signal }, stream, options),
+        new EventReader({ table, writer, watchers, closing: closing.signal }, stream, options),
     }),
     end(stream) {
       stored(() => writer.end(stream));

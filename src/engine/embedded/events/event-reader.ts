@@ -24,106 +24,114 @@ const ended: IteratorResult<KitEvent> = { done: true, value: undefined };
 /**
  * Reads a stream on demand. It holds only its position, and the rest of one row while it reads from disk.
  */
-export function createEventReader(
-  { table, writer, watchers, closing }: ReaderSources,
-  stream: string,
-  { after = 0, signal }: EventSubscription,
-): AsyncIterator<KitEvent> {
-  let cursor = after;
-  let row: readonly KitEvent[] = [];
-  let position = 0;
-  let streamId: number | undefined;
-  let waiting: Waiting | undefined;
-  let done = false;
-  let listens = false;
-  const leave = watchers.read(stream);
+export class EventReader implements AsyncIterator<KitEvent> {
+  readonly #sources: ReaderSources;
+  readonly #stream: string;
+  readonly #signal: AbortSignal | undefined;
+  readonly #leave: () => void;
+  #cursor: number;
+  #row: readonly KitEvent[] = [];
+  #position = 0;
+  #streamId: number | undefined;
+  #waiting: Waiting | undefined;
+  #isDone = false;
+  /** Whether the reader listens to its signal. */
+  #listens = false;
+
+  constructor(sources: ReaderSources, stream: string, { after = 0, signal }: EventSubscription) {
+    this.#sources = sources;
+    this.#stream = stream;
+    this.#signal = signal;
+    this.#cursor = after;
+    this.#leave = sources.watchers.read(stream);
+  }
+
+  next(): Promise<IteratorResult<KitEvent>> {
+    if (this.#waiting !== undefined) return this.#waiting.promise.then(() => this.next());
+    try {
+      const result = this.#step();
+      if (result !== undefined) return Promise.resolve(result);
+    } catch (error) {
+      this.#finish();
+      return Promise.reject(error);
+    }
+    if (!this.#listens) this.#signal?.addEventListener("abort", this.#wake, { once: true });
+    this.#listens = true;
+    this.#waiting = Promise.withResolvers<IteratorResult<KitEvent>>();
+    this.#sources.watchers.wait(this.#stream, this.#wake);
+    return this.#waiting.promise;
+  }
+
+  return(): Promise<IteratorResult<KitEvent>> {
+    this.#finish();
+    this.#wake();
+    return Promise.resolve(ended);
+  }
+
+  /** Answers the waiting call of `next`, if there is an event or the stream has ended. */
+  readonly #wake = (): void => {
+    if (this.#waiting === undefined) return;
+    const { resolve, reject } = this.#waiting;
+    try {
+      const result = this.#step();
+      if (result === undefined) {
+        this.#sources.watchers.wait(this.#stream, this.#wake);
+        return;
+      }
+      this.#waiting = undefined;
+      resolve(result);
+    } catch (error) {
+      this.#waiting = undefined;
+      this.#finish();
+      reject(error);
+    }
+  };
 
   /** The next event; undefined when there is none yet. */
-  function step(): IteratorResult<KitEvent> | undefined {
-    if (done || closing.aborted || signal?.aborted === true) return finish();
-    const event = fromRow() ?? fromStream();
-    if (event === "end") return finish();
+  #step(): IteratorResult<KitEvent> | undefined {
+    if (this.#isDone || this.#sources.closing.aborted || this.#signal?.aborted === true)
+      return this.#finish();
+    const event = this.#fromRow() ?? this.#fromStream();
+    if (event === "end") return this.#finish();
     if (event === undefined) return undefined;
-    cursor = event.index;
+    this.#cursor = event.index;
     return { done: false, value: event };
   }
 
-  function fromRow(): KitEvent | undefined {
-    const event = row[position];
-    position += 1;
-    if (event === undefined || position === row.length) row = [];
+  #fromRow(): KitEvent | undefined {
+    const event = this.#row[this.#position];
+    this.#position += 1;
+    if (event === undefined || this.#position === this.#row.length) this.#row = [];
     return event;
   }
 
-  function fromStream(): KitEvent | "end" | undefined {
-    const live = writer.live(stream);
-    const found = live ?? table.findStream(stream);
+  #fromStream(): KitEvent | "end" | undefined {
+    const { table, writer } = this.#sources;
+    const live = writer.live(this.#stream);
+    const found = live ?? table.findStream(this.#stream);
     // A deleted stream has ended, even if a new stream has the same name.
-    if (streamId !== undefined && found?.id !== streamId) return "end";
+    if (this.#streamId !== undefined && found?.id !== this.#streamId) return "end";
     if (found === undefined) return undefined;
-    streamId = found.id;
-    if (streamId !== undefined && (live === undefined || cursor < live.floor)) {
-      const gap = findGap({ table, writer }, stream, cursor);
+    this.#streamId = found.id;
+    if (this.#streamId !== undefined && (live === undefined || this.#cursor < live.floor)) {
+      const gap = findGap({ table, writer }, this.#stream, this.#cursor);
       if (gap !== undefined) return gap;
-      row = table.read(streamId, cursor, 1);
-      position = 0;
-      const event = fromRow();
+      this.#row = table.read(this.#streamId, this.#cursor, 1);
+      this.#position = 0;
+      const event = this.#fromRow();
       if (event !== undefined) return event;
     }
-    return live?.tail[positionAfter(live.tail, cursor)] ?? (found.ended ? "end" : undefined);
+    return live?.tail[positionAfter(live.tail, this.#cursor)] ?? (found.ended ? "end" : undefined);
   }
 
-  function finish(): IteratorResult<KitEvent> {
-    if (!done) leave();
-    done = true;
-    row = [];
-    if (listens) signal?.removeEventListener("abort", wake);
-    watchers.leave(stream, wake);
+  #finish(): IteratorResult<KitEvent> {
+    if (!this.#isDone) this.#leave();
+    this.#isDone = true;
+    this.#row = [];
+    if (this.#listens) this.#signal?.removeEventListener("abort", this.#wake);
+    this.#sources.watchers.leave(this.#stream, this.#wake);
     return ended;
   }
-
-  function wake(): void {
-    if (waiting === undefined) return;
-    const { resolve, reject } = waiting;
-    try {
-      const result = step();
-      if (result === undefined) {
-        watchers.wait(stream, wake);
-        return;
-      }
-      waiting = undefined;
-      resolve(result);
-    } catch (error) {
-      waiting = undefined;
-      finish();
-      reject(error);
-    }
-  }
-
-  function next(): Promise<IteratorResult<KitEvent>> {
-    if (waiting !== undefined) return waiting.promise.then(next);
-    try {
-      const result = step();
-      if (result !== undefined) return Promise.resolve(result);
-    } catch (error) {
-      finish();
-      return Promise.reject(error);
-    }
-    if (!listens) signal?.addEventListener("abort", wake, { once: true });
-    listens = true;
-    waiting = Promise.withResolvers<IteratorResult<KitEvent>>();
-    watchers.wait(stream, wake);
-    return waiting.promise;
-  }
-
-  return {
-    next,
-    return() {
-      finish();
-      wake();
-      return Promise.resolve(ended);
-    },
-  };
 }
 
 /**
