@@ -35,7 +35,7 @@ export interface BuildResult {
   readonly bytes: number;
   /** A sentence of the target about the size, and the limits of its platform. */
   readonly size: string | undefined;
-  /** Packages to install beside the output, by name, at exact versions. */
+  /** Packages to install next to the output, by name, at exact versions. */
   readonly dependencies: Readonly<Record<string, string>>;
   /** Names of the variables to set where it runs. */
   readonly variables: readonly string[];

@@ -11,7 +11,7 @@ export interface CodeBundle {
   readonly files: OutputFiles;
   /** Packages that are not bundled, with the reason, by name. */
   readonly outside: ReadonlyMap<string, FoundPackage & { readonly reason: string }>;
-  /** Paths that the code names and reads while it runs, from the root of the project; `../` for packages beside it. */
+  /** Paths that the code names and reads while it runs, from the root of the project; `../` for packages outside of it. */
   readonly reads: readonly string[];
   /** Names of variables of the environment that the project's own code reads. */
   readonly variables: readonly string[];
@@ -250,8 +250,8 @@ function foldersAbove(path: string): number {
 }
 
 /**
- * Where a file of a project lies in an output: at its path, or for a package of the same repository beside the project, such as
- * `../../libs/money/unit.txt`, in `above/2/libs/money/unit.txt`.
+ * The path of a project's file in an output: its own path, or for a package of the same repository outside of the project, such as
+ * `../../libs/money/unit.txt`, `above/2/libs/money/unit.txt`.
  */
 export function placeInOutput(path: string): string {
   const above = foldersAbove(path);

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { filesOfModules, ownModule, startedModules } from "../base/own-package.ts";
 import { type Bundler, type OutputFiles, textFile } from "./bundler.ts";
 
-/** Where kit lies in an output. */
+/** The folder of kit in an output. */
 export const kitFolder = "kit";
 
 /** kit's own package.json, as far as a build reads it. */

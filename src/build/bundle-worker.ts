@@ -48,7 +48,7 @@ export async function bundleWorker(app: Application): Promise<string> {
   }
 }
 
-/** Where the project's files lie in the memory of a Durable Object. */
+/** The folder of the project's files in the memory of a Durable Object. */
 function folderOf({ name }: Application): string {
   return `/tmp/${name}`;
 }
@@ -124,7 +124,7 @@ export { Kit, worker as default };
   ]);
 }
 
-/** Files as a module: text as it is, other bytes in base64. */
+/** Files as a module: text unchanged, other bytes in base64. */
 function filesModule(files: OutputFiles): string {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const entries = [...files]
@@ -148,7 +148,7 @@ function missingModule(name: string): string {
   return `throw Object.assign(new Error(${message}), { code: "ERR_MODULE_NOT_FOUND" });\nexport default undefined;\n`;
 }
 
-/** The path that a module gets as its own: beside the files that it reads. */
+/** The path that a module gets as its own: next to the files that it reads. */
 function placeOf(file: string, app: Application): string {
   const kitTop = fileURLToPath(new URL(".", ownModule("index")));
   if (file.startsWith(kitTop))

@@ -10,10 +10,10 @@ export interface Bundler {
   readonly parseAst: Parser["parseAst"];
 }
 
-/** The version that kit is tested with; `kit build` takes no other. */
+/** The version that kit is tested with; `kit build` accepts no other. */
 const rolldownVersion = "1.2.19";
 
-/** Loads rolldown from the project, else from beside kit. Throws `unavailable` with the command that installs it. */
+/** Loads rolldown from the project, otherwise from the folder in which kit is installed. Throws `unavailable` with the command that installs it. */
 export async function loadBundler(): Promise<Bundler> {
   try {
     const [{ rolldown }, { parseAst }] = await Promise.all([import("rolldown"), import("rolldown/parseAst")]);

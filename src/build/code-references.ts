@@ -24,7 +24,7 @@ export interface CodeReferences {
   readonly dynamicImports: readonly number[];
 }
 
-/** A path that stands in code as one literal. */
+/** A path that code contains as one literal. */
 export interface NamedFile {
   readonly path: string;
   /** The folder that the path starts from: the module's, or the root of the project. */
@@ -32,7 +32,7 @@ export interface NamedFile {
 }
 
 /**
- * Finds in the code of a module which files it reads from beside itself: `new URL("./prompt.md", import.meta.url)`,
+ * Finds in the code of a module the files that it reads relative to its own path: `new URL("./prompt.md", import.meta.url)`,
  * `join(import.meta.dirname, "prompts", "a.md")`, and a template such as `${import.meta.dirname}/prompt.md`.
  */
 export function findReferences(
@@ -169,14 +169,14 @@ function placeWithin(node: Node): Node | undefined {
   return node.type === "NewExpression" && nameOf(node.callee) === "URL" && isFolder ? second : undefined;
 }
 
-/** The path that a variable holds: `const here = dirname(fileURLToPath(import.meta.url))`. */
+/** The path in a variable: `const here = dirname(fileURLToPath(import.meta.url))`. */
 function placeAlias(node: Node): Node | undefined {
   if (node.type !== "VariableDeclarator" || (node.id as Node).type !== "Identifier") return undefined;
   const value = node.init as Node | null;
   return value !== null && innerPlace(value) !== undefined ? value : undefined;
 }
 
-/** The expression within that says where the module lies: `import.meta.url` of `fileURLToPath(import.meta.url)`. */
+/** The inner expression for the module's path: `import.meta.url` of `fileURLToPath(import.meta.url)`. */
 export function innerPlace(node: Node): Node | undefined {
   if (isOwnPlace(node)) return node;
   const inner = placeWithin(node);

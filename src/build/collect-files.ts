@@ -9,7 +9,7 @@ import { createSourceCatalog } from "../project/scan/source-catalog.ts";
 import { placeInOutput } from "./bundle-code.ts";
 import type { BuildProblem, OutputFiles } from "./bundler.ts";
 
-/** Folders of skills and roles: what they hold is read by models, whatever it is. */
+/** Folders of skills and roles: models read all files in them, whatever their type. */
 const folders = [".agents/skills", ".claude/skills", ".github/skills", ".agents/roles"];
 /** Single files that a server reads. */
 const singleFiles = ["kit.toml", "kit.accepted.jsonl"];

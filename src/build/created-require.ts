@@ -16,9 +16,9 @@ import {
 const renamed = "requireFromHere";
 
 /**
- * The code of a module with `require("./settings.json")` in the place of a call of what `createRequire(import.meta.url)` gave it: the
- * bundler knows the first and not the second, and would leave the file out. Calls with a name that is made while the code runs stay as
- * they are. Undefined where nothing is to be changed.
+ * Replaces calls of a function that `createRequire(import.meta.url)` returned by `require("./settings.json")`: the bundler knows only the
+ * latter, and would otherwise leave the file out. Calls with a name that is computed at run time stay unchanged. Returns the new code;
+ * `undefined` if nothing changes.
  */
 export function withRequire(
   parseAst: Parser["parseAst"],
@@ -64,7 +64,7 @@ function isCreated(value: unknown): boolean {
   return isNode(place) && innerPlace(place) !== undefined;
 }
 
-/** A call that names in full what it requires. */
+/** A call whose argument is one literal. */
 function isKnownCall(node: Node, callee: Node, names: ReadonlySet<unknown>): boolean {
   if (node.type !== "CallExpression") return false;
   const [name] = node.arguments as readonly unknown[];

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** A package of the project, by a file of it. */
+/** A package of the project, found by one of its files. */
 export interface FoundPackage {
   readonly name: string;
   readonly version: string;

@@ -103,7 +103,7 @@ export function namesOnly({ type, computed }: Node): readonly string[] {
   }
 }
 
-/** A part of a code that another text takes the place of. */
+/** A part of a code that another text replaces. */
 export interface Edit {
   readonly start: number;
   readonly end: number;

@@ -11,7 +11,7 @@ export interface ProjectIndex {
   /** Absolute, with links resolved. */
   readonly root: string;
   /**
-   * Asks the index. Where the index turns out to be damaged, it is rebuilt and asked again, so the answer is right.
+   * Queries the index. If the index is damaged, kit rebuilds it and repeats the query, so the answer is right.
    */
   read<Result>(question: (database: Connection) => Result): Result;
   /** The answer to a question, kept under a name until anything in the index has changed. */

@@ -1,7 +1,7 @@
 /**
- * A value that Python gave: None is null, int a number or (beyond 2^53) a bigint, float a number, bytes a
+ * A value from Python: None is null, int a number or (beyond 2^53) a bigint, float a number, bytes a
  * Uint8Array, list and tuple an array, dict a Map, set and frozenset a Set, an aware datetime a Date, a
- * dataclass an object with its fields. What has no counterpart is its text.
+ * dataclass an object with its fields. Any other value is its text.
  *
  * @see docs/python.md for the whole table, in both directions.
  */
@@ -31,7 +31,7 @@ export interface PythonCall {
   readonly signal: AbortSignal;
 }
 
-/** A function of the host with what a model should know of it. */
+/** A function of the host, with its description for the model. */
 export interface PythonFunctionDefinition {
   /** As Python would write it: `price(symbol: str, day: str = "today") -> float`. */
   readonly signature?: string;
@@ -43,8 +43,8 @@ export interface PythonFunctionDefinition {
 
 /**
  * A function that Python can call by its name in `functions`. A plain function gets the positional
- * arguments, and after them an object of the keyword arguments when there are any. A promise is waited
- * for; Python sees its value. What it throws is an exception in Python.
+ * arguments, and after them an object of the keyword arguments if there are any. kit awaits a promise, and
+ * Python gets its value. An error that the function throws is an exception in Python.
  */
 export type PythonFunction = ((...args: never[]) => unknown) | PythonFunctionDefinition;
 
@@ -56,7 +56,7 @@ export interface PythonField {
 
 /**
  * A dataclass that Python can construct, read and change by its fields, and whose methods run on the host.
- * A method gets a copy of the instance: what it changes there, Python does not see.
+ * A method gets a copy of the instance: Python does not see changes of the copy.
  */
 export interface PythonDataclass<Instance extends object = PythonObject> {
   readonly name: string;
@@ -81,8 +81,8 @@ export type AnyPythonDataclass = Omit<PythonDataclass<never>, "class" | "create"
 };
 
 /**
- * Limits of one run, forwarded unchanged to Monty: these are its names and units. Where `resourceLimits` is
- * given, only what it says holds; where it is not, the defaults do.
+ * Limits of one run, forwarded unchanged to Monty, which defines their names and units. With `resourceLimits`, only
+ * its limits apply; without it, the defaults.
  */
 export interface PythonResourceLimits {
   readonly maxAllocations?: number;
@@ -122,8 +122,8 @@ export interface PythonResult {
 }
 
 /**
- * Python with a memory: variables, functions and imports of one run are there in the next. Runs go one at a
- * time, in the order asked. A run that fails or is aborted leaves the variables as they were before it.
+ * Python with a memory: later runs have the variables, functions and imports of earlier ones. Runs execute one at a
+ * time, in the order of the calls. A run that fails or is aborted changes no variable.
  */
 export interface PythonSession {
   /**
@@ -136,7 +136,7 @@ export interface PythonSession {
   registerDataclass(dataclass: AnyPythonDataclass): void;
   /** The variables as bytes, for another session, also in another process or version of kit. */
   dump(): Promise<Uint8Array>;
-  /** Takes the variables of a dump in place of its own. Throws `invalid_request` for bytes that are none. */
+  /** Replaces the variables with those of a dump. Throws `invalid_request` for bytes that are not a dump. */
   load(dump: Uint8Array): Promise<void>;
   /** Forgets all variables. Dataclasses stay registered. */
   reset(): Promise<void>;

@@ -117,13 +117,13 @@ const keywords: ReadonlySet<string> = new Set(
 /** Names that kit's own parts of a program take. */
 export const ownPrefix = "__kit_";
 
-/** Whether Python code can use it as a name of its own. */
+/** Whether Python code can define this name. */
 export function isPythonName(name: string): boolean {
   return identifier.test(name) && !keywords.has(name) && !name.startsWith(ownPrefix);
 }
 
 /**
- * Gives a dataclass as it is: in a list, this is where its methods learn what their instance is.
+ * Returns the dataclass unchanged. In a list of dataclasses, the call infers the instance type for its methods.
  *
  * @example
  * ```ts

@@ -9,13 +9,13 @@ import { encodeValue } from "./values/encode-value.ts";
 
 const maxCodeChars = 1_000_000;
 
-/** A run as the process is told of it, but for the variables, which are chosen when its turn has come. */
+/** The message that starts a run in the process, without the variables, which are chosen when the run starts. */
 export interface PreparedRun {
   readonly message: Omit<RunMessage, "state">;
   readonly functions: ReadonlyMap<string, PythonFunction>;
 }
 
-/** Checks names, inputs and limits. Throws `invalid_request` for what Python cannot have. */
+/** Checks names, inputs and limits. Throws `invalid_request` for values that Python cannot represent. */
 export function prepareRun(
   code: string,
   options: PythonRunOptions,

@@ -35,7 +35,7 @@ export interface SharedEngine {
 }
 
 /**
- * The database that the configuration names for the engine. Throws `invalid_request` where it names none, or where sessions would lie on
+ * The database that the configuration names for the engine. Throws `invalid_request` if it names none, or if sessions would be stored on
  * one machine.
  */
 export function sharedEngineOf(

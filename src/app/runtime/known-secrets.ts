@@ -103,7 +103,7 @@ function isSecret(name: string, value: string): boolean {
   return keyAtTheEnd.test(words) && (value.length >= minDoubtfulLength || /\d/.test(value));
 }
 
-/** A path, a number or a plain address. What an address has in it is found by itself. */
+/** A path, a number or a plain address. Keys inside an address are found separately. */
 function isNoKey(value: string): boolean {
   const isAddress = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !/hook/i.test(value);
   return isAddress || /^(?:\.{0,2}\/|~|[A-Za-z]:\\)/.test(value) || /^\d{1,15}$/.test(value);

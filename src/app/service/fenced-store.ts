@@ -69,14 +69,14 @@ export class FencedStore implements RunStores {
   }
 
   /**
-   * The store of an agent's own, fenced as well. Throws `invalid_request` for one that checks no fences: a node that was frozen could
-   * write into a history that another one has gone on with.
+   * Fences an agent's own store as well. Throws `invalid_request` for a store that checks no fences: a node that was frozen could
+   * write into a history that another node has continued.
    */
   guard(own: SessionStore): SessionStore {
     const known = this.#guarded.get(own);
     if (known !== undefined) return known;
     if (own.claim === undefined) throw cannotFence();
-    /** The first to read or write under a fence says so. */
+    /** The first read or write under a fence claims the instance in the store. */
     const claim = async (instance: OwnedInstance): Promise<number | undefined> => {
       const held = this.#held.get(instanceKey(instance));
       if (held === undefined || held.claimedIn.has(own)) return held?.fence;
@@ -119,7 +119,7 @@ export class FencedStore implements RunStores {
     return store;
   }
 
-  /** Lets go of the stores of a run that this node has ended, or left to another one. */
+  /** Drops the stores of a run that this node has ended, or left to another node. */
   forgetRun({ id, fence }: RunLease): void {
     if (this.#runs.get(id)?.fence === fence) this.#runs.delete(id);
   }
@@ -173,8 +173,8 @@ export class FencedStore implements RunStores {
   }
 
   /**
-   * Takes an instance over under a fence for an input, until `endInput`. Gives whether that is new to this node: others may have
-   * written meanwhile.
+   * Takes an instance over under a fence for an input, until `endInput`. Returns whether the node did not own it before: other
+   * nodes may have written in between.
    */
   async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
     const name = instanceKey(instance);

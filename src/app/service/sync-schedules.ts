@@ -58,9 +58,9 @@ export class ScheduleSync {
 }
 
 /**
- * Puts the schedules that workflow files declare, and takes back those that no file of any node declares any more. One
- * that is there already stays as it is, and so do those of a file that is broken just now: what they missed
- * while no process ran is still to come. False where another node's files declare some that these do not.
+ * Adds the schedules that workflow files declare, and removes those that no file of any node declares any more. An
+ * existing schedule stays unchanged, and so do those of a file that cannot be loaded now: runs that they missed
+ * while no process ran still start. False if another node's files declare schedules that these files do not.
  */
 async function syncSchedules({
   engine,

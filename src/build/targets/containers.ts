@@ -47,7 +47,7 @@ ${command}
 `;
 }
 
-/** Only the application gets into the image, and no other files beside it. */
+/** The image contains only the application. */
 const dockerignore = `# ${remark}
 *
 !app

@@ -172,7 +172,7 @@ function nativeElsewhere(names: readonly string[]): KitError {
   });
 }
 
-/** The project as data: its files lie beside the module, which reads them when the function starts. */
+/** The project as data: its files are next to the module, which reads them when the function starts. */
 function applicationModule({ name, snapshot }: Application): string {
   const modules = snapshot.modules.map(
     (path) => `    ${JSON.stringify(path)}: () => import(${JSON.stringify(`./${outputPath(path)}`)}),\n`,

@@ -60,9 +60,9 @@ export interface TargetBundle {
 export interface Target {
   readonly name: string;
   readonly summary: string;
-  /** Where the application lies in the output; undefined for a target that takes the repository itself. */
+  /** The application's folder in the output; undefined for a target that uses the repository itself. */
   readonly application: string | undefined;
-  /** Whether the files lie in the output's folder or in the project's root, where the platform looks for them. */
+  /** Whether the files are in the output's folder or in the project's root, where the platform looks for them. */
   readonly placement: "output" | "root";
   /** Parts of the project that the target does not support. */
   problems(app: Application): readonly BuildProblem[];

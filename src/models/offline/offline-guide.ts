@@ -8,8 +8,8 @@ import type {
 import { KitError } from "../../base/kit-error.ts";
 
 /**
- * The built-in model `offline/guide`: needs no key and no network. It looks things up with the tools it
- * is given, specs, guidelines and files, and quotes what they return. It does not reason, and says so.
+ * The built-in model `offline/guide`: needs no key and no network. It looks things up with its tools for specs,
+ * guidelines and files, and quotes their results. It does not reason, and its answers state that.
  *
  * The same conversation gives the same answer.
  */
@@ -223,7 +223,7 @@ function isEmptyResult(result: string): boolean {
 export function pathsIn(text: string): string[] {
   const found = new Set<string>();
   for (const match of text.slice(0, 20_000).matchAll(pathPattern)) {
-    // A skill tells where its own files lie: that is not a question about them.
+    // A skill names the folder of its files: that is not a question about them.
     const isAddress = text.slice(Math.max(0, match.index - 8), match.index).includes("://");
     if (!isAddress && !match[0].startsWith(".agents/skills/")) found.add(match[0]);
     if (found.size === maxFiles) break;

@@ -178,7 +178,7 @@ function differences(
   return found;
 }
 
-/** Equal but for ids of kit's own, each of which stands for the same other one wherever it is. */
+/** Whether two texts are equal except for kit's ids, where each id on the left always matches the same id on the right. */
 function isSameText(left: string, right: string, ids: Map<string, string>): boolean {
   const leftIds = left.match(ownId);
   const rightIds = right.match(ownId);
@@ -197,7 +197,7 @@ function pathOf(url: string): string {
   return pathname + search;
 }
 
-/** A pattern names a field; what lies below it is never looked at. */
+/** Whether a pattern names this field. Values below a matching field are not compared. */
 function matches(pattern: readonly string[], path: Path): boolean {
   return (
     pattern.length === path.length && pattern.every((part, at) => part === "*" || part === String(path[at]))
@@ -235,7 +235,7 @@ function mismatch(
 
 const maxExcerpt = 60;
 
-/** A value where it begins to differ from another one. */
+/** The part of a value from which it differs from another value. */
 function excerptOf(value: unknown, other: unknown): string {
   if (value === undefined) return "nothing";
   const text = typeof value === "string" ? value : JSON.stringify(value);

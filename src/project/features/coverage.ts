@@ -125,8 +125,8 @@ export async function specCoverage(
 }
 
 /**
- * Marks the results that are older than what they are about: the test's file, the code of the criterion's block, or the text of the
- * criterion is not as it was when the result was handed in. Digests decide: the time of a file changes with every checkout.
+ * Marks stale results: the test's file, the code of the criterion's block, or the text of the criterion has changed since the result
+ * was submitted. Digests decide, because the time of a file changes with every checkout.
  */
 async function withAges(
   evidence: ReadonlyMap<number, readonly CriterionTest[]>,

@@ -235,7 +235,7 @@ const toIso = (seconds: number): string => new Date(seconds * 1000).toISOString(
  */
 const acceptancesFile = "kit.accepted.jsonl";
 
-/** A user accepted a block: it still holds with the file that it names as that file was then. */
+/** A user accepted a block: it is still correct for the version that the named file had then. */
 interface Acceptance {
   /** The id of the block. */
   readonly id: string;
@@ -271,7 +271,7 @@ async function readAcceptances(root: string): Promise<AcceptanceFile> {
 }
 
 /**
- * Adds acceptances, each in the place of an earlier one of the same block and file, and drops those
+ * Adds acceptances, each of which replaces an earlier one of the same block and file, and drops those
  * that `isKept` refuses. Writes nothing where nothing changes.
  *
  * Throws `conflict` for a file with lines that are no acceptance, because writing would lose them.

@@ -81,7 +81,7 @@ function withDigests({ entries, ...plan }: PlannedSync): SyncPlan {
 
 /**
  * Writes the files of a plan; those in conflict only with `overwrite`. With `expected`, throws `conflict` before it writes
- * anything where the plan is another one than the preview that the caller has seen. Writes each file whole, and only if its content is still
+ * anything if the plan differs from the preview that the caller has seen. Writes each file whole, and only if its content is still
  * that of the plan. The first file that differs ends the sync with `conflict`; `meta.written` lists the files written before,
  * and another sync continues.
  */

@@ -136,7 +136,7 @@ export function digestOfChange({ path, action, before, after, losses = [] }: Sho
     .slice(0, 32);
 }
 
-/** Throws `conflict`, with the files as `meta.files`, where a change is another one than the preview showed. */
+/** Throws `conflict`, with the files as `meta.files`, if a change differs from the preview. */
 export function assertAsPreviewed(
   changes: readonly FileChange[],
   expected: readonly Pick<FileChange, "path" | "digest">[],

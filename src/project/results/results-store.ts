@@ -28,7 +28,7 @@ export interface TestResults {
   /** Test files that have results. */
   files(): Iterable<string>;
   /**
-   * Whether something is not any more as it was when a result was handed in. False for a name that no report has noted: specs
+   * Whether a file or text has changed since a result was submitted. False for a name that no report has a digest of: specs
    * name it only since then.
    */
   hasChanged(name: string, now: { readonly digest: string; readonly since: string }): boolean;

@@ -39,7 +39,7 @@ export interface PassStart {
   readonly isUnfinished: boolean;
 }
 
-/** The connection to an index, and a cache of answers that holds until the index changes. */
+/** The connection to an index, and a cache of answers that is valid until the index changes. */
 export class IndexSession {
   readonly #options: IndexSessionOptions;
   readonly #cache = new Map<string, unknown>();
@@ -61,7 +61,7 @@ export class IndexSession {
     return this.#options.place.file;
   }
 
-  /** Asks the index. Where it cannot be used, rebuilds it, here or elsewhere, and asks again. */
+  /** Queries the index. If it is unusable, rebuilds it, here or elsewhere, and repeats the query. */
   read<Result>(question: (database: Connection) => Result): Result {
     if (this.#isReading) return question(this.#opened());
     this.#isReading = true;

@@ -57,7 +57,7 @@ export type WriteResult =
   /** Another process has written since `generation`, or has the turn to write. */
   | { readonly kind: "outdated" };
 
-/** Writes a batch. Throws what SQLite throws, SQLITE_BUSY too; the index is then as it was. */
+/** Writes a batch. Throws SQLite's errors, including SQLITE_BUSY; the index is then unchanged. */
 export function writeBatch(database: Connection, batch: IndexBatch): WriteResult {
   return database.transaction(() => {
     if (readMeta(database, "generation") !== batch.generation) return { kind: "outdated" };
@@ -118,7 +118,7 @@ class ContentWriter {
     this.#number = readMeta(database, "next_number") ?? 0;
   }
 
-  /** Adds a file, or replaces what is known of it. */
+  /** Adds a file, or replaces its rows. */
   put({ path, hash, aliases, guidelineCount, diagnostics, guidelines, blocks, features }: FileEntry): void {
     const database = this.#database;
     const known = this.#fileIdOf(path);

@@ -18,9 +18,9 @@ export interface TaskItem {
   readonly state: string;
   /** Whether a star follows the box, Kiro's mark of an optional task. */
   readonly optional: boolean;
-  /** The text behind the box, on its line. */
+  /** The text after the box, on its line. */
   readonly text: string;
-  /** Index of the item that this one lies in. */
+  /** Index of the item that contains this one. */
   readonly parent: number | undefined;
   /** The item's own lines below the first: its paragraphs, bullets and fences, not its subtasks. */
   readonly details: readonly LineRange[];
@@ -126,7 +126,7 @@ function closeTo(items: readonly OpenItem[], open: number[], indent: number): vo
 }
 
 /**
- * A label belongs to the task that it is indented below; without one, to the task that it stands level
+ * A label belongs to the task that it is indented below; without one, to the task that it is level
  * with, else to the one above it.
  */
 function closeToLabel(items: readonly OpenItem[], open: number[], indent: number): void {

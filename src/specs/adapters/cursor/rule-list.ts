@@ -2,20 +2,20 @@ import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/chara
 import { type LineKind, lineKinds, lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { markerWidth } from "../../markdown/segments.ts";
 
-/** A rule of a `.cursorrules` file: where it stands, what it says, and what it is about. */
+/** A rule of a `.cursorrules` file: its lines, its text and its topic. */
 export interface ListedRule {
   readonly startLine: number;
   readonly endLine: number;
   /** Without the list marker and its indent; line ends are LF. */
   readonly text: string;
-  /** The heading or label it stands under. */
+  /** The heading or label above the rule. */
   readonly topic?: string;
 }
 
-/** A list marker, with the white space before and behind it; the bullet is one that users paste. */
+/** A list marker, with the white space before and after it; users paste the bullet `•`. */
 const listMarker = /^[ \t]*(?:[-*+•]|\d{1,9}[.)])(?:[ \t]+|$)/;
 
-/** A rule that is being read. `indent` is how far its text stands from the margin, for list items. */
+/** A rule that is being read. `indent` is the column of a list item's text. */
 interface OpenRule {
   readonly kind: "item" | "paragraph" | "other";
   readonly from: number;
@@ -33,7 +33,7 @@ interface OpenRule {
  * - Code and HTML belong to the rule before them, and so does a table that is indented below a list item.
  * - Each row of any other table is a rule, in words that need no columns above them.
  * - Headings are topics, and so are labels: a short line in bold or with a colon at its end, or any
- *   short line without a full stop that stands before a list.
+ *   short line without a full stop before a list.
  * - A longer line that ends with a colon introduces the list below it, and both are one rule.
  * - A heading or label with nothing below it is a rule itself.
  */
@@ -62,7 +62,7 @@ class RuleReader {
   private open: OpenRule | undefined;
   private gap = false;
   private topic: string | undefined;
-  /** A topic under which no rule stands yet. */
+  /** A topic without a rule so far. */
   private bareTopic: { from: number; to: number; level: number } | undefined;
 
   constructor(scan: MarkdownScan) {
@@ -129,7 +129,7 @@ class RuleReader {
     }
   }
 
-  /** Whether a line of text belongs to the open rule. Text behind code on its own is another rule. */
+  /** Whether a line of text belongs to the open rule. Text after separate code is another rule. */
   private continues(rule: OpenRule, indent: number): boolean {
     if (!this.gap) return rule.kind !== "other";
     return indent >= 2 && (rule.kind === "item" || rule.introduces);
@@ -181,7 +181,7 @@ class RuleReader {
     this.bareTopic = place;
   }
 
-  /** A topic with no rule below it is a rule, unless the next heading lies below it. */
+  /** A topic with no rule below it is a rule, unless the next heading is nested in it. */
   private closeTopic(nextLevel: number): void {
     const bare = this.bareTopic;
     this.bareTopic = undefined;
@@ -193,7 +193,7 @@ class RuleReader {
     this.rules.push({ startLine, endLine, text, ...(this.topic !== undefined && { topic: this.topic }) });
   }
 
-  /** Whether a rule holds more than a marker and comments. */
+  /** Whether a rule contains more than a marker and comments. */
   private hasText(rule: OpenRule): boolean {
     if (lineText(this.scan, rule.from).slice(rule.markerLength).trim() !== "") return true;
     for (let line = rule.from + 1; line <= rule.to; line += 1) {
@@ -227,7 +227,7 @@ const maxLength = 60;
 const maxWords = 8;
 
 /**
- * Whether a line of its own names what stands below it: it is short, and in bold or with a colon at
+ * Whether a separate line is a label for the text below it: it is short, and in bold or with a colon at
  * its end. Before a list, a short line without a full stop is enough.
  */
 function isLabel(text: string, place: "alone" | "before-list"): boolean {
@@ -269,8 +269,8 @@ const delimiterRow = /^\|?(?:[ \t]*:?-+:?[ \t]*\|)*(?:[ \t]*:?-+:?)?$/;
 const maxSilentRows = 20;
 
 /**
- * The table whose head stands in a line: rows in pipes below a row of columns and one of dashes, to the first line
- * without a pipe. Undefined where there is none, or none of its rows says anything.
+ * The table whose head is at a line: rows in pipes below a row of columns and a row of dashes, to the first line
+ * without a pipe. `undefined` if there is no table, or all of its rows are empty.
  */
 function tableAt(scan: MarkdownScan, line: number): Table | undefined {
   const head = lineText(scan, line);
@@ -291,7 +291,7 @@ function tableAt(scan: MarkdownScan, line: number): Table | undefined {
   return rows.length === 0 ? undefined : { rows, endLine: end };
 }
 
-/** The cells between the pipes of a line; a pipe behind a backslash is text. */
+/** The cells between the pipes of a line; a pipe after a backslash is text. */
 function cellsOf(line: string): string[] {
   const cells = line
     .trim()

@@ -16,7 +16,7 @@ export interface JsonRule {
 /** The keys of an entry's text and topic; the first one with a text counts. */
 const textKeys = ["rule", "text", "content", "instructions", "description", "name", "title"];
 const topicKeys = ["topic", "category", "group", "tag"];
-/** Keys that name a group which stands in a list. */
+/** Keys that name a group in a list. */
 const nameKeys = ["name", "title"];
 
 type Entry = Readonly<Record<string, unknown>>;

@@ -66,7 +66,7 @@ function parse(source: SpecSource, { spec_type, tags }: CustomDefaults): ParsedS
   return format === undefined ? readMarkdownFile(source, defaults) : readDataFile(source, format, defaults);
 }
 
-/** The spec blocks that a JSON, JSONL or YAML file holds. */
+/** The spec blocks in a JSON, JSONL or YAML file. */
 function readDataFile(source: SpecSource, format: DataFormat, defaults: CustomDefaults): ParsedSpecs {
   const { path } = source;
   const { records, problems } = readRecords(source.text, format);
@@ -159,7 +159,7 @@ function contentOf(path: string, blocks: readonly SpecBlock[]): string {
   }
 }
 
-/** A Markdown file holds one block: its first one. */
+/** A Markdown file contains one block: the first. */
 function markdownOf([block]: readonly SpecBlock[]): string {
   if (block === undefined) return "";
   const { content, ...fields } = toRecord(block);

@@ -106,7 +106,7 @@ export interface RequirementLabel {
   readonly line: number;
   /** The text after the label. */
   readonly rest: string;
-  /** The line is nothing but the label, in emphasis, and what it names. */
+  /** The line contains only the label, in emphasis, and its value. */
   readonly isOwnLine: boolean;
   /** Empty where the words name nothing that has a number or a code. */
   readonly names: readonly RequirementName[];
