@@ -22,7 +22,7 @@ import {
 } from "../../base/settings.ts";
 import { mcpTable } from "../../mcp/servers/mcp-config.ts";
 import { providerTable } from "../../models/provider-config.ts";
-import { isPostgresUrl, postgresUrlPattern } from "../../postgres/is-postgres-url.ts";
+import { isPostgresUrl, type PostgresUrl, postgresUrlPattern } from "../../postgres/is-postgres-url.ts";
 import { guidelinesTable, specsTable } from "../../project/project-config.ts";
 import { backendNames, thinkingLevels } from "../../protocol/enums.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
@@ -138,7 +138,7 @@ const compactionTable = table({
 export interface CompactionConfig extends Infer<typeof compactionTable> {}
 
 function postgresUrl(what: string) {
-  return textLike(what, postgresUrlPattern, isPostgresUrl);
+  return textLike<string>(what, postgresUrlPattern, isPostgresUrl);
 }
 
 const storeError = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store");
@@ -150,7 +150,7 @@ const storeError = expecting("sqlite, memory, a postgres:// address or (only in 
 const storeChoice = z.union(
   [
     z.enum(["sqlite", "memory"]),
-    postgresUrl("a postgres:// address"),
+    textLike<PostgresUrl>("a postgres:// address", postgresUrlPattern, isPostgresUrl),
     live<SessionStore>("a store", isStore),
   ],
   { error: storeError },

@@ -1,6 +1,7 @@
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, expectTypeOf, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import type { EngineConfig } from "./config-schema.ts";
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.ts";
 
 async function load(
@@ -19,6 +20,8 @@ async function messageOf(toml: string): Promise<string> {
 }
 
 test("without a file the configuration is empty", async () => {
+  // A program reads the address from its environment: any text.
+  expectTypeOf<EngineConfig["url"]>().toEqualTypeOf<string | undefined>();
   expect(await load({})).toEqual({ config: {}, environment: {}, warnings: [] });
 });
 
