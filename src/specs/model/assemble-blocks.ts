@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SpecBlock, SpecMetadata } from "../../protocol/spec-block.ts";
-import type { DraftId, DraftLink, ParsedSpecs, SpecDraft } from "../adapter.ts";
+import type { DraftId, DraftLink, ParsedSpecs, SpecDraft, WrittenSpecs } from "../adapter.ts";
 import type { SegmentParent, WritableSegment } from "../markdown/segments.ts";
 import { resolveMentions } from "./mentions.ts";
 
@@ -249,8 +249,20 @@ function merged(metadata: SpecMetadata, resolution: DraftResolution, field: RefF
   return refs.size === 0 ? {} : { [field]: [...refs] };
 }
 
+/** Renders the blocks of each file with `contentOf`, in a format that can express all of them. */
+export function renderFiles(
+  blocks: readonly SpecBlock[],
+  contentOf: (path: string, blocks: readonly SpecBlock[]) => string,
+): WrittenSpecs {
+  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
+    path,
+    content: contentOf(path, own),
+  }));
+  return { files, losses: [] };
+}
+
 /** The blocks of each file, files and blocks in the order in which a project lists them. */
-export function blocksByPath(blocks: readonly SpecBlock[]): { path: string; blocks: SpecBlock[] }[] {
+function blocksByPath(blocks: readonly SpecBlock[]): { path: string; blocks: SpecBlock[] }[] {
   const files = new Map<string, SpecBlock[]>();
   for (const block of blocks) {
     const file = files.get(block.path);

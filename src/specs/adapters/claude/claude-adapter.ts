@@ -3,7 +3,7 @@ import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } fr
 import { frontMatterDiagnostics, frontMatterText, readFrontMatter } from "../../markdown/front-matter.ts";
 import { scanMarkdown, unclosedDiagnostics } from "../../markdown/scan-markdown.ts";
 import { type Segment, segmentsOf, writeSegments } from "../../markdown/segments.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
+import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 
@@ -71,12 +71,10 @@ function fileTitle(path: string): string {
 
 /** Renders each file of the blocks: its front matter, then a section per block. */
 function writeClaude(blocks: readonly SpecBlock[]): WrittenSpecs {
-  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
-    path,
-    content: withFrontMatter(
+  return renderFiles(blocks, (_path, own) =>
+    withFrontMatter(
       own[0]?.metadata.frontmatter,
       writeSegments(own.map(toWritableSegment), { titleIsBody: true }),
     ),
-  }));
-  return { files, losses: [] };
+  );
 }

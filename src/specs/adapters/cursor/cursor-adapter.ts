@@ -18,7 +18,7 @@ import {
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
 import { headingLine, toListItem, withoutBlankEdges } from "../../markdown/segments.ts";
-import { blocksByPath, withFrontMatter } from "../../model/assemble-blocks.ts";
+import { renderFiles, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, slugOf, statedAuthor } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { type ListedRule, rulesOf } from "./rule-list.ts";
@@ -191,11 +191,7 @@ function firstHeading(scan: MarkdownScan): string | undefined {
 
 /** Renders each file in the format of its name: a rule file, a JSON list or a list of rules. */
 function writeCursor(blocks: readonly SpecBlock[]): WrittenSpecs {
-  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
-    path,
-    content: contentOf(path, own),
-  }));
-  return { files, losses: [] };
+  return renderFiles(blocks, contentOf);
 }
 
 function contentOf(path: string, blocks: readonly SpecBlock[]): string {

@@ -29,7 +29,7 @@ import {
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../markdown/segments.ts";
-import { blocksByPath, withFrontMatter } from "../../model/assemble-blocks.ts";
+import { renderFiles, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { validateBlock } from "../../model/validate.ts";
@@ -139,11 +139,7 @@ function lineOfKey(scan: MarkdownScan, key: string): number {
 
 /** Renders each file in the format of its name. */
 function writeCustom(blocks: readonly SpecBlock[]): WrittenSpecs {
-  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
-    path,
-    content: contentOf(path, own),
-  }));
-  return { files, losses: [] };
+  return renderFiles(blocks, contentOf);
 }
 
 function contentOf(path: string, blocks: readonly SpecBlock[]): string {

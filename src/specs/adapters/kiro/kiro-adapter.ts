@@ -2,7 +2,7 @@ import type { SpecBlock } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } from "../../adapter.ts";
 import { type MarkdownScan, scanMarkdown, unclosedDiagnostics } from "../../markdown/scan-markdown.ts";
 import { headingLine, type Section, sectionsOf, withoutBlankEdges } from "../../markdown/segments.ts";
-import { blocksByPath } from "../../model/assemble-blocks.ts";
+import { renderFiles } from "../../model/assemble-blocks.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { criteriaOfItems, criterionItems } from "./criteria.ts";
 import {
@@ -144,11 +144,7 @@ function toDraft(
  * glossary.
  */
 function writeKiro(blocks: readonly SpecBlock[]): WrittenSpecs {
-  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
-    path,
-    content: contentOf(path, own),
-  }));
-  return { files, losses: [] };
+  return renderFiles(blocks, contentOf);
 }
 
 function contentOf(path: string, blocks: readonly SpecBlock[]): string {

@@ -29,7 +29,7 @@ import {
   withoutBlankEdges,
   writeSegments,
 } from "../../markdown/segments.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
+import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, joinSpace, slugOf } from "../../model/block-title.ts";
 import { classifyCriterion, scenarioCriterion } from "../../model/scenario.ts";
 import { detailText, taskItemsIn, taskMarker, taskStatusOf } from "../../model/task-list.ts";
@@ -108,11 +108,7 @@ function taskBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[]
 
 /** Renders each file of the blocks as OpenSpec lays it out. */
 function writeOpenspec(blocks: readonly SpecBlock[]): WrittenSpecs {
-  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
-    path,
-    content: withFrontMatter("", contentOf(path, own)),
-  }));
-  return { files, losses: [] };
+  return renderFiles(blocks, (path, own) => withFrontMatter("", contentOf(path, own)));
 }
 
 function contentOf(path: string, blocks: readonly SpecBlock[]): string {

@@ -10,7 +10,7 @@ import {
   toListItem,
   writeSegments,
 } from "../../markdown/segments.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
+import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { taskMarker } from "../../model/task-list.ts";
@@ -136,11 +136,7 @@ function toDraft(
 
 /** Renders each file of the blocks after Spec Kit's templates, as far as blocks hold them. */
 function writeSpeckit(blocks: readonly SpecBlock[]): WrittenSpecs {
-  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
-    path,
-    content: contentOf(path, own),
-  }));
-  return { files, losses: [] };
+  return renderFiles(blocks, contentOf);
 }
 
 function contentOf(path: string, blocks: readonly SpecBlock[]): string {

@@ -27,7 +27,7 @@ import {
   withoutBlankEdges,
   writeSegments,
 } from "../../markdown/segments.ts";
-import { blocksByPath, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
+import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, joinSpace, slugOf } from "../../model/block-title.ts";
 import { mentionsIn, toMentionPath } from "../../model/mentions.ts";
 import { classifyCriterion } from "../../model/scenario.ts";
@@ -89,11 +89,9 @@ function describesApi(scan: MarkdownScan, path: string): boolean {
 
 /** Renders each file of the blocks, with its front matter and its targets. */
 function writeTessl(blocks: readonly SpecBlock[]): WrittenSpecs {
-  const files = blocksByPath(blocks).map(({ path, blocks: own }) => ({
-    path,
-    content: withFrontMatter(own[0]?.metadata.frontmatter, writeSegments(segmentsOfFile(own))),
-  }));
-  return { files, losses: [] };
+  return renderFiles(blocks, (_path, own) =>
+    withFrontMatter(own[0]?.metadata.frontmatter, writeSegments(segmentsOfFile(own))),
+  );
 }
 
 /** Writes the targets in a separate section after the introduction. */
