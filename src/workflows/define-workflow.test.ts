@@ -89,6 +89,7 @@ test.each([
     { run: (): number => 1, payload: { properties: { at: { type: "date" } } } },
     "`payload` is not a valid JSON Schema: `properties.at.type` must be one of",
   ],
+  [{ run: (): number => 1, result: { type: "objekt" } }, /, not "objekt"; did you mean object\?$/],
   [{ run: (): number => 1, result: { items: 1 } }, "`result` is not a valid JSON Schema: `items` must be"],
   [
     { run: (): number => 1, payload: { text: z.string() } },

@@ -83,7 +83,7 @@ export function faultOfWorkflow(definition: object): string | undefined {
   for (const name of ["payload", "result"] as const) {
     const schema = schemas[name];
     const fault = schema === undefined ? undefined : faultOfSchema(schema);
-    if (fault !== undefined) return `\`${name}\` ${fault}.`;
+    if (fault !== undefined) return toSentence(`\`${name}\` ${fault}`);
   }
   return undefined;
 }

@@ -1,5 +1,6 @@
 import type { ValidateJson } from "../../agents/define/tool.ts";
 import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
+import { toSentence } from "../../base/error-text.ts";
 import { faultOfSchema } from "../../base/json-schema/schema-fault.ts";
 import { checkAgainst, isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
@@ -94,7 +95,8 @@ export function typedWait(
   ) => {
     if (schema === undefined) return await context.waitFor(name, { timeoutMs });
     const fault = faultOfSchema(schema);
-    if (fault !== undefined) throw new TypeError(`The schema of waitFor(${JSON.stringify(name)}) ${fault}.`);
+    if (fault !== undefined)
+      throw new TypeError(toSentence(`The schema of waitFor(${JSON.stringify(name)}) ${fault}`));
     runs.expect(context.id, name, schema);
     const stored = isStandardSchema(schema) ? (jsonSchemaOf(schema) ?? true) : schema;
     const deadline = timeoutMs === undefined ? undefined : (await context.now()) + timeoutMs;
