@@ -4,7 +4,7 @@ import { walk } from "./declarations.ts";
 /** Names from which a reader cannot tell what the code does. */
 const unclear = new RegExp(
   "^(?:told|tell|say|says|look|looked|looks|bring|brings|brought|keyed|calm|takeUp|takeIn|standAside|lookAround|makesRoom|full|named|" +
-    "places|giveBack|untilGone|suspect|seal|sealed|asks|keep|keeps|wanted|wants|heard|hear|hears|who|whose|anew|house|desk|shown|" +
+    "places|goesOn|goesOnLater|giveBack|untilGone|suspect|seal|sealed|asks|keep|keeps|wanted|wants|heard|hear|hears|who|whose|anew|house|desk|shown|" +
     "lendStore|offerSlot|answerForKit|WorkDesk|(?:told|tell|say|says|looks|bring|asks|wants|hear|shown)[A-Z]\\w*)$",
 );
 

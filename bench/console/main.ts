@@ -50,13 +50,13 @@ try {
   const floors = [await plainStreaming()];
   const streams = [await whileStreaming(), await whileStreaming(), await whileStreaming()];
   floors.push(await plainStreaming());
-  const beside = (name: keyof Stream): [number, number] => [
+  const medians = (name: keyof Stream): [number, number] => [
     median(streams.map((one) => one[name])),
     median(floors.map((one) => one[name])),
   ];
-  add("a delta's arrival to its frame drawn, p50", ...pair(beside("delay50"), ms), "16.7 ms");
-  add("the same, p99", ...pair(beside("delay99"), ms), "");
-  add("frames per second while streaming", ...pair(beside("fps"), fps), "60");
+  add("a delta's arrival to its frame drawn, p50", ...pair(medians("delay50"), ms), "16.7 ms");
+  add("the same, p99", ...pair(medians("delay99"), ms), "");
+  add("frames per second while streaming", ...pair(medians("fps"), fps), "60");
   const long = await longSession();
   add(`a session of ${long.events.toLocaleString("en")} events, opened`, ms(long.opened), "", "1,000 ms");
   add("frames per second while scrolling it", ...pair([long.fps, long.floor], fps), "60");

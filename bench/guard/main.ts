@@ -49,9 +49,9 @@ for (const [name, measure] of Object.entries(measurements)) {
   }
   ratios.push({ name, ratio });
   const known = limits[name];
-  const beside = known === undefined ? "" : `  limit ${known.limit}×, was ${known.measured}×`;
+  const limitText = known === undefined ? "" : `  limit ${known.limit}×, was ${known.measured}×`;
   const seconds = ((performance.now() - since) / 1_000).toFixed(0);
-  console.log(`${name.padEnd(32)} ${ratio.toFixed(2).padStart(7)}×${beside}  (${seconds} s)`);
+  console.log(`${name.padEnd(32)} ${ratio.toFixed(2).padStart(7)}×${limitText}  (${seconds} s)`);
 }
 if (values.write) {
   writeFileSync(limitsFile, `${JSON.stringify(toLimits(ratios), null, 2)}\n`);

@@ -317,11 +317,11 @@ class SecretFinder {
       if (this.#ends[state] === 0) this.#ends[state] = this.#ends[fallback] ?? 0;
       for (let kind = 1; kind < this.#classes; kind += 1) {
         const edge = state * this.#classes + kind;
-        const beside = state === 0 ? 0 : (this.#next[fallback * this.#classes + kind] ?? 0);
+        const fallbackState = state === 0 ? 0 : (this.#next[fallback * this.#classes + kind] ?? 0);
         const to = this.#next[edge] ?? 0;
-        if (to === 0) this.#next[edge] = beside;
+        if (to === 0) this.#next[edge] = fallbackState;
         else {
-          this.#fallback[to] = beside;
+          this.#fallback[to] = fallbackState;
           queue.push(to);
         }
       }

@@ -50,8 +50,8 @@ test("any text in single quotes is parsed unchanged", () => {
   );
 });
 
-const run = (line: string, policy: AgentPolicy, walled = false): string | true => {
-  const decision = checkCommand(line, { allowShell: true, ...policy }, walled);
+const run = (line: string, policy: AgentPolicy, isolated = false): string | true => {
+  const decision = checkCommand(line, { allowShell: true, ...policy }, isolated);
   return decision.allowed || decision.reason;
 };
 
@@ -258,9 +258,9 @@ describe("without allowedCommands", () => {
   });
 
   test("a list means the same with and without isolation", () => {
-    for (const walled of [false, true]) {
-      expect(run("npm exec x", { allowedCommands: ["npm test"] }, walled)).not.toBe(true);
-      expect(run("git log --output=x", { allowedCommands: ["git"] }, walled)).not.toBe(true);
+    for (const isolated of [false, true]) {
+      expect(run("npm exec x", { allowedCommands: ["npm test"] }, isolated)).not.toBe(true);
+      expect(run("git log --output=x", { allowedCommands: ["git"] }, isolated)).not.toBe(true);
     }
   });
 });

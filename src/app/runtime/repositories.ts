@@ -55,7 +55,7 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
   };
 
   /** The project itself, for a session with its own workspace, whose files have the same paths as the project's. */
-  const beside = ({ cwd }: Workplace, workspace: string | undefined): Repository => ({
+  const ownProjectFor = ({ cwd }: Workplace, workspace: string | undefined): Repository => ({
     workingFolder: cwd,
     tools,
     instructions: () =>
@@ -75,11 +75,11 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
       const { shared, above } = location;
       if (shared) return at(repositoryRoot(location.folder, own.root), place, location.folder);
       // Most sessions only talk and have no workspace folder.
-      if (above !== undefined && !hasWorkspaces(above)) return beside(place, undefined);
+      if (above !== undefined && !hasWorkspaces(above)) return ownProjectFor(place, undefined);
       const { folder } = location;
-      if (!isFolder(folder)) return beside(place, undefined);
+      if (!isFolder(folder)) return ownProjectFor(place, undefined);
       // A session that has created a repository in its own workspace works in that repository.
-      return existsSync(join(folder, ".git")) ? at(folder, place, folder) : beside(place, folder);
+      return existsSync(join(folder, ".git")) ? at(folder, place, folder) : ownProjectFor(place, folder);
     },
     close: repositories.close,
   };

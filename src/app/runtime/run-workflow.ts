@@ -78,7 +78,7 @@ export async function runWorkflow(
     emit({ type: "run_start", workflow: workflow.name, ...work.request.trace }, startedAt);
   const closing: (() => Promise<void>)[] = [];
   let failed = true;
-  let goesOnLater = false;
+  let willResume = false;
   let reported: EventError | undefined;
   try {
     signal.throwIfAborted();
@@ -108,21 +108,21 @@ export async function runWorkflow(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // The engine resumes the run when the store is available again, so emit no end.
-    goesOnLater = isStoreUnavailable(error);
-    if (goesOnLater) throw error;
+    willResume = isStoreUnavailable(error);
+    if (willResume) throw error;
     const failure = masked(toRunError(error, { runtime, name: workflow.name, runId: id }), runtime);
     reported = toEventError(failure, runtime);
     work.local?.onFailure?.(failure);
     throw failure;
   } finally {
     for (const close of closing) await close();
-    if (!goesOnLater) runtime.stores?.forgetRun(work.context);
+    if (!willResume) runtime.stores?.forgetRun(work.context);
     // A suspended run emits no more events.
     // The clock can have been set back in the meantime.
     const duration_ms = Math.max(0, Date.now() - startedAt);
     const ending = endingOf(failed, { aborted: signal.aborted, error: reported });
     const reason = !failed ? "completed" : signal.aborted ? "cancelled" : "failed";
-    if (!goesOnLater) emit({ type: "run_end", workflow: workflow.name, reason, ...ending, duration_ms });
+    if (!willResume) emit({ type: "run_end", workflow: workflow.name, reason, ...ending, duration_ms });
   }
 }
 

@@ -34,9 +34,9 @@ export async function readSkill(
   const fields = createFieldReader("skill", read, [...skillFields, "input_schema", "output_schema"]);
   if (read.body === "") throw fields.refuse("it has no instructions");
   const folder = relative(root, dirname(file)).split(sep).join("/");
-  const beside = isPackaged ? dirname(file) : undefined;
-  const inputSchema = await schemaOf(fields, { kind: "input", data: read.data, beside });
-  const outputSchema = await schemaOf(fields, { kind: "output", data: read.data, beside });
+  const packageFolder = isPackaged ? dirname(file) : undefined;
+  const inputSchema = await schemaOf(fields, { kind: "input", data: read.data, folder: packageFolder });
+  const outputSchema = await schemaOf(fields, { kind: "output", data: read.data, folder: packageFolder });
   const skill: Skill = {
     name: fields.name(),
     description: fields.text("description") ?? "",
@@ -61,7 +61,7 @@ async function schemaOf(
   from: {
     readonly kind: "input" | "output";
     readonly data: Readonly<Record<string, unknown>>;
-    readonly beside: string | undefined;
+    readonly folder: string | undefined;
   },
 ): Promise<JsonSchema | undefined> {
   const { metadata } = from.data;
@@ -70,7 +70,7 @@ async function schemaOf(
   const value: unknown = own.find(([name]) => name === key)?.[1];
   if (value === undefined || value === null) return fields.schema(`${from.kind}_schema`);
   const isFile = typeof value === "string" && value.endsWith(".json") && !value.trimStart().startsWith("{");
-  const text = isFile && from.beside !== undefined ? await readBeside(from.beside, value, fields) : value;
+  const text = isFile && from.folder !== undefined ? await readBeside(from.folder, value, fields) : value;
   const schema = typeof text === "string" ? jsonOf(text) : text;
   if (!isRecord(schema)) {
     throw fields.refuse(

@@ -22,7 +22,7 @@ function variable(values: unknown, table: unknown): Uint8Array {
 }
 
 const entry = (made: unknown): unknown => [0, 0, [made]];
-const beside = (value: unknown): Uint8Array => variable([[0, value]], entry(["native", 0]));
+const withTable = (value: unknown): Uint8Array => variable([[0, value]], entry(["native", 0]));
 const withFunction = (source: string): Uint8Array =>
   forge({ functions: [{ name: "x", source, mentions: [] }] });
 
@@ -39,19 +39,19 @@ const forged: Readonly<Record<string, Uint8Array>> = {
   "a tuple that holds itself": variable([], entry(["tuple", ["n", [0]]])),
   "a function that is not there": variable([], entry(["function", "nowhere"])),
   "a pattern that is none": variable([], entry(["pattern", "(", 0])),
-  "a value of no kind": beside({ t: "nope", v: 1 }),
-  "a number that is none": beside({ t: "int", v: "abc" }),
-  "a time of no kind": beside({ t: "time", v: { kind: "Nope" } }),
-  "a date of no day": beside({ t: "time", v: { kind: "Date", year: -5, month: 99, day: 1 } }),
-  "a field with NUL": beside({ t: "dataclass", name: "P", frozen: false, fields: ["a\0"], v: [1] }),
-  "a dataclass without its fields": beside({
+  "a value of no kind": withTable({ t: "nope", v: 1 }),
+  "a number that is none": withTable({ t: "int", v: "abc" }),
+  "a time of no kind": withTable({ t: "time", v: { kind: "Nope" } }),
+  "a date of no day": withTable({ t: "time", v: { kind: "Date", year: -5, month: 99, day: 1 } }),
+  "a field with NUL": withTable({ t: "dataclass", name: "P", frozen: false, fields: ["a\0"], v: [1] }),
+  "a dataclass without its fields": withTable({
     t: "dataclass",
     name: "P",
     frozen: false,
     fields: ["a"],
     v: [],
   }),
-  "a key that cannot be hashed": beside({ t: "dict", v: [[{ t: "dict", v: [] }, 1]] }),
+  "a key that cannot be hashed": withTable({ t: "dict", v: [[{ t: "dict", v: [] }, 1]] }),
   "a value without end": variable(`[[0,${"[".repeat(20_000)}${"]".repeat(20_000)}]]`, entry(["native", 0])),
   "a function of another name": withFunction("y = 1"),
   "a function that does not compile": withFunction("def x(:"),

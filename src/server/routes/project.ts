@@ -61,7 +61,7 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
       }
     },
     "GET /api/specs/coverage": async ({ query: { feature, ...page } }) => ({
-      ...pageCoverage(await coverage.read(feature, { goesOn: page.cursor !== undefined }), page),
+      ...pageCoverage(await coverage.read(feature, { isFurtherPage: page.cursor !== undefined }), page),
       ...indexingOf(project),
     }),
     "POST /api/specs/results"({ body: { report, format } }) {
@@ -96,8 +96,11 @@ class CoverageReadings {
     this.#project = project;
   }
 
-  async read(feature: string | undefined, { goesOn }: { readonly goesOn: boolean }): Promise<CoverageReport> {
-    if (goesOn && this.#last !== undefined && this.#last.feature === feature) return this.#last.report;
+  async read(
+    feature: string | undefined,
+    { isFurtherPage }: { readonly isFurtherPage: boolean },
+  ): Promise<CoverageReport> {
+    if (isFurtherPage && this.#last !== undefined && this.#last.feature === feature) return this.#last.report;
     const report = await specCoverage(this.#project, feature === undefined ? {} : { features: [feature] });
     this.forget();
     this.#last = { feature, report };

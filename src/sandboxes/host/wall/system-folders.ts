@@ -102,10 +102,10 @@ function partsOfTool(folder: string, avoid: readonly string[]): readonly string[
     const holdsPrograms = /^s?bin$/.test(basename(each));
     const isWhole = basename(each) === "shims" || (holdsPrograms && isDistribution(prefix));
     if (isWhole && isSafe(prefix)) return [prefix];
-    const beside = holdsPrograms
+    const libraries = holdsPrograms
       ? ["lib", "lib64", "libexec", "include"].map((name) => join(prefix, name))
       : [];
-    return [each, ...beside].filter(isSafe);
+    return [each, ...libraries].filter(isSafe);
   });
 }
 
