@@ -2,7 +2,6 @@
 
 export type { McpConfig, McpMode, McpServerConfig } from "../mcp/servers/mcp-config.ts";
 export type { ProviderConfig, ProviderConfigs } from "../models/provider-config.ts";
-export type { SandboxKind } from "./config/config-lists.ts";
 export type {
   AgentConfig,
   ApprovalsConfig,
@@ -11,7 +10,7 @@ export type {
   KitConfig,
   StoreConfig,
 } from "./config/config-schema.ts";
-export type { SandboxChoice, SandboxConfig, SandboxOptions } from "./config/sandbox-schema.ts";
+export type { SandboxChoice, SandboxConfig, SandboxKind, SandboxOptions } from "./config/sandbox-schema.ts";
 export type { AuthRequest, ServerConfig } from "./config/server-schema.ts";
 export type { Agents, App, InitContext, RunOptions, WorkflowResult } from "./service/app.ts";
 export type {

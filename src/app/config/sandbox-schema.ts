@@ -15,14 +15,25 @@ import {
 } from "../../base/settings.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { Infer } from "../../protocol/fields.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
+import type { IsolationMode, SandboxFactory } from "../../sandboxes/contract.ts";
 import {
   hostPatternForm,
   hostPatternSyntax,
   parseHostPattern,
 } from "../../sandboxes/host/wall/host-pattern.ts";
 import { runloopSizes } from "../../sandboxes/runloop/runloop-options.ts";
-import { isolationModes, isVendorKind, type SandboxKind, sandboxKinds } from "./config-lists.ts";
+
+export const vendorKinds = ["daytona", "e2b", "modal", "runloop"] as const;
+export type VendorKind = (typeof vendorKinds)[number];
+
+/** The sandboxes that the configuration can name. */
+export const sandboxKinds = ["virtual", "local", ...vendorKinds] as const;
+export type SandboxKind = (typeof sandboxKinds)[number];
+
+const isolationModes = ["required", "auto", "off"] as const satisfies readonly IsolationMode[];
+
+export const isVendorKind = (kind: string): kind is VendorKind =>
+  vendorKinds.some((vendor) => vendor === kind);
 
 export const networkHost = textLike(
   hostPatternForm,

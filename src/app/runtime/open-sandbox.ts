@@ -2,8 +2,8 @@ import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { IsolationOptions, SandboxFactory, SandboxIsolation } from "../../sandboxes/contract.ts";
-import { isVendorKind, type VendorKind } from "../config/config-lists.ts";
 import type { ConfiguredSandbox, SandboxConfig, SandboxOptions } from "../config/sandbox-schema.ts";
+import { isVendorKind, type VendorKind } from "../config/sandbox-schema.ts";
 import type { KeepWorkspaces, RuntimeParts } from "./agent-factory.ts";
 
 /** The environment, with the variables of `--env`. */

@@ -1,8 +1,14 @@
 import { suggest } from "../error-text.ts";
 import { isRecord } from "../record.ts";
 import { isStandardSchema } from "../standard-schema.ts";
-import { type KeywordShape, schemaKeywords, schemaTypes } from "./keywords.ts";
-import { createSchemaDocument, own, type SchemaDocument } from "./schema-document.ts";
+import {
+  createSchemaDocument,
+  type KeywordShape,
+  own,
+  type SchemaDocument,
+  schemaKeywords,
+  schemaTypes,
+} from "./schema-document.ts";
 
 /**
  * Describes why a value is neither a Standard Schema nor a valid JSON Schema, as the rest of a sentence; undefined for a

@@ -1,4 +1,4 @@
-import { schemaKeywords, schemaTypes } from "../../base/json-schema/keywords.ts";
+import { schemaKeywords, schemaTypes } from "../../base/json-schema/schema-document.ts";
 import { isRecord } from "../../base/record.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
