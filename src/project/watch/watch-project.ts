@@ -29,7 +29,7 @@ export async function watchProject(
   const projectWatch = new ProjectWatch(index, options);
   // Finds changes between the last pass and the first watch.
   await index.refresh();
-  return projectWatch;
+  return { close: () => projectWatch.close() };
 }
 
 class ProjectWatch {
