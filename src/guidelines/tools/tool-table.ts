@@ -221,7 +221,7 @@ export const toolTable: readonly ToolInfo[] = [
       { files: "CLAUDE.md", at: "root" },
       { files: "GEMINI.md", at: "root" },
     ],
-    order: "The first of the list that is there, and no other.",
+    order: "The first existing file of the list, and no other.",
     readsOne: true,
     limits: [],
     user: [],
