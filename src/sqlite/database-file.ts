@@ -199,6 +199,22 @@ export function isBusy(error: unknown): boolean {
   return sqliteFault(error)?.isBusy === true;
 }
 
+/**
+ * Repeats work while another process holds the file, for at most `maxMs`; blocks the thread meanwhile. For the creation of a
+ * database: SQLite does not wait for the lock that a change of the journal mode needs.
+ */
+export function retryWhileBusy<Value>(work: () => Value, maxMs: number): Value {
+  const start = performance.now();
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - start > maxMs) throw error;
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  }
+}
+
 /** Whether SQLite could not read or write its file: then the whole transaction is lost, whatever its statements. */
 export function isFileFault(error: unknown): boolean {
   return sqliteFault(error) !== undefined;

@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
 import { afterAll, expect, test } from "vitest";
 import { isBusy, isFileFault, StoreFaults, sqliteFault } from "./database-file.ts";
 import { openStore, type StoreDefinition } from "./open-store.ts";
@@ -33,6 +35,40 @@ const open = (definition: StoreDefinition, file: string | undefined): Database =
   openStore(definition, file, (database) => database.exec("PRAGMA busy_timeout = 0"));
 const refused = (message: string) =>
   expect.objectContaining({ code: "unavailable", message: expect.stringContaining(message) });
+
+test("a store that several connections create at the same time opens for each", async () => {
+  const stores = 60;
+  const folder = mkdtempSync(join(root, "race-"));
+  const workerData = {
+    ...{ stores, folder, definition: third, module: new URL("open-store.ts", import.meta.url).href },
+    arrived: new Int32Array(new SharedArrayBuffer(4 * stores)),
+  };
+  const code = `
+    const { parentPort, workerData } = require("node:worker_threads");
+    const { stores, folder, definition, module, arrived } = workerData;
+    import(module).then(({ openStore }) => {
+      for (let number = 0; number < stores; number += 1) {
+        Atomics.add(arrived, number, 1);
+        while (Atomics.load(arrived, number) < 3);
+        try {
+          openStore(definition, folder + "/" + number + ".db", (database) =>
+            database.exec("PRAGMA journal_mode = WAL"),
+          ).close();
+        } catch (error) {
+          parentPort.postMessage(error.message);
+        }
+      }
+    });`;
+  const errors: unknown[] = [];
+  await Promise.all(
+    [1, 2, 3].map(async () => {
+      const worker = new Worker(code, { eval: true, execArgv: [], workerData });
+      worker.on("message", (error) => errors.push(error));
+      await once(worker, "exit");
+    }),
+  );
+  expect(errors).toEqual([]);
+});
 
 test("a store is created once, and keeps its content", () => {
   const file = place();

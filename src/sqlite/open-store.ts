@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { KitError } from "../base/kit-error.ts";
-import { databaseOpenError, refuseEmptyDatabase } from "./database-file.ts";
-import { createTransaction, type Database, openFile, pragma } from "./statements.ts";
+import { databaseOpenError, refuseEmptyDatabase, retryWhileBusy } from "./database-file.ts";
+import { createTransaction, type Database, openFile, pragma, rollback } from "./statements.ts";
 
 /** How long opening waits for another process that holds the file. */
 const openTimeoutMs = 5_000;
@@ -48,10 +48,13 @@ export function openStore(
     if (definition.makesFolder && file !== undefined) mkdirSync(dirname(file), { recursive: true });
     refuseEmptyDatabase(place);
     database = typeof where === "object" ? where : openFile(file ?? ":memory:", { timeoutMs: openTimeoutMs });
-    // Comes before the pragmas: a change of the journal mode would change another program's database.
-    migrate(database, definition);
-    configure(database);
-    return database;
+    const opened = database;
+    retryWhileBusy(() => {
+      // Comes before the pragmas: a change of the journal mode would change another program's database.
+      migrate(opened, definition);
+      configure(opened);
+    }, openTimeoutMs);
+    return opened;
   } catch (error) {
     database?.close();
     throw databaseOpenError(place, error);
@@ -90,15 +93,28 @@ function migrate(database: Database, definition: StoreDefinition): void {
 
 /** The version of the schema; 0 for a new file. Throws for a file of another program or of a newer kit. */
 function versionOf(database: Database, { store, hint, applicationId, upgrades }: StoreDefinition): number {
-  const owner = pragma(database, "application_id");
-  const version = pragma(database, "user_version");
-  const isEmpty = (): boolean =>
-    database.isShared === true || database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
-  if (owner === 0 && version === 0 && isEmpty()) return 0;
+  const { owner, version, isEmpty } = inSnapshot(database, () => ({
+    owner: pragma(database, "application_id"),
+    version: pragma(database, "user_version"),
+    isEmpty:
+      database.isShared === true || database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined,
+  }));
+  if (owner === 0 && version === 0 && isEmpty) return 0;
   if (owner === applicationId && version > 0 && version <= upgrades.length + 1) return version;
   throw new KitError({
     code: "unavailable",
     message: `${store} was written by a newer kit, or by another program.`,
     hint,
   });
+}
+
+/** Reads several values of one state of the file: another process can create the store between two statements. */
+function inSnapshot<Value>(database: Database, read: () => Value): Value {
+  if (database.isTransaction || database.transaction !== undefined) return read();
+  database.exec("BEGIN");
+  try {
+    return read();
+  } finally {
+    rollback(database);
+  }
 }

@@ -15,7 +15,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { isLinkOut } from "../../files/find-place.ts";
 import { openObstacle, systemObstacle, writeObstacle } from "../../files/obstacle.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
-import { resultCode, sqliteFault } from "../../sqlite/database-file.ts";
+import { resultCode, retryWhileBusy, sqliteFault } from "../../sqlite/database-file.ts";
 import type { Database } from "../../sqlite/statements.ts";
 import { Connection } from "../../sqlite/statements.ts";
 
@@ -167,6 +167,8 @@ function openExisting(file: string, fingerprint: string): OpenedIndex | { readon
   let database: Connection | undefined;
   try {
     database = new Connection(file, { timeoutMs: busyTimeoutMs });
+    // Another process is creating the index, or was killed while it did.
+    if (database.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined) create(database, fingerprint);
     const rebuilt = whyUnusable(database, fingerprint);
     if (rebuilt === undefined) {
       configure(database);
@@ -193,7 +195,7 @@ function whyUnusable(database: Connection, fingerprint: string): string | undefi
 
 /** Creates the tables, unless another process has created them in the meantime. */
 function create(database: Connection, fingerprint: string): void {
-  database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL");
+  retryWhileBusy(() => database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL"), busyTimeoutMs);
   database.transaction(() => {
     if (database.get<[number]>("PRAGMA application_id")?.[0] === applicationId) return;
     database.exec(schema);
