@@ -1,10 +1,6 @@
 import { RE2JS } from "re2js";
-import {
-  isJsonObject,
-  type JsonObject,
-  own,
-  type SchemaDocument,
-} from "../../base/json-schema/schema-document.ts";
+import { type JsonObject, own, type SchemaDocument } from "../../base/json-schema/schema-document.ts";
+import { isRecord } from "../../base/record.ts";
 import { hasProperty, propertiesOf, valueKeywords } from "./check-keywords.ts";
 
 /** A place where the value does not match the schema. */
@@ -101,13 +97,13 @@ class Check {
       throw new Uncheckable("cannot be checked: its schema takes too many steps");
     if (this.#depth >= maxDepth) throw new Uncheckable("cannot be checked: its schema is nested without end");
     if (schema === false) return this.#refuse(path, "must not be there");
-    if (!isJsonObject(schema)) return new Seen(this.#document.hasUnevaluated);
+    if (!isRecord(schema)) return new Seen(this.#document.hasUnevaluated);
     this.#depth += 1;
     const before = this.issues.length;
     const seen = new Seen(this.#document.hasUnevaluated);
     this.#values(schema, value, path);
     this.#applicators(schema, value, { path, seen });
-    if (isJsonObject(value)) this.#properties(schema, value, { path, seen });
+    if (isRecord(value)) this.#properties(schema, value, { path, seen });
     if (Array.isArray(value)) this.#items(schema, value, { path, seen });
     if (this.#document.hasUnevaluated) this.#unevaluated(schema, value, { path, seen });
     this.#depth -= 1;
@@ -213,11 +209,11 @@ class Check {
       this.schema(part, value[name], [...path, name]);
     };
     const properties = own(schema, "properties");
-    if (isJsonObject(properties)) {
+    if (isRecord(properties)) {
       for (const name of names) if (Object.hasOwn(properties, name)) below(properties[name], name);
     }
     const patterns = own(schema, "patternProperties");
-    if (isJsonObject(patterns)) {
+    if (isRecord(patterns)) {
       for (const [pattern, part] of Object.entries(patterns))
         for (const name of names) {
           const isMatch = this.#matches(pattern, name);
@@ -242,7 +238,7 @@ class Check {
     }
     for (const keyword of ["dependentSchemas", "dependencies"]) {
       const dependent = own(schema, keyword);
-      if (!isJsonObject(dependent)) continue;
+      if (!isRecord(dependent)) continue;
       for (const [name, part] of Object.entries(dependent)) {
         if (!hasProperty(value, name)) continue;
         const found = this.schema(Array.isArray(part) ? { required: part } : part, value, path);
@@ -281,7 +277,7 @@ class Check {
 
   #unevaluated(schema: JsonObject, value: unknown, { path, seen }: { path: Path; seen: Seen }): void {
     const names = own(schema, "unevaluatedProperties");
-    if (names !== undefined && isJsonObject(value) && !seen.allNames) {
+    if (names !== undefined && isRecord(value) && !seen.allNames) {
       for (const name of propertiesOf(value).filter((one) => seen.names?.has(one) !== true)) {
         if (names === false) this.#refuse(path, `"${name}" is not known`);
         else this.schema(names, value[name], [...path, name]);

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { isJsonObject, type JsonObject, own } from "../../base/json-schema/schema-document.ts";
+import { type JsonObject, own } from "../../base/json-schema/schema-document.ts";
+import { isRecord } from "../../base/record.ts";
 
 /** The input of a keyword without subschemas. */
 export interface KeywordInput {
@@ -49,7 +50,7 @@ const characters = (value: unknown): number | undefined =>
   typeof value === "string" ? codePoints(value) : undefined;
 const items = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined);
 const properties = (value: unknown): number | undefined =>
-  isJsonObject(value) ? propertiesOf(value).length : undefined;
+  isRecord(value) ? propertiesOf(value).length : undefined;
 
 /** Keywords that need only the value. */
 export const valueKeywords: ReadonlyMap<string, KeywordCheck> = new Map<string, KeywordCheck>([
@@ -86,13 +87,13 @@ function checkType({ value, rule }: KeywordInput): string | undefined {
 }
 
 function checkRequired({ value, rule }: KeywordInput): string | undefined {
-  if (!isJsonObject(value) || !Array.isArray(rule)) return undefined;
+  if (!isRecord(value) || !Array.isArray(rule)) return undefined;
   const missing = rule.filter((name) => typeof name === "string" && !hasProperty(value, name));
   return missing.length === 0 ? undefined : areMissing(missing);
 }
 
 function checkDependentRequired({ value, rule }: KeywordInput): string | undefined {
-  if (!isJsonObject(value) || !isJsonObject(rule)) return undefined;
+  if (!isRecord(value) || !isRecord(rule)) return undefined;
   for (const [name, needed] of Object.entries(rule)) {
     if (!hasProperty(value, name) || !Array.isArray(needed)) continue;
     const missing = needed.filter((one) => typeof one === "string" && !hasProperty(value, one));
@@ -138,7 +139,7 @@ const isSame = (one: unknown, other: unknown): boolean =>
 /** Returns the same text for values that JSON Schema considers equal, in any order of their members. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value) ?? "undefined";
+  if (!isRecord(value)) return JSON.stringify(value) ?? "undefined";
   const members = propertiesOf(value)
     .toSorted()
     .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);

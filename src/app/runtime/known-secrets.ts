@@ -1,4 +1,5 @@
 import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
+import { percentDecoded } from "../../base/names.ts";
 import type { KitConfig } from "../config/config-schema.ts";
 import { toEngineTable } from "../config/engine-config.ts";
 import { secretsOfTelemetry } from "../telemetry/telemetry-settings.ts";
@@ -170,14 +171,5 @@ function passwordsIn(text: string): readonly string[] {
   const declared =
     /[?&;,\s](?:password|passwd|pwd|secret|token|access_?token|api_?key|key|sig|signature|account_?key|shared_?access_?key)=([^&;,\s]+)/gi;
   if (/[=]/.test(text)) for (const [, value = ""] of `;${text}`.matchAll(declared)) found.push(value);
-  return found.flatMap((password) => [password, decoded(password)]);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A lone percent sign is one.
-    return text;
-  }
+  return found.flatMap((password) => [password, percentDecoded(password)]);
 }

@@ -1,4 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
+import { percentDecoded } from "../../base/names.ts";
 
 /** Settings from OpenTelemetry's environment variables. */
 export interface TelemetrySettings {
@@ -131,7 +132,7 @@ function resourceOf(environment: Environment): Readonly<Record<string, string>> 
 function listOf(text: string | undefined): Readonly<Record<string, string>> {
   const pairs = (text ?? "").split(",").flatMap((pair) => {
     const at = pair.indexOf("=");
-    return at < 1 ? [] : [[pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())] as const];
+    return at < 1 ? [] : [[pair.slice(0, at).trim(), percentDecoded(pair.slice(at + 1).trim())] as const];
   });
   return Object.fromEntries(pairs);
 }
@@ -152,12 +153,4 @@ function textOf(environment: Environment, name: string): string | undefined {
 
 function isOn(text: string | undefined): boolean {
   return text?.trim().toLowerCase() === "true";
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,3 +1,4 @@
+import { percentDecoded } from "../names.ts";
 /** The shape of the value of a JSON Schema keyword. */
 export type KeywordShape =
   | "schema"
@@ -83,10 +84,6 @@ export interface SchemaDocument {
   find(reference: string): unknown;
 }
 
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Returns an own property of an object, so never an inherited one such as `constructor`. */
 export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
@@ -131,17 +128,9 @@ export function createSchemaDocument(root: unknown): SchemaDocument {
 function follow(start: unknown, pointer: string): unknown {
   let at = start;
   for (const token of pointer.slice(1).split("/")) {
-    const name = decoded(token).replaceAll("~1", "/").replaceAll("~0", "~");
+    const name = percentDecoded(token).replaceAll("~1", "/").replaceAll("~0", "~");
     if (typeof at !== "object" || at === null) return undefined;
     at = own(at as JsonObject, name);
   }
   return at;
-}
-
-function decoded(token: string): string {
-  try {
-    return decodeURIComponent(token);
-  } catch {
-    return token;
-  }
 }

@@ -1,4 +1,5 @@
 import { schemaKeywords, schemaTypes } from "../../base/json-schema/schema-document.ts";
+import { percentDecoded } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
@@ -36,11 +37,7 @@ export function normalizeSchema(raw: unknown, keepsPattern: (pattern: string) =>
 
 /** The pointer of a local `$ref`: `#/$defs/a%20b` is `/$defs/a b`. */
 export function pointerOf(reference: string): string {
-  try {
-    return decodeURIComponent(reference.slice(1));
-  } catch {
-    return reference.slice(1);
-  }
+  return percentDecoded(reference.slice(1));
 }
 
 interface Place {

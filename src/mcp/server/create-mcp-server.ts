@@ -1,5 +1,6 @@
 import { McpServer, type ReadResourceResult, ResourceTemplate } from "@modelcontextprotocol/server";
 import { KitError } from "../../base/kit-error.ts";
+import { percentDecoded } from "../../base/names.ts";
 import { version } from "../../base/own-package.ts";
 import type { Project } from "../../project/project.ts";
 import { cutMark, cutText, maxAnswerLength } from "./bounds.ts";
@@ -72,11 +73,7 @@ function addResources(server: McpServer, { specs, guidelines }: Project): void {
 
 function idOf(value: string | string[] | undefined): string {
   const raw = Array.isArray(value) ? value[0] : value;
-  try {
-    return decodeURIComponent(raw ?? "");
-  } catch {
-    return raw ?? "";
-  }
+  return percentDecoded(raw ?? "");
 }
 
 function textOf(

@@ -1,3 +1,4 @@
+import { percentDecoded } from "../../base/names.ts";
 import type { DraftMention } from "../adapter.ts";
 import { type CodeSpan, codeSpans } from "../markdown/characters.ts";
 import { lineKinds, type MarkdownScan, textOfLines } from "../markdown/scan-markdown.ts";
@@ -68,7 +69,7 @@ function pathsOfLine(line: string): string[] {
   }
   for (const at of uncovered(line, "](", spans)) {
     const destination = destinationAt(line, at + 2);
-    if (destination !== undefined) paths.push(decoded(destination));
+    if (destination !== undefined) paths.push(percentDecoded(destination));
   }
   return paths;
 }
@@ -102,15 +103,6 @@ function enclosed(line: string, from: number, closer: string): string | undefine
   const reach = line.slice(from, from + maxDestinationLength);
   const close = reach.indexOf(closer);
   return close === -1 ? undefined : reach.slice(0, close);
-}
-
-function decoded(destination: string): string {
-  if (!destination.includes("%")) return destination;
-  try {
-    return decodeURIComponent(destination);
-  } catch {
-    return destination;
-  }
 }
 
 /** The longest path a mention can be. */
