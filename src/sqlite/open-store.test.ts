@@ -1,10 +1,9 @@
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Worker } from "node:worker_threads";
 import { afterAll, expect, test } from "vitest";
+import { threadsAtOnce } from "../testing/threads-at-once.ts";
 import { isBusy, isFileFault, StoreFaults, sqliteFault } from "./database-file.ts";
 import { openStore, type StoreDefinition } from "./open-store.ts";
 import { Connection, createTransaction, type Database, pragma, query } from "./statements.ts";
@@ -37,36 +36,14 @@ const refused = (message: string) =>
   expect.objectContaining({ code: "unavailable", message: expect.stringContaining(message) });
 
 test("a store that several connections create at the same time opens for each", async () => {
-  const stores = 60;
   const folder = mkdtempSync(join(root, "race-"));
-  const workerData = {
-    ...{ stores, folder, definition: third, module: new URL("open-store.ts", import.meta.url).href },
-    arrived: new Int32Array(new SharedArrayBuffer(4 * stores)),
-  };
-  const code = `
-    const { parentPort, workerData } = require("node:worker_threads");
-    const { stores, folder, definition, module, arrived } = workerData;
-    import(module).then(({ openStore }) => {
-      for (let number = 0; number < stores; number += 1) {
-        Atomics.add(arrived, number, 1);
-        while (Atomics.load(arrived, number) < 3);
-        try {
-          openStore(definition, folder + "/" + number + ".db", (database) =>
-            database.exec("PRAGMA journal_mode = WAL"),
-          ).close();
-        } catch (error) {
-          parentPort.postMessage(error.message);
-        }
-      }
-    });`;
-  const errors: unknown[] = [];
-  await Promise.all(
-    [1, 2, 3].map(async () => {
-      const worker = new Worker(code, { eval: true, execArgv: [], workerData });
-      worker.on("message", (error) => errors.push(error));
-      await once(worker, "exit");
-    }),
-  );
+  const errors = await threadsAtOnce({
+    rounds: 60,
+    data: { folder, definition: third, module: new URL("open-store.ts", import.meta.url).href },
+    setUp: "const { openStore } = await import(data.module)",
+    body: `openStore(data.definition, data.folder + "/" + round + ".db", (database) =>
+      database.exec("PRAGMA journal_mode = WAL")).close()`,
+  });
   expect(errors).toEqual([]);
 });
 

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { threadsAtOnce } from "../../testing/threads-at-once.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
 
@@ -171,6 +172,19 @@ test("no flipped byte makes a question fail", async () => {
     ),
     { numRuns: rounds(15, 60) },
   );
+});
+
+test("an index that several processes create at the same time is created once, and opens for each", async () => {
+  await using folder = await createTemporaryRepository();
+  const errors = await threadsAtOnce({
+    rounds: 60,
+    data: { folder: folder.root, module: new URL("../store/open-index.ts", import.meta.url).href },
+    setUp: "const { openIndex } = await import(data.module)",
+    body: `const { database, rebuilt } = openIndex(data.folder + "/" + round + ".db", "1");
+      database.close();
+      if (rebuilt !== undefined) throw new Error(rebuilt)`,
+  });
+  expect(errors).toEqual([]);
 });
 
 test("an index that is deleted while it is in use is made again by the next pass", async () => {
