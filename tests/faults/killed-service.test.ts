@@ -27,8 +27,9 @@ test(
       // Waits by count until there is work, because a slow machine begins it late.
       await project.model.requested(Math.floor(((round + 1) * instances * each) / (kills + 1)));
       await delay(random(50));
-      // After the signal it exits with the code of success, whatever is running.
-      if (random(3) === 0) expect(await kit.end("SIGTERM")).toBe(0);
+      // Every third signal lets the server finish its work; the others must interrupt some, which a drawn order may not.
+      // The server exits with the code of success, whatever is running.
+      if (round % 3 === 2) expect(await kit.end("SIGTERM")).toBe(0);
       else await kit.end("SIGKILL");
       await kit.start();
     }
