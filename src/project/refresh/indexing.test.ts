@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createIgnoreScope } from "../../files/ignore-scope.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
@@ -91,6 +92,45 @@ test("a pass that always loses to another process gets a turn to write", async (
   writeMeta(database, "turn", JSON.stringify({ pass: "killed", until: Date.now() + 3_600_000 }));
   expect(other.claimTurn("next")).toBe(true);
   await passes.close();
+  session.close();
+  other.close();
+});
+
+test("a project whose dates wait for another process is not indexing, and closes at once", async () => {
+  await using repository = await createTemporaryRepository({ "CLAUDE.md": "## A rule\n\ntext\n" });
+  const { root } = repository;
+  await repository.init();
+  await repository.commit("A rule", 1000);
+  const options = { fingerprint: "1", rebuild: () => undefined };
+  const place = new IndexPlace(root, join(root, ".kit", "index.db"));
+  const session = new IndexSession({ ...options, place });
+  const other = new IndexSession({ ...options, place });
+  const begun = Promise.withResolvers<void>();
+  // Between the pass and its dates, the other process begins to index.
+  class State extends IndexingState {
+    override end(): void {
+      super.end();
+      if (!other.claimTurn("other")) return;
+      writeMeta(other.begin().database, "indexing", JSON.stringify({ done: 1, total: 9 }));
+      begun.resolve();
+    }
+  }
+  const state = new State();
+  const passes = new ProjectRefresh({
+    root,
+    catalog: createSourceCatalog(),
+    session,
+    state,
+    rules: () => ({ scope: createIgnoreScope({ outer: [], readText: () => "" }), outerRules: "" }),
+    readSource: createSourceReader(root),
+  });
+  const run = passes.run({}).catch((error: unknown) => error);
+  await begun.promise;
+  await sleep(500);
+  expect(state.progress).toBeUndefined();
+  await state.wait("src/a.ts");
+  expect(await Promise.race([passes.close(), sleep(1_000, "still waiting")])).toBeUndefined();
+  expect(await run).toMatchObject({ message: "The project was closed." });
   session.close();
   other.close();
 });

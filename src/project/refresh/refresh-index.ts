@@ -71,7 +71,7 @@ export class ProjectRefresh {
       dates.catch(() => undefined);
       const counts = await this.#onUsableIndex(() => refreshIndex(this.#context, { ...options, signal }));
       state.end();
-      await this.#addDates(dates);
+      await this.#addDates(dates, signal);
       return { ...counts, durationMs: performance.now() - start };
     } finally {
       state.end();
@@ -90,20 +90,22 @@ export class ProjectRefresh {
   }
 
   /** Adds the dates of commits. If Git is slow, adds them after the refresh has ended. */
-  async #addDates(pending: ReturnType<typeof readDatesUpdate>): Promise<void> {
+  async #addDates(pending: ReturnType<typeof readDatesUpdate>, signal: AbortSignal): Promise<void> {
     const timer = Promise.withResolvers<"late">();
     const timeout = setTimeout(() => timer.resolve("late"), maxDatesWaitMs);
     const dates = await Promise.race([pending, timer.promise]);
     clearTimeout(timeout);
     if (dates === undefined) return;
     if (dates !== "late") {
-      await this.#onUsableIndex(() => writeDates(this.#context, dates));
+      await this.#onUsableIndex(() => writeDates(this.#context.session, dates, signal));
       return;
     }
+    const closing = this.#closing.signal;
     pending
       .then(async (late) => {
-        if (late !== undefined)
-          await this.#enqueue(() => this.#onUsableIndex(() => writeDates(this.#context, late)));
+        if (late === undefined) return;
+        const write = (): Promise<void> => writeDates(this.#context.session, late, closing);
+        await this.#enqueue(() => this.#onUsableIndex(write));
       })
       // `close` drops dates that arrive too late.
       .catch(() => undefined);
@@ -117,31 +119,41 @@ const maxLosses = 2;
 
 /** Brings the index up to date with the disk, and pauses for other work of the process. */
 async function refreshIndex(context: PassContext, options: PassOptions): Promise<PassCounts> {
-  return await untilWritten(context, options, async (turn) => {
+  const { session, state } = context;
+  const onIndexing = (progress: IndexingProgress): void => {
+    state.progress = progress;
+    options.onProgress?.({ ...progress, phase: "read" });
+  };
+  return await untilWritten(session, { signal: options.signal, onIndexing }, async (turn) => {
     let counts: PassCounts | undefined;
     try {
       counts = await runPass(context, options, turn);
       return counts;
     } finally {
-      if (counts === undefined) context.session.forgetTree();
+      if (counts === undefined) session.forgetTree();
     }
   });
 }
 
+interface WaitOptions {
+  readonly signal: AbortSignal | undefined;
+  /** Called with the progress of another process that indexes. */
+  readonly onIndexing?: (progress: IndexingProgress) => void;
+}
+
 /** Repeats work that returns undefined where another process has written. After some losses, waits for a turn and works in it. */
 async function untilWritten<Result>(
-  context: PassContext,
-  options: PassOptions,
+  session: IndexSession,
+  options: WaitOptions,
   work: (turn: string | undefined) => Promise<Result | undefined>,
 ): Promise<Result> {
-  const { session } = context;
   const turn = randomUUID();
   const start = performance.now();
   for (let losses = 0; performance.now() - start < maxWaitMs; losses += 1) {
     const hasTurn = losses >= maxLosses;
     if (hasTurn && !session.claimTurn(turn)) {
       await sleep(20);
-      await waitForOthers(context, options);
+      await waitForOthers(session, options);
       continue;
     }
     try {
@@ -150,7 +162,7 @@ async function untilWritten<Result>(
     } finally {
       if (hasTurn) session.releaseTurn(turn);
     }
-    await waitForOthers(context, options);
+    await waitForOthers(session, options);
   }
   const message = "Other processes change the index of this project faster than this one can read it.";
   throw new KitError({ code: "unavailable", message });
@@ -178,10 +190,9 @@ export function refillIndex(context: PassContext): void {
 }
 
 /** Writes dates of commits; many dates on another thread. */
-async function writeDates(context: PassContext, dates: DatesUpdate): Promise<void> {
-  const { session } = context;
+async function writeDates(session: IndexSession, dates: DatesUpdate, signal: AbortSignal): Promise<void> {
   const isLarge = (dates.update?.dates.size ?? 0) > 500;
-  await untilWritten(context, {}, async (turn) => {
+  await untilWritten(session, { signal }, async (turn) => {
     const { generation, database } = session.begin();
     const writer = isLarge ? await writerOfMany(session, database) : ownWriter(session);
     try {
@@ -282,10 +293,10 @@ function ownWriter(session: IndexSession): IndexWriter {
 const maxWaitMs = 600_000;
 
 /** Waits for another process that indexes or has the turn to write, as long as it makes progress. */
-async function waitForOthers({ session, state }: PassContext, options: PassOptions): Promise<void> {
+async function waitForOthers(session: IndexSession, { signal, onIndexing }: WaitOptions): Promise<void> {
   let last: number | undefined;
   for (let since = performance.now(); performance.now() - since < 2000; ) {
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     const { isIndexing, hasTurn, generation } = session.read((database) => ({
       isIndexing: readMeta(database, "indexing"),
       hasTurn: isTurnOfAnother(database),
@@ -294,10 +305,7 @@ async function waitForOthers({ session, state }: PassContext, options: PassOptio
     if (isIndexing === undefined && !hasTurn) return;
     if (generation !== last) since = performance.now();
     last = generation;
-    if (isIndexing !== undefined) {
-      state.progress = parseStored<IndexingProgress>(isIndexing);
-      options.onProgress?.({ ...state.progress, phase: "read" });
-    }
+    if (isIndexing !== undefined) onIndexing?.(parseStored<IndexingProgress>(isIndexing));
     await sleep(isIndexing === undefined ? 10 : 50);
   }
 }
