@@ -232,6 +232,8 @@ async function streamPrompt(
   sender: Sender,
   { key, request }: Prompt,
 ): Promise<Response> {
+  // Before the slot is reserved: an invalid header throws.
+  const sent = callOf(sender);
   const gone = sender.clientGone();
   const place = streams.reserve(sender.principal);
   const controller = new AbortController();
@@ -246,7 +248,6 @@ async function streamPrompt(
     queue.push(toFrameItem(event, encodeEvent));
     started.resolve();
   };
-  const sent = callOf(sender);
   const reply = service
     .prompt(key, request, { ...sent, signal: controller.signal, onEvent })
     .finally(() => queue.end());

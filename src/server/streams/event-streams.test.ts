@@ -222,6 +222,20 @@ describe("a stream", () => {
   });
 });
 
+test("a streamed prompt with an invalid Idempotency-Key takes no slot", async () => {
+  const small = await serveService({ limits: { eventStreams: 1 } });
+  try {
+    const refused = await small.send("/agents/echo/1", {
+      body: { message: "x" },
+      headers: { accept: "text/event-stream", "idempotency-key": "x".repeat(129) },
+    });
+    expect(refused.status).toBe(400);
+    expect((await small.stream("/agents/echo/1", { body: { message: "x" } })).status).toBe(200);
+  } finally {
+    await small.close();
+  }
+});
+
 describe("with keys, a principal", () => {
   const keys = { first: "first-key-of-sixteen", second: "second-key-of-sixteen" };
   const as = (client: keyof typeof keys): { readonly headers: Record<string, string> } => ({
