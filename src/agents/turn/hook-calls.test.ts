@@ -70,6 +70,40 @@ test.each(["beforeModel", "afterModel", "beforeTool", "afterTool"] as const)(
   },
 );
 
+test.each<[keyof AgentHooks, string]>([
+  [
+    "beforeTool",
+    "The call was refused, and was not run: The operation was aborted before a hook had answered.",
+  ],
+  ["afterTool", "The call was aborted before it started."],
+])("an abort beside a %s hook never claims that a call ended or was run", async (name, notRun) => {
+  const started = Promise.withResolvers<void>();
+  const hang = defineTool({
+    name: "hang",
+    description: "x",
+    input: { type: "object" },
+    exclusive: true,
+    execute: () => {
+      started.resolve();
+      return new Promise<string>(() => undefined);
+    },
+  });
+  const call = { name: "hang", input: {} };
+  const agent = createTestAgent(createScriptedModel([{ toolCalls: [call, call] }]), {
+    tools: [hang],
+    hooks: { [name]: () => undefined },
+  });
+  const work = agent.session().prompt("Go.");
+  const aborted = expect(work).rejects.toMatchObject({ code: "aborted" });
+  await started.promise;
+  await agent.session().abort();
+  await aborted;
+  const results = (await agent.session().history()).find(({ role }) => role === "tool")?.content;
+  await agent.close();
+  const texts = ["The call was aborted. What it had done by then is unknown.", notRun];
+  expect(results).toMatchObject(texts.map((text) => ({ content: [{ type: "text", text }] })));
+});
+
 const cyclic: Record<string, unknown> = {};
 cyclic.itself = cyclic;
 

@@ -46,7 +46,8 @@ export function turnHooks({ hooks, at, mask }: HooksAt): TurnHooks | undefined {
     async before(options, model) {
       let { prompt } = options;
       for (const { beforeModel } of hooks) {
-        const decision = await ask("beforeModel", at, () => beforeModel?.({ ...at, model, prompt }));
+        if (beforeModel === undefined) continue;
+        const decision = await ask("beforeModel", at, () => beforeModel({ ...at, model, prompt }));
         if (decision === undefined) continue;
         if ("refuse" in decision)
           throw forbidden(`A hook refused the call of the model: ${decision.refuse}`, mask);
@@ -57,7 +58,8 @@ export function turnHooks({ hooks, at, mask }: HooksAt): TurnHooks | undefined {
     async after(reply, model) {
       let content = mask === undefined ? reply.content : maskValue(reply.content, mask);
       for (const { afterModel } of hooks) {
-        const decision = await ask("afterModel", at, () => afterModel?.({ ...at, model, content }));
+        if (afterModel === undefined) continue;
+        const decision = await ask("afterModel", at, () => afterModel({ ...at, model, content }));
         if (decision === undefined) continue;
         if ("refuse" in decision)
           throw forbidden(`A hook refused the answer of the model: ${decision.refuse}`, mask);
@@ -75,8 +77,9 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
     async before(call) {
       let { args } = call;
       for (const { beforeTool } of hooks) {
+        if (beforeTool === undefined) continue;
         const input = { ...at, tool: call.tool, toolCallId: call.tool_call_id, args: structuredClone(args) };
-        const decision = await ask("beforeTool", at, () => beforeTool?.(input)).catch((error: unknown) => {
+        const decision = await ask("beforeTool", at, () => beforeTool(input)).catch((error: unknown) => {
           // The call has not run: an operation that resumes asks the hook again.
           if (willResume(at.signal)) throw new Postponed();
           return refusalOf(error, at);
@@ -92,6 +95,7 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
     async after(call, outcome) {
       let result = outcome;
       for (const { afterTool } of hooks) {
+        if (afterTool === undefined) continue;
         const parts: readonly (TextPart | ImagePart)[] =
           typeof result.content === "string" ? [{ type: "text", text: result.content }] : result.content;
         const input = {
@@ -102,8 +106,8 @@ export function toolHooks({ hooks, at, mask }: HooksAt): ToolHooks | undefined {
           content: clean(parts),
           isError: result.isError === true,
         };
-        const decision = await ask("afterTool", at, () => afterTool?.(input)).catch((error: unknown) =>
-          refusalOf(error, at),
+        const decision = await ask("afterTool", at, () => afterTool(input)).catch((error: unknown) =>
+          at.signal.aborted && result.aborted ? undefined : refusalOf(error, at),
         );
         if (decision === undefined) continue;
         const { content, isError, thrown }: Outcome =

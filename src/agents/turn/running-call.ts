@@ -252,6 +252,8 @@ function maskParts(
 export type Outcome = Exclude<ToolOutput, string> & {
   /** The error that the tool threw. */
   readonly thrown?: unknown;
+  /** Set if kit aborted the call: the content is not from the tool. */
+  readonly aborted?: true;
 };
 
 export function failed(text: string): Outcome {

@@ -206,7 +206,7 @@ function runNow(
 ): Outcome | Promise<Outcome> {
   const { signal, tracing } = options;
   if (resumesLater(tool, signal)) throw new Postponed();
-  if (signal.aborted) return failed("The call was aborted before it started.");
+  if (signal.aborted) return { ...failed("The call was aborted before it started."), aborted: true };
   const ended = options.begin?.(tool.name);
   const work = (): Outcome | Promise<Outcome> => execute(tool, { ...run, signal, ended });
   return tracing === undefined ? work() : tracing.within(run.context, work);
@@ -283,7 +283,8 @@ function execute(
       resolve(outcome);
     };
     const stop = (reason: unknown, message: string): void => {
-      end({ ...failed(`${message} What it had done by then is unknown.`), outcome: "unknown" });
+      const outcome = failed(`${message} What it had done by then is unknown.`);
+      end({ ...outcome, outcome: "unknown", ...(signal.aborted && { aborted: true }) });
       context.stop(reason);
     };
     const onAbort = (): void => {
