@@ -17,7 +17,7 @@ import { findImpact, specGraph } from "./query/impact.ts";
 import { runQuery } from "./query/run-query.ts";
 import { pageFeatures, readFeatures, readOutline } from "./query/spec-outline.ts";
 import { IndexingState, type PassContext } from "./refresh/index-pass.ts";
-import { type PassResult, ProjectRefresh, refillIndex } from "./refresh/refresh-index.ts";
+import { type PassResult, ProjectRefresh, projectClosed, refillIndex } from "./refresh/refresh-index.ts";
 import { readDates } from "./scan/git/file-dates.ts";
 import { createSourceCatalog, type SourceCatalog } from "./scan/source-catalog.ts";
 import { createSourceReader, decodeText } from "./scan/source-reader.ts";
@@ -26,6 +26,7 @@ import { createGuidelineStore, type ProjectFacts, readBlocks } from "./store/blo
 import { keysOfId } from "./store/block-row.ts";
 import { IndexSession, loadLinks } from "./store/index-session.ts";
 import { IndexPlace, parseStored, readMeta, type SharedIndex } from "./store/open-index.ts";
+import type { ProjectWatch } from "./watch/watch-project.ts";
 
 /** Like `openProject`; the index can also be in a database of the caller. */
 export async function openIndexedProject(
@@ -37,8 +38,14 @@ export async function openIndexedProject(
   const { config = {}, readOnly = false } = options;
   const catalog = createSourceCatalog(config);
   const index = createProjectIndex({ root, place, catalog });
+  const watches = new Set<ProjectWatch>();
+  let isClosed = false;
   const close = async (): Promise<void> => {
+    isClosed = true;
+    // An open watch would keep the process alive.
+    const ended = Array.from(watches, (each) => each.close());
     await index.close();
+    await Promise.all(ended);
     place.remove();
   };
   // `openProject` returns no summary, so the next `refresh` reports a rebuild.
@@ -75,8 +82,18 @@ export async function openIndexedProject(
     refresh,
     async watch(onChange, onError) {
       // Many programs open a project, ask, and close it.
-      const { watchProject } = await import("./watch/watch-project.ts");
-      return await watchProject(index, { onChange, onError });
+      const { ProjectWatch } = await import("./watch/watch-project.ts");
+      if (isClosed) throw projectClosed();
+      const projectWatch = new ProjectWatch(index, { onChange, onError });
+      watches.add(projectWatch);
+      // Finds changes between the last pass and the first watch.
+      await index.refresh();
+      return {
+        async close() {
+          watches.delete(projectWatch);
+          await projectWatch.close();
+        },
+      };
     },
     close,
   };

@@ -49,7 +49,7 @@ export class ProjectRefresh {
 
   /** Aborts the running pass, and resolves once it has ended. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error("The project was closed."));
+    this.#closing.abort(projectClosed());
     await this.#last;
   }
 
@@ -110,6 +110,11 @@ export class ProjectRefresh {
       // `close` drops dates that arrive too late.
       .catch(() => undefined);
   }
+}
+
+/** The reason why work of a closed project ends. */
+export function projectClosed(): Error {
+  return new Error("The project was closed.");
 }
 
 /** Up to this many sources are written in one batch, on the main thread. */

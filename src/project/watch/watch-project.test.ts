@@ -156,3 +156,22 @@ test("after it is closed, a watch does nothing", async () => {
   expect(project.specs.get("fw_c-b")).toBeUndefined();
   await project.close();
 });
+
+test("a project that is closed while its watch starts, or before, leaves nothing that keeps the process alive", async () => {
+  await using repository = await createTemporaryRepository({ "CLAUDE.md": rule("One") });
+  const watchers = (): number =>
+    process.getActiveResourcesInfo().filter((name) => name === "FSEventWrap").length;
+  const before = watchers();
+  const { root } = repository;
+  const project = await openProject({ root });
+  const open = await project.watch();
+  expect(watchers()).toBeGreaterThan(before);
+  const starting = project.watch();
+  const refused = expect(starting).rejects.toThrow("The project was closed.");
+  await project.close();
+  await refused;
+  await until(() => watchers() === before);
+  await open.close();
+  await expect(project.watch()).rejects.toThrow("The project was closed.");
+  await until(() => watchers() === before);
+});

@@ -22,17 +22,7 @@ export interface WatchProjectOptions {
  * Keeps an index current until it is closed. Changes at the same time (a checkout, an editor's write, rename and delete) cause
  * one pass; a pass scans only the folders that changed.
  */
-export async function watchProject(
-  index: ProjectIndex,
-  options: WatchProjectOptions,
-): Promise<{ close(): Promise<void> }> {
-  const projectWatch = new ProjectWatch(index, options);
-  // Finds changes between the last pass and the first watch.
-  await index.refresh();
-  return { close: () => projectWatch.close() };
-}
-
-class ProjectWatch {
+export class ProjectWatch {
   readonly #index: ProjectIndex;
   readonly #options: WatchProjectOptions;
   readonly #folderWatch: FolderWatch;
