@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { systemClock } from "../../src/base/clock.ts";
-import { createEventLog, type EmbeddedEventLog } from "../../src/engine/embedded/events/event-log.ts";
+import { EmbeddedEventLog } from "../../src/engine/embedded/events/event-log.ts";
 import type { KitEvent } from "../../src/protocol/event.ts";
 import { medianOf } from "../runtime/timing.ts";
 
@@ -88,7 +88,7 @@ async function perEvent(count: number, work: (index: number) => void): Promise<n
 async function withLog<Value>(use: (log: EmbeddedEventLog) => Promise<Value>): Promise<Value> {
   const folder = mkdtempSync(join(tmpdir(), "kit-bench-events-"));
   const lease = { fence: 1, signal: new AbortController().signal };
-  const log = createEventLog({ folder, clock: systemClock, lease });
+  const log = new EmbeddedEventLog({ folder, clock: systemClock, lease });
   try {
     return await use(log);
   } finally {

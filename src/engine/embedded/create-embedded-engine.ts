@@ -9,10 +9,11 @@ import { createMachineClock } from "../shared/durable-time.ts";
 import { alreadyStarted, closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { lineOf } from "../shared/queue/owners.ts";
+import type { Schedules } from "../shared/schedules.ts";
 import { Dispatches } from "./dispatches/dispatches.ts";
-import type { EmbeddedBase } from "./embedded-base.ts";
-import { createEngineCore, createTenure } from "./engine-core.ts";
-import { createEventLog, type EmbeddedEventLog } from "./events/event-log.ts";
+import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
+import { createEngineCore, createTenure, type EngineCore, type Tenure } from "./engine-core.ts";
+import { EmbeddedEventLog } from "./events/event-log.ts";
 import type { LeaseHolder } from "./lease.ts";
 import { Runs } from "./runs/runs.ts";
 import { createDeliveryRows, createOutcomeRows, createSchedules } from "./small-stores.ts";
@@ -43,143 +44,166 @@ const approvalPatienceMs = 5_000;
  * Throws `unavailable` if the folder's store is damaged or was written by a newer kit.
  */
 export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engine {
-  const { clock = createMachineClock(), folder, open, onCommit } = options;
-  const limits = { ...defaultLimits, ...options.limits };
-  const core = createEngineCore({ folder, database: open?.("engine"), onCommit, clock, limits });
-  const { base, lease } = core;
-  const dispatches = new Dispatches(base, limits);
-  const events = createEventLog({
-    folder,
-    database: open?.("events"),
-    clock,
-    lease,
-    mayRemove: base.time.mayRemove,
-    retention: {
-      maxAgeMs: limits.retentionMs,
-      maxEvents: limits.eventsPerStream,
-      maxBytes: limits.eventBytes,
-    },
-  });
-  const runs = new Runs(base, { limits, events, admit: (request) => dispatches.admit(request) });
-  const { schedules, part: scheduling } = createSchedules(base, {
-    startRun: (request) => runs.startRun(request),
-  });
-  const { store, part: outcomeRows } = createOutcomeRows(base);
-  const outcomes = new Outcomes(base, store);
-  const deliveryRows = createDeliveryRows(base, limits);
-  const deliveries = new Deliveries(base, deliveryRows.store);
-  const mayForget = createForgetting(base, { lease, events });
-  const parts = [dispatches, runs, scheduling, outcomeRows, deliveryRows.part];
-  const tenure = createTenure(core, parts);
-  const load = createLoadReader(base, () => dispatches.attached());
-  const started = Promise.withResolvers<void>();
-  let state: "new" | "started" | "closed" = "new";
-  let drained: Promise<void> | undefined;
+  return new EmbeddedEngine(options).toEngine();
+}
 
-  /** Wraps a call that works until the end of the drain, and converts faults of the store to errors of kit. */
-  function reading<Arguments extends unknown[], Result>(
-    read: (...args: Arguments) => Promise<Result>,
-  ): (...args: Arguments) => Promise<Result> {
-    return async (...args) => {
-      if (!base.database.isOpen) throw closing();
-      core.file.check(checkEveryMs);
-      return await read(...args).catch((error: unknown) => {
-        throw core.faults.toError(error);
-      });
+class EmbeddedEngine {
+  readonly #core: EngineCore;
+  readonly #isDurable: boolean;
+  readonly #events: EmbeddedEventLog;
+  readonly #dispatches: Dispatches;
+  readonly #runs: Runs;
+  readonly #schedules: Schedules;
+  readonly #outcomes: Outcomes;
+  readonly #deliveries: Deliveries;
+  readonly #parts: readonly EnginePart[];
+  readonly #tenure: Tenure;
+  readonly #started = Promise.withResolvers<void>();
+  #state: "new" | "started" | "closed" = "new";
+  #drained: Promise<void> | undefined;
+
+  constructor({ clock = createMachineClock(), folder, open, onCommit, ...options }: EmbeddedEngineOptions) {
+    const limits = { ...defaultLimits, ...options.limits };
+    const core = createEngineCore({ folder, database: open?.("engine"), onCommit, clock, limits });
+    const { base, lease } = core;
+    this.#core = core;
+    this.#isDurable = (folder ?? open) !== undefined;
+    this.#dispatches = new Dispatches(base, limits);
+    this.#events = new EmbeddedEventLog({
+      folder,
+      database: open?.("events"),
+      clock,
+      lease,
+      mayRemove: base.time.mayRemove,
+      retention: {
+        maxAgeMs: limits.retentionMs,
+        maxEvents: limits.eventsPerStream,
+        maxBytes: limits.eventBytes,
+      },
+    });
+    this.#runs = new Runs(base, {
+      limits,
+      events: this.#events,
+      admit: (request) => this.#dispatches.admit(request),
+    });
+    const scheduling = createSchedules(base, { startRun: (request) => this.#runs.startRun(request) });
+    this.#schedules = scheduling.schedules;
+    const outcomeRows = createOutcomeRows(base);
+    this.#outcomes = new Outcomes(base, outcomeRows.store);
+    const deliveryRows = createDeliveryRows(base, limits);
+    this.#deliveries = new Deliveries(base, deliveryRows.store);
+    this.#parts = [this.#dispatches, this.#runs, scheduling.part, outcomeRows.part, deliveryRows.part];
+    this.#tenure = createTenure(core, this.#parts);
+  }
+
+  toEngine(): Engine {
+    const { base, lease } = this.#core;
+    const dispatches = this.#dispatches;
+    const runs = this.#runs;
+    const schedules = this.#schedules;
+    const load = createLoadReader(base, () => dispatches.attached());
+    const mayForget = createForgetting(base, { lease, events: this.#events });
+    /** Wraps a call that works until the end of the drain, and converts faults of the store to errors of kit. */
+    const reading =
+      <Arguments extends unknown[], Result>(read: (...args: Arguments) => Promise<Result>) =>
+      async (...args: Arguments): Promise<Result> => {
+        if (!base.database.isOpen) throw closing();
+        this.#core.file.check(checkEveryMs);
+        return await read(...args).catch((error: unknown) => {
+          throw this.#core.faults.toError(error);
+        });
+      };
+    /** Wraps a call that works until the drain begins. */
+    const open =
+      <Arguments extends unknown[], Result>(call: (...args: Arguments) => Promise<Result>) =>
+      async (...args: Arguments): Promise<Result> => {
+        this.#checkOpen();
+        return await call(...args);
+      };
+    return {
+      capabilities: { durable: this.#isDurable, distributed: false },
+      events: this.#events,
+      deliveries: {
+        record: (delivery) => this.#deliveries.record(delivery),
+        list: reading((filter) => this.#deliveries.list(filter)),
+      },
+      problem: () =>
+        this.#state === "closed" ? undefined : (this.#core.file.problem() ?? this.#events.problem()),
+      load: reading(async () => load()),
+      start: open((handlers) => this.#start(handlers)),
+      drain: ({ timeoutMs = 30_000 } = {}) => {
+        this.#drained ??= this.#drain(timeoutMs);
+        return this.#drained;
+      },
+      admit: open((request) => dispatches.admit(request)),
+      inLine: async (place, work, how) => {
+        this.#checkOpen();
+        if (this.#state === "new") {
+          // The work comes after the inputs that were accepted before, so it waits until those are in line.
+          await raceSignal(this.#started.promise, how?.signal);
+          this.#checkOpen();
+        }
+        if (!lease.isHeld) throw closing();
+        return await dispatches.inLine(place, work, how);
+      },
+      once: open((key, work) => this.#outcomes.once(key, work)),
+      getDispatch: reading((id) => dispatches.getDispatch(id)),
+      listDispatches: reading((filter) => dispatches.listDispatches(filter)),
+      awaitDispatch: reading((id, how) => dispatches.awaitDispatch(id, how)),
+      cancelDispatch: reading((id) => dispatches.cancelDispatch(id)),
+      listDeadLetters: reading((filter) => dispatches.listDeadLetters(filter)),
+      redrive: reading((id) => dispatches.redrive(id)),
+      mayForget: reading(mayForget),
+      startRun: open((request) => runs.startRun(request)),
+      getRun: reading((id) => runs.getRun(id)),
+      readJournal: reading((id, page) => runs.readJournal(id, page)),
+      listRuns: reading((filter) => runs.listRuns(filter)),
+      awaitRun: reading((id, how) => runs.awaitRun(id, how)),
+      cancelRun: reading((id) => runs.cancelRun(id)),
+      signal: reading((id, signal) => runs.signal(id, signal)),
+      putSchedule: reading((schedule) => schedules.putSchedule(schedule)),
+      deleteSchedule: reading((name) => schedules.deleteSchedule(name)),
+      listSchedules: reading(() => schedules.listSchedules()),
     };
   }
 
-  function checkOpen(): void {
-    if (state === "closed") throw closing();
+  #checkOpen(): void {
+    if (this.#state === "closed") throw closing();
   }
 
-  async function drain(timeoutMs: number): Promise<void> {
-    state = "closed";
-    started.resolve();
-    base.queue.close({ clear: true });
+  async #start(handlers: EngineHandlers): Promise<void> {
+    if (this.#state === "started") throw alreadyStarted();
+    this.#state = "started";
+    try {
+      await this.#tenure.start(handlers);
+    } catch (error) {
+      this.#state = "new";
+      throw error;
+    }
+    this.#started.resolve();
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
+    const { base, ...core } = this.#core;
+    const { clock, queue } = base;
+    this.#state = "closed";
+    this.#started.resolve();
+    queue.close({ clear: true });
     core.drain();
-    const { queue } = base;
     if (await endsWithin(timeoutMs, queue.slotsFree(), clock)) {
       await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), clock);
     }
     core.stop();
-    await deliveries.close();
+    await this.#deliveries.close();
     await endsWithin(abortPatienceMs, queue.idle(), clock);
     try {
-      events.close();
+      this.#events.close();
     } finally {
-      await tenure.end();
-      for (const part of parts) part.close(closing());
+      await this.#tenure.end();
+      for (const part of this.#parts) part.close(closing());
       await core.close();
     }
   }
-
-  return {
-    capabilities: { durable: (folder ?? open) !== undefined, distributed: false },
-    events,
-    deliveries: {
-      record: (delivery) => deliveries.record(delivery),
-      list: reading((filter) => deliveries.list(filter)),
-    },
-    problem: () => (state === "closed" ? undefined : (core.file.problem() ?? events.problem())),
-    load: reading(async () => load()),
-    async start(handlers: EngineHandlers) {
-      checkOpen();
-      if (state === "started") throw alreadyStarted();
-      state = "started";
-      try {
-        await tenure.start(handlers);
-      } catch (error) {
-        state = "new";
-        throw error;
-      }
-      started.resolve();
-    },
-    drain: ({ timeoutMs = 30_000 } = {}) => {
-      drained ??= drain(timeoutMs);
-      return drained;
-    },
-    async admit(request) {
-      checkOpen();
-      return await dispatches.admit(request);
-    },
-    async inLine(place, work, how) {
-      checkOpen();
-      if (state === "new") {
-        // The work comes after the inputs that were accepted before, so it waits until those are in line.
-        await raceSignal(started.promise, how?.signal);
-        checkOpen();
-      }
-      if (!lease.isHeld) throw closing();
-      return await dispatches.inLine(place, work, how);
-    },
-    async once(key, work) {
-      checkOpen();
-      return await outcomes.once(key, work);
-    },
-    getDispatch: reading((id) => dispatches.getDispatch(id)),
-    listDispatches: reading((filter) => dispatches.listDispatches(filter)),
-    awaitDispatch: reading((id, how) => dispatches.awaitDispatch(id, how)),
-    cancelDispatch: reading((id) => dispatches.cancelDispatch(id)),
-    listDeadLetters: reading((filter) => dispatches.listDeadLetters(filter)),
-    redrive: reading((id) => dispatches.redrive(id)),
-    mayForget: reading(mayForget),
-
-    async startRun(request) {
-      checkOpen();
-      return await runs.startRun(request);
-    },
-    getRun: reading((id) => runs.getRun(id)),
-    readJournal: reading((id, page) => runs.readJournal(id, page)),
-    listRuns: reading((filter) => runs.listRuns(filter)),
-    awaitRun: reading((id, how) => runs.awaitRun(id, how)),
-    cancelRun: reading((id) => runs.cancelRun(id)),
-    signal: reading((id, signal) => runs.signal(id, signal)),
-
-    putSchedule: reading((schedule) => schedules.putSchedule(schedule)),
-    deleteSchedule: reading((name) => schedules.deleteSchedule(name)),
-    listSchedules: reading(() => schedules.listSchedules()),
-  };
 }
 
 /** `Engine.mayForget`. */

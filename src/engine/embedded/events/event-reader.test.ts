@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createManualClock } from "../../../testing/manual-clock.ts";
-import { createEventLog, type EmbeddedEventLog } from "./event-log.ts";
+import { EmbeddedEventLog } from "./event-log.ts";
 
 const stream = "agent/reviewer/pr-7";
 const lease = { fence: 1, signal: new AbortController().signal };
@@ -8,7 +8,7 @@ const lease = { fence: 1, signal: new AbortController().signal };
 /** Appends events in batches of 60; a stream keeps about 100. */
 async function fill(events: number): Promise<EmbeddedEventLog> {
   const clock = createManualClock();
-  const log = createEventLog({ clock, lease, retention: { maxEvents: 100 } });
+  const log = new EmbeddedEventLog({ clock, lease, retention: { maxEvents: 100 } });
   const common = { timestamp: "2026-11-22T10:00:00.000Z", instance_id: "pr-7", operation_id: "op_1" };
   for (let index = 1; index <= events; index += 1) {
     log.append(stream, {

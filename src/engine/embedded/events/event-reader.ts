@@ -160,7 +160,7 @@ const pollMs = 100;
 const pollWritingMs = 1_000;
 
 /** Readers that wait for new events of a stream. Each is woken once, and registers again to wait longer. */
-interface Watchers {
+export interface Watchers {
   /** Counts a reader of a stream, whether it waits or not; the returned function uncounts it. */
   read(stream: string): () => void;
   isRead(stream: string): boolean;

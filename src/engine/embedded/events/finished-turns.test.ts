@@ -8,7 +8,7 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { rounds } from "../../../testing/campaign.suite.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
 import { eventContext, textDelta } from "../../../testing/sample-records.ts";
-import { createEventLog } from "./event-log.ts";
+import { EmbeddedEventLog } from "./event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-turns-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -17,7 +17,7 @@ const stream = "agent/reviewer/pr-7";
 function openLog(folder: string, fence: number) {
   const clock = createManualClock();
   const lease = { fence, signal: new AbortController().signal };
-  return { folder, clock, log: createEventLog({ folder, clock, lease }) };
+  return { folder, clock, log: new EmbeddedEventLog({ folder, clock, lease }) };
 }
 
 test("the deltas of a finished turn are one event in one row, however many flushes it took", async () => {

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
-import { createEventLog, type EmbeddedEventLog } from "./event-log.ts";
+import { EmbeddedEventLog } from "./event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-events-killed-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -21,7 +21,7 @@ function startWriter(folder: string, fence: number): ChildProcessByStdio<null, R
 }
 
 function openLog(folder: string, fence: number): EmbeddedEventLog {
-  return createEventLog({
+  return new EmbeddedEventLog({
     folder,
     clock: systemClock,
     lease: { fence, signal: new AbortController().signal },
