@@ -9,6 +9,7 @@ import { defined } from "../base/record.ts";
 import type { Project } from "../project/project.ts";
 import type { AuthorizeHook } from "../protocol/access.ts";
 import { errorCodes } from "../protocol/error-code.ts";
+import type { ErrorEnvelope } from "../protocol/errors.ts";
 import { type AccessOptions, Gate, isLoopbackAddress } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";
 import { createConnectionSlots } from "./access/connection-slots.ts";
@@ -131,7 +132,7 @@ export interface KitServer {
  */
 export function createServer(options: ServerOptions): KitServer {
   const { project, service, mask = service?.app.mask ?? ((text: string) => text) } = options;
-  const masked = <Value>(value: Value): Value => maskValue(value, mask);
+  const { masked, report, toReply, toResponse, toEnvelope } = createReplies(options, mask);
   const onRequest = options.onRequest && ((entry: RequestEntry) => options.onRequest?.(masked(entry)));
   const onRefused = options.onRefused && ((advice: string) => options.onRefused?.(mask(advice)));
   const limits = { ...defaultLimits, ...options.limits };
@@ -148,20 +149,6 @@ export function createServer(options: ServerOptions): KitServer {
     limits,
   );
   const dev = options.dev ?? false;
-  const report = (error: unknown): void => {
-    // The service reports why a run failed, in the process that ran it; the record has no more details.
-    if (error instanceof KitError && error.meta?.run_id !== undefined) return;
-    options.onError?.(error);
-  };
-  const toReply = (error: unknown): ReplyParts => {
-    const reply = toErrorReply(error, { dev, masked });
-    if (reply.status === errorCodes.internal_error.status) report(error);
-    return reply;
-  };
-  const toResponse = (error: unknown): Response => {
-    const { body, ...rest } = toReply(error);
-    return new Response(body, rest);
-  };
   const slots = createConnectionSlots({
     what: "streams",
     slots: limits.eventStreams,
@@ -182,11 +169,7 @@ export function createServer(options: ServerOptions): KitServer {
     streams,
     limits,
     masked,
-    toEnvelope(error) {
-      const envelope = toErrorEnvelope(error, { dev, masked });
-      if (envelope.error.type === "internal_error") report(error);
-      return envelope;
-    },
+    toEnvelope,
   };
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const routes = [
@@ -244,6 +227,32 @@ export function createServer(options: ServerOptions): KitServer {
       await closed;
     },
   };
+}
+
+/** What clients get of an error, without secrets. Errors that are not theirs are reported to `onError`. */
+function createReplies(options: ServerOptions, mask: (text: string) => string) {
+  const dev = options.dev ?? false;
+  const masked = <Value>(value: Value): Value => maskValue(value, mask);
+  const report = (error: unknown): void => {
+    // The service reports why a run failed, in the process that ran it; the record has no more details.
+    if (error instanceof KitError && error.meta?.run_id !== undefined) return;
+    options.onError?.(error);
+  };
+  const toReply = (error: unknown): ReplyParts => {
+    const reply = toErrorReply(error, { dev, masked });
+    if (reply.status === errorCodes.internal_error.status) report(error);
+    return reply;
+  };
+  const toResponse = (error: unknown): Response => {
+    const { body, ...rest } = toReply(error);
+    return new Response(body, rest);
+  };
+  const toEnvelope = (error: unknown): ErrorEnvelope => {
+    const envelope = toErrorEnvelope(error, { dev, masked });
+    if (envelope.error.type === "internal_error") report(error);
+    return envelope;
+  };
+  return { masked, report, toReply, toResponse, toEnvelope };
 }
 
 /** The routes of a server with a service. */
