@@ -64,13 +64,3 @@ export function isSecretName(path: string): boolean {
   const name = path.toLowerCase();
   return isVariablesName(name) || keys.test(name);
 }
-
-/** Decodes `%20` and the like; returns a text that is not percent-encoded UTF-8, such as "100%", as it is. */
-export function percentDecoded(text: string): string {
-  if (!text.includes("%")) return text;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}

@@ -6,9 +6,6 @@ const threads = 3;
 /**
  * Calls `body` in three threads at the same moment, `rounds` times, with the number of the round as `round` and the fields of
  * `data` as `data`. Returns the messages of the errors that it threw.
- *
- * @example
- * await threadsAtOnce({ rounds: 60, body: "open(data.folder + round)", setUp: 'const { open } = await import(data.module)', data });
  */
 export async function threadsAtOnce({
   rounds,

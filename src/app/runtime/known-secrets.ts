@@ -1,5 +1,5 @@
 import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
-import { percentDecoded } from "../../base/names.ts";
+import { percentDecoded } from "../../base/percent.ts";
 import type { KitConfig } from "../config/config-schema.ts";
 import { toEngineTable } from "../config/engine-config.ts";
 import { secretsOfTelemetry } from "../telemetry/telemetry-settings.ts";

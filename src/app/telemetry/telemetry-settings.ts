@@ -1,5 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
-import { percentDecoded } from "../../base/names.ts";
+import { percentDecoded } from "../../base/percent.ts";
 
 /** Settings from OpenTelemetry's environment variables. */
 export interface TelemetrySettings {

@@ -1,4 +1,5 @@
-import { percentDecoded } from "../names.ts";
+import { percentDecoded } from "../percent.ts";
+
 /** The shape of the value of a JSON Schema keyword. */
 export type KeywordShape =
   | "schema"

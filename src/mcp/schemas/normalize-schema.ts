@@ -1,5 +1,5 @@
 import { schemaKeywords, schemaTypes } from "../../base/json-schema/schema-document.ts";
-import { percentDecoded } from "../../base/names.ts";
+import { percentDecoded } from "../../base/percent.ts";
 import { isRecord } from "../../base/record.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";

@@ -1,7 +1,7 @@
 import { McpServer, type ReadResourceResult, ResourceTemplate } from "@modelcontextprotocol/server";
 import { KitError } from "../../base/kit-error.ts";
-import { percentDecoded } from "../../base/names.ts";
 import { version } from "../../base/own-package.ts";
+import { percentDecoded } from "../../base/percent.ts";
 import type { Project } from "../../project/project.ts";
 import { cutMark, cutText, maxAnswerLength } from "./bounds.ts";
 import { addTool, type ToolOptions } from "./read-tool.ts";

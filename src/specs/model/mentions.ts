@@ -1,4 +1,4 @@
-import { percentDecoded } from "../../base/names.ts";
+import { percentDecoded } from "../../base/percent.ts";
 import type { DraftMention } from "../adapter.ts";
 import { type CodeSpan, codeSpans } from "../markdown/characters.ts";
 import { lineKinds, type MarkdownScan, textOfLines } from "../markdown/scan-markdown.ts";
