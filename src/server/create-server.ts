@@ -229,7 +229,7 @@ export function createServer(options: ServerOptions): KitServer {
   };
 }
 
-/** What clients get of an error, without secrets. Errors that are not theirs are reported to `onError`. */
+/** Creates the error replies, without secrets, and reports errors that clients did not cause to `onError`. */
 function createReplies(options: ServerOptions, mask: (text: string) => string) {
   const dev = options.dev ?? false;
   const masked = <Value>(value: Value): Value => maskValue(value, mask);
