@@ -181,3 +181,16 @@ test("`ended` resolves after the client closed its output and got its answers, o
   await broken.transport.ended;
   expect(broken.failures).toEqual([]);
 });
+
+test("all requests of a client that disconnects after the last one are answered", async () => {
+  const { input, output, transport } = await openTransport();
+  transport.onmessage = (message) => {
+    if ("method" in message && "id" in message)
+      void transport.send({ jsonrpc: "2.0", id: message.id, result: {} });
+  };
+  const ids = Array.from({ length: 100 }, (_, id) => id);
+  input.end(ids.map((id) => JSON.stringify({ jsonrpc: "2.0", id, method: "ping" })).join("\n"));
+  await transport.ended;
+  const lines = String(output.read()).trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line).id)).toEqual(ids);
+});

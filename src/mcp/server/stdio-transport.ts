@@ -73,11 +73,14 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) return;
-    if (!("method" in message) && message.id !== undefined) this.#open.delete(message.id);
-    await new Promise<void>((resolve, reject) => {
-      this.#output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
-    });
-    if (this.#hasInputEnded && this.#open.size === 0) this.#end();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#output.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+      });
+    } finally {
+      if (!("method" in message) && message.id !== undefined) this.#open.delete(message.id);
+    }
+    this.#endIfAnswered();
   }
 
   async close(): Promise<void> {
@@ -104,10 +107,16 @@ export class StdioTransport implements Transport {
       this.onmessage?.(message);
     }
     if (this.#isClosed) return;
+    this.#endIfAnswered();
     if (this.#waiting.length > 0) setImmediate(this.#deliver);
     else if (this.#output.writableNeedDrain) this.#output.once("drain", this.#deliver);
     else this.#input.resume();
   };
+
+  /** Ends after the client has disconnected, once it has sent nothing that is still to be answered. */
+  #endIfAnswered(): void {
+    if (this.#hasInputEnded && this.#open.size === 0 && this.#waiting.length === 0) this.#end();
+  }
 
   readonly #onInputEnd = (): void => {
     if (this.#hasInputEnded) return;
@@ -115,8 +124,7 @@ export class StdioTransport implements Transport {
     // The last line may lack a line feed.
     this.#reader.push(Buffer.from("\n"));
     this.#deliver();
-    if (this.#open.size === 0) this.#end();
-    else setTimeout(this.#end, lastAnswersMs).unref();
+    setTimeout(this.#end, lastAnswersMs).unref();
   };
 
   readonly #onOutputError = (error: Error): void => {
