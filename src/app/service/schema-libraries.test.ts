@@ -93,6 +93,22 @@ export default defineWorkflow({
   });
 });
 
+test("after a restart, a run gets a signal that only its library can check: patterns with a look-ahead", async () => {
+  const { service, restart } = await openWorkflows({
+    "src/workflows/unlock.ts": `import { z } from ${url("zod")};
+const schema = z.object({ pin: z.string().regex(/^(?=.*\\d).+$/) });
+export const run = (ctx) => ctx.waitFor("pin", { schema });`,
+  });
+  const { run_id } = await service.startRun("unlock", {});
+  await expect.poll(async () => (await service.engine.getRun(run_id))?.status).toBe("waiting");
+  const { engine } = await restart();
+  await expect(engine.signal(run_id, { name: "pin", payload: { pin: 1 } })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  await engine.signal(run_id, { name: "pin", payload: { pin: "a1" } });
+  expect(await engine.awaitRun(run_id)).toMatchObject({ status: "completed", result: { pin: "a1" } });
+});
+
 test("the types of tools, results, workflows, waits and webhooks are those of the library's schema", () => {
   type Order = { count: number };
   const tool = { name: "pay", description: "" };

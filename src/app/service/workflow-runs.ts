@@ -1,6 +1,6 @@
 import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { defined } from "../../base/record.ts";
+import { defined, isRecord } from "../../base/record.ts";
 import { checkAgainst, checkPayload } from "../../base/standard-schema.ts";
 import type {
   Engine,
@@ -26,6 +26,7 @@ import type { WorkflowSchema } from "../../workflows/workflow-context.ts";
 import type { WorkTraces } from "../runtime/observers.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";
+import { createJsonValidator } from "../runtime/validate-json.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
 import { followEvents } from "./prompts.ts";
@@ -59,6 +60,9 @@ export class WorkflowRuns implements ProjectRuns {
   constructor(options: WorkflowRunsOptions) {
     this.#options = options;
   }
+
+  /** Lenient: the run checks the signal again, and a schema of zod can have formats and patterns that only zod checks. */
+  readonly #checkStored = createJsonValidator({ isLenient: true });
 
   /** By run: the schemas of its waits by name, as far as this process knows them. */
   readonly #expected = new Map<string, Map<string, WorkflowSchema>>();
@@ -115,10 +119,10 @@ export class WorkflowRuns implements ProjectRuns {
     { run_id, name, schema }: Parameters<NonNullable<EngineHandlers["checkSignal"]>>[0],
     payload: unknown,
   ): Promise<readonly string[]> {
-    const stored = typeof schema === "object" && schema !== null ? (schema as WorkflowSchema) : undefined;
-    const known = this.#expected.get(run_id)?.get(name) ?? stored;
-    if (known === undefined) return [];
-    return (await checkAgainst(known, payload, this.#options.runtime.validateJson)).issues ?? [];
+    const known = this.#expected.get(run_id)?.get(name);
+    if (known !== undefined)
+      return (await checkAgainst(known, payload, this.#options.runtime.validateJson)).issues ?? [];
+    return isRecord(schema) ? await this.#checkStored(schema, payload) : [];
   }
 
   /** Starts a run. Throws `workflow_not_found`, and `invalid_request` for a payload that does not match the workflow's schema. */
