@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { standStill } from "../../testing/stand-still.ts";
 import { sendRaw } from "../testing/send-request.ts";
@@ -49,6 +50,36 @@ describe("a handshake", () => {
       expect([path, refused.status, refused.body.error.type]).toEqual([path, status, type]);
     }
   });
+
+  test.each(["end", "resetAndDestroy"] as const)(
+    "takes no slot if its client disconnects (%s) before it is admitted",
+    async (disconnect) => {
+      const asked = Promise.withResolvers<void>();
+      const permitted = Promise.withResolvers<true>();
+      const auth = (): Promise<true> => {
+        asked.resolve();
+        return permitted.promise;
+      };
+      const small = await serveService({ limits: { webSockets: 1 }, access: { auth } });
+      const client = connect(small.port, "127.0.0.1");
+      try {
+        client.write(`GET /agents/echo/1 HTTP/1.1\r\nHost: 127.0.0.1:${small.port}\r\n${handshake}\r\n`);
+        await asked.promise;
+        client[disconnect]();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        permitted.resolve(true);
+        const next = async (): Promise<string> => {
+          const { socket } = await openSocket(`${small.url}/agents/echo/1`);
+          socket.close();
+          return "opened";
+        };
+        await expect.poll(() => next().catch(String)).toBe("opened");
+      } finally {
+        client.destroy();
+        await small.close();
+      }
+    },
+  );
 
   test("from a foreign page, or for a foreign host, is refused", async () => {
     const url = `${served.url}/agents/echo/1`;

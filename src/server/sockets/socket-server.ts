@@ -83,6 +83,9 @@ export class SocketServer {
     try {
       const admitted = await this.#admit(handshake);
       admission = admitted;
+      // `handleUpgrade` would drop the socket without a call, and the slot would stay taken.
+      if (!socket.readable || !socket.writable)
+        throw new KitError({ code: "aborted", message: "The client has disconnected." });
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       this.#refusals.set(socket, reject);
       this.#server.handleUpgrade(incoming, socket, head, (opened) => {
