@@ -1,7 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { openSocket, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
 
 let served: ServedService;
 beforeAll(async () => {
@@ -36,6 +42,38 @@ describe("a connection to an agent", () => {
     const { body } = await served.send("/agents/echo/a/history");
     expect(body.messages).toHaveLength(4);
     client.socket.close();
+  });
+
+  test("does not keep the errors of refused prompts", async () => {
+    const refusals: WeakRef<KitError>[] = [];
+    const authorize = (): boolean => {
+      if (isOpen) {
+        const refusal = new KitError({ code: "forbidden", message: "No." });
+        refusals.push(new WeakRef(refusal));
+        throw refusal;
+      }
+      return true;
+    };
+    let isOpen = false;
+    const guarded = await serveService({ authorize });
+    try {
+      const client = await openSocket(`${guarded.url}/agents/echo/refused`);
+      await client.until("ready");
+      isOpen = true;
+      for (let sent = 0; sent < 20; sent += 1) {
+        client.send({ type: "prompt", request_id: "1", message: "x" });
+        await client.until("error");
+      }
+      await expect
+        .poll(() => {
+          collectGarbage();
+          return refusals.slice(0, -2).filter((refusal) => refusal.deref() !== undefined).length;
+        })
+        .toBe(0);
+      client.socket.close();
+    } finally {
+      await guarded.close();
+    }
   });
 
   test("runs the prompts of a session in their order, and those of other sessions in parallel", async () => {

@@ -122,7 +122,8 @@ class AgentFrames implements FrameHandler {
     // Permissions are checked concurrently; prompts join the line in the order of their frames.
     const mayBegin = Promise.all([this.#permit("agent.prompt"), this.#placed]);
     void this.#answer(frame, controller, mayBegin);
-    this.#placed = Promise.allSettled([this.#placed, mayBegin]);
+    // Without the outcomes: each would contain those of all prompts before.
+    this.#placed = Promise.allSettled([this.#placed, mayBegin]).then(() => undefined);
   }
 
   async #answer(frame: PromptFrame, controller: AbortController, mayBegin: Promise<unknown>): Promise<void> {
