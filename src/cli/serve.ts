@@ -120,9 +120,15 @@ export function serve(
       const address = await listen(server, opened, options);
       const { host, port, url } = address;
       // Begins once the project is indexed; requests are answered before.
-      const watcher = opened.project.watch((scan) => mode.onChange?.(scan));
-      watcher.catch((error: unknown) => signal.aborted || onError(error));
-      closing.defer(() => watcher.then(({ close }) => close()).catch(() => undefined));
+      let watch: { close(): Promise<void> } | undefined;
+      opened.project
+        .watch((scan) => signal.aborted || mode.onChange?.(scan))
+        .then((started) => {
+          watch = started;
+        })
+        .catch((error: unknown) => signal.aborted || onError(error));
+      // A watch that waits for the first pass ends with the project, which aborts the pass.
+      closing.defer(() => watch?.close());
       if (isKeyOfCommands(opened.loaded)) printUnguarded(context);
       const elsewhere = service === undefined ? undefined : workspacesElsewhere(opened.loaded.config);
       if (elsewhere !== undefined)

@@ -1,4 +1,6 @@
 import { createServer } from "node:net";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
@@ -40,6 +42,17 @@ test("start prints its address and three commands that work, and drains on SIGTE
   });
   expect(((await impact.json()) as { affected: unknown[] }).affected.length).toBeGreaterThan(0);
   expect(await stop("SIGTERM")).toBe(0);
+});
+
+test("a server that stops while it indexes its project for the first time does not wait for the end", async () => {
+  const rules = Array.from({ length: 1_000 }, (_, n) => `## Rule ${n}\n\ntext\n`).join("\n");
+  const files = Array.from({ length: 80 }, (_, n) => [`p${n}/CLAUDE.md`, rules] as const);
+  await using folder = await createTemporaryRepository(Object.fromEntries(files));
+  const { stop } = await serveKit(running, ["start", "--port", "0"], { cwd: folder.root });
+  expect(await stop("SIGTERM")).toBe(0);
+  using index = new DatabaseSync(join(folder.root, ".kit/index.db"));
+  const unfinished = index.prepare("SELECT value FROM meta WHERE name = 'indexing'").get();
+  expect(unfinished).toBeDefined();
 });
 
 test("a server with keys prints how to send one, and prints no key", async () => {

@@ -30,9 +30,16 @@ export async function serveMcp(project: Project, options: ServeMcpOptions = {}):
   const transport = new StdioTransport({ input: stdin, output: stdout });
   const stopped = Promise.withResolvers<void>();
   onAbort(signal, () => stopped.resolve());
-  // The project may still be in its first indexing pass, so do not wait for the watch.
-  const watch = project.watch();
-  watch.catch((error: unknown) => onError?.(error));
+  // The project may still be in its first indexing pass, so wait for the watch neither here nor at the end.
+  let watch: { close(): Promise<void> } | undefined;
+  let hasEnded = false;
+  project
+    .watch()
+    .then(async (started) => {
+      watch = started;
+      if (hasEnded) await started.close();
+    })
+    .catch((error: unknown) => hasEnded || onError?.(error));
   try {
     const connection = serveStdio(() => createMcpServer(project, { onError }), {
       transport,
@@ -41,6 +48,7 @@ export async function serveMcp(project: Project, options: ServeMcpOptions = {}):
     await Promise.race([transport.ended, stopped.promise]);
     await connection.close();
   } finally {
-    await watch.then(({ close }) => close()).catch(() => undefined);
+    hasEnded = true;
+    await watch?.close();
   }
 }
