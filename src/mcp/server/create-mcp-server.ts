@@ -1,5 +1,9 @@
-import { McpServer, type ReadResourceResult, ResourceTemplate } from "@modelcontextprotocol/server";
-import { KitError } from "../../base/kit-error.ts";
+import {
+  McpServer,
+  type ReadResourceResult,
+  ResourceNotFoundError,
+  ResourceTemplate,
+} from "@modelcontextprotocol/server";
 import { version } from "../../base/own-package.ts";
 import { percentDecoded } from "../../base/percent.ts";
 import type { Project } from "../../project/project.ts";
@@ -81,7 +85,7 @@ function textOf(
   record: { title: string; content: string } | undefined,
   tool: string,
 ): ReadResourceResult {
-  if (record === undefined) throw new KitError({ code: "not_found", message: `There is no ${uri.href}.` });
+  if (record === undefined) throw new ResourceNotFoundError(uri.href, `There is no ${uri.href}.`);
   const { content, content_cut } = cutText(record.content, maxAnswerLength);
   const text = `# ${record.title}\n\n${content}${cutMark(content_cut, tool)}`;
   return { contents: [{ uri: uri.href, mimeType: "text/markdown", text }] };

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type CallToolResult, Client } from "@modelcontextprotocol/client";
+import { type CallToolResult, Client, ResourceNotFoundError } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { shopFiles } from "../../server/testing/shop-files.ts";
@@ -169,7 +169,9 @@ describe("specs", () => {
       mimeType: "text/markdown",
       text: expect.stringContaining("Place an order"),
     });
-    await expect(client.readResource({ uri: "kit://specs/nope" })).rejects.toThrow("There is no");
+    const missing = client.readResource({ uri: "kit://specs/nope" });
+    await expect(missing).rejects.toBeInstanceOf(ResourceNotFoundError);
+    await expect(missing).rejects.toThrow("There is no kit://specs/nope.");
   });
 
   test("that are long are cut as resources, with the number of missing characters and the tool that returns the rest", async () => {
