@@ -10,18 +10,18 @@ import { PythonSessions } from "./operations/run-python.ts";
 import { SessionInMemory } from "./session/live-session.ts";
 import { type Session, SessionHandle } from "./session/session.ts";
 
-/** An instance of an agent: its profile, sessions and events. */
-export interface Agent {
+/** An instance of an agent: its profile, sessions and events. `Output` is the type of its `output` schema. */
+export interface Agent<Output = unknown> {
   readonly name: string;
   readonly id: string;
   readonly profile: AgentProfile;
   /** The session of that name, with or without a history; default "default". */
-  session(name?: string): Session;
+  session(name?: string): Session<Output>;
   readonly sessions: {
     /** Throws `conflict` when the session has a history already. */
-    create(name: string): Promise<Session>;
+    create(name: string): Promise<Session<Output>>;
     /** Undefined for a session that was never used. */
-    get(name: string): Promise<Session | undefined>;
+    get(name: string): Promise<Session<Output> | undefined>;
     list(): Promise<readonly SessionInfo[]>;
     /** Deletes the history of the session and of all tasks below it, and the workspace that was its own. */
     delete(name: string): Promise<void>;

@@ -74,7 +74,8 @@ export async function openTestApp({ signals, clock, ...options }: TestAppOptions
   });
   return {
     ...app,
-    run: (name, run) => Promise.race([app.run(name, run), waits.stuck]),
+    run: (async (...call: Parameters<App["run"]>) =>
+      await Promise.race([app.run(...call), waits.stuck])) as App["run"],
     async close() {
       using _ = waits;
       await finishDispatches(engine);

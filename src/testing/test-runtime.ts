@@ -56,11 +56,11 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
  * console.log((await agent.session().prompt("Hi")).text); // Hello.
  * ```
  */
-export function createTestAgent(
+export function createTestAgent<Output = unknown>(
   model: LanguageModelV4,
-  profile: AgentProfile = {},
+  profile: AgentProfile<Output> = {},
   over: Partial<AgentRuntime> & { readonly name?: string; readonly id?: string } = {},
-): Agent {
+): Agent<Output> {
   const { name = "tester", id = "1", ...runtime } = over;
   const fault = faultOfProfile(profile);
   if (fault !== undefined) throw new TypeError(toSentence(fault));

@@ -43,7 +43,10 @@ export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
    * prompt, stream, skill, task, shell and compact return their recorded results in a replay, and an operation that a
    * crash interrupted resumes.
    */
-  init(agent: AgentDefinition, options?: { readonly id?: string; readonly name?: string }): Promise<Agent>;
+  init<Output = unknown>(
+    agent: AgentDefinition<Output>,
+    options?: { readonly id?: string; readonly name?: string },
+  ): Promise<Agent<Output>>;
   /**
    * Returns the payload of the next signal of that name, such as a person's answer; `undefined` after `timeoutMs`. With a
    * `schema`, the value is typed and validated: kit refuses an invalid signal with `invalid_request`, and the run keeps

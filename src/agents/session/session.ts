@@ -83,10 +83,11 @@ export interface SessionStream<Result> extends AsyncIterable<KitEvent> {
  * }
  * ```
  */
-export interface Session {
+export interface Session<Output = unknown> {
   readonly name: string;
-  prompt<Result = unknown>(text: string, options?: PromptOptions<Result>): Promise<PromptResult<Result>>;
-  stream<Result = unknown>(text: string, options?: PromptOptions<Result>): SessionStream<Result>;
+  /** The result has the type of the call's `result` schema, or else of the agent's `output`. */
+  prompt<Result = Output>(text: string, options?: PromptOptions<Result>): Promise<PromptResult<Result>>;
+  stream<Result = Output>(text: string, options?: PromptOptions<Result>): SessionStream<Result>;
   /** Runs a skill of the agent or the project by name, or a skill. */
   skill<Result = unknown>(
     skill: string | Skill,

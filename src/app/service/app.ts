@@ -1,7 +1,7 @@
 import type { AgentContext, AgentDefinition, InstanceContext } from "../../agents/define/create-agent.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
-import type { ApplicationCalls } from "../../protocol/run-calls.ts";
+import type { ApplicationCalls, WorkflowReference } from "../../protocol/run-calls.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import type {
   LoadedAgent,
@@ -32,17 +32,25 @@ export interface App extends ApplicationCalls {
   /** Whether a source file, or a file of the project that it imports, has changed since kit read it. */
   hasChanged(): Promise<boolean>;
   /**
-   * Returns the instance of an agent file, or of the default agent for the name "default". If the call creates the
-   * instance, the agent's function gets `payload`.
+   * Returns the instance of an agent, named by the name or the default export of its file; the name "default" is the
+   * default agent. If the call creates the instance, the agent's function gets `payload`.
    */
-  instance(name: string, id: string, payload?: AgentContext["payload"]): Promise<Agent>;
+  instance<Output = unknown>(
+    agent: string | AgentDefinition<Output>,
+    id: string,
+    payload?: AgentContext["payload"],
+  ): Promise<Agent<Output>>;
   /** Creates an agent that a program defines. */
-  init(definition: AgentDefinition, context?: InitContext): Promise<Agent>;
+  init<Output = unknown>(definition: AgentDefinition<Output>, context?: InitContext): Promise<Agent<Output>>;
   /**
-   * Runs a workflow and returns its result. Throws a `KitError` if it fails: `meta.run_id` names the run, and `cause`
+   * Runs a workflow, named by the name or the default export of its file, and returns its result. Throws a `KitError` if it fails: `meta.run_id` names the run, and `cause`
    * is the error that the workflow threw. The run is as durable as the engine of the service; with an engine in memory
    * it ends with the process.
    */
+  run<Payload, Result>(
+    workflow: WorkflowReference<Payload, Result>,
+    ...options: RunArguments<NoInfer<Payload>>
+  ): Promise<WorkflowResult<Result>>;
   run(workflow: string, options?: RunOptions): Promise<WorkflowResult>;
   /**
    * Dispatches an input to a session of an agent. Resolves once the input is on disk. Throws `unavailable` in an
@@ -61,8 +69,14 @@ export interface InitContext extends Partial<InstanceContext> {
   readonly name?: string;
 }
 
-export interface RunOptions {
-  readonly payload?: AgentContext["payload"];
+/** Options with the workflow's payload, which is optional if all of its fields are. */
+type RunArguments<Payload> =
+  Record<never, never> extends Payload
+    ? [options?: RunOptions<Payload>]
+    : [options: RunOptions<Payload> & { readonly payload: Payload }];
+
+export interface RunOptions<Payload = AgentContext["payload"]> {
+  readonly payload?: Payload;
   /** Default: the application's. */
   readonly env?: AgentContext["env"];
   /** Stops the agents of the run, and the run with them. */
@@ -73,9 +87,9 @@ export interface RunOptions {
   readonly onEvent?: EventListener;
 }
 
-export interface WorkflowResult {
+export interface WorkflowResult<Result = unknown> {
   readonly run_id: string;
-  readonly result: unknown;
+  readonly result: Result;
 }
 
 /** The agents and workflows of a project in one process: callers wait for the results of all calls. */

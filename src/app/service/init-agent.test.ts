@@ -1,11 +1,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { pathToFileURL } from "node:url";
+import { expect, expectTypeOf, onTestFinished, test } from "vitest";
+import { z } from "zod";
 import { createAgent } from "../../agents/define/create-agent.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
-import type { App } from "./app.ts";
+import { defineWorkflow } from "../../workflows/define-workflow.ts";
+import type { Agents, App } from "./app.ts";
 import { initAgent, openAgents, openService } from "./open-service.ts";
 
 async function repository(): Promise<TemporaryRepository> {
@@ -131,4 +134,67 @@ test("without a key and without a model in the configuration the offline guide a
   } finally {
     await agent.close();
   }
+});
+
+test("answers of an agent with an output, and results of a workflow, have their types in a program", async () => {
+  const model = createScriptedModel([{ text: '{"cents": 3}' }, { text: '{"cents": 4}' }, { text: '"five"' }]);
+  const output = z.object({ cents: z.number() });
+  const priced = createAgent(async () => ({ model, output }));
+  const agent = await initAgent(priced, { root: (await repository()).root, env: {} });
+  onTestFinished(() => agent.close());
+  const session = agent.session();
+  const { result } = await session.prompt("What does it cost?", { modelSettings: { temperature: 0 } });
+  expectTypeOf(result).toEqualTypeOf<{ cents: number }>();
+  expect(result.cents).toBe(3);
+  const stream = session.stream("And now?");
+  for await (const { cents } of stream.partialResults())
+    expectTypeOf(cents).toEqualTypeOf<number | undefined>();
+  expect((await stream.result).result.cents).toBe(4);
+  expectTypeOf(await agent.sessions.get("default")).toEqualTypeOf<typeof session | undefined>();
+  const { result: text } = await session.prompt("As JSON?", { result: z.literal("five") });
+  expectTypeOf(text).toEqualTypeOf<"five">();
+
+  const pay = defineWorkflow({
+    payload: z.object({ cents: z.number() }),
+    async run(ctx) {
+      const payer = await ctx.init(priced);
+      return (await payer.session().prompt("Pay.")).result.cents;
+    },
+  });
+  const calls = [
+    async (app: Agents) => expectTypeOf((await app.run(pay, { payload: { cents: 1 } })).result).toBeNumber(),
+    async (app: Agents) => expectTypeOf(await app.instance(priced, "1")).toEqualTypeOf(agent),
+    // @ts-expect-error: cents is a number.
+    (app: Agents) => app.run(pay, { payload: { cents: "1" } }),
+    // @ts-expect-error: the payload is needed.
+    (app: Agents) => app.run(pay),
+  ];
+  expect(calls).toHaveLength(4);
+});
+
+test("a program names an agent and a workflow by the default exports of their files, also after a reload", async () => {
+  const { root, write } = await repository();
+  await write(
+    "src/workflows/pay.ts",
+    'export default { kind: "kit.workflow", run: async (ctx) => ctx.payload };\n',
+  );
+  const app = await openAgents({ root, env: {} });
+  onTestFinished(() => app.close());
+  const exported = async (path: string) => (await import(pathToFileURL(join(root, path)).href)).default;
+  const [helper, pay] = [await exported("src/agents/helper.ts"), await exported("src/workflows/pay.ts")];
+  const check = async () => {
+    expect(await app.instance(helper, "7")).toMatchObject({ name: "helper", id: "7" });
+    expect(await app.run(pay, { payload: { cents: 1 } })).toMatchObject({ result: { cents: 1 } });
+  };
+  await check();
+  await write(
+    "src/agents/helper.ts",
+    'export default { kind: "kit.agent", describe: async () => ({ cwd: "." }) };\n',
+  );
+  await app.reload();
+  await check();
+  await expect(app.instance(createAgent({}), "7")).rejects.toMatchObject({ code: "agent_not_found" });
+  await expect(app.run(defineWorkflow({ run: async () => 1 }))).rejects.toMatchObject({
+    code: "workflow_not_found",
+  });
 });

@@ -101,7 +101,10 @@ export async function openAgents(options: OpenAgentsOptions = {}): Promise<Agent
  * const { text } = await agent.session().prompt("Which specs are there?");
  * await agent.close();
  */
-export async function initAgent(definition: AgentDefinition, options: InitAgentOptions = {}): Promise<Agent> {
+export async function initAgent<Output = unknown>(
+  definition: AgentDefinition<Output>,
+  options: InitAgentOptions = {},
+): Promise<Agent<Output>> {
   const { id, name, payload, ...around } = options;
   const inside: Inside = { ...inProcess, approvals: around.approvals ?? "none", code: false };
   const { app } = await open({ ...around, engine: "memory" }, inside);

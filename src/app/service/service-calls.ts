@@ -15,7 +15,7 @@ import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import type { createToCause } from "../sources/describe-failure.ts";
 import type { SourceProblem } from "../sources/discover-sources.ts";
 import type { Sources } from "../sources/sources.ts";
-import type { App } from "./app.ts";
+import type { App, RunOptions } from "./app.ts";
 import type { HousekeepingOptions } from "./housekeeping.ts";
 import type { createInstanceAdmin } from "./instance-calls.ts";
 import type { Prompts, SessionWork } from "./prompts.ts";
@@ -202,10 +202,14 @@ function toApp(parts: ComposedParts, own: Pick<App, "problems" | "reload" | "clo
       return [...new Set([runtimeParts.sandbox, ...sandboxes])];
     },
     hasChanged: () => sources.hasChanged(),
-    instance: (name, id, payload = {}) => instances.get({ name, id, payload }),
+    async instance(agent, id, payload = {}) {
+      const name = typeof agent === "string" ? agent : sources.agentName(agent);
+      return await instances.get({ name, id, payload });
+    },
     init: (definition, { id = "default", ...over } = {}) =>
       factory.create(definition, { ...context, ...over, id }),
-    run: (name, run = {}) => runs.toEnd(name, run),
+    run: (async (workflow: Parameters<WorkflowRuns["nameOf"]>[0], run: RunOptions = {}) =>
+      await runs.toEnd(runs.nameOf(workflow), run)) as App["run"],
     onEvent: (listener) => observers.add(listener),
     observe: (listener) => observers.add(listener),
   };

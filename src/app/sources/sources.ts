@@ -44,8 +44,8 @@ export class Sources {
   readonly #writes: AgentWrites;
   readonly #hooks: SourceHooks;
   readonly #code: boolean;
-  /** Also holds replaced workflows: runs continue with the code with which they started. */
-  readonly #workflowNames = new WeakMap<object, string>();
+  /** Also holds replaced definitions: runs and programs continue with the code with which they started. */
+  readonly #names = new WeakMap<object, string>();
   readonly #defaults: AgentProfile | undefined;
   readonly #modules: SourceModules | undefined;
   #loaded: ProjectSources = noSources;
@@ -101,12 +101,14 @@ export class Sources {
 
   /** Returns the name under which an agent gets inputs. Throws `agent_not_found`, also for a definition that no file exports. */
   agentName(agent: Parameters<Dispatch>[0]): string {
-    if (typeof agent === "string") {
-      this.checkAgent(agent);
-      return agent;
+    const name =
+      typeof agent === "string"
+        ? agent
+        : (this.fileOf(agent as AgentDefinition)?.name ?? this.#names.get(agent));
+    if (name !== undefined) {
+      this.checkAgent(name);
+      return name;
     }
-    const file = this.fileOf(agent as AgentDefinition);
-    if (file !== undefined) return file.name;
     throw new KitError({
       code: "agent_not_found",
       message: "Only an agent that a file exports can get inputs.",
@@ -116,7 +118,7 @@ export class Sources {
 
   /** Returns the name of a workflow's file. Throws `workflow_not_found`, also for a definition that no file exports. */
   workflowName(workflow: string | WorkflowReference<never>): string {
-    const name = typeof workflow === "string" ? workflow : this.#workflowNames.get(workflow);
+    const name = typeof workflow === "string" ? workflow : this.#names.get(workflow);
     if (name !== undefined) return this.workflow(name).name;
     throw new KitError({
       code: "workflow_not_found",
@@ -177,8 +179,8 @@ export class Sources {
     });
     const faults = await commandListProblems(loaded.agents, this.#defaults);
     this.#loaded = { ...loaded, problems: [...loaded.problems, ...faults] };
-    for (const { name, definition } of this.#loaded.workflows)
-      if (definition !== undefined) this.#workflowNames.set(definition, name);
+    for (const { name, definition } of [...this.#loaded.agents, ...this.#loaded.workflows])
+      if (definition !== undefined) this.#names.set(definition, name);
     this.#version = await this.#versionNow();
   }
 
