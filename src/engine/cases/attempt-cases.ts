@@ -77,12 +77,12 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
         },
       }),
     );
-    const ours = await engine.admit({ ...key, input: "ours" });
-    const theirs = await engine.admit({ ...key, input: "theirs" });
-    const failed = await engine.awaitDispatch(ours.dispatch_id);
+    const kitError = await engine.admit({ ...key, input: "ours" });
+    const foreignError = await engine.admit({ ...key, input: "theirs" });
+    const failed = await engine.awaitDispatch(kitError.dispatch_id);
     assert.equal(failed?.status, "failed");
     assert.deepEqual(failed?.error, { type: "budget_exceeded", message: "No more money." });
-    const unsafe = await engine.awaitDispatch(theirs.dispatch_id);
+    const unsafe = await engine.awaitDispatch(foreignError.dispatch_id);
     assert.equal(unsafe?.status, "failed");
     assert.equal(unsafe?.attempts, 1);
     assert.equal(unsafe?.error?.type, "internal_error");

@@ -45,7 +45,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       { outcome: "open", status: undefined, delivery_id: "b" },
     ] as const;
     const all = Array.from({ length: 12 }, (_, index) => delivery(kinds[index % 4]));
-    for (const one of all) await log.record(one);
+    for (const record of all) await log.record(record);
     const newest = all.toReversed();
     const idsOf = (test: (one: Delivery) => boolean) => newest.filter(test).map(({ record_id }) => record_id);
     assert.deepEqual((await log.list()).items, JSON.parse(JSON.stringify(newest)));

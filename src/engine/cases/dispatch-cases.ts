@@ -167,21 +167,21 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
 
   "work that releases its slot lets other work begin, except work of the same session": async (tools) => {
     const engine = await tools.create({ running: 1 });
-    const word = gate();
+    const permission = gate();
     const ended: unknown[] = [];
     await engine.start(
       handlers({
         async dispatch({ releaseSlot }, { input }) {
           if (input === "asks") {
             const goOn = releaseSlot();
-            await word.opened;
+            await permission.opened;
             goOn();
           }
           ended.push(input);
         },
         async run({ releaseSlot }) {
           const goOn = releaseSlot();
-          await word.opened;
+          await permission.opened;
           goOn();
         },
       }),
@@ -192,7 +192,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     const another = await engine.admit({ ...other, input: "another" });
     await engine.awaitDispatch(another.dispatch_id);
     assert.equal((await engine.getDispatch(requires.dispatch_id))?.status, "running");
-    word.open();
+    permission.open();
     await engine.awaitDispatch(requires.dispatch_id);
     assert.equal((await engine.awaitRun(run_id))?.status, "completed");
     const last = await engine.admit({ ...key, input: "last" });

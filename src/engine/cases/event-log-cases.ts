@@ -177,10 +177,10 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
   "a reader can request several events before it gets the first": async ({ create }) => {
     const { log } = await create();
     const reader = log.subscribe(stream)[Symbol.asyncIterator]();
-    const asked = [reader.next(), reader.next(), reader.next()];
+    const requests = [reader.next(), reader.next(), reader.next()];
     for (const index of [1, 2, 3]) log.append(stream, delta(index));
     deepEqual(
-      (await Promise.all(asked)).map(({ value }) => indexOf(value)),
+      (await Promise.all(requests)).map(({ value }) => indexOf(value)),
       [1, 2, 3],
     );
     await reader.return?.();
@@ -201,8 +201,8 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     const { log, settle } = await create();
     for (let index = 1; index <= 300; index += 1) log.append(stream, delta(index));
     await settle();
-    const behind = log.subscribe(stream)[Symbol.asyncIterator]();
-    await behind.next();
+    const slowReader = log.subscribe(stream)[Symbol.asyncIterator]();
+    await slowReader.next();
     const waiting = log.subscribe(stream, { after: 300 })[Symbol.asyncIterator]().next();
     await log.delete(stream);
     equal((await waiting).done, true);
@@ -211,7 +211,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     log.append(stream, delta(1, "anew"));
     deepEqual((await log.read(stream)).map(textOf), ["anew"]);
     const rest: number[] = [];
-    for (let next = await behind.next(); next.done !== true; next = await behind.next())
+    for (let next = await slowReader.next(); next.done !== true; next = await slowReader.next())
       rest.push(next.value.index);
     deepEqual(rest, range(2, rest.length + 1));
     await log.delete("run/unknown");

@@ -35,14 +35,14 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
         const log = did.get(context.id) ?? [];
         did.set(context.id, log);
         const step = (name: string): Promise<unknown> => context.step(name, () => log.push(name));
-        for (const place of numbers) {
-          if (code === "old" && place === payload.reached) return await untilAborted(context);
-          if (place === payload.change && code !== "old") {
+        for (const number of numbers) {
+          if (code === "old" && number === payload.reached) return await untilAborted(context);
+          if (number === payload.change && code !== "old") {
             const takesNew = code === "cleaned" || (await context.patched("change"));
             assert.equal(takesNew, isNew(payload));
             if (takesNew) await step("new");
           }
-          await step(`step ${place}`);
+          await step(`step ${number}`);
         }
         return await context.waitFor("go");
       };
@@ -87,7 +87,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
           { ...payload, result: record?.result, error: record?.error },
           { ...payload, result: "went", error: undefined },
         );
-        const steps = numbers.map((place) => `step ${place}`);
+        const steps = numbers.map((number) => `step ${number}`);
         if (isNew(payload)) steps.splice(payload.change - 1, 0, "new");
         assert.deepEqual(did.get(id), steps);
       }

@@ -168,7 +168,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     const finished: string[] = [];
     // The branches end in turns, each after as many ticks as its code needs.
     const branch = async (context: RunContext, name: string, ticks: number): Promise<string[]> => {
-      const said: string[] = [];
+      const lines: string[] = [];
       for (let round = 0; round < 3; round += 1) {
         for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
         const work = async ({ idempotency_key }: { readonly idempotency_key: string }) => {
@@ -176,9 +176,9 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
           finished.push(`${name}${round}`);
           return `${name}${round}@${idempotency_key.split(":")[1]}`;
         };
-        said.push(await context.step(`${name}${round}`, work));
+        lines.push(await context.step(`${name}${round}`, work));
       }
-      return said;
+      return lines;
     };
     const flow = async (context: RunContext): Promise<string[][]> =>
       await Promise.all([branch(context, "a", 9), branch(context, "b", 0), branch(context, "c", 4)]);
@@ -241,13 +241,13 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     },
 
   "a handler that finds no run_start in the stream can emit it in a replay": async (tools) => {
-    const place = { timestamp: "2026-11-21T10:00:00.000Z", agent: "", session: "" };
+    const head = { timestamp: "2026-11-21T10:00:00.000Z", agent: "", session: "" };
     const start = (context: RunContext): number | undefined => {
       const { id } = context;
       return context.emit({
         type: "run_start",
         workflow: "w",
-        ...place,
+        ...head,
         instance_id: id,
         operation_id: id,
         run_id: id,

@@ -56,10 +56,10 @@ const admission: Readonly<Record<string, EngineCheck>> = {
     const engine = await tools.create();
     const cause = { type: "webhook", webhook: "git\nhub", delivery_id: 'd"1\n☃' } as const;
     const trace = { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` };
-    const place = { agent: "echo", instance_id: "a", session: "default" };
+    const session = { agent: "echo", instance_id: "a", session: "default" };
     const bare = await engine.startRun({ workflow: "w", payload: 1, cause });
     const traced = await engine.startRun({ workflow: "w", payload: 1, idempotency_key: "k", cause, trace });
-    const input = await engine.admit({ ...place, input: "x", cause, trace });
+    const input = await engine.admit({ ...session, input: "x", cause, trace });
     const again = { workflow: "w", payload: 1, idempotency_key: "k" };
     assert.deepEqual(await engine.startRun({ ...again, cause: { type: "run", run_id: "r" } }), traced);
     for (const { run_id } of [bare, traced]) assert.deepEqual((await engine.getRun(run_id))?.cause, cause);
@@ -70,7 +70,7 @@ const admission: Readonly<Record<string, EngineCheck>> = {
         run: async (context, request) => {
           requests.push(request);
           return request.trace === undefined
-            ? (await context.dispatch({ ...place, input: "y" })).dispatch_id
+            ? (await context.dispatch({ ...session, input: "y" })).dispatch_id
             : 0;
         },
         dispatch: async (_, request) => void requests.push(request),
@@ -160,7 +160,7 @@ const ends: Readonly<Record<string, EngineCheck>> = {
 
   "a running run gets the signal when it is cancelled, wherever it is, and can clean up": async (tools) => {
     const engine = await tools.create();
-    for (const place of ["step", "sleep", "wait"] as const) {
+    for (const blockedIn of ["step", "sleep", "wait"] as const) {
       const begun = gate();
       const reasons: unknown[] = [];
       const run: RunHandler = async (context) => {
@@ -172,18 +172,18 @@ const ends: Readonly<Record<string, EngineCheck>> = {
         await context.step("ready", () => 1);
         begun.open();
         try {
-          await work[place]();
+          await work[blockedIn]();
         } catch (error) {
           reasons.push(error instanceof KitError ? error.code : error, context.signal.aborted);
         }
         return "ignored";
       };
-      const own = place === "step" ? engine : await tools.create();
-      await own.start(handlers({ run }));
-      const { run_id } = await own.startRun({ workflow: "w", payload: {} });
+      const runEngine = blockedIn === "step" ? engine : await tools.create();
+      await runEngine.start(handlers({ run }));
+      const { run_id } = await runEngine.startRun({ workflow: "w", payload: {} });
       await begun.opened;
-      assert.equal(await own.cancelRun(run_id), true);
-      const record = await own.awaitRun(run_id);
+      assert.equal(await runEngine.cancelRun(run_id), true);
+      const record = await runEngine.awaitRun(run_id);
       assert.equal(record?.status, "cancelled");
       assert.equal(record?.result, undefined);
       assert.deepEqual(reasons, ["aborted", true]);

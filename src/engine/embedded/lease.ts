@@ -212,24 +212,24 @@ export function createTimeline(database: Database, clock: Clock): Timeline {
   );
   const keepUntil = query(database, "UPDATE timeline SET kept_until = max(kept_until, ?) WHERE id = 1");
   /** The timeline minus the time that this process has counted, in ms. */
-  let ahead = 0;
+  let timelineOffset = 0;
   /** The time of day minus the timeline, in ms. */
   let offset = 0;
 
   const counted = (): number => elapsedOf(clock) + (clock.asleep?.() ?? 0);
-  const now = (): number => Math.floor(ahead + counted());
+  const now = (): number => Math.floor(timelineOffset + counted());
 
   /** By how much the machine's clock differs from the timeline since the last `jump`; 0 if the difference is small. */
   function drift(): number {
-    const by = clock.now() - now() - offset;
-    return Math.abs(by) < minJumpMs ? 0 : by;
+    const difference = clock.now() - now() - offset;
+    return Math.abs(difference) < minJumpMs ? 0 : difference;
   }
 
   function resume(): void {
     const row = read.get();
     const wall = clock.now();
     const away = row === undefined ? 0 : Math.max(0, wall - row.wall);
-    ahead = (row === undefined ? wall : row.time + away) - counted();
+    timelineOffset = (row === undefined ? wall : row.time + away) - counted();
     offset = wall - now();
   }
 
@@ -241,9 +241,9 @@ export function createTimeline(database: Database, clock: Clock): Timeline {
     resume,
     mark: () => void write.run(now(), Math.round(clock.now())),
     jump() {
-      const by = drift();
-      offset += by;
-      return by;
+      const difference = drift();
+      offset += difference;
+      return difference;
     },
     keepUntil: (ms) => void keepUntil.run(Math.ceil(ms)),
     mayRemove() {

@@ -77,20 +77,20 @@ test("work of another process is unavailable, and is resumed when that process i
     elapsed: () => performance.now() + ahead,
     sleep: systemClock.sleep,
   };
-  const one = await open(folder);
+  const engine = await open(folder);
   const other = createEmbeddedEngine({ folder, clock });
-  const held = Promise.withResolvers<string>();
-  const first = one.once("a", () => held.promise);
+  const release = Promise.withResolvers<string>();
+  const first = engine.once("a", () => release.promise);
   await expect
     .poll(() => other.once("a", async () => "second").catch(({ code }) => code))
     .toBe("unavailable");
   ahead = 60_000;
   expect(await other.once("a", async () => "second")).toBe("second");
-  held.resolve("first");
+  release.resolve("first");
   // The process that was taken for dead gets the outcome of the other one.
   expect(["first", "second"]).toContain(await first);
-  expect(await one.once("a", async () => "third")).toBe("second");
-  await Promise.all([one.drain(), other.drain()]);
+  expect(await engine.once("a", async () => "third")).toBe("second");
+  await Promise.all([engine.drain(), other.drain()]);
 });
 
 test("an outcome is removed with other ended work", async () => {

@@ -49,7 +49,7 @@ async function ask<Row>(sql: string): Promise<readonly Row[]> {
 }
 
 /** Counts the locks of shards, the nodes, and the other connections. */
-async function held(): Promise<object> {
+async function readHoldings(): Promise<object> {
   const [locks, nodes, connections] = await Promise.all([
     ask("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"),
     ask("SELECT 1 FROM $s.nodes"),
@@ -68,14 +68,14 @@ test("an invocation works on the input that it has accepted, and holds nothing i
   await engine.atRest();
   expect(await engine.getDispatch(dispatch_id)).toMatchObject({ status: "completed", result: "done" });
   await engine.drain({ timeoutMs: 0 });
-  await expect.poll(held).toEqual({ locks: 0, nodes: 0, connections: 0 });
+  await expect.poll(readHoldings).toEqual({ locks: 0, nodes: 0, connections: 0 });
 });
 
 test("an invocation that only reads takes no shard", async () => {
   const engine = await invoke();
   expect(await engine.listDispatches()).toEqual({ items: [] });
   await engine.atRest();
-  await expect.poll(held).toMatchObject({ locks: 0, nodes: 0 });
+  await expect.poll(readHoldings).toMatchObject({ locks: 0, nodes: 0 });
 });
 
 test("a cluster of functions has no problem between their invocations; a cluster of servers has one after the last server", async () => {
@@ -117,7 +117,7 @@ test("an input that takes longer is handed over without counting an attempt", as
   const { dispatch_id } = await first.admit(input);
   await expect.poll(() => attempts).toEqual([1]);
   await first.drain({ timeoutMs: 50 });
-  await expect.poll(held).toEqual({ locks: 0, nodes: 0, connections: 0 });
+  await expect.poll(readHoldings).toEqual({ locks: 0, nodes: 0, connections: 0 });
   const second = await invoke({
     async dispatch(context) {
       attempts.push(context.attempt);

@@ -30,7 +30,7 @@ export type Wake = "new" | "found";
  * `undefined` if nothing waits for a time. Rejects if the executor must call another node. `lost` fires if the executor has
  * passed the call to another node.
  */
-export type Turn = (key: Owned, lost: AbortSignal) => Promise<number | undefined>;
+export type Turn = (key: Owned, leaseSignal: AbortSignal) => Promise<number | undefined>;
 
 interface State {
   /** Whether work runs, or could begin now. */
@@ -82,7 +82,7 @@ export class CalledWork {
   }
 
   async start(): Promise<void> {
-    await this.#executor.start((key, lost) => this.#turn(key, lost));
+    await this.#executor.start((key, leaseSignal) => this.#turn(key, leaseSignal));
   }
 
   async stop(): Promise<void> {
@@ -136,28 +136,28 @@ export class CalledWork {
     );
   }
 
-  async #turn(key: Owned, lost: AbortSignal): Promise<number | undefined> {
+  async #turn(key: Owned, leaseSignal: AbortSignal): Promise<number | undefined> {
     const { ownership } = this.#base;
     const shard = shardOf(key);
     this.#calledAt = performance.now();
     this.#open.set(shard, (this.#open.get(shard) ?? 0) + 1);
     try {
-      return await this.#untilDone(key, lost);
+      return await this.#untilDone(key, leaseSignal);
     } finally {
-      const others = (this.#open.get(shard) ?? 1) - 1;
-      if (others > 0) this.#open.set(shard, others);
+      const otherTurns = (this.#open.get(shard) ?? 1) - 1;
+      if (otherTurns > 0) this.#open.set(shard, otherTurns);
       else this.#open.delete(shard);
-      if (others === 0) ownership.withdraw(shard);
+      if (otherTurns === 0) ownership.withdraw(shard);
     }
   }
 
-  async #untilDone(key: Owned, lost: AbortSignal): Promise<number | undefined> {
+  async #untilDone(key: Owned, leaseSignal: AbortSignal): Promise<number | undefined> {
     const { clock, ownership, draining } = this.#base;
     const shard = shardOf(key);
     const until = performance.now() + longestTurnMs;
     let wantAt = 0;
     for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 2)) {
-      lost.throwIfAborted();
+      leaseSignal.throwIfAborted();
       const { busy, at } = await this.#states.add(key);
       if (!busy) return at === null ? undefined : Math.max(0, at - clock.now());
       if (performance.now() > until) return 0;
@@ -166,7 +166,7 @@ export class CalledWork {
         ownership.want([shard]);
         wantAt = performance.now() + wantMs;
       }
-      await clock.sleep(pause, lost);
+      await clock.sleep(pause, leaseSignal);
     }
   }
 

@@ -42,8 +42,8 @@ export class PostgresCluster implements EngineCluster {
     { fresh = false }: { readonly fresh?: boolean } = {},
   ): Promise<ClusterNode | undefined> {
     const { host, address, takes } = this.#base.ownership;
-    const own = { node: this.node, host, address };
-    if (this.owns(owned)) return own;
+    const thisNode = { node: this.node, host, address };
+    if (this.owns(owned)) return thisNode;
     const isOld = performance.now() - this.#readAt > ownersMs;
     if (fresh || isOld) await this.#readOwners();
     // A node may have taken the shard since the last read.
@@ -51,10 +51,10 @@ export class PostgresCluster implements EngineCluster {
     const owner = this.#owners.get(shardOf(owned));
     const isOther = owner !== undefined && owner.node !== this.node;
     // A function takes what no server owns: other functions cannot be asked, and end soon.
-    if (takes === "asked") return isOther && owner.address !== undefined ? owner : own;
+    if (takes === "asked") return isOther && owner.address !== undefined ? owner : thisNode;
     // The executor calls nodes only for accepted work. Work that a caller waits for is done by the node that got the request.
     const mayTake = takes === "called" && this.#base.handlers() !== undefined && !this.#base.draining.aborted;
-    return isOther ? owner : mayTake ? own : undefined;
+    return isOther ? owner : mayTake ? thisNode : undefined;
   }
 
   async nodes(): Promise<readonly ClusterNode[]> {
@@ -72,12 +72,12 @@ export class PostgresCluster implements EngineCluster {
     const { database, ownership } = this.#base;
     ownership.schedules = names;
     await database.run("UPDATE $s.nodes SET schedules = $2 WHERE node = $1", [this.node, names]);
-    const others = await database.rows<{ readonly schedules: readonly string[] | null }>(
+    const otherNodes = await database.rows<{ readonly schedules: readonly string[] | null }>(
       "SELECT schedules FROM $s.nodes WHERE node <> $1",
       [this.node],
     );
     const declared = new Set<string>();
-    for (const { schedules } of others) {
+    for (const { schedules } of otherNodes) {
       if (schedules === null) return undefined;
       for (const name of schedules) declared.add(name);
     }

@@ -80,8 +80,8 @@ class PostgresEngine {
   readonly #deliveries: Deliveries;
   readonly #waitingCalls: WaitingCallRows;
   readonly #cluster: PostgresCluster;
-  #asked: AskedWork | undefined;
-  #called: CalledWork | undefined;
+  #askedWork: AskedWork | undefined;
+  #calledWork: CalledWork | undefined;
   readonly #stopping = new AbortController();
   readonly #draining = new AbortController();
   readonly #over = new AbortController();
@@ -116,7 +116,7 @@ class PostgresEngine {
       version: options.version ?? version,
       project: options.project,
       newsAgeMs: () => this.#news.ageMs,
-      problem: () => this.#called?.problem(),
+      problem: () => this.#calledWork?.problem(),
       announceFree: () => this.#news.publish(["shards"]),
       onGained: (shards) => this.#takeOver(shards),
       onLost: (shards) => this.#lose(shards),
@@ -141,9 +141,9 @@ class PostgresEngine {
       wake: (keys) => (typeof mode === "string" ? this.#ownership.want(keys.map(shardOf)) : mode.wake(keys)),
     };
     this.#base = base;
-    if (typeof mode !== "string") this.#called = new CalledWork(base, mode);
+    if (typeof mode !== "string") this.#calledWork = new CalledWork(base, mode);
     if (takes === "asked")
-      this.#asked = new AskedWork(base, {
+      this.#askedWork = new AskedWork(base, {
         startScheduled: () => this.#schedules.fire(),
         prune: () => this.#prune(),
         isPolling: () => this.#dispatches.isPolling || this.#runs.isPolling,
@@ -158,7 +158,7 @@ class PostgresEngine {
       store: createScheduleRows(base),
       startRun: (request) => this.#runs.startRun(request),
       isWorking: () =>
-        this.#state === "started" && !this.#draining.signal.aborted && this.#asked?.takesAll !== false,
+        this.#state === "started" && !this.#draining.signal.aborted && this.#askedWork?.takesAll !== false,
     });
     this.#outcomes = new Outcomes(base, createOutcomeRows(base));
     this.#deliveries = new Deliveries(base, createDeliveryRows(base));
@@ -194,9 +194,12 @@ class PostgresEngine {
         list: open((filter) => this.#deliveries.list(filter)),
       },
       cluster: this.#cluster,
-      warning: () => this.#called?.problem(),
+      warning: () => this.#calledWork?.problem(),
       load: open(() => engineLoad(base, this.#dispatches.attached())),
-      state: open(async () => ({ ...(await clusterState(base)), engine: this.#called?.name ?? "postgres" })),
+      state: open(async () => ({
+        ...(await clusterState(base)),
+        engine: this.#calledWork?.name ?? "postgres",
+      })),
       start: (handlers) => this.#start(handlers),
       leave: open(() => this.#leave()),
       drain: ({ timeoutMs = 30_000 } = {}) => {
@@ -204,12 +207,12 @@ class PostgresEngine {
         return this.#drained;
       },
       admit: open((request) => dispatches.admit(request)),
-      inLine: async (place, work, how) => {
+      inLine: async (session, work, how) => {
         this.#checkOpen();
         // The work comes after the inputs that were accepted before, so it waits until those are in line.
         if (this.#state === "new") await raceSignal(this.#started.promise, how?.signal);
         this.#checkOpen();
-        return await dispatches.inLine(place, work, how);
+        return await dispatches.inLine(session, work, how);
       },
       once: open((key, work) => this.#outcomes.once(key, work)),
       getDispatch: open((id) => dispatches.getDispatch(id)),
@@ -237,9 +240,9 @@ class PostgresEngine {
       ...this.toEngine(),
       takeDue: async () => {
         this.#checkOpen();
-        await this.#asked?.takeDue();
+        await this.#askedWork?.takeDue();
       },
-      atRest: async () => await this.#asked?.atRest(),
+      atRest: async () => await this.#askedWork?.atRest(),
     };
   }
 
@@ -257,7 +260,7 @@ class PostgresEngine {
       this.#news.startEcho(this.#ownership.node);
       await this.#ownership.start();
       await this.#schedules.arm();
-      await this.#called?.start();
+      await this.#calledWork?.start();
     } catch (error) {
       this.#state = "new";
       this.#handlers = undefined;
@@ -267,8 +270,12 @@ class PostgresEngine {
       this.#every(sweepMs, () => this.#sweep()),
       this.#every(recoverMs, () => this.#takeOver(this.#ownership.shards)),
       this.#every(recoverMs, () => this.#schedules.arm()),
-      ...(this.#asked === undefined ? [] : [this.#every(pollMs, async () => await this.#asked?.poll())]),
-      ...(this.#called === undefined ? [] : [this.#every(findMs, async () => await this.#called?.find())]),
+      ...(this.#askedWork === undefined
+        ? []
+        : [this.#every(pollMs, async () => await this.#askedWork?.poll())]),
+      ...(this.#calledWork === undefined
+        ? []
+        : [this.#every(findMs, async () => await this.#calledWork?.find())]),
       this.#every(pruneMs, () => this.#prune()),
     );
     this.#started.resolve();
@@ -352,7 +359,7 @@ class PostgresEngine {
 
   async #mayForget({ agent, instance_id, session }: SessionKey, touchedMs: number): Promise<boolean> {
     const owned = { agent, instance_id };
-    await this.#called?.tryHold(owned);
+    await this.#calledWork?.tryHold(owned);
     if (this.#ownership.leaseOf(owned).signal.aborted) return false;
     if (this.#base.queue.waiting({ line: lineOf({ ...owned, session }) }) > 0) return false;
     if (this.#events.isRead(agentStream(agent, instance_id))) return false;
@@ -381,7 +388,7 @@ class PostgresEngine {
     this.#over.abort();
     this.#schedules.stop();
     await Promise.all(this.#background);
-    await this.#called?.stop();
+    await this.#calledWork?.stop();
     await this.#deliveries.close();
     await this.#events.close();
     await this.#ownership.stop();

@@ -70,7 +70,7 @@ class Room {
     const inSession = this.#inSession.get(line) ?? this.#all;
     try {
       const load = { all: this.#all + attached(), ofOwner: ofOwner + attached({ owner }) };
-      checkShare(load, owner, { limits, queue, what: "inputs" });
+      checkShare(load, owner, { limits, queue, jobs: "inputs" });
       if (inSession + attached({ line }) >= limits.waitingPerSession) {
         throw sessionFull(limits.waitingPerSession, retryAfter(queue, { line }));
       }
@@ -130,7 +130,7 @@ export class DispatchAdmission {
       queue.waiting({ owner }) < (limits.waitingPerOwner ?? limits.waiting) / 4 &&
       queue.waiting({ line: lineOf(key) }) < limits.waitingPerSession / 2;
     if (isRoomy) return;
-    const room = await this.#room([{ key, owner }]);
+    const room = await this.#countRoom([{ key, owner }]);
     const refusal = room.take(key, owner);
     if (refusal !== undefined) throw refusal;
   }
@@ -154,7 +154,7 @@ export class DispatchAdmission {
     );
     if (row === undefined) throw unknownDispatch();
     if (row.status !== "failed") throw notDead();
-    const room = await this.#room([{ key: row, owner: row.owner }]);
+    const room = await this.#countRoom([{ key: row, owner: row.owner }]);
     const refusal = room.take(row, row.owner);
     if (refusal !== undefined) throw refusal;
     if (!(await this.#putBack(row))) throw notDead();
@@ -163,7 +163,7 @@ export class DispatchAdmission {
 
   async #admitAll(all: readonly Candidate[]): Promise<readonly Answer[]> {
     const earlier = await this.#earlier(all);
-    const room = await this.#room(all.map(({ request, owner }) => ({ key: request, owner })));
+    const room = await this.#countRoom(all.map(({ request, owner }) => ({ key: request, owner })));
     const answers = new Map<Candidate, Answer>();
     const added: NewInput[] = [];
     const byKey = new Map<string, NewInput>();
@@ -253,7 +253,7 @@ export class DispatchAdmission {
     return new Map(rows.map((row) => [String(keyOf(row)), row]));
   }
 
-  async #room(all: readonly { readonly key: SessionKey; readonly owner: string }[]): Promise<Room> {
+  async #countRoom(all: readonly { readonly key: SessionKey; readonly owner: string }[]): Promise<Room> {
     const { limits, database } = this.#base;
     const added = all.length + this.#options.attached();
     const least = Math.min(
@@ -297,13 +297,13 @@ export class DispatchAdmission {
         limits.waitingPerSession - added,
       ],
     );
-    const of = (kind: string) => rows.filter((row) => row.kind === kind);
-    this.#counted = { all: of("all")[0]?.count ?? 0, at: performance.now() };
+    const rowsOf = (kind: string) => rows.filter((row) => row.kind === kind);
+    this.#counted = { all: rowsOf("all")[0]?.count ?? 0, at: performance.now() };
     return new Room(this.#base, this.#options, {
-      all: of("all")[0]?.count ?? 0,
-      ofOwner: new Map(of("owner").map(({ name, count }) => [name, count])),
+      all: rowsOf("all")[0]?.count ?? 0,
+      ofOwner: new Map(rowsOf("owner").map(({ name, count }) => [name, count])),
       inSession: new Map(
-        of("session").map(({ name, count }) => [lineOf(sessions[Number(name) - 1] as SessionKey), count]),
+        rowsOf("session").map(({ name, count }) => [lineOf(sessions[Number(name) - 1] as SessionKey), count]),
       ),
     });
   }
@@ -340,12 +340,12 @@ export class DispatchAdmission {
 }
 
 /** Compares two inputs; the order of an object's properties does not matter. */
-function isSame(one: { readonly input: string }, other: { readonly input: string }): boolean {
-  return one.input === other.input || isDeepStrictEqual(JSON.parse(one.input), JSON.parse(other.input));
+function isSame(input: { readonly input: string }, other: { readonly input: string }): boolean {
+  return input.input === other.input || isDeepStrictEqual(JSON.parse(input.input), JSON.parse(other.input));
 }
 
-function isTwin(one: Candidate, other: Candidate): boolean {
-  return one.request.session === other.request.session && isSame(one, other);
+function isTwin(candidate: Candidate, other: Candidate): boolean {
+  return candidate.request.session === other.request.session && isSame(candidate, other);
 }
 
 function keyOf(request: {

@@ -7,11 +7,11 @@ import { openEngineDatabase } from "./engine-database.ts";
 
 let server: PostgresServer;
 let engine: Engine;
-const place = () => ({ url: server.url, schema: "dispatch_rows" });
+const target = () => ({ url: server.url, schema: "dispatch_rows" });
 
 beforeAll(async () => {
   server = await startPostgres();
-  engine = await createPostgresEngine(place());
+  engine = await createPostgresEngine(target());
 });
 afterAll(async () => {
   await engine.drain({ timeoutMs: 0 });
@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 test("no index has a column that a claim changes, so that an attempt begins with a write to one page", async () => {
-  const database = await openEngineDatabase(place());
+  const database = await openEngineDatabase(target());
   const rows = await database.rows<{ column: string }>(
     `SELECT DISTINCT a.attname AS column FROM pg_index AS i
      JOIN pg_depend AS d ON d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid > 0

@@ -3,10 +3,10 @@ import type { DispatchRecord, DispatchStatus } from "../../protocol/dispatch.ts"
 import type { DispatchFilter, Page } from "../contract.ts";
 import {
   type DispatchEnd,
-  type DispatchPlace,
   type DispatchRow,
   type DispatchStore,
   isDispatchId,
+  type QueuedDispatch,
   toRecord,
 } from "../shared/dispatches/dispatch-store.ts";
 import { leaseLost } from "../shared/engine-base.ts";
@@ -18,7 +18,7 @@ import { shardOf } from "./shards.ts";
 const spacingMs = 10;
 
 interface Claim {
-  readonly place: DispatchPlace;
+  readonly dispatch: QueuedDispatch;
   readonly fence: number;
 }
 
@@ -52,8 +52,8 @@ export class DispatchRows implements DispatchStore {
     this.#settlements = new Batcher<Settlement, void>((all) => this.#finishAll(all), { spacingMs });
   }
 
-  claim(place: DispatchPlace, fence: number): Promise<DispatchRow | undefined> {
-    return this.#claims.add({ place, fence });
+  claim(dispatch: QueuedDispatch, fence: number): Promise<DispatchRow | undefined> {
+    return this.#claims.add({ dispatch, fence });
   }
 
   finish(row: DispatchRow, end: DispatchEnd): Promise<void> {
@@ -105,18 +105,18 @@ export class DispatchRows implements DispatchStore {
        RETURNING d.dispatch_id, d.attempts, d.fence, d.started_at, d.accepted_at, d.idempotency_key, d.error, d.input,
          d.trace`,
       [
-        all.map(({ place }) => place.dispatch_id),
-        all.map(({ place }) => shardOf(place)),
+        all.map(({ dispatch }) => dispatch.dispatch_id),
+        all.map(({ dispatch }) => shardOf(dispatch)),
         all.map(({ fence }) => fence),
         this.#base.clock.now(),
       ],
     );
     const byId = new Map(rows.map((row) => [row.dispatch_id, row]));
-    return all.map(({ place }) => {
-      const row = byId.get(place.dispatch_id);
+    return all.map(({ dispatch }) => {
+      const row = byId.get(dispatch.dispatch_id);
       if (row === undefined) return undefined;
       const now = { status: "running", next_attempt_at: null, ended_at: null, result: null } as const;
-      return { ...place, ...row, ...now };
+      return { ...dispatch, ...row, ...now };
     });
   }
 

@@ -14,9 +14,9 @@ import type {
 import { AttachedCalls } from "../shared/dispatches/attached-calls.ts";
 import { DispatchAttempts } from "../shared/dispatches/dispatch-attempts.ts";
 import {
-  type DispatchPlace,
   type DispatchRow,
   diedText,
+  type QueuedDispatch,
   toRecord,
   unknownDispatch,
 } from "../shared/dispatches/dispatch-store.ts";
@@ -30,7 +30,7 @@ import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 import { forgetCalls } from "./waiting-calls.ts";
 
-type QueuedPlace = DispatchPlace & { readonly risky: boolean };
+type RecoveredDispatch = QueuedDispatch & { readonly risky: boolean };
 
 const columns = `seq, dispatch_id, agent, instance_id, session, owner, attempts > 2 AND next_attempt_at IS NULL AS risky`;
 /** Searches go back by this many numbers, because a higher `seq` can become visible before a lower one of the same moment. */
@@ -88,19 +88,19 @@ export class Dispatches
 
   /** `Engine.inLine`, on the node that owns the instance. */
   async inLine<Value>(
-    place: LinePlace,
+    session: LinePlace,
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
-    const release = await this.#base.ownership.hold(shardOf(place), options?.signal);
+    const release = await this.#base.ownership.hold(shardOf(session), options?.signal);
     try {
-      await this.#admission.checkRoomInLine(place, ownerOfInput(place));
+      await this.#admission.checkRoomInLine(session, ownerOfInput(session));
       // First enqueues the inputs that any node has accepted before.
-      await this.#untilRecovered(place, options?.signal);
-      await this.#polls.add(place);
-      if (this.#base.leaseOf(place).signal.aborted || this.#base.draining.aborted) throw closing();
-      this.#admission.checkLine(place);
-      return await this.#calls.run(place, work, options?.signal);
+      await this.#untilRecovered(session, options?.signal);
+      await this.#polls.add(session);
+      if (this.#base.leaseOf(session).signal.aborted || this.#base.draining.aborted) throw closing();
+      this.#admission.checkLine(session);
+      return await this.#calls.run(session, work, options?.signal);
     } finally {
       release();
     }
@@ -183,7 +183,7 @@ export class Dispatches
     const fences = shards.map((shard) => [shard, ownership.leaseOfShard(shard).fence] as const);
     await this.#recover(shards);
     for (const [shard, fence] of fences) this.#recovered.set(shard, fence);
-    const rows = await this.#base.database.rows<QueuedPlace>(
+    const rows = await this.#base.database.rows<RecoveredDispatch>(
       `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' ORDER BY seq`,
       [shards],
     );
@@ -194,7 +194,7 @@ export class Dispatches
   async sweep(): Promise<void> {
     const { database, ownership } = this.#base;
     const recovered = new Map(this.#recovered);
-    const rows = await database.rows<QueuedPlace>(
+    const rows = await database.rows<RecoveredDispatch>(
       `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' AND seq > $2
        ORDER BY seq LIMIT ${sweepRows}`,
       [ownership.shards, this.#seen - seqMargin],
@@ -209,14 +209,14 @@ export class Dispatches
     );
     const queued = new Set(states.filter(({ status }) => status === "queued").map((row) => row.dispatch_id));
     for (const { dispatch_id, cancelling } of states) if (cancelling) this.#attempts.cancel(dispatch_id);
-    for (const place of retrying) if (!queued.has(place.dispatch_id)) this.#attempts.leave(place);
+    for (const dispatch of retrying) if (!queued.has(dispatch.dispatch_id)) this.#attempts.leave(dispatch);
   }
 
   /** Whether no work of a shard runs on this node. */
   isIdle(shard: number): boolean {
     // A waiting attached call counts too, because another node could not continue it.
-    for (const place of this.#calls.lines) if (shardOf(place) === shard) return false;
-    for (const place of this.#attempts.sessionsAtWork) if (shardOf(place) === shard) return false;
+    for (const session of this.#calls.lines) if (shardOf(session) === shard) return false;
+    for (const session of this.#attempts.sessionsAtWork) if (shardOf(session) === shard) return false;
     return true;
   }
 
@@ -271,7 +271,7 @@ export class Dispatches
   async #poll(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
     const unique = [...new Map(keys.map((key) => [lineOf(key), key])).values()];
     const recovered = new Map(this.#recovered);
-    const rows = await this.#base.database.rows<QueuedPlace>(
+    const rows = await this.#base.database.rows<RecoveredDispatch>(
       `SELECT queued.* FROM unnest($1::int[], $2::text[], $3::text[], $4::text[]) AS asked (shard, agent, instance_id, session),
          LATERAL (SELECT ${columns} FROM $s.dispatches AS d WHERE d.shard = asked.shard AND ended_at IS NULL
            AND d.agent = asked.agent AND d.instance_id = asked.instance_id AND d.session = asked.session AND status = 'queued'
@@ -289,15 +289,15 @@ export class Dispatches
   }
 
   /** `recovered` is a copy from before the rows were read: rows that were read earlier can lack requeued inputs. */
-  #join(rows: readonly QueuedPlace[], recovered: ReadonlyMap<number, number>): void {
+  #join(rows: readonly RecoveredDispatch[], recovered: ReadonlyMap<number, number>): void {
     const handlers = this.#base.handlers();
     if (handlers === undefined || this.#base.draining.aborted) return;
     const { queue } = this.#base;
-    for (const { risky, ...place } of rows) {
-      if (!this.#isOwn(place) || !this.#isRecovered(place, recovered)) continue;
-      if (queue.has({ id: place.dispatch_id, line: lineOf(place) })) continue;
-      this.#seen = Math.max(this.#seen, place.seq);
-      queue.join(this.#attempts.toJob(place, handlers, risky));
+    for (const { risky, ...dispatch } of rows) {
+      if (!this.#isOwn(dispatch) || !this.#isRecovered(dispatch, recovered)) continue;
+      if (queue.has({ id: dispatch.dispatch_id, line: lineOf(dispatch) })) continue;
+      this.#seen = Math.max(this.#seen, dispatch.seq);
+      queue.join(this.#attempts.toJob(dispatch, handlers, risky));
     }
   }
 

@@ -19,8 +19,8 @@ afterAll(async () => {
 });
 
 test("above the limits of a stream and of all bytes the oldest events are deleted, and readers get a gap", async () => {
-  const place = { url: server.url, schema: "event_limits" };
-  const engine = await createPostgresEngine(place);
+  const target = { url: server.url, schema: "event_limits" };
+  const engine = await createPostgresEngine(target);
   await engine.start(handlers({}));
   const stream = agentStream("a", "1");
   await engine.events.begin(stream);
@@ -37,7 +37,7 @@ test("above the limits of a stream and of all bytes the oldest events are delete
     });
     await engine.events.flush();
   }
-  const database = await openEngineDatabase(place);
+  const database = await openEngineDatabase(target);
   const base = { database } as PostgresBase;
   const indexes = async () => (await engine.events.read(stream, { limit: 100 })).map(({ index }) => index);
   const limits = { eventsPerStream: 30, eventBytes: 150_000 } as PostgresBase["limits"];

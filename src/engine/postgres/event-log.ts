@@ -5,7 +5,13 @@ import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { EventLog, EventReadOptions, EventSubscription } from "../event-log-contract.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
-import { checkReadLimit, crashGap, notAbove, positionAfter, toOwn } from "../shared/events/live-stream.ts";
+import {
+  checkReadLimit,
+  copyEvent,
+  crashGap,
+  notAbove,
+  positionAfter,
+} from "../shared/events/live-stream.ts";
 import { joinDeltas, toBatches } from "../shared/events/stored-events.ts";
 import { type EventPage, EventReader } from "./event-reader.ts";
 import { claimStreams, findStream, readEvents, type StreamRow, writeEvents } from "./event-rows.ts";
@@ -43,7 +49,7 @@ interface OwnStream {
  */
 export class PostgresEventLog implements EventLog {
   readonly #base: PostgresBase;
-  readonly #own = new Map<string, OwnStream>();
+  readonly #ownStreams = new Map<string, OwnStream>();
   readonly #dirty = new Set<OwnStream>();
   readonly #readers = new Map<string, Set<EventReader>>();
   readonly #claims: Batcher<OwnStream, void>;
@@ -68,22 +74,22 @@ export class PostgresEventLog implements EventLog {
 
   /** A stream that was not opened before (`last`, `begin`) is claimed with its first write. */
   append(stream: string, event: KitEvent): void {
-    const own = this.#ownStream(stream);
-    if (event.index <= own.last) throw notAbove(event.index, own.last);
-    if (own.unwritten >= crashGap) throw bufferFullError();
-    own.tail.push(toOwn(event).own);
-    own.unwritten += 1;
-    own.last = event.index;
-    own.ended = false;
-    this.#touch(own);
-    if (own.unwritten === manyEvents) void this.#flushSoon();
+    const ownStream = this.#ownStream(stream);
+    if (event.index <= ownStream.last) throw notAbove(event.index, ownStream.last);
+    if (ownStream.unwritten >= crashGap) throw bufferFullError();
+    ownStream.tail.push(copyEvent(event).copy);
+    ownStream.unwritten += 1;
+    ownStream.last = event.index;
+    ownStream.ended = false;
+    this.#touch(ownStream);
+    if (ownStream.unwritten === manyEvents) void this.#flushSoon();
     this.#wake(stream);
   }
 
   end(stream: string): void {
-    const own = this.#ownStream(stream);
-    own.ended = true;
-    this.#touch(own);
+    const ownStream = this.#ownStream(stream);
+    ownStream.ended = true;
+    this.#touch(ownStream);
     this.#wake(stream);
   }
 
@@ -132,9 +138,9 @@ export class PostgresEventLog implements EventLog {
   }
 
   async delete(stream: string): Promise<void> {
-    const own = this.#own.get(stream);
-    this.#own.delete(stream);
-    if (own !== undefined) this.#dirty.delete(own);
+    const ownStream = this.#ownStreams.get(stream);
+    this.#ownStreams.delete(stream);
+    if (ownStream !== undefined) this.#dirty.delete(ownStream);
     await this.#writing;
     await this.#base.database.run(
       `WITH gone AS (DELETE FROM $s.streams WHERE name = $1 RETURNING id)
@@ -149,7 +155,7 @@ export class PostgresEventLog implements EventLog {
   async counts(streams: readonly string[]): Promise<ReadonlyMap<string, number>> {
     if (streams.length === 0) return new Map();
     // The tails are copied before the rows are read; a row contains the last index that its count includes.
-    const tails = new Map(streams.map((name) => [name, this.#own.get(name)?.tail ?? []]));
+    const tails = new Map(streams.map((name) => [name, this.#ownStreams.get(name)?.tail ?? []]));
     const rows = await this.#base.database.rows<Pick<StreamRow, "name" | "events" | "last">>(
       "SELECT name, events, last FROM $s.streams WHERE name = ANY($1)",
       [streams],
@@ -170,13 +176,13 @@ export class PostgresEventLog implements EventLog {
 
   /** A batch of events after an index. */
   async page(stream: string, after: number): Promise<EventPage> {
-    const own = this.#own.get(stream);
+    const ownStream = this.#ownStreams.get(stream);
     // The tail is copied before the rows are read: events that are written meanwhile are in both, so none is missing.
-    const tail = own?.tail ?? [];
-    const ended = own?.ended;
+    const tail = ownStream?.tail ?? [];
+    const ended = ownStream?.ended;
     const newer = tail.slice(positionAfter(tail, after));
-    if (own?.isClaimed === true && after >= own.floor)
-      return { events: newer, isEnded: own.ended, id: undefined };
+    if (ownStream?.isClaimed === true && after >= ownStream.floor)
+      return { events: newer, isEnded: ownStream.ended, id: undefined };
     const row = await findStream(this.#base, stream);
     const stored = row === undefined ? [] : await readEvents(this.#base, row, after);
     if (stored.length > 0) return { events: stored, isEnded: false, id: row?.id };
@@ -190,7 +196,7 @@ export class PostgresEventLog implements EventLog {
 
   /** Flushes and releases the streams of shards: the next owner continues at the last index. */
   async release(shards: ReadonlySet<number>): Promise<void> {
-    const names = [...this.#own.keys()].filter((name) => shards.has(Number(shardOfStream(name))));
+    const names = [...this.#ownStreams.keys()].filter((name) => shards.has(Number(shardOfStream(name))));
     await this.flush();
     await this.#base.database.run(
       "UPDATE $s.streams SET writer = NULL WHERE writer = $1 AND name = ANY($2)",
@@ -200,11 +206,11 @@ export class PostgresEventLog implements EventLog {
 
   /** Forgets the streams of shards that another node owns now. */
   forget(shards: ReadonlySet<number>): void {
-    for (const own of [...this.#own.values()]) {
-      if (!shards.has(Number(shardOfStream(own.name)))) continue;
-      this.#own.delete(own.name);
-      this.#dirty.delete(own);
-      this.#wake(own.name);
+    for (const ownStream of [...this.#ownStreams.values()]) {
+      if (!shards.has(Number(shardOfStream(ownStream.name)))) continue;
+      this.#ownStreams.delete(ownStream.name);
+      this.#dirty.delete(ownStream);
+      this.#wake(ownStream.name);
     }
   }
 
@@ -226,22 +232,22 @@ export class PostgresEventLog implements EventLog {
   #ownStream(name: string): OwnStream {
     const { signal } = this.#leaseOf(name);
     if (signal.aborted) throw leaseLost(signal.reason);
-    let own = this.#own.get(name);
-    if (own === undefined) {
-      own = { name, isClaimed: false, last: 0, floor: 0, tail: [], unwritten: 0, ended: false };
-      this.#own.set(name, own);
+    let ownStream = this.#ownStreams.get(name);
+    if (ownStream === undefined) {
+      ownStream = { name, isClaimed: false, last: 0, floor: 0, tail: [], unwritten: 0, ended: false };
+      this.#ownStreams.set(name, ownStream);
     }
-    return own;
+    return ownStream;
   }
 
   async #open(name: string): Promise<OwnStream> {
-    const own = this.#ownStream(name);
-    if (!own.isClaimed) await this.#claims.add(own);
-    return own;
+    const ownStream = this.#ownStream(name);
+    if (!ownStream.isClaimed) await this.#claims.add(ownStream);
+    return ownStream;
   }
 
-  #touch(own: OwnStream): void {
-    this.#dirty.add(own);
+  #touch(ownStream: OwnStream): void {
+    this.#dirty.add(ownStream);
     this.#timer ??= setTimeout(() => void this.#flushSoon(), gatherMs);
   }
 
@@ -255,70 +261,75 @@ export class PostgresEventLog implements EventLog {
 
   async #write(): Promise<void> {
     const unclaimed = [...this.#dirty].filter(({ isClaimed }) => !isClaimed);
-    await Promise.all(unclaimed.map((own) => this.#claims.add(own)));
-    const written = [...this.#dirty].map((own) => ({
-      own,
-      count: own.unwritten,
-      ended: own.ended,
-      last: own.last,
+    await Promise.all(unclaimed.map((ownStream) => this.#claims.add(ownStream)));
+    const written = [...this.#dirty].map((ownStream) => ({
+      ownStream,
+      count: ownStream.unwritten,
+      ended: ownStream.ended,
+      last: ownStream.last,
     }));
     if (written.length === 0) return;
-    const ours = await writeEvents(
+    const ownNames = await writeEvents(
       this.#base,
-      written.map(({ own, count, ...state }) => ({
-        name: own.name,
+      written.map(({ ownStream, count, ...state }) => ({
+        name: ownStream.name,
         ...state,
-        batches: toBatches(joinDeltas(own.tail.slice(own.tail.length - count)).events),
+        batches: toBatches(joinDeltas(ownStream.tail.slice(ownStream.tail.length - count)).events),
       })),
     );
-    for (const state of written) this.#settle(state, ours.has(state.own.name));
+    for (const state of written) this.#settle(state, ownNames.has(state.ownStream.name));
   }
 
   #settle(
-    { own, count, ended, last }: { own: OwnStream; count: number; ended: boolean; last: number },
+    { ownStream, count, ended, last }: { ownStream: OwnStream; count: number; ended: boolean; last: number },
     isOurs: boolean,
   ): void {
     // Another node has taken the stream over: the unwritten events are lost.
     if (!isOurs) {
-      if (this.#own.get(own.name) === own) this.#own.delete(own.name);
-      this.#dirty.delete(own);
+      if (this.#ownStreams.get(ownStream.name) === ownStream) this.#ownStreams.delete(ownStream.name);
+      this.#dirty.delete(ownStream);
       return;
     }
-    own.unwritten -= count;
-    const isClean = own.unwritten === 0 && own.ended === ended && own.last === last;
-    if (isClean) this.#dirty.delete(own);
-    const keepCount = own.unwritten + (this.#readers.has(own.name) ? keptEvents : 0);
-    const dropCount = Math.max(0, own.tail.length - keepCount);
+    ownStream.unwritten -= count;
+    const isClean = ownStream.unwritten === 0 && ownStream.ended === ended && ownStream.last === last;
+    if (isClean) this.#dirty.delete(ownStream);
+    const keepCount = ownStream.unwritten + (this.#readers.has(ownStream.name) ? keptEvents : 0);
+    const dropCount = Math.max(0, ownStream.tail.length - keepCount);
     if (dropCount > 0) {
-      own.floor = own.tail[dropCount - 1]?.index ?? own.floor;
-      own.tail = own.tail.slice(dropCount);
+      ownStream.floor = ownStream.tail[dropCount - 1]?.index ?? ownStream.floor;
+      ownStream.tail = ownStream.tail.slice(dropCount);
     }
-    if (isClean && this.#own.size > keptStreams && !this.#readers.has(own.name)) this.#own.delete(own.name);
-    this.#base.news.publish(["stream", own.name]);
+    if (isClean && this.#ownStreams.size > keptStreams && !this.#readers.has(ownStream.name))
+      this.#ownStreams.delete(ownStream.name);
+    this.#base.news.publish(["stream", ownStream.name]);
   }
 
   async #claimAll(all: readonly OwnStream[]): Promise<readonly (Error | undefined)[]> {
-    const open = [...new Map(all.filter((own) => !own.isClaimed).map((own) => [own.name, own])).values()];
+    const open = [
+      ...new Map(
+        all.filter((ownStream) => !ownStream.isClaimed).map((ownStream) => [ownStream.name, ownStream]),
+      ).values(),
+    ];
     const rows = await claimStreams(
       this.#base,
       open.map(({ name }) => name),
     );
     const byName = new Map(rows.map((row) => [row.name, row]));
-    for (const own of open) {
-      const row = byName.get(own.name);
-      if (row !== undefined) this.#noteClaim(own, row);
+    for (const ownStream of open) {
+      const row = byName.get(ownStream.name);
+      if (row !== undefined) this.#noteClaim(ownStream, row);
     }
-    return all.map((own) => (own.isClaimed ? undefined : leaseLost()));
+    return all.map((ownStream) => (ownStream.isClaimed ? undefined : leaseLost()));
   }
 
-  #noteClaim(own: OwnStream, { last, ended }: StreamRow): void {
-    own.isClaimed = true;
-    own.floor = last;
+  #noteClaim(ownStream: OwnStream, { last, ended }: StreamRow): void {
+    ownStream.isClaimed = true;
+    ownStream.floor = last;
     // Drops events that were appended before the claim with an index that was already used.
-    own.tail.splice(0, positionAfter(own.tail, last));
-    own.unwritten = own.tail.length;
-    if (own.tail.length === 0 && !this.#dirty.has(own)) own.ended = ended;
-    own.last = Math.max(own.last, last);
+    ownStream.tail.splice(0, positionAfter(ownStream.tail, last));
+    ownStream.unwritten = ownStream.tail.length;
+    if (ownStream.tail.length === 0 && !this.#dirty.has(ownStream)) ownStream.ended = ended;
+    ownStream.last = Math.max(ownStream.last, last);
   }
 
   #leave(stream: string, reader: EventReader): void {

@@ -68,23 +68,25 @@ function recordedCluster(schema: string) {
     admitted.push(dispatch_id);
   };
   /** Checks that nothing was lost or done twice, and that each session kept its order; returns the longest wait of inputs that were first in line. */
-  const check = async (engine: Engine, apart: string): Promise<number> => {
+  const check = async (engine: Engine, message: string): Promise<number> => {
     const records = await Promise.all(admitted.map((id) => engine.awaitDispatch(id)));
     expect(records.filter((record) => record?.status !== "completed")).toEqual([]);
     const done = history.filter(({ endedAt }) => endedAt !== undefined);
     expect(done).toHaveLength(admitted.length);
     for (const [session, count] of sent) {
-      const own = done
+      const sessionNotes = done
         .filter((note) => note.session === session)
         .sort((one, two) => one.begunAt - two.begunAt);
-      expect(own.map(({ input }) => input)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
-      for (const [index, note] of own.entries())
-        expect(note.begunAt).toBeGreaterThanOrEqual(own[index - 1]?.endedAt ?? 0);
+      expect(sessionNotes.map(({ input }) => input)).toEqual(
+        Array.from({ length: count }, (_, index) => index + 1),
+      );
+      for (const [index, note] of sessionNotes.entries())
+        expect(note.begunAt).toBeGreaterThanOrEqual(sessionNotes[index - 1]?.endedAt ?? 0);
     }
     const waits = done.flatMap((note) => {
       const before = done.find(({ session, input }) => session === note.session && input === note.input - 1);
       const ready = Math.max(acceptedAt.get(`${note.session}/${note.input}`) ?? 0, before?.endedAt ?? 0);
-      return note.session === apart ? [] : [note.begunAt - ready];
+      return note.session === message ? [] : [note.begunAt - ready];
     });
     return Math.max(...waits);
   };

@@ -83,10 +83,10 @@ export class Ownership {
   }
 
   leaseOfShard(shard: number): Lease {
-    const held = this.#shards.get(shard);
-    return held === undefined
+    const shardLease = this.#shards.get(shard);
+    return shardLease === undefined
       ? { fence: 0, signal: unheld }
-      : { fence: held.fence, signal: held.controller.signal };
+      : { fence: shardLease.fence, signal: shardLease.controller.signal };
   }
 
   /** The shards that this node owns now. */
@@ -250,8 +250,8 @@ export class Ownership {
   }
 
   get #idle(): number[] {
-    const held = new Set([...this.#holders].map(({ shard }) => shard));
-    return this.shards.filter((shard) => !held.has(shard) && this.#options.isIdle(shard));
+    const heldShards = new Set([...this.#holders].map(({ shard }) => shard));
+    return this.shards.filter((shard) => !heldShards.has(shard) && this.#options.isIdle(shard));
   }
 
   async #connect(): Promise<OwnConnection> {
@@ -284,8 +284,8 @@ export class Ownership {
   async #writeBeat(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
     const { database, version, takes, project, newsAgeMs, problem } = this.#options;
     const { node, host, schedules } = this;
-    const own = { node, host, schedules, address: this.#address, isDraining: this.#isDraining };
-    const state = { ...own, version, takes, project, newsAgeMs: newsAgeMs(), problem: problem(), isNew };
+    const record = { node, host, schedules, address: this.#address, isDraining: this.#isDraining };
+    const state = { ...record, version, takes, project, newsAgeMs: newsAgeMs(), problem: problem(), isNew };
     return await writeNode(connection, database, state);
   }
 

@@ -13,18 +13,18 @@ afterAll(async () => {
 });
 
 test("the state has each node's work, and each problem with advice", async () => {
-  const place = { url: server.url, schema: "cluster_state" };
-  const reader = await createPostgresEngine(place);
+  const target = { url: server.url, schema: "cluster_state" };
+  const reader = await createPostgresEngine(target);
   expect(await reader.state?.()).toMatchObject({
     nodes: [],
     unowned_shards: 256,
     problems: [{ code: "unowned_shards", hint: "No node is working. Start one." }],
   });
   const held = Promise.withResolvers<unknown>();
-  const one = await createPostgresEngine({ ...place, project: "shop" });
+  const one = await createPostgresEngine({ ...target, project: "shop" });
   await one.cluster?.announce("http://10.0.0.1:2024");
   await one.start(handlers({ dispatch: () => held.promise }));
-  const two = await createPostgresEngine({ ...place, project: "shop" });
+  const two = await createPostgresEngine({ ...target, project: "shop" });
   await two.cluster?.announce("http://10.0.0.2:2024");
   await two.start(handlers({ dispatch: () => held.promise }));
   for (const input of ["at work", "waits"])
@@ -68,7 +68,7 @@ test("the state has each node's work, and each problem with advice", async () =>
     expect(Math.abs(Number(clock_ahead_ms))).toBeLessThan(5_000);
   }
 
-  const database = await openEngineDatabase(place);
+  const database = await openEngineDatabase(target);
   // A node of another project with every problem that a node can report; its last heartbeat was two seconds ago.
   await database.run(
     `INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, project, clock_ahead_ms, news_age_ms)
@@ -97,8 +97,8 @@ test("the state has each node's work, and each problem with advice", async () =>
   ] as const) {
     await one.cluster?.announce(address);
     const { problems: found = [] } = (await reader.state?.()) ?? {};
-    const own = found.filter(({ node }) => node === one.cluster?.node);
-    expect(own.map(({ code }) => code)).toEqual(isProblem ? ["no_address"] : []);
+    const nodeProblems = found.filter(({ node }) => node === one.cluster?.node);
+    expect(nodeProblems.map(({ code }) => code)).toEqual(isProblem ? ["no_address"] : []);
   }
   held.resolve("done");
   await Promise.all([one, two, reader].map((engine) => engine.drain({ timeoutMs: 1_000 })));

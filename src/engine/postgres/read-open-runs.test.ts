@@ -16,8 +16,8 @@ afterAll(async () => {
 });
 
 test("runs of a shared engine are checked while its nodes work: nothing is written, and no shard is taken", async () => {
-  const place = { url: server.url, schema: "open_runs" };
-  const engine = await createPostgresEngine(place);
+  const target = { url: server.url, schema: "open_runs" };
+  const engine = await createPostgresEngine(target);
   const flow = async (context: RunContext): Promise<unknown> => {
     await context.step("one", () => ({ large: "x".repeat(10_000) }));
     await context.step("failed", () => Promise.reject(new Error("no"))).catch(() => undefined);
@@ -26,13 +26,13 @@ test("runs of a shared engine are checked while its nodes work: nothing is writt
   await engine.start(handlers({ run: flow }));
   await engine.startRun({ workflow: "flow", payload: { n: 1 } });
   await expect.poll(async () => (await engine.load()).waiting_runs).toBe(1);
-  const database = await openEngineDatabase(place);
+  const database = await openEngineDatabase(target);
   const state = () =>
     database.rows(
       "SELECT (SELECT json_agg(r) FROM $s.runs AS r) AS runs, (SELECT json_agg(j) FROM $s.run_journal AS j) AS journal, (SELECT json_agg(s ORDER BY shard) FROM $s.shards AS s) AS shards, (SELECT count(*) FROM $s.nodes) AS nodes",
     );
   const before = await state();
-  const runs = await openSharedRuns(place);
+  const runs = await openSharedRuns(target);
   const verdicts = [];
   let ran = 0;
   for await (const open of runs.read()) {

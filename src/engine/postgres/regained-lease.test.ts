@@ -14,9 +14,9 @@ afterAll(async () => {
 });
 
 test("a node that loses and regains its shards keeps the order of a session whose first input is still running", async () => {
-  const place = { url: server.url, schema: "regained" };
-  const engine = await createPostgresEngine(place);
-  const database = await openEngineDatabase(place);
+  const target = { url: server.url, schema: "regained" };
+  const engine = await createPostgresEngine(target);
+  const database = await openEngineDatabase(target);
   const begun: unknown[] = [];
   const release = Promise.withResolvers<void>();
   const lost = Promise.withResolvers<void>();

@@ -24,7 +24,7 @@ interface SignalRow {
 /** The content of one statement: journal rows to write, and signals to mark as taken. */
 interface Draft {
   readonly rows: EntryRow[];
-  readonly taken: number[];
+  readonly receivedSignals: number[];
   /** The number of the last recorded end. */
   ends: number;
 }
@@ -155,9 +155,9 @@ class OpenJournal implements RunJournal {
   }
 
   #endWait(draft: Draft, wait: BegunWait, signals: readonly SignalRow[]): EntryEnd | undefined {
-    const signal = findSignal(wait, signals, draft.taken);
+    const signal = findSignal(wait, signals, draft.receivedSignals);
     if (signal !== undefined) {
-      draft.taken.push(signal.id);
+      draft.receivedSignals.push(signal.id);
       return recordEnd(draft, wait.head, { state: "done", value: signal.payload });
     }
     return this.#isOver(wait) ? recordEnd(draft, wait.head, { state: "done", value: null }) : undefined;
@@ -180,7 +180,7 @@ class OpenJournal implements RunJournal {
       const batch = this.#pending.splice(0);
       try {
         const signals = await this.#signals(batch.flatMap(({ waits }) => waits));
-        const draft: Draft = { rows: [], taken: [], ends: this.#ends };
+        const draft: Draft = { rows: [], receivedSignals: [], ends: this.#ends };
         const values = batch.map(({ write }) => write(draft, signals));
         await this.#store(draft);
         this.#ends = draft.ends;
@@ -203,10 +203,10 @@ class OpenJournal implements RunJournal {
   }
 
   /** Writes only if this node owns the run; the lock of the run's row keeps it so until the statement ends. */
-  async #store({ rows, taken }: Draft): Promise<void> {
-    if (rows.length === 0 && taken.length === 0) return;
+  async #store({ rows, receivedSignals }: Draft): Promise<void> {
+    if (rows.length === 0 && receivedSignals.length === 0) return;
     const column = (value: (row: EntryRow) => unknown): unknown[] => rows.map(value);
-    const own = await this.#base.database.row<{ count: number }>(
+    const counted = await this.#base.database.row<{ count: number }>(
       `WITH own AS MATERIALIZED (
          SELECT id FROM $s.runs WHERE id = $1 AND fence = $2 AND status = 'running' FOR UPDATE
        ), written AS (
@@ -229,22 +229,23 @@ class OpenJournal implements RunJournal {
         column(({ deadline }) => deadline),
         column(({ ended_as }) => ended_as),
         column(({ value }) => value),
-        taken,
+        receivedSignals,
       ],
     );
-    if (own?.count !== 1) throw leaseLost();
+    if (counted?.count !== 1) throw leaseLost();
   }
 }
 
 function findSignal(
   { head, deadline }: BegunWait,
   signals: readonly SignalRow[],
-  taken: readonly number[],
+  receivedSignals: readonly number[],
 ): SignalRow | undefined {
   if (head.kind !== "wait") return undefined;
   const latest = deadline ?? Number.MAX_SAFE_INTEGER;
   return signals.find(
-    ({ id, name, accepted_at }) => name === head.name && accepted_at <= latest && !taken.includes(id),
+    ({ id, name, accepted_at }) =>
+      name === head.name && accepted_at <= latest && !receivedSignals.includes(id),
   );
 }
 

@@ -19,8 +19,8 @@ import {
   otherPayload,
   type PutBack,
   parentCancelled,
+  type QueuedRun,
   type RunEnd,
-  type RunPlace,
   type RunRow,
   type RunStore,
   tooManySignals,
@@ -107,7 +107,7 @@ async function checkRoom({ database, limits, queue }: PostgresBase, owner: strin
     [limits.waiting, owner],
   );
   const load = { all: row?.waiting ?? 0, ofOwner: row?.count ?? 0 };
-  checkShare(load, owner, { limits, queue, what: "runs" });
+  checkShare(load, owner, { limits, queue, jobs: "runs" });
 }
 
 /** Stores a signal for a run. Resolves once it is on disk, with true if the run waited for it and is queued now. */
@@ -171,7 +171,7 @@ export class RunRows implements RunStore {
     this.#base = base;
   }
 
-  async claim({ id, run_id }: RunPlace, fence: number): Promise<RunRow | undefined> {
+  async claim({ id, run_id }: QueuedRun, fence: number): Promise<RunRow | undefined> {
     return await this.#base.database.row<RunRow>(
       `WITH own AS MATERIALIZED (SELECT fence FROM $s.shards WHERE shard = $2 AND fence = $3 FOR SHARE)
        UPDATE $s.runs AS r SET status = 'running', fence = own.fence, wake_at = NULL,
@@ -202,11 +202,11 @@ export class RunRows implements RunStore {
     const wakeAt = how.status === "waiting" ? (how.wakeAt ?? null) : null;
     return await this.#base.database.transaction(async (ask) => {
       // The row is locked first: a concurrent signal is either found here, or finds that the run waits.
-      const own = await ask(
+      const ownedRows = await ask(
         "SELECT 1 FROM $s.runs WHERE id = $1 AND fence = $2 AND status = 'running' FOR UPDATE",
         [id, fence],
       );
-      if (own.length === 0) throw leaseLost();
+      if (ownedRows.length === 0) throw leaseLost();
       const [row] = await ask<Pick<RunRow, "status">>(
         `WITH next AS (
            SELECT CASE WHEN cancelling THEN 'cancelled' WHEN $2::text = 'queued' OR ${isSignalled} THEN 'queued'

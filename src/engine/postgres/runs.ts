@@ -10,7 +10,7 @@ import {
   hasEnded,
   lineOfRun,
   parseRunCursor,
-  type RunPlace,
+  type QueuedRun,
   type RunRow,
   toRunRecord,
 } from "../shared/runs/run-store.ts";
@@ -119,7 +119,7 @@ export class Runs
   async cancelRun(runId: string): Promise<boolean> {
     const cancelled = await this.#cancel(runId);
     // If this node ends in between, the node that takes its shards over cancels the other children.
-    if (cancelled) for (const child of await this.#below(runId)) await this.#cancel(child);
+    if (cancelled) for (const child of await this.#descendants(runId)) await this.#cancel(child);
     return cancelled;
   }
 
@@ -259,16 +259,16 @@ export class Runs
     const handlers = this.#base.handlers();
     const { queue, database, ownership, draining } = this.#base;
     if (handlers === undefined || draining.aborted) return;
-    const rows = await database.rows<RunPlace>(
+    const rows = await database.rows<QueuedRun>(
       `SELECT id, run_id, crashes, owner FROM $s.runs WHERE shard = ANY($1) AND status = 'queued'
        ORDER BY queued_as LIMIT ${sweepRows}`,
       [ownership.shards],
     );
-    for (const place of rows) {
-      const { run_id } = place;
+    for (const run of rows) {
+      const { run_id } = run;
       // The execution that has requeued its run can still be the head of the line: the run joins after it.
-      if (this.#isOwn(run_id) && !queue.isWaiting({ id: run_id, line: lineOfRun(place) }))
-        queue.join(this.#jobs.toJob(place, handlers));
+      if (this.#isOwn(run_id) && !queue.isWaiting({ id: run_id, line: lineOfRun(run) }))
+        queue.join(this.#jobs.toJob(run, handlers));
     }
   }
 
@@ -339,7 +339,7 @@ export class Runs
     return true;
   }
 
-  async #below(runId: string): Promise<readonly string[]> {
+  async #descendants(runId: string): Promise<readonly string[]> {
     const rows = await this.#base.database.rows<Pick<RunRow, "run_id">>(
       `WITH RECURSIVE below AS (
          SELECT run_id, id FROM $s.runs WHERE parent = $1

@@ -15,7 +15,7 @@ interface DecidedRow {
 export class WaitingCallRows implements WaitingCalls {
   readonly #base: PostgresBase;
   /** The calls of this node. */
-  readonly #own = new Set<string>();
+  readonly #ownCalls = new Set<string>();
   #listener: Parameters<WaitingCalls["onDecided"]>[0] = () => undefined;
 
   constructor(base: PostgresBase) {
@@ -41,7 +41,7 @@ export class WaitingCallRows implements WaitingCalls {
       ],
     );
     if (row?.decision == null) {
-      this.#own.add(approval_id);
+      this.#ownCalls.add(approval_id);
       return undefined;
     }
     await this.remove(approval_id);
@@ -49,7 +49,7 @@ export class WaitingCallRows implements WaitingCalls {
   }
 
   async remove(approvalId: string): Promise<ApprovalDecision | undefined> {
-    this.#own.delete(approvalId);
+    this.#ownCalls.delete(approvalId);
     const row = await this.#base.database.row<{ decision: string | null }>(
       "DELETE FROM $s.approvals WHERE approval_id = $1 AND node = $2 RETURNING decision",
       [approvalId, this.#node],
@@ -58,7 +58,7 @@ export class WaitingCallRows implements WaitingCalls {
   }
 
   async withdraw(approvalId: string): Promise<void> {
-    this.#own.delete(approvalId);
+    this.#ownCalls.delete(approvalId);
     await this.#base.database.run(
       "DELETE FROM $s.approvals WHERE approval_id = $1 AND node = $2 AND decision IS NULL",
       [approvalId, this.#node],
@@ -66,7 +66,7 @@ export class WaitingCallRows implements WaitingCalls {
   }
 
   async leave(approvalId: string): Promise<void> {
-    this.#own.delete(approvalId);
+    this.#ownCalls.delete(approvalId);
     await this.#base.database.run(
       "UPDATE $s.approvals SET node = '', written_at = $3 WHERE approval_id = $1 AND node = $2",
       [approvalId, this.#node, this.#base.clock.now()],
@@ -82,7 +82,7 @@ export class WaitingCallRows implements WaitingCalls {
       [approvalId, ...fieldsOf(within), JSON.stringify(decision)],
     );
     if (row === undefined) return false;
-    if (this.#own.has(approvalId)) this.#listener(approvalId, decision);
+    if (this.#ownCalls.has(approvalId)) this.#listener(approvalId, decision);
     else this.#base.news.publish(["approval", approvalId]);
     return true;
   }
@@ -104,18 +104,19 @@ export class WaitingCallRows implements WaitingCalls {
 
   /** Handles the news that another node has decided a call. */
   onNews(approvalId: string): void {
-    if (this.#own.has(approvalId)) void this.sweep().catch(() => undefined);
+    if (this.#ownCalls.has(approvalId)) void this.sweep().catch(() => undefined);
   }
 
   /** Finds decisions without news. */
   async sweep(): Promise<void> {
-    if (this.#own.size === 0) return;
+    if (this.#ownCalls.size === 0) return;
     const rows = await this.#base.database.rows<DecidedRow>(
       "SELECT approval_id, decision FROM $s.approvals WHERE node = $1 AND decision IS NOT NULL",
       [this.#node],
     );
     for (const { approval_id, decision } of rows)
-      if (this.#own.has(approval_id)) this.#listener(approval_id, JSON.parse(decision) as ApprovalDecision);
+      if (this.#ownCalls.has(approval_id))
+        this.#listener(approval_id, JSON.parse(decision) as ApprovalDecision);
   }
 
   /** Deletes old calls of dead nodes that no other node has resumed. */

@@ -9,8 +9,8 @@ test("the key of an instance or a run in Restate is converted back, whatever its
   const name = fc.string({ unit: "binary", minLength: 1 }).filter((text) => text.isWellFormed());
   const owned = fc.oneof(fc.record({ agent: name, instance_id: name }), fc.record({ run_id: name }));
   fc.assert(
-    fc.property(owned, (one) => {
-      expect(fromRestateKey(toRestateKey(one))).toEqual(one);
+    fc.property(owned, (key) => {
+      expect(fromRestateKey(toRestateKey(key))).toEqual(key);
     }),
   );
 });

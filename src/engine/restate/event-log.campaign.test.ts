@@ -18,9 +18,9 @@ const written = [
   ["a", "11"],
 ].map(([agent = "", instance_id = ""]) => ({ agent, instance_id, session: "default" }));
 
-async function begin(engine: Engine, place: LinePlace, end: Promise<void>) {
+async function begin(engine: Engine, session: LinePlace, end: Promise<void>) {
   const begun = gate();
-  const ended = engine.inLine(place, async () => {
+  const ended = engine.inLine(session, async () => {
     begun.open();
     await end;
   });
@@ -37,7 +37,7 @@ async function open(schema: string): Promise<OpenEventLog> {
   });
   await engine.start(handlers({}));
   const done = gate();
-  const work = await Promise.all(written.map((place) => begin(engine, place, done.opened)));
+  const work = await Promise.all(written.map((session) => begin(engine, session, done.opened)));
   return {
     log: engine.events,
     settle: () => engine.events.flush(),

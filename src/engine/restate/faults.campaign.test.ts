@@ -38,11 +38,16 @@ class Cluster {
   readonly #balancer: Balancer;
   readonly #restate: RestateServers;
 
-  private constructor(of: { schema: string; acceptor: Engine; balancer: Balancer; restate: RestateServers }) {
-    this.schema = of.schema;
-    this.acceptor = of.acceptor;
-    this.#balancer = of.balancer;
-    this.#restate = of.restate;
+  private constructor(servers: {
+    schema: string;
+    acceptor: Engine;
+    balancer: Balancer;
+    restate: RestateServers;
+  }) {
+    this.schema = servers.schema;
+    this.acceptor = servers.acceptor;
+    this.#balancer = servers.balancer;
+    this.#restate = servers.restate;
   }
 
   static async start(restate: RestateServers): Promise<Cluster> {

@@ -43,9 +43,9 @@ async function isDone({ engine }: Node): Promise<void> {
 /** The problem as an operator sees it: from the node itself, and in the state of the cluster. */
 async function problemOf({ engine }: Node) {
   const state = await engine.state?.();
-  const found = state?.problems.find(({ code }) => code === "engine_problem");
+  const problem = state?.problems.find(({ code }) => code === "engine_problem");
   const warning = engine.warning?.();
-  return { warning: warning?.message, hint: warning?.hint, listed: found?.message };
+  return { warning: warning?.message, hint: warning?.hint, listed: problem?.message };
 }
 
 const none = { warning: undefined, hint: undefined, listed: undefined };
@@ -65,10 +65,10 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", 
 
   const engines: Engine[] = [];
 
-  async function startNode(of: NodeOptions = {}): Promise<Node> {
-    const { identityKey = identity.publicKey, port = await freePort(), address } = of;
+  async function startNode(options: NodeOptions = {}): Promise<Node> {
+    const { identityKey = identity.publicKey, port = await freePort(), address } = options;
     count += 1;
-    const { schema = `problems_${count}`, service } = of;
+    const { schema = `problems_${count}`, service } = options;
     const { ingress, admin } = restate;
     const engine = await createRestateEngine({
       url: postgres.url,
@@ -127,9 +127,9 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", 
 
   test.concurrent("reports an address that does not lead to it, until it does", async ({ expect }) => {
     const port = await freePort();
-    const way = await openWay(new URL(`http://127.0.0.1:${port}`));
-    await way.close();
-    const node = await startNode({ port, address: way.url });
+    const relay = await openWay(new URL(`http://127.0.0.1:${port}`));
+    await relay.close();
+    const node = await startNode({ port, address: relay.url });
     const { dispatch_id } = await node.engine.admit(input);
     await expect
       .poll(() => problemOf(node))
@@ -138,31 +138,31 @@ describe.skipIf(!hasRestate)("A node that Restate calls, with an identity key", 
         hint: expect.stringContaining("engine.restate.address"),
         listed: expect.stringContaining("does not reach this node"),
       });
-    await way.open();
+    await relay.open();
     expect(await node.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
     await expect.poll(() => problemOf(node)).toEqual(none);
-    await way.close();
+    await relay.close();
   });
 
   test.concurrent("reports that another cluster uses the name of its object, and loses no work", async ({
     expect,
   }) => {
-    const own = await startNode({ service: "taken" });
-    await isDone(own);
+    const node = await startNode({ service: "taken" });
+    await isDone(node);
     const other = await startNode({ service: "taken" });
-    const { dispatch_id } = await own.engine.admit({ ...input, instance_id: "two" });
+    const { dispatch_id } = await node.engine.admit({ ...input, instance_id: "two" });
     await expect
-      .poll(() => problemOf(own))
+      .poll(() => problemOf(node))
       .toMatchObject({
         warning: "restate accepts the calls for work, but does not call this node, so work waits.",
         hint: expect.stringContaining("other cluster has registered"),
         listed: expect.stringContaining("does not call this node"),
       });
-    expect(await own.engine.getDispatch(dispatch_id)).toMatchObject({ status: "queued" });
+    expect(await node.engine.getDispatch(dispatch_id)).toMatchObject({ status: "queued" });
     expect(other.begun()).toBe(0);
     // The operator restarts the node with a unique name.
-    await own.engine.drain({ timeoutMs: 0 });
-    const renamed = await startNode({ schema: own.schema, service: "own" });
+    await node.engine.drain({ timeoutMs: 0 });
+    const renamed = await startNode({ schema: node.schema, service: "own" });
     expect(await renamed.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
   });
 

@@ -47,14 +47,14 @@ export class RestateClient {
     const { ingress, service } = this.#options;
     const path = `/${service}/${encodeURIComponent(key)}/${handler}/send`;
     const headers = idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
-    const one = (base: string) =>
+    const sendTo = (base: string) =>
       this.#post(base + path, {
         headers,
         body: undefined,
         signal,
         toError: (status, text) => (status === 404 ? notRegistered(service) : refused(status, text)),
       });
-    this.#ingress = await firstOf(ingress, this.#ingress, one);
+    this.#ingress = await firstOf(ingress, this.#ingress, sendTo);
   }
 
   /**
@@ -65,8 +65,9 @@ export class RestateClient {
     const body = JSON.stringify({ uri, force: true });
     const toError = (status: number, text: string) =>
       status === 500 ? notReached(uri, text) : refused(status, text);
-    const one = (base: string) => this.#post(`${base}/deployments`, { headers: {}, body, signal, toError });
-    this.#admin = await firstOf(this.#options.admin, this.#admin, one);
+    const registerAt = (base: string) =>
+      this.#post(`${base}/deployments`, { headers: {}, body, signal, toError });
+    this.#admin = await firstOf(this.#options.admin, this.#admin, registerAt);
   }
 
   async #post(
@@ -185,8 +186,8 @@ export function toRestateKey(owned: Owned): string {
 export function fromRestateKey(key: string): Owned | undefined {
   try {
     const [kind, ...names] = key.split("/");
-    const [first, second, ...more] = names.map((name) => decodeURIComponent(name));
-    if (first === undefined || first === "" || more.length > 0) return undefined;
+    const [first, second, ...surplus] = names.map((name) => decodeURIComponent(name));
+    if (first === undefined || first === "" || surplus.length > 0) return undefined;
     if (kind === "run" && second === undefined) return { run_id: first };
     return kind === "agent" && second !== undefined ? { agent: first, instance_id: second } : undefined;
   } catch {

@@ -70,9 +70,9 @@ export class RestateExecutor implements Executor {
    */
   async start(turn: Turn): Promise<void> {
     const { service, listen, identityKeys } = this.#options;
-    const called: Turn = async (key, lost) => {
+    const called: Turn = async (key, leaseSignal) => {
       this.#refusals.end();
-      return await turn(key, lost);
+      return await turn(key, leaseSignal);
     };
     const onRefused = (): void => this.#refusals.note(badSignature(listen));
     this.#endpoint = await serveRestate({ service, listen, identityKeys, turn: called, onRefused });

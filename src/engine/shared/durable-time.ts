@@ -16,7 +16,7 @@ const minSleepMs = 1_000;
 
 /** The system's clock, which knows how long the machine was asleep: the system's uptime includes that time. */
 export function createMachineClock(): Clock {
-  const ahead = uptime() * 1_000 - performance.now();
+  const offset = uptime() * 1_000 - performance.now();
   let readAt = performance.now();
   let asleep = 0;
   return {
@@ -25,8 +25,8 @@ export function createMachineClock(): Clock {
       const now = performance.now();
       if (now - readAt >= readEveryMs) {
         readAt = now;
-        const more = uptime() * 1_000 - now - ahead - asleep;
-        if (more >= minSleepMs) asleep += more;
+        const addedSleep = uptime() * 1_000 - now - offset - asleep;
+        if (addedSleep >= minSleepMs) asleep += addedSleep;
       }
       return asleep;
     },

@@ -5,19 +5,19 @@ const maxDepth = 200;
 
 /**
  * Throws for a value that JSON would change: a replay must return the same value as the first run. Properties that are
- * `undefined` are ignored, as JSON does. `what` is the subject of the message: `The result of step "charge"`. Use
+ * `undefined` are ignored, as JSON does. `subject` begins the message: `The result of step "charge"`. Use
  * `internal_error` for values that a workflow's own code returns: its caller has made no mistake.
  */
 export function checkJson(
   value: unknown,
-  what: string,
+  subject: string,
   code: "invalid_request" | "internal_error" = "invalid_request",
 ): void {
   const problem = value === undefined ? undefined : findForeign(value, "", 0);
   if (problem === undefined) return;
   throw new KitError({
     code,
-    message: `${what} is not JSON: ${problem}.`,
+    message: `${subject} is not JSON: ${problem}.`,
     hint: "Use plain objects, arrays, strings, finite numbers, booleans and null; write a date as an ISO string.",
   });
 }

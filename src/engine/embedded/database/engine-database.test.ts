@@ -11,11 +11,11 @@ const folder = (): string => mkdtempSync(join(root, "folder-"));
 const refused = expect.objectContaining({ code: "unavailable" });
 
 test("a missing folder is created, and its content is read back", () => {
-  const place = join(folder(), "deep", "down");
-  const first = openDatabase(place);
+  const deepFolder = join(folder(), "deep", "down");
+  const first = openDatabase(deepFolder);
   first.exec("UPDATE dispatch_load SET waiting = 3");
   first.close();
-  const second = openDatabase(place);
+  const second = openDatabase(deepFolder);
   expect(second.prepare("SELECT waiting FROM dispatch_load").get()).toEqual({ waiting: 3 });
   second.close();
 });

@@ -186,27 +186,27 @@ UPDATE runs SET owner = 'workflow/' || workflow WHERE status IN ('queued', 'runn
 CREATE TABLE dispatch_shares (owner TEXT PRIMARY KEY, waiting INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO dispatch_shares SELECT owner, count(*) FROM dispatches WHERE status = 'queued' GROUP BY owner;
 CREATE TRIGGER dispatch_shares_added AFTER INSERT ON dispatches WHEN new.status = 'queued'
-BEGIN ${more("dispatch_shares", "new.owner")} END;
+BEGIN ${countUp("dispatch_shares", "new.owner")} END;
 CREATE TRIGGER dispatch_shares_queued AFTER UPDATE OF status ON dispatches
 WHEN new.status = 'queued' AND old.status <> 'queued'
-BEGIN ${more("dispatch_shares", "new.owner")} END;
+BEGIN ${countUp("dispatch_shares", "new.owner")} END;
 CREATE TRIGGER dispatch_shares_left AFTER UPDATE OF status ON dispatches
 WHEN new.status <> 'queued' AND old.status = 'queued'
-BEGIN ${less("dispatch_shares", "old.owner")} END;
+BEGIN ${countDown("dispatch_shares", "old.owner")} END;
 CREATE TRIGGER dispatch_shares_removed AFTER DELETE ON dispatches WHEN old.status = 'queued'
-BEGIN ${less("dispatch_shares", "old.owner")} END;
+BEGIN ${countDown("dispatch_shares", "old.owner")} END;
 
 CREATE TABLE run_shares (owner TEXT PRIMARY KEY, waiting INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO run_shares SELECT owner, count(*) FROM run_queue JOIN runs ON id = run GROUP BY owner;
 INSERT INTO run_shares SELECT '', count(*) FROM run_queue;
 CREATE TRIGGER run_shares_added AFTER INSERT ON run_queue
 BEGIN
-  ${more("run_shares", "(SELECT owner FROM runs WHERE id = new.run)")}
+  ${countUp("run_shares", "(SELECT owner FROM runs WHERE id = new.run)")}
   UPDATE run_shares SET waiting = waiting + 1 WHERE owner = '';
 END;
 CREATE TRIGGER run_shares_removed AFTER DELETE ON run_queue
 BEGIN
-  ${less("run_shares", "(SELECT owner FROM runs WHERE id = old.run)")}
+  ${countDown("run_shares", "(SELECT owner FROM runs WHERE id = old.run)")}
   UPDATE run_shares SET waiting = waiting - 1 WHERE owner = '';
 END;
 `;
@@ -278,8 +278,8 @@ const engineStore: StoreDefinition = {
 
 /** Opens or creates `engine.db` in a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
 export function openDatabase(where: string | Database | undefined): Database {
-  const place = typeof where === "string" ? join(where, "engine.db") : where;
-  return openStore(engineStore, place, (database) => {
+  const target = typeof where === "string" ? join(where, "engine.db") : where;
+  return openStore(engineStore, target, (database) => {
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     // From now on the commit queue waits for locks, without blocking the process.
     database.exec("PRAGMA busy_timeout = 0;");
@@ -315,13 +315,13 @@ WHEN old.${column} GLOB 'blob:*' BEGIN ${remove} END;
 `;
 }
 
-function more(table: string, owner: string): string {
+function countUp(table: string, owner: string): string {
   return `INSERT OR IGNORE INTO ${table} VALUES (${owner}, 0);
   UPDATE ${table} SET waiting = waiting + 1 WHERE owner = ${owner};`;
 }
 
 /** Deletes the row of an owner without waiting work, because there can be any number of owners. */
-function less(table: string, owner: string): string {
+function countDown(table: string, owner: string): string {
   return `UPDATE ${table} SET waiting = waiting - 1 WHERE owner = ${owner};
   DELETE FROM ${table} WHERE owner = ${owner} AND waiting <= 0;`;
 }

@@ -6,11 +6,11 @@ import type { SessionKey } from "../../../protocol/session-entry.ts";
 import { type Query, query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest, DispatchFilter, Page } from "../../contract.ts";
 import {
-  type DispatchPlace,
   type DispatchRow,
   type DispatchStore,
   isDispatchId,
   otherInput,
+  type QueuedDispatch,
   sessionFull,
   toRecord,
 } from "../../shared/dispatches/dispatch-store.ts";
@@ -26,14 +26,14 @@ import type { EmbeddedBase } from "../embedded-base.ts";
 export interface Admission {
   readonly receipt: DispatchReceipt;
   /** Set if the input is new or repeated: it must join its line. */
-  readonly place?: DispatchPlace;
+  readonly dispatch?: QueuedDispatch;
 }
 
 export interface Admissions {
   /** Resolves once the input is on disk. */
   admit(request: AdmitRequest): Promise<Admission>;
   /** Requeues an ended input at the end of its line. Throws if there is no room. Call it in a transaction. */
-  putBack(row: DispatchRow): DispatchPlace;
+  putBack(row: DispatchRow): QueuedDispatch;
   /** Throws if there is no room for an input that is not stored. Reads the database only if the line is nearly full. */
   checkRoomInLine(key: SessionKey, owner: string): void;
 }
@@ -75,7 +75,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     const stored = load.get(owner, key.agent, key.instance_id, key.session, limits.waitingPerSession);
     const all = Number(stored?.waiting) + attached();
     const ofOwner = Number(stored?.of_owner) + attached({ owner });
-    checkShare({ all, ofOwner }, owner, { limits, queue, what: "inputs" });
+    checkShare({ all, ofOwner }, owner, { limits, queue, jobs: "inputs" });
     if (Number(stored?.in_session) + attached({ line }) < limits.waitingPerSession) return;
     throw sessionFull(limits.waitingPerSession, retryAfter(queue, { line }));
   }
@@ -91,7 +91,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     if (!hasRoom) checkRoom(key, owner);
   }
 
-  function putBack(row: DispatchRow): DispatchPlace {
+  function putBack(row: DispatchRow): QueuedDispatch {
     const {
       dispatch_id,
       agent,
@@ -107,8 +107,8 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     checkRoom(row, owner);
     // A new row gets a new `seq`, at the end of the line.
     remove.run(dispatch_id);
-    const place = [dispatch_id, agent, instance_id, session] as const;
-    const added = again.get(...place, key, accepted_at, error, input, owner, trace);
+    const ids = [dispatch_id, agent, instance_id, session] as const;
+    const added = again.get(...ids, key, accepted_at, error, input, owner, trace);
     return { seq: Number(added?.seq), dispatch_id, agent, instance_id, session, owner };
   }
 
@@ -122,12 +122,12 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     if (row === undefined) return undefined;
     if (row.session !== request.session || !isSame(row.input, input)) throw otherInput();
     const receipt = { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) };
-    return isNoAnswer(row) ? { receipt, place: putBack(row) } : { receipt };
+    return isNoAnswer(row) ? { receipt, dispatch: putBack(row) } : { receipt };
   }
 
   /** Compares two stored inputs; the order of an object's properties does not matter. */
-  function isSame(one: string, other: string): boolean {
-    return one === other || isDeepStrictEqual(blobs.load(one), blobs.load(other));
+  function isSame(stored: string, other: string): boolean {
+    return stored === other || isDeepStrictEqual(blobs.load(stored), blobs.load(other));
   }
 
   return {
@@ -145,11 +145,11 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
         const dispatch_id = createId("dispatch");
         const now = clock.now();
         const trace = toStoredTrace(request);
-        const place = [dispatch_id, agent, instance_id, session] as const;
-        const row = insert.get(...place, key ?? null, now, input, owner, trace);
+        const ids = [dispatch_id, agent, instance_id, session] as const;
+        const row = insert.get(...ids, key ?? null, now, input, owner, trace);
         return {
           receipt: { dispatch_id, accepted_at: isoTime(now) },
-          place: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session, owner },
+          dispatch: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session, owner },
         };
       });
     },

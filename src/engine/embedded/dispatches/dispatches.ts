@@ -13,10 +13,10 @@ import type {
 import { AttachedCalls } from "../../shared/dispatches/attached-calls.ts";
 import { DispatchAttempts } from "../../shared/dispatches/dispatch-attempts.ts";
 import {
-  type DispatchPlace,
   type DispatchRow,
   diedText,
   notDead,
+  type QueuedDispatch,
   toRecord,
   unknownDispatch,
 } from "../../shared/dispatches/dispatch-store.ts";
@@ -76,19 +76,19 @@ export class Dispatches
   }
 
   async admit(request: AdmitRequest): Promise<DispatchReceipt> {
-    const { receipt, place } = await this.#admissions.admit(request);
-    if (place !== undefined) this.#enqueue(place);
+    const { receipt, dispatch } = await this.#admissions.admit(request);
+    if (dispatch !== undefined) this.#enqueue(dispatch);
     return receipt;
   }
 
   /** `Engine.inLine`, once the lease is held. */
   async inLine<Value>(
-    place: LinePlace,
+    session: LinePlace,
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
-    this.#admissions.checkRoomInLine(place, ownerOfInput(place));
-    return await this.#calls.run(place, work, options?.signal);
+    this.#admissions.checkRoomInLine(session, ownerOfInput(session));
+    return await this.#calls.run(session, work, options?.signal);
   }
 
   /** The number of inputs that wait without being stored. */
@@ -130,13 +130,13 @@ export class Dispatches
   }
 
   async redrive(id: string): Promise<DispatchRecord> {
-    const place = await this.#base.commit((): DispatchPlace => {
+    const dispatch = await this.#base.commit((): QueuedDispatch => {
       const row = this.#sql.byId.get(id);
       if (row === undefined) throw unknownDispatch();
       if (row.status !== "failed") throw notDead();
       return this.#admissions.putBack(row);
     });
-    this.#enqueue(place);
+    this.#enqueue(dispatch);
     const record = await this.getDispatch(id);
     if (record === undefined) throw unknownDispatch();
     return record;
@@ -165,8 +165,8 @@ export class Dispatches
   onForeignWrite(): void {
     if (this.#isWorking()) {
       this.#enqueueNew();
-      for (const place of this.#attempts.retrying()) {
-        if (this.#sql.isQueued.get(place.dispatch_id) === undefined) this.#attempts.leave(place);
+      for (const dispatch of this.#attempts.retrying()) {
+        if (this.#sql.isQueued.get(dispatch.dispatch_id) === undefined) this.#attempts.leave(dispatch);
       }
       for (const { dispatch_id } of this.#sql.cancelling.all()) this.#attempts.cancel(dispatch_id);
     }
@@ -188,27 +188,27 @@ export class Dispatches
   }
 
   /** Enqueues a new input, after the inputs with a lower `seq` that other processes have admitted. */
-  #enqueue(place: DispatchPlace): void {
-    if (!this.#isWorking() || place.seq <= this.#seen) return;
-    if (place.seq === this.#seen + 1) this.#join(place);
+  #enqueue(dispatch: QueuedDispatch): void {
+    if (!this.#isWorking() || dispatch.seq <= this.#seen) return;
+    if (dispatch.seq === this.#seen + 1) this.#join(dispatch);
     else this.#enqueueNew();
   }
 
   #enqueueNew(): void {
-    for (const place of this.#sql.waitingAfter.all(this.#seen)) this.#join(place);
+    for (const dispatch of this.#sql.waitingAfter.all(this.#seen)) this.#join(dispatch);
   }
 
   /** Enqueues all waiting rows, with an index, so that the number of ended rows does not matter. */
   #enqueueAll(): void {
     const newest = Number(this.#sql.newest.get()?.seq ?? 0);
-    for (const { risky, ...place } of this.#sql.waiting.all()) this.#join(place, risky === 1);
+    for (const { risky, ...dispatch } of this.#sql.waiting.all()) this.#join(dispatch, risky === 1);
     this.#seen = Math.max(this.#seen, newest);
   }
 
-  #join(place: DispatchPlace, isRisky = false): void {
+  #join(dispatch: QueuedDispatch, isRisky = false): void {
     if (this.#handlers === undefined) return;
-    this.#seen = place.seq;
-    this.#base.queue.join(this.#attempts.toJob(place, this.#handlers, isRisky));
+    this.#seen = dispatch.seq;
+    this.#base.queue.join(this.#attempts.toJob(dispatch, this.#handlers, isRisky));
   }
 
   /** Wakes the callers that wait for an end that another process has written. */
@@ -220,7 +220,7 @@ export class Dispatches
   }
 }
 
-const place = "seq, dispatch_id, agent, instance_id, session, owner";
+const queuedColumns = "seq, dispatch_id, agent, instance_id, session, owner";
 
 function statements({ database }: EmbeddedBase) {
   // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
@@ -233,14 +233,14 @@ function statements({ database }: EmbeddedBase) {
     isQueued: query(database, "SELECT 1 FROM dispatches WHERE dispatch_id = ? AND status = 'queued'"),
     newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
     // A failed attempt has set `next_attempt_at`; without it, the process has died during the attempt.
-    waiting: query<DispatchPlace & { readonly risky: number }>(
+    waiting: query<QueuedDispatch & { readonly risky: number }>(
       database,
-      `SELECT ${place}, attempts > 2 AND next_attempt_at IS NULL AS risky
+      `SELECT ${queuedColumns}, attempts > 2 AND next_attempt_at IS NULL AS risky
        FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
     ),
-    waitingAfter: query<DispatchPlace>(
+    waitingAfter: query<QueuedDispatch>(
       database,
-      `SELECT ${place} FROM dispatches WHERE seq > ? AND status = 'queued' ORDER BY seq`,
+      `SELECT ${queuedColumns} FROM dispatches WHERE seq > ? AND status = 'queued' ORDER BY seq`,
     ),
     cancel: query<DispatchRow>(
       database,

@@ -88,21 +88,21 @@ test("deliveries are removed with ended work; the newest of each webhook stay, a
     await log?.list({ limit: 1 });
   }
   const count = async (webhook: string, outcome: "accepted" | "refused"): Promise<number> => {
-    let found = 0;
+    let foundCount = 0;
     let cursor: string | undefined;
     do {
       const page = await log?.list({ webhook, outcome, limit: 1_000, cursor });
-      found += page?.items.length ?? 0;
+      foundCount += page?.items.length ?? 0;
       cursor = page?.next_cursor;
     } while (cursor !== undefined);
-    return found;
+    return foundCount;
   };
-  const pruned = async (outcome: "accepted" | "refused", left: number): Promise<void> => {
-    for (let turn = 0; turn < 1_000 && (await count("loud", outcome)) !== left; turn += 1) {
+  const pruned = async (outcome: "accepted" | "refused", expected: number): Promise<void> => {
+    for (let turn = 0; turn < 1_000 && (await count("loud", outcome)) !== expected; turn += 1) {
       clock.passMinute();
       await new Promise(setImmediate);
     }
-    expect(await count("loud", outcome)).toBe(left);
+    expect(await count("loud", outcome)).toBe(expected);
   };
   await pruned("refused", 100);
   expect([await count("loud", "accepted"), await count("quiet", "accepted")]).toEqual([900, 3]);

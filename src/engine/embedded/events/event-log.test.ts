@@ -25,7 +25,7 @@ function openSubject(folder: string | undefined, fence: number): OpenEventLog {
   const log = new EmbeddedEventLog({
     folder,
     clock,
-    lease: held(fence).lease,
+    lease: createLease(fence).lease,
   });
   return {
     log,
@@ -35,7 +35,7 @@ function openSubject(folder: string | undefined, fence: number): OpenEventLog {
   };
 }
 
-function held(fence: number): { lease: Lease; lose(): void; regain(fence: number): void } {
+function createLease(fence: number): { lease: Lease; lose(): void; regain(fence: number): void } {
   let current = { fence, controller: new AbortController() };
   const lease: Lease = {
     get fence() {
@@ -63,8 +63,8 @@ const lost = expect.objectContaining({ code: "lease_lost" });
 test("events are on disk within 100 ms without a flush", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const writer = new EmbeddedEventLog({ folder, clock, lease: held(1).lease });
-  const reader = new EmbeddedEventLog({ folder, clock, lease: held(0).lease });
+  const writer = new EmbeddedEventLog({ folder, clock, lease: createLease(1).lease });
+  const reader = new EmbeddedEventLog({ folder, clock, lease: createLease(0).lease });
   writer.append(stream, textDelta(1));
   expect(await indexesOf(reader)).toEqual([]);
   await clock.advance(100);
@@ -76,8 +76,8 @@ test("events are on disk within 100 ms without a flush", async () => {
 test("a reader follows the writer of another log, and sees the end of the stream", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const writer = new EmbeddedEventLog({ folder, clock, lease: held(1).lease });
-  const reader = new EmbeddedEventLog({ folder, clock, lease: held(0).lease });
+  const writer = new EmbeddedEventLog({ folder, clock, lease: createLease(1).lease });
+  const reader = new EmbeddedEventLog({ folder, clock, lease: createLease(0).lease });
   const seen: number[] = [];
   const following = (async () => {
     for await (const { index } of reader.subscribe(stream)) seen.push(index);
@@ -98,7 +98,7 @@ test("a reader follows the writer of another log, and sees the end of the stream
 test("a process without the lease can read, but not write", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const log = new EmbeddedEventLog({ folder, clock, lease: held(0).lease });
+  const log = new EmbeddedEventLog({ folder, clock, lease: createLease(0).lease });
   expect(() => log.append(stream, textDelta(1))).toThrow(lost);
   expect(() => log.end(stream)).toThrow(lost);
   expect(await log.last(stream)).toBe(0);
@@ -108,11 +108,11 @@ test("a process without the lease can read, but not write", async () => {
 test("once another process writes, the earlier writer cannot, and its indexes are not used again", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const frozen = new EmbeddedEventLog({ folder, clock, lease: held(1).lease });
+  const frozen = new EmbeddedEventLog({ folder, clock, lease: createLease(1).lease });
   frozen.append(stream, textDelta(1));
   await frozen.flush();
   frozen.append(stream, textDelta(2));
-  const next = new EmbeddedEventLog({ folder, clock, lease: held(2).lease });
+  const next = new EmbeddedEventLog({ folder, clock, lease: createLease(2).lease });
   const floor = await next.last(stream);
   expect(floor).toBe(10_001);
   await expect(frozen.flush()).rejects.toThrow(lost);
@@ -121,7 +121,7 @@ test("once another process writes, the earlier writer cannot, and its indexes ar
   frozen.close();
   expect(await indexesOf(next)).toEqual([1, 10_002]);
   next.close();
-  const third = new EmbeddedEventLog({ folder, clock, lease: held(3).lease });
+  const third = new EmbeddedEventLog({ folder, clock, lease: createLease(3).lease });
   expect(await third.last(stream)).toBe(10_002);
   third.close();
 });
@@ -129,17 +129,17 @@ test("once another process writes, the earlier writer cannot, and its indexes ar
 test("events that waited while the lease was lost are written once it is regained", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const own = held(1);
-  const log = new EmbeddedEventLog({ folder, clock, lease: own.lease });
+  const own = createLease(1);
+  const log = new EmbeddedEventLog({ folder, clock, lease: leaseControl.lease });
   log.append(stream, textDelta(1));
-  own.lose();
+  leaseControl.lose();
   expect(() => log.append(stream, textDelta(2))).toThrow(lost);
   await clock.advance(100);
-  own.regain(2);
+  leaseControl.regain(2);
   expect(await log.last(stream)).toBe(1);
   log.append(stream, textDelta(2));
   log.close();
-  const again = new EmbeddedEventLog({ folder, clock, lease: held(3).lease });
+  const again = new EmbeddedEventLog({ folder, clock, lease: createLease(3).lease });
   expect(await indexesOf(again)).toEqual([1, 2]);
   again.close();
 });
@@ -147,7 +147,7 @@ test("events that waited while the lease was lost are written once it is regaine
 test("while another program locks the log, readers and writers continue, and the events reach the disk once it is free", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const log = new EmbeddedEventLog({ folder, clock, lease: held(1).lease });
+  const log = new EmbeddedEventLog({ folder, clock, lease: createLease(1).lease });
   log.append(stream, textDelta(1));
   await log.flush();
   const other = new DatabaseSync(join(folder, "events.db"));
@@ -169,7 +169,7 @@ test("while another program locks the log, readers and writers continue, and the
   await clock.advance(2_000);
   await reading;
   expect(received).toEqual([1, 2, 3]);
-  const reader = new EmbeddedEventLog({ folder, clock, lease: held(0).lease });
+  const reader = new EmbeddedEventLog({ folder, clock, lease: createLease(0).lease });
   expect(await indexesOf(reader)).toEqual([1, 2]);
   expect((await reader.read("run/new")).map(({ index }) => index)).toEqual([1, 2, 3]);
   other.close();
@@ -179,7 +179,7 @@ test("while another program locks the log, readers and writers continue, and the
 
 test("while another program locks the log, many events of many streams do not wait", async () => {
   const folder = newFolder();
-  const log = new EmbeddedEventLog({ folder, clock: createManualClock(), lease: held(1).lease });
+  const log = new EmbeddedEventLog({ folder, clock: createManualClock(), lease: createLease(1).lease });
   log.append(stream, textDelta(1));
   await log.flush();
   const other = new DatabaseSync(join(folder, "events.db"));
@@ -195,7 +195,7 @@ test("while another program locks the log, many events of many streams do not wa
 });
 
 test("the count of events includes those that are not on disk yet", async () => {
-  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: createLease(1).lease });
   expect(log.count(stream)).toBe(0);
   log.append(stream, textDelta(1));
   expect(log.count(stream)).toBe(1);
@@ -210,7 +210,7 @@ test("a stream keeps its newest events, up to its limit", async () => {
   const log = new EmbeddedEventLog({
     folder: newFolder(),
     clock,
-    lease: held(1).lease,
+    lease: createLease(1).lease,
     retention: { maxEvents: 500 },
   });
   for (let index = 1; index <= 5_000; index += 1) {
@@ -242,19 +242,19 @@ test("above the size limit of all streams the oldest events are deleted, and the
     await log.flush();
   };
   const size = (): number => statSync(join(folder, "events.db")).size;
-  const roomy = new EmbeddedEventLog({ folder, clock, lease: held(1).lease });
+  const roomy = new EmbeddedEventLog({ folder, clock, lease: createLease(1).lease });
   await write(roomy, 200);
   await clock.advance(1_000);
   roomy.close();
   expect(size()).toBeGreaterThan(6_000_000);
   const maxBytes = 2_000_000;
-  const log = new EmbeddedEventLog({ folder, clock, lease: held(2).lease, retention: { maxBytes } });
+  const log = new EmbeddedEventLog({ folder, clock, lease: createLease(2).lease, retention: { maxBytes } });
   await write(log, 10);
   await clock.advance(60_000);
-  const kept = (await log.read("agent/reviewer/a", { limit: 1_000 })).map(({ index }) => index);
-  expect(kept.at(-1)).toBe(210);
-  expect(kept.length).toBeGreaterThan(20);
-  expect(kept[0]).toBe(211 - kept.length);
+  const indexes = (await log.read("agent/reviewer/a", { limit: 1_000 })).map(({ index }) => index);
+  expect(indexes.at(-1)).toBe(210);
+  expect(indexes.length).toBeGreaterThan(20);
+  expect(indexes[0]).toBe(211 - indexes.length);
   log.close();
   expect(size()).toBeLessThan(maxBytes * 1.3);
 });
@@ -262,14 +262,14 @@ test("above the size limit of all streams the oldest events are deleted, and the
 test("the log of an older kit shrinks too", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const before = new EmbeddedEventLog({ folder, clock, lease: held(1).lease });
+  const before = new EmbeddedEventLog({ folder, clock, lease: createLease(1).lease });
   before.append(stream, textDelta(1));
   before.close();
   const old = new DatabaseSync(join(folder, "events.db"));
   old.exec("PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM;");
   expect(old.prepare("PRAGMA auto_vacuum").get()).toEqual({ auto_vacuum: 0 });
   old.close();
-  const log = new EmbeddedEventLog({ folder, clock, lease: held(2).lease });
+  const log = new EmbeddedEventLog({ folder, clock, lease: createLease(2).lease });
   expect(await indexesOf(log, 0)).toEqual([1]);
   log.close();
   const now = new DatabaseSync(join(folder, "events.db"));
@@ -278,7 +278,7 @@ test("the log of an older kit shrinks too", async () => {
 });
 
 test("a recorded event does not change when the caller changes its object", async () => {
-  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: createLease(1).lease });
   const args = { path: "a.txt" };
   const call = { type: "tool_start", tool_call_id: "call_1", tool: "read", args } as const;
   log.append(stream, { ...textDelta(1), ...call } as KitEvent);
@@ -297,7 +297,7 @@ test("old events are deleted, and the stream's indexes continue", async () => {
   const log = new EmbeddedEventLog({
     folder: newFolder(),
     clock,
-    lease: held(1).lease,
+    lease: createLease(1).lease,
     retention: { maxAgeMs: 3_600_000 },
   });
   for (let index = 1; index <= 1_000; index += 1) log.append(stream, textDelta(index));
@@ -312,7 +312,7 @@ test("old events are deleted, and the stream's indexes continue", async () => {
 });
 
 test("readers finish when the log closes", async () => {
-  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: held(1).lease });
+  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: createLease(1).lease });
   const waiting = log.subscribe(stream)[Symbol.asyncIterator]().next();
   log.close();
   expect((await waiting).done).toBe(true);
@@ -321,7 +321,7 @@ test("readers finish when the log closes", async () => {
 test("a file that is not an event log is refused and not changed", () => {
   const folder = newFolder();
   writeFileSync(join(folder, "events.db"), "not a database, but a text file".repeat(50));
-  expect(() => new EmbeddedEventLog({ folder, clock: createManualClock(), lease: held(1).lease })).toThrow(
+  expect(() => new EmbeddedEventLog({ folder, clock: createManualClock(), lease: createLease(1).lease })).toThrow(
     expect.objectContaining({ code: "unavailable" }),
   );
 });
@@ -329,7 +329,7 @@ test("a file that is not an event log is refused and not changed", () => {
 test("streams that begin at the same time are claimed in one write, before their first index is used", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const log = new EmbeddedEventLog({ folder, clock, lease: held(1).lease });
+  const log = new EmbeddedEventLog({ folder, clock, lease: createLease(1).lease });
   const streams = Array.from({ length: 50 }, (_, index) => `agent/reviewer/${index}`);
   await log.begin(stream);
   const other = new DatabaseSync(join(folder, "events.db"));
@@ -340,7 +340,7 @@ test("streams that begin at the same time are claimed in one write, before their
   expect(rows()).toBe(51);
   // If the process dies now, the next one does not use its indexes again.
   log.append(streams[0] ?? "", textDelta(1));
-  const next = new EmbeddedEventLog({ folder, clock, lease: held(2).lease });
+  const next = new EmbeddedEventLog({ folder, clock, lease: createLease(2).lease });
   expect(await next.last(streams[0] ?? "")).toBe(10_000);
   // A mere read leaves no row behind.
   expect(await next.last("agent/reviewer/never")).toBe(0);

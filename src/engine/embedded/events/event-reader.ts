@@ -108,11 +108,11 @@ export class EventReader implements AsyncIterator<KitEvent> {
   #fromStream(): KitEvent | "end" | undefined {
     const { table, writer } = this.#sources;
     const live = writer.live(this.#stream);
-    const found = live ?? table.findStream(this.#stream);
+    const row = live ?? table.findStream(this.#stream);
     // A deleted stream has ended, even if a new stream has the same name.
-    if (this.#streamId !== undefined && found?.id !== this.#streamId) return "end";
-    if (found === undefined) return undefined;
-    this.#streamId = found.id;
+    if (this.#streamId !== undefined && row?.id !== this.#streamId) return "end";
+    if (row === undefined) return undefined;
+    this.#streamId = row.id;
     if (this.#streamId !== undefined && (live === undefined || this.#cursor < live.floor)) {
       const gap = findGap({ table, writer }, this.#stream, this.#cursor);
       if (gap !== undefined) return gap;
@@ -121,7 +121,7 @@ export class EventReader implements AsyncIterator<KitEvent> {
       const event = this.#fromRow();
       if (event !== undefined) return event;
     }
-    return live?.tail[positionAfter(live.tail, this.#cursor)] ?? (found.ended ? "end" : undefined);
+    return live?.tail[positionAfter(live.tail, this.#cursor)] ?? (row.ended ? "end" : undefined);
   }
 
   #finish(): IteratorResult<KitEvent> {
@@ -145,10 +145,10 @@ export function findGap(
 ): Extract<KitEvent, { type: "gap" }> | undefined {
   if (after <= 0) return undefined;
   const live = writer.live(stream);
-  const found = table.findStream(stream);
-  const id = live?.id ?? found?.id;
+  const row = table.findStream(stream);
+  const id = live?.id ?? row?.id;
   const oldest = id === undefined ? undefined : table.oldest(id);
-  const next = oldest ?? live?.tail[0]?.index ?? (found?.last ?? 0) + 1;
+  const next = oldest ?? live?.tail[0]?.index ?? (row?.last ?? 0) + 1;
   const missing_to = next - 1;
   if (missing_to <= after) return undefined;
   return toGap(stream, after, missing_to);
@@ -232,8 +232,8 @@ export function createWatchers({ table, clock, signal, ...options }: WatcherOpti
     read(stream) {
       readers.set(stream, (readers.get(stream) ?? 0) + 1);
       return () => {
-        const left = (readers.get(stream) ?? 0) - 1;
-        if (left > 0) readers.set(stream, left);
+        const readerCount = (readers.get(stream) ?? 0) - 1;
+        if (readerCount > 0) readers.set(stream, readerCount);
         else readers.delete(stream);
       };
     },

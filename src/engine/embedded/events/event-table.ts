@@ -300,9 +300,9 @@ const eventLog: StoreDefinition = {
 
 /** Opens or creates the event log of a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
 export function openEventsDatabase(where: string | Database | undefined): Database {
-  const place = typeof where === "string" ? join(where, "events.db") : where;
+  const target = typeof where === "string" ? join(where, "events.db") : where;
   const shared = { ...eventLog, create: schema + countedBytes };
-  return openStore(typeof place === "object" ? shared : eventLog, place, (database) => {
+  return openStore(typeof target === "object" ? shared : eventLog, target, (database) => {
     makeShrinkable(database);
     // Readers detect a lost tail by a gap in the indexes, so an fsync per flush has no benefit.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");

@@ -5,11 +5,11 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { isFileFault } from "../../../sqlite/database-file.ts";
 import { type Lease, leaseLost } from "../../shared/engine-base.ts";
 import {
+  copyEvent,
   crashGap,
   type LiveStream,
   notAbove,
   settle,
-  toOwn,
   unwrittenEvents,
 } from "../../shared/events/live-stream.ts";
 import { joinDeltas, type OpenRun, toBatches } from "../../shared/events/stored-events.ts";
@@ -91,8 +91,8 @@ export class EventWriter {
     if (!live.isOwn) this.#claimRows([stream]);
     if (event.index <= live.last) throw notAbove(event.index, live.last);
     if (live.unwritten >= crashGap || this.#unwrittenLength > tooMuchText) throw bufferFullError();
-    const { own, length } = toOwn(event);
-    live.tail.push(own);
+    const { copy, length } = copyEvent(event);
+    live.tail.push(copy);
     live.unwritten += 1;
     live.length += length;
     live.last = event.index;
@@ -126,8 +126,8 @@ export class EventWriter {
 
   /** Joins some of the deltas of finished turns; false if there are no more. Throws like `flush`. */
   joinFinished(): boolean {
-    if (this.#finished.due && this.isWriting()) this.fenced(this.#finished.join)();
-    return this.#finished.due;
+    if (this.#finished.hasStretches && this.isWriting()) this.fenced(this.#finished.join)();
+    return this.#finished.hasStretches;
   }
 
   /** Evicts the events of streams that were not used since the last call; false if no stream was used. */
@@ -203,24 +203,26 @@ export class EventWriter {
 
   /** Runs a write in a transaction, if this process is still the writer; otherwise throws `lease_lost`. */
   fenced<Value>(write: () => Value): Value {
-    const own = this.#claim();
+    const generation = this.#claim();
     return this.#table.transaction(() => {
-      if (this.#table.newestGeneration()?.id !== own) throw this.#superseded();
+      if (this.#table.newestGeneration()?.id !== generation) throw this.#superseded();
       return write();
     });
   }
 
-  #floorOf(row: StreamRow, own: number): number {
-    return row.generation === own || this.#table.wasClosed(row.generation) ? row.last : row.last + crashGap;
+  #floorOf(row: StreamRow, generation: number): number {
+    return row.generation === generation || this.#table.wasClosed(row.generation)
+      ? row.last
+      : row.last + crashGap;
   }
 
   #open(name: string): LiveStream {
-    const own = this.#claim();
+    const generation = this.#claim();
     const live = this.#streams.get(name);
     if (live !== undefined) return live;
     const row = this.#table.findStream(name);
-    const last = row === undefined ? 0 : this.#floorOf(row, own);
-    return this.#addLive(name, { ...row, id: row?.id, last, isOwn: row?.generation === own });
+    const last = row === undefined ? 0 : this.#floorOf(row, generation);
+    return this.#addLive(name, { ...row, id: row?.id, last, isOwn: row?.generation === generation });
   }
 
   #addLive(name: string, { id, isOwn, last, ended = false, events = 0 }: ClaimedRow): LiveStream {
@@ -238,8 +240,10 @@ export class EventWriter {
     const foreign = names.filter((name) => this.#streams.get(name)?.isOwn !== true);
     if (foreign.length === 0) return;
     this.#unlessRefused(() => {
-      const own = this.#claim();
-      const claimed = this.fenced(() => foreign.map((name) => [name, this.#claimRow(name, own)] as const));
+      const generation = this.#claim();
+      const claimed = this.fenced(() =>
+        foreign.map((name) => [name, this.#claimRow(name, generation)] as const),
+      );
       for (const [name, row] of claimed) {
         const live = this.#streams.get(name) ?? this.#addLive(name, row);
         live.id = row.id;
@@ -261,24 +265,24 @@ export class EventWriter {
   }
 
   /** Claims the row of a stream that may be new. Call it in a transaction. */
-  #claimRow(name: string, own: number): ClaimedRow {
+  #claimRow(name: string, generation: number): ClaimedRow {
     const live = this.#streams.get(name);
-    if (live !== undefined) return { id: this.#claimLive(live, own), isOwn: true, last: live.last };
+    if (live !== undefined) return { id: this.#claimLive(live, generation), isOwn: true, last: live.last };
     // Most streams that begin are new, so the insert comes before the lookup.
-    const id = this.#table.addStream(name, own);
+    const id = this.#table.addStream(name, generation);
     if (id !== undefined) return { id, isOwn: true, last: 0 };
     const row = this.#table.findStream(name);
     if (row === undefined) throw new Error("The row of an event stream is missing.");
-    const last = this.#floorOf(row, own);
-    if (row.generation !== own) this.#table.takeStream(row.id, own, last);
+    const last = this.#floorOf(row, generation);
+    if (row.generation !== generation) this.#table.takeStream(row.id, generation, last);
     return { ...row, last, isOwn: true };
   }
 
   /** Claims the row of a live stream and returns its id. Call it in a transaction. */
-  #claimLive({ name, id, floor }: LiveStream, own: number): number {
-    const rowId = id ?? this.#table.addStream(name, own) ?? this.#table.findStream(name)?.id;
+  #claimLive({ name, id, floor }: LiveStream, generation: number): number {
+    const rowId = id ?? this.#table.addStream(name, generation) ?? this.#table.findStream(name)?.id;
     if (rowId === undefined) throw new Error("The row of an event stream is missing.");
-    if (id !== undefined) this.#table.takeStream(id, own, floor);
+    if (id !== undefined) this.#table.takeStream(id, generation, floor);
     return rowId;
   }
 
@@ -304,8 +308,8 @@ export class EventWriter {
   }
 
   /** Writes the buffered events of a stream. Call it in a transaction. */
-  #write(live: LiveStream, own: number, writtenMs: number): Written {
-    const id = live.isOwn && live.id !== undefined ? live.id : this.#claimLive(live, own);
+  #write(live: LiveStream, generation: number, writtenMs: number): Written {
+    const id = live.isOwn && live.id !== undefined ? live.id : this.#claimLive(live, generation);
     const written = unwrittenEvents(live);
     const joined = joinDeltas(written);
     const batches = toBatches(joined.events);
@@ -324,8 +328,8 @@ export class EventWriter {
   flush(): void {
     if (this.#dirty.size === 0) return;
     const writtenMs = this.#options.clock.now();
-    const own = this.#claim();
-    const all = this.fenced(() => [...this.#dirty].map((live) => this.#write(live, own, writtenMs)));
+    const generation = this.#claim();
+    const all = this.fenced(() => [...this.#dirty].map((live) => this.#write(live, generation, writtenMs)));
     for (const { live, id, stored, written, open } of all) {
       live.id = id;
       live.stored = stored;

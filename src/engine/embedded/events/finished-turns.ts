@@ -19,7 +19,7 @@ export interface FinishedTurns {
   note(live: LiveStream, written: readonly KitEvent[], open: OpenRun | undefined): void;
   /** Joins the deltas of some rows. Call it in a transaction, and the returned function after the commit. */
   join(): () => void;
-  readonly due: boolean;
+  readonly hasStretches: boolean;
   forget(): void;
 }
 
@@ -38,7 +38,7 @@ export function createFinishedTurns(table: EventTable): FinishedTurns {
   }
 
   return {
-    get due() {
+    get hasStretches() {
       return stretches.length > 0;
     },
     note(live, written, open) {
@@ -52,15 +52,15 @@ export function createFinishedTurns(table: EventTable): FinishedTurns {
       else if (run.deltas > 1 && id !== undefined) stretches.push({ id, from: run.from, to: run.last.index });
     },
     join() {
-      const left: Stretch[] = [];
+      const remaining: Stretch[] = [];
       let rows = maxRows;
       for (const stretch of stretches) {
         const { readRows, rest } = rows > 0 ? joinRows(stretch, rows) : { readRows: 0, rest: stretch };
         rows -= readRows;
-        if (rest !== undefined) left.push(rest);
+        if (rest !== undefined) remaining.push(rest);
       }
       return () => {
-        stretches = left;
+        stretches = remaining;
       };
     },
     forget() {

@@ -59,8 +59,8 @@ test("the events of a killed writer are readable without a hole, and none of its
     const log = openLog(folder, round * 2 + 2);
     const indexes = await readAll(log);
     // The events of one process have no hole: only the last ones are lost.
-    const own = indexes.filter((index) => index > before);
-    expect(own).toEqual(own.map((_, offset) => (own[0] ?? 0) + offset));
+    const newIndexes = indexes.filter((index) => index > before);
+    expect(newIndexes).toEqual(newIndexes.map((_, offset) => (newIndexes[0] ?? 0) + offset));
     before = await log.last(stream);
     expect(before).toBeGreaterThanOrEqual(reported);
     log.close();

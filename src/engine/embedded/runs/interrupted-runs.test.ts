@@ -106,10 +106,10 @@ test("however often a run is interrupted, it sees the same results, and repeats 
           const reached = Promise.withResolvers<void>();
           const journal: string[] = [];
           seen.push(journal);
-          let left = cut;
+          let remaining = cut;
           const onStep = async (): Promise<void> => {
-            left -= 1;
-            if (left >= 0) return;
+            remaining -= 1;
+            if (remaining >= 0) return;
             reached.resolve();
             // Simulates a dead process: the step never ends.
             await new Promise(() => undefined);

@@ -71,7 +71,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
      WHERE run = ? AND state = 'pending' ORDER BY position LIMIT 100`,
   );
   // The value of an open wait is its schema; later it is the payload of its signal.
-  const taken = query<Pick<EntryRow, "value">>(
+  const receivedSignal = query<Pick<EntryRow, "value">>(
     database,
     `SELECT value FROM run_journal INDEXED BY run_journal_open
      WHERE run = ? AND state = 'pending' AND kind = 'wait' AND name = ? ORDER BY position LIMIT 1`,
@@ -147,7 +147,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
 
   return {
     open: async ({ id }, fence) => open(id, fence),
-    schemaOf: (run, name) => taken.get(run, name)?.value ?? undefined,
+    schemaOf: (run, name) => receivedSignal.get(run, name)?.value ?? undefined,
     canGoOn: (run) => signalled.get(run) !== undefined,
     page: (run, { after, limit }) => page.all(run, after, limit).map((row) => toJournalRecord(row, base)),
     waits: (run) => pending.all(run).map((row) => toRunWait(row, base)),

@@ -17,12 +17,12 @@ afterAll(() => rmSync(root, { recursive: true }));
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);
 const script = new URL("testing/run-process.ts", import.meta.url);
 
-interface Place {
+interface RunFolder {
   readonly folder: string;
   readonly log: string;
 }
 
-function place(name: string): Place {
+function createRunFolder(name: string): RunFolder {
   const folder = join(root, name);
   const log = join(root, `${name}.log`);
   mkdirSync(folder);
@@ -31,7 +31,10 @@ function place(name: string): Place {
 }
 
 /** Starts runs in the folder, before any process works there. */
-async function startRuns({ folder }: Place, payloads: readonly FlowPayload[]): Promise<readonly string[]> {
+async function startRuns(
+  { folder }: RunFolder,
+  payloads: readonly FlowPayload[],
+): Promise<readonly string[]> {
   const engine = createEmbeddedEngine({ folder });
   const ids: string[] = [];
   for (const payload of payloads) ids.push((await engine.startRun({ workflow: "w", payload })).run_id);
@@ -41,7 +44,7 @@ async function startRuns({ folder }: Place, payloads: readonly FlowPayload[]): P
 
 /** Lets a process work until it has logged this many steps, or kills itself; the run can request the latter after `steps`. */
 async function work(
-  { folder, log }: Place,
+  { folder, log }: RunFolder,
   life: { readonly noted?: number; readonly steps?: number },
 ): Promise<void> {
   const countNoted = (): number => readFileSync(log, "utf8").split("\n").length;
@@ -57,7 +60,7 @@ async function work(
 }
 
 /** The keys of the steps that are recorded as done. */
-function finished({ folder }: Place): ReadonlySet<string> {
+function finished({ folder }: RunFolder): ReadonlySet<string> {
   const database = new DatabaseSync(join(folder, "engine.db"));
   const rows = database
     .prepare(
@@ -69,7 +72,7 @@ function finished({ folder }: Place): ReadonlySet<string> {
   return new Set(rows.map(({ step }) => String(step)));
 }
 
-function timesOf({ log }: Place): ReadonlyMap<string, number> {
+function timesOf({ log }: RunFolder): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const line of readFileSync(log, "utf8").trim().split("\n"))
     times.set(line, (times.get(line) ?? 0) + 1);
@@ -77,19 +80,19 @@ function timesOf({ log }: Place): ReadonlyMap<string, number> {
 }
 
 test(`runs whose process is killed ${rounds} times do each finished step once, and all of them end`, async () => {
-  const where = place("load");
+  const where = createRunFolder("load");
   const ids = await startRuns(
     where,
     Array.from({ length: 30 }, () => ({ steps: 40 })),
   );
-  const known = new Map<string, number>();
+  const stepTimes = new Map<string, number>();
   // Each unfinished step is logged once more, so the log gets this many lines.
-  for (let round = 0; round < rounds && known.size < 30 * 40; round += 1) {
-    await work(where, { noted: Math.min(40 + ((round * 37) % 90), 30 * 40 - known.size) });
+  for (let round = 0; round < rounds && stepTimes.size < 30 * 40; round += 1) {
+    await work(where, { noted: Math.min(40 + ((round * 37) % 90), 30 * 40 - stepTimes.size) });
     const times = timesOf(where);
-    for (const step of finished(where)) if (!known.has(step)) known.set(step, times.get(step) ?? 0);
+    for (const step of finished(where)) if (!stepTimes.has(step)) stepTimes.set(step, times.get(step) ?? 0);
   }
-  expect(known.size).toBeGreaterThan(0);
+  expect(stepTimes.size).toBeGreaterThan(0);
   const engine = createEmbeddedEngine({ folder: where.folder });
   // This process does the remaining steps: finished steps do not run again.
   const last = new Map<string, number>();
@@ -104,14 +107,14 @@ test(`runs whose process is killed ${rounds} times do each finished step once, a
   }
   await engine.drain();
   const times = timesOf(where);
-  for (const [step, before] of known) {
+  for (const [step, before] of stepTimes) {
     expect([step, times.get(step), last.get(step)]).toEqual([step, before, undefined]);
   }
   for (const count of last.values()) expect(count).toBe(1);
 });
 
 test("a run that kills its process at the same place five times fails; the others continue", async () => {
-  const where = place("poison");
+  const where = createRunFolder("poison");
   const [bad = "", good = ""] = await startRuns(where, [{ steps: 1, dies: "at once" }, { steps: 9 }]);
   for (let life = 0; life < 5; life += 1) await work(where, {});
   const engine = createEmbeddedEngine({ folder: where.folder });
@@ -125,7 +128,7 @@ test("a run that kills its process at the same place five times fails; the other
 });
 
 campaignTest("a run that makes progress after each crash does not fail", async () => {
-  const where = place("slow");
+  const where = createRunFolder("slow");
   const [id = ""] = await startRuns(where, [{ steps: 8, dies: "one step further each time" }]);
   for (let steps = 1; steps < 8; steps += 1) await work(where, { steps });
   const engine = createEmbeddedEngine({ folder: where.folder });

@@ -20,7 +20,7 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
     database,
     "SELECT min(wake_at) AS at FROM runs WHERE wake_at IS NOT NULL",
   );
-  const due = query<Pick<RunRow, "id">>(
+  const dueRuns = query<Pick<RunRow, "id">>(
     database,
     "SELECT id FROM runs INDEXED BY runs_by_wake WHERE wake_at <= ? ORDER BY wake_at LIMIT ?",
   );
@@ -56,7 +56,7 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
     try {
       await base.commit(
         () => {
-          for (const { id } of due.all(time.now(), batch)) {
+          for (const { id } of dueRuns.all(time.now(), batch)) {
             wake.run(id);
             enqueue.run(id);
           }
@@ -84,7 +84,7 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
  */
 export function createRecovery({ database, clock }: EmbeddedBase): () => void {
   // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
-  const left = query<RunRow & { readonly cancelling: number; readonly crashed_at: number }>(
+  const interruptedRuns = query<RunRow & { readonly cancelling: number; readonly crashed_at: number }>(
     database,
     "SELECT * FROM runs INDEXED BY runs_by_status WHERE status = 'running' AND status <> 'completed' ORDER BY id",
   );
@@ -104,7 +104,7 @@ export function createRecovery({ database, clock }: EmbeddedBase): () => void {
 
   // Call it in a transaction.
   return () => {
-    for (const run of left.all()) {
+    for (const run of interruptedRuns.all()) {
       const entries = Number(progress.get(run.id)?.entries);
       const crashes = entries > run.crashed_at ? 1 : run.crashes + 1;
       if (run.cancelling === 1) end.run("cancelled", clock.now(), null, crashes, run.id);

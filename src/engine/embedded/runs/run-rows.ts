@@ -54,7 +54,7 @@ export function createRunAdmission(
   function checkRoom(owner: string): void {
     const row = load.get(owner);
     const waiting = { all: Number(row?.waiting), ofOwner: Number(row?.of_owner) };
-    checkShare(waiting, owner, { limits, queue, what: "runs" });
+    checkShare(waiting, owner, { limits, queue, jobs: "runs" });
   }
 
   function isSame(stored: string, payload: string): boolean {

@@ -79,8 +79,8 @@ test("later effects of a suspended execution are ignored", async () => {
       void outside.promise.then(() => {
         after.push("outside");
         const event = { type: "log", level: "info", message: "late" } as const;
-        const place = { timestamp: "", agent: "", instance_id: "", session: "", operation_id: "" };
-        after.push(String(context.emit({ ...event, ...place })));
+        const head = { timestamp: "", agent: "", instance_id: "", session: "", operation_id: "" };
+        after.push(String(context.emit({ ...event, ...head })));
         void context.step("late", () => after.push("step")).then(() => after.push("told"));
         void context.sleep(0).then(() => after.push("slept"));
       });
@@ -216,8 +216,8 @@ test("a cancelled run whose handler does not end is over a moment later", async 
 test("ended runs are kept for the retention period, and then removed with their journal and events", async () => {
   const subject = await begin(
     async (context, { payload }) => {
-      const place = { timestamp: "", agent: "", instance_id: "", session: "", operation_id: "" };
-      context.emit({ type: "run_start", workflow: "w", ...place });
+      const head = { timestamp: "", agent: "", instance_id: "", session: "", operation_id: "" };
+      context.emit({ type: "run_start", workflow: "w", ...head });
       await context.step("first", () => "x".repeat(10));
       if (payload === "wait") await context.waitFor("never");
       return 1;

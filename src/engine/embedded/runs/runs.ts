@@ -15,7 +15,13 @@ import type { EngineLimits } from "../../shared/engine-base.ts";
 import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { Dispatcher } from "../../shared/runs/execution-core.ts";
 import { RunJobs, recordCancelled } from "../../shared/runs/run-jobs.ts";
-import { hasEnded, lineOfRun, type RunPlace, type RunRow, toRunRecord } from "../../shared/runs/run-store.ts";
+import {
+  hasEnded,
+  lineOfRun,
+  type QueuedRun,
+  type RunRow,
+  toRunRecord,
+} from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
 import type { EmbeddedEventLog } from "../events/event-log.ts";
 import { createJournalRows, type JournalRows } from "./journal-rows.ts";
@@ -29,7 +35,7 @@ export interface RunsOptions {
   readonly admit: Dispatcher;
 }
 
-type QueuedPlace = RunPlace & { readonly number: number };
+type NumberedRun = QueuedRun & { readonly number: number };
 
 const pruned = 100;
 /** Runs that ended in this period before the last end: a process that died then may not have ended their streams. */
@@ -119,7 +125,7 @@ export class Runs
   async cancelRun(runId: string): Promise<boolean> {
     const cancelled = await this.#cancel(runId);
     // If the process ends in between, the next start cancels the other children.
-    if (cancelled) for (const child of this.#below(runId)) await this.#cancel(child);
+    if (cancelled) for (const child of this.#descendants(runId)) await this.#cancel(child);
     return cancelled;
   }
 
@@ -190,9 +196,9 @@ export class Runs
 
   #enqueueNew(): void {
     if (this.#handlers === undefined || !this.#isWorking()) return;
-    for (const place of this.#sql.queuedAfter.all(this.#seen)) {
-      this.#seen = place.number;
-      this.#base.queue.join(this.#jobs.toJob(place, this.#handlers));
+    for (const run of this.#sql.queuedAfter.all(this.#seen)) {
+      this.#seen = run.number;
+      this.#base.queue.join(this.#jobs.toJob(run, this.#handlers));
     }
   }
 
@@ -247,15 +253,15 @@ export class Runs
   }
 
   /** The ids of a run's descendants. */
-  #below(runId: string): string[] {
-    return this.#sql.children.all(runId).flatMap(({ run_id }) => [run_id, ...this.#below(run_id)]);
+  #descendants(runId: string): string[] {
+    return this.#sql.children.all(runId).flatMap(({ run_id }) => [run_id, ...this.#descendants(run_id)]);
   }
 }
 
 function statements({ database }: EmbeddedBase) {
   return {
     byId: query<RunRow>(database, "SELECT * FROM runs WHERE run_id = ?"),
-    queuedAfter: query<QueuedPlace>(
+    queuedAfter: query<NumberedRun>(
       database,
       `SELECT number, id, run_id, crashes, owner FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
     ),

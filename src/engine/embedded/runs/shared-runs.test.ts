@@ -29,46 +29,46 @@ async function openTwo(run: Parameters<typeof handlers>[0]["run"] & {}): Promise
 }
 
 test("a run that another process accepts is executed here, and signalled and awaited there", async () => {
-  const [, beside] = await openTwo(async (context) => [
+  const [, acceptor] = await openTwo(async (context) => [
     await context.step("first", () => 1),
     await context.waitFor("go"),
   ]);
-  const { run_id } = await beside.startRun({ workflow: "w", payload: {} });
-  const ended = beside.awaitRun(run_id);
-  await beside.signal(run_id, { name: "go", payload: "now" });
+  const { run_id } = await acceptor.startRun({ workflow: "w", payload: {} });
+  const ended = acceptor.awaitRun(run_id);
+  await acceptor.signal(run_id, { name: "go", payload: "now" });
   expect(await ended).toMatchObject({ status: "completed", result: [1, "now"] });
 });
 
 test("a running run is cancelled from another process", async () => {
   const begun = gate();
-  const [, beside] = await openTwo(async (context) => {
+  const [, acceptor] = await openTwo(async (context) => {
     await context.step("long", async (step) => {
       begun.open();
       await untilAborted(step);
     });
   });
-  const { run_id } = await beside.startRun({ workflow: "w", payload: {} });
+  const { run_id } = await acceptor.startRun({ workflow: "w", payload: {} });
   await begun.opened;
-  const ended = beside.awaitRun(run_id);
-  expect(await beside.cancelRun(run_id)).toBe(true);
+  const ended = acceptor.awaitRun(run_id);
+  expect(await acceptor.cancelRun(run_id)).toBe(true);
   expect((await ended)?.status).toBe("cancelled");
 });
 
 test("a reader of a run's events finishes when another process cancels the run", async () => {
   const begun = gate();
-  const [working, beside] = await openTwo(async (context) => {
+  const [working, acceptor] = await openTwo(async (context) => {
     begun.open();
     await context.step("long", untilAborted);
   });
-  const first = await beside.startRun({ workflow: "w", payload: 1 });
+  const first = await acceptor.startRun({ workflow: "w", payload: 1 });
   await begun.opened;
-  const second = await beside.startRun({ workflow: "w", payload: 2 });
+  const second = await acceptor.startRun({ workflow: "w", payload: 2 });
   const following = [second, first].map(async ({ run_id }) => {
     for await (const event of working.events.subscribe(`run/${run_id}`)) expect(event).toBeUndefined();
   });
-  expect(await beside.cancelRun(second.run_id)).toBe(true);
+  expect(await acceptor.cancelRun(second.run_id)).toBe(true);
   await following[0];
-  expect(await beside.cancelRun(first.run_id)).toBe(true);
+  expect(await acceptor.cancelRun(first.run_id)).toBe(true);
   await following[1];
 });
 

@@ -37,10 +37,10 @@ export class AttachedCalls {
   ): Promise<Value> {
     signal?.throwIfAborted();
     const { queue } = this.#base;
-    const place = { id: createId("call"), line: lineOf(at), owner: ownerOfInput(at) };
+    const position = { id: createId("call"), line: lineOf(at), owner: ownerOfInput(at) };
     const { promise, resolve, reject } = Promise.withResolvers<Value>();
     const leaveCount = (): void => {
-      this.#count(place, -1);
+      this.#count(position, -1);
       signal?.removeEventListener("abort", leave);
     };
     const refuse = (reason: unknown): void => {
@@ -48,20 +48,20 @@ export class AttachedCalls {
       reject(reason);
     };
     const leave = (): void => {
-      if (queue.leave(place)) refuse(signal?.reason);
+      if (queue.leave(position)) refuse(signal?.reason);
     };
     const begin: Job["begin"] = async (releaseSlot) => {
       leaveCount();
-      await this.#perform({ id: place.id, at, releaseSlot, signal }, work).then(resolve, reject);
+      await this.#perform({ id: position.id, at, releaseSlot, signal }, work).then(resolve, reject);
       return { ended: true };
     };
     // A copy, because several calls can pass the same object.
     const session = { ...at };
     this.#lines.add(session);
     try {
-      this.#count(place, 1);
+      this.#count(position, 1);
       signal?.addEventListener("abort", leave, { once: true });
-      queue.join({ ...place, begin, forget: () => refuse(closing()) });
+      queue.join({ ...position, begin, forget: () => refuse(closing()) });
       return await promise;
     } finally {
       this.#lines.delete(session);
@@ -80,8 +80,8 @@ export class AttachedCalls {
     },
     work: (context: WorkContext) => Promise<Value>,
   ): Promise<Value> {
-    const { fence, signal: lost } = this.#base.leaseOf(at);
-    const stop = linkSignals([lost, this.#base.stopping, signal]);
+    const { fence, signal: leaseSignal } = this.#base.leaseOf(at);
+    const stop = linkSignals([leaseSignal, this.#base.stopping, signal]);
     try {
       const checkFence = (): Promise<void> => this.#base.checkLease(at, fence);
       return await work({ id, attempt: 1, fence, signal: stop.signal, releaseSlot, checkFence });

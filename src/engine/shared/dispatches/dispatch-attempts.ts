@@ -8,7 +8,7 @@ import type { Job, JobEnd } from "../queue/job.ts";
 import { lineOf, principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
 import { fromStoredTrace, toEventError } from "../stored-rows.ts";
-import type { DispatchEnd, DispatchPlace, DispatchRow, DispatchStore } from "./dispatch-store.ts";
+import type { DispatchEnd, DispatchRow, DispatchStore, QueuedDispatch } from "./dispatch-store.ts";
 
 export interface AttemptOptions {
   readonly limits: EngineLimits;
@@ -44,8 +44,8 @@ export class DispatchAttempts {
   readonly #pace = createPace(perTurn);
   readonly #running = new Map<string, Attempt>();
   /** Inputs with an attempt that runs or is being claimed. */
-  readonly #begun = new Set<DispatchPlace>();
-  readonly #retrying = new Map<string, DispatchPlace>();
+  readonly #begun = new Set<QueuedDispatch>();
+  readonly #retrying = new Map<string, QueuedDispatch>();
   /** Attempts in a row that ended because a store is unavailable, by input. */
   readonly #outages = new Map<string, number>();
   /** The risky input that runs now. */
@@ -61,17 +61,17 @@ export class DispatchAttempts {
    * An accepted input as a job of its line. Risky inputs, during which the process has died several times, run one at a
    * time: so the input that kills the process uses up its attempts without those of the others.
    */
-  toJob(place: DispatchPlace, handlers: EngineHandlers, isRisky = false): Job {
+  toJob(dispatch: QueuedDispatch, handlers: EngineHandlers, isRisky = false): Job {
     let lease: Lease | undefined;
     return {
-      id: place.dispatch_id,
-      line: lineOf(place),
-      owner: place.owner,
+      id: dispatch.dispatch_id,
+      line: lineOf(dispatch),
+      owner: dispatch.owner,
       begin: (releaseSlot) => {
-        lease = this.#base.leaseOf(place);
+        lease = this.#base.leaseOf(dispatch);
         return isRisky
-          ? this.#beginAlone(place, handlers, releaseSlot)
-          : this.#begin(place, handlers, releaseSlot);
+          ? this.#beginAlone(dispatch, handlers, releaseSlot)
+          : this.#begin(dispatch, handlers, releaseSlot);
       },
       isStale: () => lease?.signal.aborted === true,
     };
@@ -86,7 +86,7 @@ export class DispatchAttempts {
   }
 
   /** The inputs that wait for their next attempt. */
-  retrying(): readonly DispatchPlace[] {
+  retrying(): readonly QueuedDispatch[] {
     return [...this.#retrying.values()];
   }
 
@@ -101,9 +101,9 @@ export class DispatchAttempts {
   }
 
   /** Removes an input that is no longer queued from its line. */
-  leave(place: Parameters<typeof lineOf>[0] & Pick<DispatchPlace, "dispatch_id">): void {
-    this.#retrying.delete(place.dispatch_id);
-    this.#base.queue.leave({ id: place.dispatch_id, line: lineOf(place) });
+  leave(dispatch: Parameters<typeof lineOf>[0] & Pick<QueuedDispatch, "dispatch_id">): void {
+    this.#retrying.delete(dispatch.dispatch_id);
+    this.#base.queue.leave({ id: dispatch.dispatch_id, line: lineOf(dispatch) });
   }
 
   /** Forgets the inputs that wait for their next attempt. */
@@ -114,31 +114,35 @@ export class DispatchAttempts {
   }
 
   async #begin(
-    place: DispatchPlace,
+    dispatch: QueuedDispatch,
     handlers: EngineHandlers,
     releaseSlot: Attempt["releaseSlot"],
   ): Promise<JobEnd> {
-    const lease = this.#base.leaseOf(place);
-    this.#retrying.delete(place.dispatch_id);
+    const lease = this.#base.leaseOf(dispatch);
+    this.#retrying.delete(dispatch.dispatch_id);
     if (lease.signal.aborted) return ended;
-    this.#begun.add(place);
-    const end = await this.#attempt({ place, lease, releaseSlot }, handlers);
-    this.#begun.delete(place);
-    const isLostAndRegained = lease.signal.aborted && !this.#base.leaseOf(place).signal.aborted;
+    this.#begun.add(dispatch);
+    const end = await this.#attempt({ dispatch, lease, releaseSlot }, handlers);
+    this.#begun.delete(dispatch);
+    const isLostAndRegained = lease.signal.aborted && !this.#base.leaseOf(dispatch).signal.aborted;
     // The rows were loaded again while this input was the head of its line, so it stays the first.
-    return isLostAndRegained ? this.#waitFor(place, this.#base.time.now()) : end;
+    return isLostAndRegained ? this.#waitFor(dispatch, this.#base.time.now()) : end;
   }
 
   async #attempt(
-    { place, lease, releaseSlot }: Pick<Attempt, "lease" | "releaseSlot"> & { readonly place: DispatchPlace },
+    {
+      dispatch,
+      lease,
+      releaseSlot,
+    }: Pick<Attempt, "lease" | "releaseSlot"> & { readonly dispatch: QueuedDispatch },
     handlers: EngineHandlers,
   ): Promise<JobEnd> {
     try {
-      const row = await this.#store.claim(place, lease.fence);
+      const row = await this.#store.claim(dispatch, lease.fence);
       if (row === undefined) {
         // The input was cancelled meanwhile, or is not due yet: it may have waited for an attempt when its worker died.
-        const at = await this.#store.dueAt(place.dispatch_id);
-        return typeof at === "number" ? this.#waitFor(place, at) : ended;
+        const at = await this.#store.dueAt(dispatch.dispatch_id);
+        return typeof at === "number" ? this.#waitFor(dispatch, at) : ended;
       }
       if (lease.signal.aborted) return ended;
       const stop = linkSignals([lease.signal, this.#base.stopping]);
@@ -151,12 +155,12 @@ export class DispatchAttempts {
   }
 
   async #beginAlone(
-    place: DispatchPlace,
+    dispatch: QueuedDispatch,
     handlers: EngineHandlers,
     releaseSlot: Attempt["releaseSlot"],
   ): Promise<JobEnd> {
-    const { dispatch_id: id } = place;
-    if (this.#risky !== undefined) return this.#waitFor(place, this.#base.time.now() + riskyPauseMs);
+    const { dispatch_id: id } = dispatch;
+    if (this.#risky !== undefined) return this.#waitFor(dispatch, this.#base.time.now() + riskyPauseMs);
     this.#risky = id;
     const release = (): void => {
       if (this.#risky === id) this.#risky = undefined;
@@ -166,11 +170,11 @@ export class DispatchAttempts {
       release();
       return releaseSlot();
     };
-    return await this.#begin(place, handlers, releasing).finally(release);
+    return await this.#begin(dispatch, handlers, releasing).finally(release);
   }
 
-  #waitFor(place: DispatchPlace, retryAt: number): JobEnd {
-    this.#retrying.set(place.dispatch_id, place);
+  #waitFor(dispatch: QueuedDispatch, retryAt: number): JobEnd {
+    this.#retrying.set(dispatch.dispatch_id, dispatch);
     return { retryAt };
   }
 
@@ -273,11 +277,11 @@ export class DispatchAttempts {
   /** The pause before the next attempt: doubled each time, of which half is random, and at least the error's `retry_after_s`. */
   #delay(attempts: number, error: unknown): number {
     const { longestBackoffMs, backoffMs } = this.#options.limits;
-    const whole = Math.min(longestBackoffMs, backoffMs * 2 ** (attempts - 1));
+    const delayMs = Math.min(longestBackoffMs, backoffMs * 2 ** (attempts - 1));
     const retryAfterS = error instanceof KitError ? error.meta?.retry_after_s : undefined;
     const hasDelay = typeof retryAfterS === "number" && retryAfterS > 0;
     const least = hasDelay ? Math.min(retryAfterS * 1_000, longestBackoffMs) : 0;
-    return Math.ceil(Math.max(least, whole * (0.5 + Math.random() / 2)));
+    return Math.ceil(Math.max(least, delayMs * (0.5 + Math.random() / 2)));
   }
 }
 

@@ -12,7 +12,7 @@ import { causeOfStored, createRowReader } from "../stored-rows.ts";
  */
 export interface DispatchStore {
   /** Begins the next attempt at an input; `undefined` if the input is not queued or not due. */
-  claim(place: DispatchPlace, fence: number): Promise<DispatchRow | undefined>;
+  claim(dispatch: QueuedDispatch, fence: number): Promise<DispatchRow | undefined>;
   /** When the next attempt at a queued input is due; null if it can begin at once, `undefined` if the input is not queued. */
   dueAt(dispatchId: string): Promise<number | null | undefined>;
   /** Ends an input whose attempt this process runs. If a caller has cancelled it, its status becomes `cancelled`. */
@@ -60,7 +60,7 @@ export interface DispatchRow extends SessionKey {
 }
 
 /** The fields of an input that the queue needs, without its payload. */
-export type DispatchPlace = Pick<
+export type QueuedDispatch = Pick<
   DispatchRow,
   "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"
 >;

@@ -54,12 +54,12 @@ export function unwrittenEvents({ tail, unwritten }: LiveStream): readonly KitEv
  */
 export function settle(live: LiveStream, isRead: boolean): void {
   const { tail, unwritten } = live;
-  const gone = isRead ? Math.max(tail.length - unwritten, tail.length - maxWrittenEvents) : tail.length;
+  const dropped = isRead ? Math.max(tail.length - unwritten, tail.length - maxWrittenEvents) : tail.length;
   live.unwritten = 0;
   live.length = 0;
-  if (gone === 0) return;
-  live.floor = tail[gone - 1]?.index ?? live.floor;
-  live.tail = tail.slice(gone);
+  if (dropped === 0) return;
+  live.floor = tail[dropped - 1]?.index ?? live.floor;
+  live.tail = tail.slice(dropped);
 }
 
 /** The gap in the indexes after a crash: larger than the number of unwritten events whose indexes readers can have seen. */
@@ -72,14 +72,14 @@ const eventOverhead = 200;
  * Copies an event for the buffer of unwritten events, and estimates its length. Values that the caller's code could change
  * later are cloned; a value that is not JSON throws here, in the caller's stack.
  */
-export function toOwn(event: KitEvent): { readonly own: KitEvent; readonly length: number } {
-  const texts = (length: number) => ({ own: event, length: eventOverhead + length });
+export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly length: number } {
+  const texts = (length: number) => ({ copy: event, length: eventOverhead + length });
   switch (event.type) {
     case "text_delta": {
       if (event.partial_result === undefined) return texts(event.text.length);
       const json = JSON.stringify(event.partial_result);
-      const own = { ...event, partial_result: JSON.parse(json) };
-      return { own, length: eventOverhead + event.text.length + json.length };
+      const copy = { ...event, partial_result: JSON.parse(json) };
+      return { copy, length: eventOverhead + event.text.length + json.length };
     }
     case "reasoning_delta":
       return texts(event.text.length);
@@ -101,18 +101,18 @@ export function toOwn(event: KitEvent): { readonly own: KitEvent; readonly lengt
     case "tool_start":
     case "approval_request": {
       const json = JSON.stringify(event.args) ?? "null";
-      return { own: { ...event, args: JSON.parse(json) }, length: eventOverhead + json.length };
+      return { copy: { ...event, args: JSON.parse(json) }, length: eventOverhead + json.length };
     }
     case "log": {
       const { data, ...rest } = event;
       const json = JSON.stringify(data);
-      const own = json === undefined ? rest : { ...rest, data: JSON.parse(json) };
-      return { own, length: eventOverhead + event.message.length + (json?.length ?? 0) };
+      const copy = json === undefined ? rest : { ...rest, data: JSON.parse(json) };
+      return { copy, length: eventOverhead + event.message.length + (json?.length ?? 0) };
     }
     case "approval": {
       const json = JSON.stringify(event.args);
-      const own = json === undefined ? event : { ...event, args: JSON.parse(json) };
-      return { own, length: eventOverhead + (json?.length ?? 0) + (event.reason?.length ?? 0) };
+      const copy = json === undefined ? event : { ...event, args: JSON.parse(json) };
+      return { copy, length: eventOverhead + (json?.length ?? 0) + (event.reason?.length ?? 0) };
     }
     case "operation":
     case "agent_start":

@@ -32,9 +32,9 @@ const stream = fc
   .array(fc.tuple(fc.record(common), body, fc.constantFrom(1, 1, 1, 7)), { minLength: 1, maxLength: 300 })
   .map((drawn): readonly KitEvent[] => {
     let index = 0;
-    return drawn.map(([context, own, step]) => {
+    return drawn.map(([context, eventBody, step]) => {
       index += step;
-      return JSON.parse(JSON.stringify({ ...own, ...context, index }));
+      return JSON.parse(JSON.stringify({ ...eventBody, ...context, index }));
     });
   });
 

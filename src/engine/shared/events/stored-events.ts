@@ -99,10 +99,10 @@ export function decodeEvents(data: string): readonly StoredEvent[] {
 export function eventAfter(event: StoredEvent, after: number): KitEvent | undefined {
   if (event.index <= after) return undefined;
   if (event.parts === undefined || !isDelta(event)) return event;
-  const { parts, ...whole } = event;
+  const { parts, ...plainEvent } = event;
   let received = 0;
   for (const length of parts.slice(0, Math.max(0, after + 1 - firstIndexOf(event)))) received += length;
-  return received === 0 ? whole : { ...whole, text: whole.text.slice(received) };
+  return received === 0 ? plainEvent : { ...plainEvent, text: plainEvent.text.slice(received) };
 }
 
 function firstIndexOf({ index, parts }: StoredEvent): number {

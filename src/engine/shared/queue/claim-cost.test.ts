@@ -14,8 +14,10 @@ async function countWork(work: () => Promise<void>): Promise<number> {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   await session.post("Profiler.stopPreciseCoverage");
   session.disconnect();
-  const own = result.filter(({ url }) => url.includes("/engine/shared/queue/") && !url.includes(".test."));
-  return own
+  const queueFiles = result.filter(
+    ({ url }) => url.includes("/engine/shared/queue/") && !url.includes(".test."),
+  );
+  return queueFiles
     .flatMap(({ functions }) => functions.flatMap(({ ranges }) => ranges))
     .reduce((sum, { count }) => sum + count, 0);
 }

@@ -175,19 +175,19 @@ test("a refused sender learns when to retry, from measured times and from the se
 test("suspendable work is asked to release as many slots as are wanted, the oldest registration first", async () => {
   const bench = createBench(3);
   bench.queue.open();
-  const asked: string[] = [];
+  const requests: string[] = [];
   for (const id of ["a", "b", "c"]) {
     bench.join(id, id);
-    bench.queue.onSlotWanted(() => asked.push(id));
+    bench.queue.onSlotWanted(() => requests.push(id));
   }
-  const kept = bench.queue.onSlotWanted(() => asked.push("unregistered"));
-  kept();
-  expect(asked).toEqual([]);
+  const unregister = bench.queue.onSlotWanted(() => requests.push("unregistered"));
+  unregister();
+  expect(requests).toEqual([]);
   bench.join("d", "d");
   bench.join("a2", "a");
-  expect(asked).toEqual(["a"]);
+  expect(requests).toEqual(["a"]);
   await bench.end();
-  expect([bench.running(), asked]).toEqual([
+  expect([bench.running(), requests]).toEqual([
     ["b", "c", "d"],
     ["a", "b"],
   ]);
@@ -195,16 +195,16 @@ test("suspendable work is asked to release as many slots as are wanted, the olde
 
 test("no slot is requested before the queue is open, nor a second one while the first is being released", async () => {
   const bench = createBench(3);
-  const asked: string[] = [];
+  const requests: string[] = [];
   for (const id of ["a", "b", "c"]) bench.join(id, id);
-  bench.queue.onSlotWanted(() => asked.push("early"))();
-  expect(asked).toEqual([]);
+  bench.queue.onSlotWanted(() => requests.push("early"))();
+  expect(requests).toEqual([]);
   bench.queue.open();
-  for (const id of ["a", "b", "c"]) bench.queue.onSlotWanted(() => asked.push(id));
+  for (const id of ["a", "b", "c"]) bench.queue.onSlotWanted(() => requests.push(id));
   for (const id of ["d", "e"]) bench.join(id, id);
-  expect(asked).toEqual(["a", "b"]);
+  expect(requests).toEqual(["a", "b"]);
   await bench.end();
-  expect(asked).toEqual(["a", "b"]);
+  expect(requests).toEqual(["a", "b"]);
 });
 
 test("a job that waits for two things has no slot while it waits for one of them", async () => {

@@ -72,10 +72,10 @@ export class JobQueue {
       };
       this.#lines.set(job.line, line);
     }
-    const place: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
-    this.#positions.set(job.id, place);
-    line.queue.push(place);
-    this.#count(place.owner, 1);
+    const waiting: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
+    this.#positions.set(job.id, waiting);
+    line.queue.push(waiting);
+    this.#count(waiting.owner, 1);
     this.#advance(line);
     this.#beginWhatMay();
   }
@@ -84,9 +84,9 @@ export class JobQueue {
   leave({ id, line: name }: Pick<Job, "id" | "line">): boolean {
     const line = this.#lines.get(name);
     if (line === undefined) return false;
-    const place = this.#positions.get(id);
+    const waiting = this.#positions.get(id);
     if (line.retry !== undefined && line.head?.id === id) this.#forgetRetry(line);
-    else if (place?.line === line) this.#takeOut(place);
+    else if (waiting?.line === line) this.#takeOut(waiting);
     else return false;
     this.#advance(line);
     this.#beginWhatMay();
@@ -181,9 +181,9 @@ export class JobQueue {
   #beginWhatMay(): void {
     while (this.#isOpen && this.#running < this.#slots) {
       const next = this.#turns.next(this.#running);
-      const place = next?.line.queue.first;
-      if (next === undefined || place === undefined) break;
-      this.#begin(place);
+      const waiting = next?.line.queue.first;
+      if (next === undefined || waiting === undefined) break;
+      this.#begin(waiting);
     }
     this.#askForSlots();
   }
@@ -199,13 +199,13 @@ export class JobQueue {
     }
   }
 
-  #begin(place: Waiting): void {
-    const { line, job, owner } = place;
+  #begin(waiting: Waiting): void {
+    const { line, job, owner } = waiting;
     owner.works += 1;
     this.#begun += 1;
     line.head = job;
     line.times ??= new ServiceTimes();
-    this.#takeOut(place);
+    this.#takeOut(waiting);
     const now = this.#clock.now();
     const measured = [this.#times, owner.times, line.times].map((scope) => ({
       scope,
@@ -294,10 +294,10 @@ export class JobQueue {
   /** Puts a job whose retry is due at the front of its line, which then waits for a slot like other lines. */
   #putBack(line: Line, job: Job): void {
     this.#forgetRetry(line);
-    const place: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
-    this.#positions.set(job.id, place);
-    line.queue.unshift(place);
-    this.#count(place.owner, 1);
+    const waiting: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
+    this.#positions.set(job.id, waiting);
+    line.queue.unshift(waiting);
+    this.#count(waiting.owner, 1);
   }
 
   #forgetRetry(line: Line): void {
@@ -310,10 +310,10 @@ export class JobQueue {
   }
 
   #forgetWaiting(line: Line, isGone: (job: Job) => boolean = () => true): void {
-    for (const place of [...line.queue]) {
-      if (!isGone(place.job)) continue;
-      this.#takeOut(place);
-      place.job.forget?.();
+    for (const waiting of [...line.queue]) {
+      if (!isGone(waiting.job)) continue;
+      this.#takeOut(waiting);
+      waiting.job.forget?.();
     }
   }
 
@@ -325,12 +325,12 @@ export class JobQueue {
     this.#turns.forget(owner);
   }
 
-  #takeOut(place: Waiting): void {
-    this.#positions.delete(place.job.id);
-    place.line.queue.remove(place);
+  #takeOut(waiting: Waiting): void {
+    this.#positions.delete(waiting.job.id);
+    waiting.line.queue.remove(waiting);
     // An owner is forgotten with its last job, so the line must leave the owner's turns first.
-    this.#updateTurn(place.line);
-    this.#count(place.owner, -1);
+    this.#updateTurn(waiting.line);
+    this.#count(waiting.owner, -1);
   }
 
   /** Adds a line to the turns of its first job's owner; removes it from all turns while its head runs or waits. */

@@ -7,9 +7,9 @@ import { checkShare } from "./share-of-line.ts";
 
 const queue = new JobQueue({ clock: systemClock, slots: 1 });
 
-/** The error for one more input, if `own` of `all` inputs in a line of ten places belong to the owner. */
+/** The error for one more input, if `ofOwner` of `all` inputs in a line of ten places belong to the owner. */
 function faultOf(
-  own: number,
+  ofOwner: number,
   all: number,
   { owner = "principal/ann", share }: { readonly owner?: string; readonly share?: number } = {},
 ): KitError | undefined {
@@ -19,7 +19,7 @@ function faultOf(
     ...(share === undefined ? {} : { waitingPerOwner: share }),
   };
   try {
-    checkShare({ all, ofOwner: own }, owner, { limits, queue, what: "inputs" });
+    checkShare({ all, ofOwner }, owner, { limits, queue, jobs: "inputs" });
     return undefined;
   } catch (error) {
     if (error instanceof KitError) return error;
@@ -28,7 +28,7 @@ function faultOf(
 }
 
 test("an owner can use as many places as it leaves free", () => {
-  const refused = (own: number, all: number): boolean => faultOf(own, all) !== undefined;
+  const refused = (ofOwner: number, all: number): boolean => faultOf(ofOwner, all) !== undefined;
   expect([refused(4, 4), refused(5, 5)]).toEqual([false, true]);
   expect([refused(2, 6), refused(3, 7), refused(4, 7)]).toEqual([false, true, true]);
   // An owner without waiting work gets the last place.

@@ -19,7 +19,11 @@ export interface Load {
 export function checkShare(
   load: Load,
   owner: string,
-  { limits, queue, what }: { readonly limits: EngineLimits; readonly queue: JobQueue; readonly what: string },
+  {
+    limits,
+    queue,
+    jobs: what,
+  }: { readonly limits: EngineLimits; readonly queue: JobQueue; readonly jobs: string },
 ): void {
   const { waiting, waitingPerOwner } = limits;
   if (load.all >= waiting) {

@@ -51,7 +51,7 @@ export class Execution implements ExecutionCore {
   readonly journal: RunJournal;
   readonly handlers: EngineHandlers;
   readonly end: Promise<ExecutionEnd>;
-  readonly #taken: TakenRun;
+  readonly #claimed: TakenRun;
   readonly #replay: Replay;
   readonly #ending = Promise.withResolvers<ExecutionEnd>();
   readonly #controller = new AbortController();
@@ -65,20 +65,20 @@ export class Execution implements ExecutionCore {
   #verdict: ExecutionEnd | undefined;
   #callOffGrace: (() => void) | undefined;
 
-  constructor(host: ExecutionHost, handlers: EngineHandlers, taken: TakenRun) {
+  constructor(host: ExecutionHost, handlers: EngineHandlers, claimed: TakenRun) {
     this.host = host;
     this.handlers = handlers;
-    this.run = taken.run;
-    this.journal = taken.journal;
+    this.run = claimed.run;
+    this.journal = claimed.journal;
     this.end = this.#ending.promise;
-    this.#taken = taken;
+    this.#claimed = claimed;
     this.#calls = createGuardedCalls(this.#controller.signal);
     this.#deliveries = createDeliveries({
       whenStalled: (callback) => this.#after(stallMs, callback),
       onIdle: () => this.checkRest(),
     });
     // Ends are delivered in order, so the end of a skipped marker must count as delivered.
-    this.#replay = createReplay(taken.journal.entries, ({ ended_as }) =>
+    this.#replay = createReplay(claimed.journal.entries, ({ ended_as }) =>
       this.#deliveries.add(ended_as, () => undefined),
     );
     this.#waits = new Waits(this);
@@ -217,7 +217,7 @@ export class Execution implements ExecutionCore {
   }
 
   #createContext(): RunContext {
-    const { fence, releaseSlot, lastEvent } = this.#taken;
+    const { fence, releaseSlot, lastEvent } = this.#claimed;
     const { run, host } = this;
     return createRunContext(this, {
       waits: this.#waits,
@@ -236,7 +236,7 @@ export class Execution implements ExecutionCore {
   /** Whether an event is skipped, because an earlier attempt emitted it. The end of a run is always new. */
   #isSilent({ type }: RunEventBody): boolean {
     if (this.#closed) return true;
-    const isReplay = this.#verdict === undefined && this.#replay.behind;
+    const isReplay = this.#verdict === undefined && this.#replay.hasRecorded;
     return isReplay && type !== "run_end" && type !== "run_start";
   }
 

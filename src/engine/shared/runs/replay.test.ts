@@ -19,14 +19,14 @@ function recorded(calls: readonly { kind: CallKind; name: string }[]): JournalEn
 test("the same calls find their entries in order, and the replay is behind until the last one", () => {
   fc.assert(
     fc.property(requests, fc.nat(), (calls, cut) => {
-      const known = cut % (calls.length + 1);
-      const entries = recorded(calls.slice(0, known));
+      const recordedCount = cut % (calls.length + 1);
+      const entries = recorded(calls.slice(0, recordedCount));
       const replay = createReplay(entries);
       for (const [index, { kind, name }] of calls.entries()) {
-        expect(replay.behind).toBe(index < known);
+        expect(replay.hasRecorded).toBe(index < recordedCount);
         expect(replay.ask(kind, name)).toEqual({ position: index + 1, recorded: entries[index] });
       }
-      expect(replay.behind).toBe(false);
+      expect(replay.hasRecorded).toBe(false);
       replay.checkEnd();
     }),
   );
@@ -40,17 +40,20 @@ test("another kind or name is a mismatch that names the recorded and the request
       fc.record({ kind: fc.constantFrom(...kinds), name: fc.string() }),
       (calls, at, other) => {
         fc.pre(calls.length > 0);
-        const place = at % calls.length;
-        const was = calls[place];
-        fc.pre(was !== undefined && (was.kind !== other.kind || was.name !== other.name));
+        const index = at % calls.length;
+        const recordedCall = calls[index];
+        fc.pre(
+          recordedCall !== undefined &&
+            (recordedCall.kind !== other.kind || recordedCall.name !== other.name),
+        );
         const replay = createReplay(recorded(calls));
-        for (const { kind, name } of calls.slice(0, place)) replay.ask(kind, name);
+        for (const { kind, name } of calls.slice(0, index)) replay.ask(kind, name);
         expect(() => replay.ask(other.kind, other.name)).toThrow(
           expect.objectContaining({
             code: "replay_mismatch",
             meta: {
-              position: place + 1,
-              recorded: expect.stringContaining(was?.kind ?? ""),
+              position: index + 1,
+              recorded: expect.stringContaining(recordedCall?.kind ?? ""),
               asked: expect.stringContaining(other.kind),
             },
           }),
@@ -81,7 +84,7 @@ test("positions keep their numbers if some of them were not recorded", () => {
   const replay = createReplay([first, third].filter((entry) => entry !== undefined));
   expect(replay.ask("step", "a").recorded).toBe(first);
   expect(replay.ask("step", "anything")).toEqual({ position: 2, recorded: undefined });
-  expect(replay.behind).toBe(true);
+  expect(replay.hasRecorded).toBe(true);
   expect(() => replay.checkEnd()).toThrow(/Position 3 .*the end of the run/);
   expect(replay.ask("step", "c").recorded).toBe(third);
   expect(second?.position).toBe(2);
@@ -92,9 +95,9 @@ test("after a change of the code at any place a run stays on its branch in every
   fc.assert(
     fc.property(calls, fc.nat(), fc.nat(), (names, reachedSeed, placeSeed) => {
       const reached = reachedSeed % (names.length + 1);
-      const place = placeSeed % (names.length + 1);
+      const changeAt = placeSeed % (names.length + 1);
       const journal = recorded(names.slice(0, reached).map((name) => ({ kind: "step", name })));
-      const isNew = place >= reached;
+      const isNew = changeAt >= reached;
       const run = (how: "with the call" | "without it"): void => {
         const ended: number[] = [];
         const replay = createReplay([...journal], ({ ended_as }) => ended.push(ended_as));
@@ -113,15 +116,15 @@ test("after a change of the code at any place a run stays on its branch in every
           if (isNew) ask("instead");
         };
         for (const [index, name] of names.entries()) {
-          if (index === place) change();
+          if (index === changeAt) change();
           ask(name);
           // The answer holds for the whole run.
-          if (index > place && how === "with the call")
+          if (index > changeAt && how === "with the call")
             expect(replay.patched("change")).toEqual({ is: "known", value: isNew });
         }
-        if (place === names.length) change();
+        if (changeAt === names.length) change();
         replay.checkEnd();
-        expect(replay.behind).toBe(false);
+        expect(replay.hasRecorded).toBe(false);
       };
       run("with the call");
       run("with the call");

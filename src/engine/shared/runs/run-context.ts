@@ -30,7 +30,7 @@ interface OpenStep {
 export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
   const { run, host } = core;
   const { clock } = host.base;
-  const { waits, ...own } = parts;
+  const { waits, ...contextParts } = parts;
   const openStep = new AsyncLocalStorage<OpenStep>();
 
   /** Moves to the next position. Returns or throws its recorded outcome; otherwise runs `work` and records the outcome. */
@@ -84,14 +84,16 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     attempt: run.crashes + 1,
     startedAt: run.started_at ?? run.accepted_at,
     signal: core.signal,
-    ...own,
+    ...contextParts,
     step: <Value>(name: string, work: StepWork<Value>, options: StepOptions = {}) => {
       const refusal = checkName(name) ?? checkStepOptions(options);
       if (refusal !== undefined) return Promise.reject(refusal);
       const attempts = (idempotencyKey: string): Promise<Value> =>
         attemptStep(
-          (given) =>
-            openStep.run({ key: `${given.idempotency_key}:${given.attempt}`, calls: 0 }, () => work(given)),
+          (attempt) =>
+            openStep.run({ key: `${attempt.idempotency_key}:${attempt.attempt}`, calls: 0 }, () =>
+              work(attempt),
+            ),
           { clock, name, idempotencyKey, signal: core.signal, options },
         );
       return journaled("step", name, attempts) as Promise<Value>;
@@ -236,9 +238,9 @@ type StoredError = Omit<KitErrorInit, "cause"> & { readonly cause?: ErrorCause }
  * The error that a step throws to its run: the `KitError` that its work threw, otherwise an `internal_error`, because the
  * message of another error may hold secrets. That message goes into the cause and the hint.
  */
-function toStepError(error: unknown, what: string): KitError {
+function toStepError(error: unknown, step: string): KitError {
   if (error instanceof KitError) return error;
-  return new KitError({ code: "internal_error", message: `${what} failed.`, cause: error });
+  return new KitError({ code: "internal_error", message: `${step} failed.`, cause: error });
 }
 
 /** Converts an error to its form in the journal; details that are not JSON are dropped. */

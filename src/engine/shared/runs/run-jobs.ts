@@ -9,7 +9,7 @@ import type { Job, JobEnd } from "../queue/job.ts";
 import { toEventError } from "../stored-rows.ts";
 import { Execution, type ExecutionEnd } from "./execution.ts";
 import type { ExecutionHost } from "./execution-core.ts";
-import { isRisky, lineOfRun, type RunPlace, type RunRow, type RunStore } from "./run-store.ts";
+import { isRisky, lineOfRun, type QueuedRun, type RunRow, type RunStore } from "./run-store.ts";
 
 export interface RunJobsOptions {
   readonly store: RunStore;
@@ -44,32 +44,32 @@ export class RunJobs {
   }
 
   /** A queued run as a job of its line. */
-  toJob(place: RunPlace, handlers: EngineHandlers): Job {
+  toJob(run: QueuedRun, handlers: EngineHandlers): Job {
     const { time } = this.#host.base;
     // The cause of the crashes may be something else: a risky run pauses, each time longer, so that it is not running when
     // the process dies of that again.
-    const notBefore = isRisky(place) ? time.now() + riskyPauseMs * 2 ** (place.crashes - 3) : 0;
+    const notBefore = isRisky(run) ? time.now() + riskyPauseMs * 2 ** (run.crashes - 3) : 0;
     return {
-      id: place.run_id,
-      line: lineOfRun(place),
-      owner: place.owner,
+      id: run.run_id,
+      line: lineOfRun(run),
+      owner: run.owner,
       begin: async (releaseSlot) =>
-        time.now() < notBefore ? { retryAt: notBefore } : await this.#begin(place, handlers, releaseSlot),
+        time.now() < notBefore ? { retryAt: notBefore } : await this.#begin(run, handlers, releaseSlot),
     };
   }
 
   async #begin(
-    place: RunPlace,
+    queued: QueuedRun,
     handlers: EngineHandlers,
     releaseSlot: WorkContext["releaseSlot"],
   ): Promise<JobEnd> {
     const { base, events, journals } = this.#host;
     const { store } = this.#options;
-    const lease = base.leaseOf(place);
+    const lease = base.leaseOf(queued);
     const { fence, signal } = lease;
     if (signal.aborted) return over;
     try {
-      const run = await store.claim(place, fence);
+      const run = await store.claim(queued, fence);
       if (run === undefined) return over;
       const journal = await journals.open(run, fence);
       const lastEvent = await events.last(runStream(run.run_id));

@@ -51,7 +51,7 @@ export interface Replay {
   /** Whether the run takes the new branch of a change of its code. The first answer holds for the whole run. */
   patched(id: string): PatchAnswer;
   /** Whether recorded positions are left that the run has not reached yet. */
-  readonly behind: boolean;
+  readonly hasRecorded: boolean;
   /** The first recorded entry that the run has not reached. */
   readonly next: JournalEntry | undefined;
   /** Throws `replay_mismatch` if the run has ended before it reached all recorded entries. */
@@ -132,7 +132,7 @@ export function createReplay(
       advance();
       return { is: "new", position };
     },
-    get behind() {
+    get hasRecorded() {
       return position < last;
     },
     get next() {
@@ -145,12 +145,12 @@ export function createReplay(
 }
 
 function mismatch(entry: JournalEntry, actual: string): KitError {
-  const was = describe(entry.kind, entry.name);
+  const recordedCall = describe(entry.kind, entry.name);
   return new KitError({
     code: "replay_mismatch",
-    message: `Position ${entry.position} of the run was recorded as ${was}, but the workflow's code now asks for ${actual}.`,
+    message: `Position ${entry.position} of the run was recorded as ${recordedCall}, but the workflow's code now asks for ${actual}.`,
     hint: "The code of the workflow has changed since the run began, or it is not deterministic: put everything that can differ between two executions (time, random values, requests) into steps.",
-    meta: { position: entry.position, recorded: was, asked: actual },
+    meta: { position: entry.position, recorded: recordedCall, asked: actual },
   });
 }
 

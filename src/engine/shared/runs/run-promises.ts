@@ -106,9 +106,9 @@ export function createGuardedCalls(signal: AbortSignal): GuardedCalls {
           return;
         }
         open.add(reject);
-        const settle = (then: () => void): void => {
+        const settle = (complete: () => void): void => {
           open.delete(reject);
-          if (!closed) then();
+          if (!closed) complete();
         };
         call().then(
           (value) => settle(() => resolve(value)),

@@ -14,7 +14,7 @@ import type { EntryKind } from "./run-journal.ts";
  */
 export interface RunStore {
   /** Claims a queued run, or claims a run again that could not be started. `undefined` for a run that has ended. */
-  claim(place: RunPlace, fence: number): Promise<RunRow | undefined>;
+  claim(run: QueuedRun, fence: number): Promise<RunRow | undefined>;
   /** Whether a caller has cancelled a running run. */
   isCancelling(run: RunRow): Promise<boolean>;
   /** Ends a run. If a caller has cancelled it, its status becomes `cancelled`. */
@@ -62,12 +62,12 @@ export interface RunRow {
 }
 
 /** The fields of a run that the queue needs, without its payload. */
-export type RunPlace = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
+export type QueuedRun = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
 
 export function toRunRecord(
   row: RunRow,
   { blobs }: Pick<EngineBase, "blobs">,
-  more: { readonly waits: readonly RunWait[]; readonly event_count: number },
+  counts: { readonly waits: readonly RunWait[]; readonly event_count: number },
 ): RunRecord {
   const { started_at, ended_at } = row;
   const values = createRowReader((text) => blobs.load(text));
@@ -85,8 +85,8 @@ export function toRunRecord(
     ...(started_at === null ? {} : { started_at: isoTime(started_at) }),
     ...(ended_at === null ? {} : { ended_at: isoTime(ended_at) }),
     ...(started_at === null || ended_at === null ? {} : { duration_ms: Math.max(0, ended_at - started_at) }),
-    ...(more.waits.length === 0 ? {} : { waiting_for: more.waits }),
-    event_count: more.event_count,
+    ...(counts.waits.length === 0 ? {} : { waiting_for: counts.waits }),
+    event_count: counts.event_count,
   };
 }
 

@@ -105,7 +105,9 @@ export class Waits {
   async #endThoseDue(): Promise<void> {
     const { journal, insist } = this.#core;
     // Sorted by position, so that the first of two waits for the same name gets the first signal.
-    const candidates = [...this.#open.values()].sort((one, other) => one.head.position - other.head.position);
+    const candidates = [...this.#open.values()].sort(
+      (wait, other) => wait.head.position - other.head.position,
+    );
     for (const { position, end } of await insist(() => journal.endWaits(candidates))) {
       const wait = this.#open.get(position);
       this.#open.delete(position);
