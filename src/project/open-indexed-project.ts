@@ -104,9 +104,9 @@ async function shortWait(): Promise<void> {
   await setTimeout(250, undefined, { ref: false });
 }
 
-function rootOf(given: string): string {
+function rootOf(folder: string): string {
   try {
-    const root = realpathSync(resolve(given));
+    const root = realpathSync(resolve(folder));
     if (statSync(root).isDirectory()) return root;
   } catch (error) {
     throw noFolder(error);
@@ -122,7 +122,7 @@ function noFolder(cause?: unknown): KitError<"invalid_request"> {
 /** Blocks that `all` reads at a time: enough to be quick, few enough to be small. */
 const chunkSize = 500;
 
-interface Place {
+interface BlockPosition {
   readonly path: string;
   readonly position: number;
 }
@@ -136,7 +136,7 @@ function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): Projec
     query.path === undefined
       ? query
       : { ...query, path: index.aliases().realOf(query.path.replace(/^(?:\.\/)+/, "")) };
-  const readChunk = (database: Connection, { path, position }: Place) => {
+  const readChunk = (database: Connection, { path, position }: BlockPosition) => {
     const found = database.all<[key: number, path: string, position: number]>(
       `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
        WHERE f.path >= ? AND (f.path > ? OR b.position > ?) ORDER BY f.path, b.position LIMIT ?`,
@@ -163,11 +163,11 @@ function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): Projec
     },
     *all(): Iterable<SpecBlock> {
       // Continues by path and position instead of by key, because keys change with every edit of their file.
-      for (let place: Place | undefined = { path: "", position: -1 }; place !== undefined; ) {
-        const from: Place = place;
+      for (let position: BlockPosition | undefined = { path: "", position: -1 }; position !== undefined; ) {
+        const from: BlockPosition = position;
         const chunk = index.read((database) => readChunk(database, from));
         yield* chunk.blocks;
-        place = chunk.last;
+        position = chunk.last;
       }
     },
     diagnostics: index.specDiagnostics,

@@ -50,8 +50,8 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
   /** Every name of a guideline file, through linked folders too. */
   const guidelinePaths = (): readonly string[] => {
     const names = index.guidelineRecords().flatMap((record) => {
-      const others = record.readings?.map(({ read_as }) => read_as) ?? [];
-      return [nameOf(record), ...others];
+      const otherFormats = record.readings?.map(({ read_as }) => read_as) ?? [];
+      return [nameOf(record), ...otherFormats];
     });
     return [...new Set([...index.files(), ...names].filter(isGuidelineFile))].sort();
   };
@@ -176,10 +176,10 @@ const maxBytes = 1024 * 1024;
  * and not to the repository.
  */
 export function readUserGuidelines(tool: ToolId, home: string = homedir()): readonly GuidelineRecord[] {
-  const found = toolInfo(tool).user.flatMap((file) => recordsOf(file, home));
+  const records = toolInfo(tool).user.flatMap((file) => recordsOf(file, home));
   // Codex reads the first of its two files.
-  const [first] = found;
-  return tool === "codex" ? found.filter(({ source_file }) => source_file === first?.source_file) : found;
+  const [first] = records;
+  return tool === "codex" ? records.filter(({ source_file }) => source_file === first?.source_file) : records;
 }
 
 function recordsOf(file: UserFile, home: string): GuidelineRecord[] {
@@ -197,13 +197,13 @@ function listed(folder: string): readonly string[] {
   }
 }
 
-function read(home: string, path: string, like: string): GuidelineRecord[] {
+function read(home: string, path: string, examplePath: string): GuidelineRecord[] {
   try {
     const stats = statSync(join(home, path));
     if (!stats.isFile() || stats.size > maxBytes) return [];
     const { text } = decodeText(readFileSync(join(home, path)), path);
     const name = `~/${path}`;
-    const { records } = readGuidelines({ path: like, text });
+    const { records } = readGuidelines({ path: examplePath, text });
     return assignGuidelineIds(
       name,
       records.map(({ id: _id, source_file: _file, position: _at, ...draft }) => ({ ...draft, scope: "" })),

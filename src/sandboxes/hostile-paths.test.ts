@@ -123,9 +123,9 @@ describe("the hostile paths of tests/security/paths.json", () => {
         const open = async (): Promise<string> => {
           const sandbox = await virtual({ folder: join(base, "sessions") }).open({ ...owner, [part]: id });
           await sandbox.writeFile("private.txt", "KIT-WROTE");
-          const place = (await sandbox.exec({ command: "pwd -P" })).stdout.trim();
-          expect(place.startsWith(join(base, "sessions") + sep)).toBe(true);
-          expect(`${place}/`.startsWith(`${join(base, "sessions", "victim")}/`)).toBe(false);
+          const workingFolder = (await sandbox.exec({ command: "pwd -P" })).stdout.trim();
+          expect(workingFolder.startsWith(join(base, "sessions") + sep)).toBe(true);
+          expect(`${workingFolder}/`.startsWith(`${join(base, "sessions", "victim")}/`)).toBe(false);
           return "";
         };
         await check({ base, isOurs }, hostile, { rename: (text) => text, call: open });
@@ -254,7 +254,7 @@ async function callSandbox(
   args: Readonly<Record<string, string>>,
 ): Promise<unknown> {
   const { path = "", content = "", pattern = "", include } = args;
-  const below = args.path === undefined ? {} : { path };
+  const location = args.path === undefined ? {} : { path };
   switch (op) {
     case "read_file":
       return await sandbox.readFile(path);
@@ -281,9 +281,13 @@ async function callSandbox(
     case "shell_cwd":
       return await sandbox.exec({ command: "ls", cwd: path });
     case "grep":
-      return await sandbox.grep({ pattern, ...below, ...(include === undefined ? {} : { glob: include }) });
+      return await sandbox.grep({
+        pattern,
+        ...location,
+        ...(include === undefined ? {} : { glob: include }),
+      });
     case "glob":
-      return await sandbox.glob(pattern, below);
+      return await sandbox.glob(pattern, location);
     default:
       throw new Error(`${op} is not a call of a sandbox.`);
   }

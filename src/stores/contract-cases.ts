@@ -130,15 +130,15 @@ const checks: Readonly<Record<string, Check>> = {
   "retention removes the fence of a run with the last session of its agents": async (store) => {
     if (store.claim === undefined || store.deleteUntouched === undefined) return;
     const run = { agent: "", instance_id: "run_1" };
-    const one = { agent: "one", instance_id: "run_1", session: "default" };
-    const two = { ...one, agent: "two" };
+    const session = { agent: "one", instance_id: "run_1", session: "default" };
+    const two = { ...session, agent: "two" };
     const append = async (to: SessionKey, fence: number): Promise<void> =>
       await store.append({ key: to, expected: 0, entries: [entry("a")], fence, lease_on: run });
     await store.claim(run, 7);
-    await append(one, 7);
+    await append(session, 7);
     await append(two, 7);
-    assert.equal(await store.deleteUntouched(one, Date.now() + 60_000), true);
-    await assert.rejects(append(one, 6), { code: "lease_lost" });
+    assert.equal(await store.deleteUntouched(session, Date.now() + 60_000), true);
+    await assert.rejects(append(session, 6), { code: "lease_lost" });
     // A user can delete a session while the run continues.
     await store.delete(two);
     await assert.rejects(append(two, 6), { code: "lease_lost" });
@@ -224,14 +224,14 @@ const checks: Readonly<Record<string, Check>> = {
   },
 
   "agent, instance and session name together are the key": async (store) => {
-    const others: SessionKey[] = [
+    const otherSessions: SessionKey[] = [
       { ...key, agent: "writer" },
       { ...key, instance_id: "pr-8" },
       { ...key, session: "other" },
       { agent: "reviewer:pr-7", instance_id: "", session: "default" },
     ];
     await store.append({ key, expected: 0, entries: [entry("mine")] });
-    for (const other of others) assert.deepEqual(await store.read(other), []);
+    for (const other of otherSessions) assert.deepEqual(await store.read(other), []);
   },
 
   "deleting a session deletes its descendants, and nothing else": async (store) => {
@@ -318,14 +318,14 @@ const checks: Readonly<Record<string, Check>> = {
     ] as const)
       await store.append({ key: { ...key, agent, instance_id }, expected: 0, entries: [entry("a")] });
     const instances = async (listing: Omit<SessionListing, "limit">): Promise<string> => {
-      const found: string[] = [];
+      const listed: string[] = [];
       let cursor: string | undefined;
       do {
         const page = await listAll({ ...listing, limit: 2, cursor });
-        for (const { agent, instance_id } of page.sessions) found.push(agent + instance_id);
+        for (const { agent, instance_id } of page.sessions) listed.push(agent + instance_id);
         cursor = page.next_cursor;
       } while (cursor !== undefined);
-      return found.join(" ");
+      return listed.join(" ");
     };
     assert.equal(await instances({ order: "newest" }), "x3 x2 y1 x1");
     assert.equal(await instances({ agent: "x" }), "x1 x2 x3");
@@ -364,11 +364,11 @@ const checks: Readonly<Record<string, Check>> = {
   "an append before the deletion by retention keeps its session": async (store) => {
     const { listAll, deleteUntouched } = withRetention(store);
     await store.append({ key, expected: 0, entries: [entry("a")] });
-    const [known] = (await listAll({ limit: 10 })).sessions;
-    assert.ok(known !== undefined);
+    const [session] = (await listAll({ limit: 10 })).sessions;
+    assert.ok(session !== undefined);
     await setTimeout(5);
     const append = store.append({ key, expected: 1, entries: [entry("b")] });
-    const deletion = deleteUntouched(key, Date.parse(known.touched_at) + 1);
+    const deletion = deleteUntouched(key, Date.parse(session.touched_at) + 1);
     const [appended, deleted] = await Promise.allSettled([append, deletion]);
     // Either call can be first, but an acknowledged entry is never lost.
     const isKept = appended.status === "fulfilled";

@@ -28,8 +28,8 @@ const toolContent = fc.array(
 );
 // Fields that a newer kit or a user of the store may have added.
 const unknown = fc.dictionary(fc.constantFrom("mood", "2", "__other"), fc.jsonValue(), { maxKeys: 1 });
-const plus = (known: fc.Arbitrary<object>): fc.Arbitrary<object> =>
-  fc.tuple(known, unknown).map(([fields, others]) => ({ ...others, ...fields }));
+const plus = (knownFields: fc.Arbitrary<object>): fc.Arbitrary<object> =>
+  fc.tuple(knownFields, unknown).map(([fields, unknownFields]) => ({ ...unknownFields, ...fields }));
 
 const cost = fc.record({ input: price, output: price, cache_read: price, cache_write: price, total: price });
 const usage = fc.record({

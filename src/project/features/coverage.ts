@@ -224,7 +224,7 @@ function testsOf(
 
 /** A line that names a criterion twice is one place. */
 function isKnown(tests: readonly CriterionTest[], { path, line }: CriterionTest): boolean {
-  return tests.some((known) => known.path === path && known.line === line);
+  return tests.some((test) => test.path === path && test.line === line);
 }
 
 function danglingKey({ path, line, key }: { path: string; line: number; key: string }): Diagnostic {
@@ -259,7 +259,7 @@ function lastResultOf(
     status,
     tests: found.length,
     recorded_at: first.recorded_at,
-    ...(durations.length > 0 && { duration_ms: durations.reduce((sum, one) => sum + one, 0) }),
+    ...(durations.length > 0 && { duration_ms: durations.reduce((sum, duration) => sum + duration, 0) }),
     ...(status === "failed" && message !== undefined && { message }),
   };
 }
@@ -286,7 +286,7 @@ function isNamed({ titles }: StoredResult, title: string): boolean {
   if (titles.includes(expected)) return true;
   const pieces = expected.split(placeholder);
   if (pieces.length > 1)
-    return pieces.join("").trim().length >= 3 && titles.some((one) => hasInOrder(one, pieces));
+    return pieces.join("").trim().length >= 3 && titles.some((testTitle) => hasInOrder(testTitle, pieces));
   // Runners write the title of the suite before the title of the test, and the values of a case after it.
   const last = titles.at(-1) ?? "";
   return (

@@ -21,11 +21,11 @@ const mostText = 256 * 1024;
  */
 export async function readLines(
   project: Pick<Project, "root" | "files" | "realPath">,
-  { path: asked, start_line = 1, end_line = start_line + mostLines - 1 }: FileLinesQuery,
+  { path: requestedPath, start_line = 1, end_line = start_line + mostLines - 1 }: FileLinesQuery,
 ): Promise<FileLines> {
-  const path = project.realPath(asked.replace(/^(?:\.\/)+/, ""));
+  const path = project.realPath(requestedPath.replace(/^(?:\.\/)+/, ""));
   if (end_line < start_line) throw wrongLine("end_line", `must not be before start_line, ${start_line}`);
-  if (!isShown(asked) || !isShown(path) || !hasFile(project.files(), path)) throw noSuchFile();
+  if (!isShown(requestedPath) || !isShown(path) || !hasFile(project.files(), path)) throw noSuchFile();
   const read = await readPlacedFile(project.root, { path, maxBytes }).catch((error: unknown) => {
     // A file that was exchanged for a link out, or for a folder, since the project was indexed.
     if (error instanceof KitError && error.code !== "payload_too_large") throw noSuchFile();
@@ -44,12 +44,12 @@ export async function readLines(
 
 function takeLines(all: readonly string[], from: number, to: number): Pick<FileLines, "lines" | "cut"> {
   const lines: string[] = [];
-  let room = mostText;
+  let remaining = mostText;
   let isCut = false;
   for (const fullLine of all.slice(from - 1, Math.min(to, from - 1 + mostLines))) {
     const line = fullLine.slice(0, longestLine).toWellFormed();
-    room -= line.length + 1;
-    if (room < 0 && lines.length > 0) break;
+    remaining -= line.length + 1;
+    if (remaining < 0 && lines.length > 0) break;
     isCut ||= fullLine.length > longestLine;
     lines.push(line);
   }

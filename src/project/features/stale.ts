@@ -168,9 +168,9 @@ function staleFiles(
 
 function toStaleSpec(
   block: SpecBlock,
-  found: Candidate & { readonly accepted: readonly Acceptance[] },
+  candidate: Candidate & { readonly accepted: readonly Acceptance[] },
 ): StaleSpec {
-  const last = found.accepted
+  const last = candidate.accepted
     .map(({ at }) => at)
     .sort()
     .at(-1);
@@ -179,9 +179,9 @@ function toStaleSpec(
     title: block.title,
     path: block.path,
     line: block.metadata.source?.start_line ?? 1,
-    updated_at: toIso(found.updatedAt),
+    updated_at: toIso(candidate.updatedAt),
     accepted_at: last,
-    files: found.files,
+    files: candidate.files,
   };
 }
 
@@ -190,10 +190,10 @@ async function isAccepted(
   accepted: readonly Acceptance[],
   hashes: (path: string) => Promise<string | undefined>,
 ): Promise<boolean> {
-  const own = accepted.filter((acceptance) => acceptance.path === path);
-  if (own.length === 0) return false;
+  const acceptances = accepted.filter((acceptance) => acceptance.path === path);
+  if (acceptances.length === 0) return false;
   const hash = await hashes(path);
-  return own.some((acceptance) => acceptance.hash === hash);
+  return acceptances.some((acceptance) => acceptance.hash === hash);
 }
 
 async function readUncommitted(root: string, signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
@@ -203,13 +203,13 @@ async function readUncommitted(root: string, signal: AbortSignal | undefined): P
 
 /** Hashes of files, each read once; undefined for a file that cannot be read. */
 export function createHashes(root: string): (path: string) => Promise<string | undefined> {
-  const known = new Map<string, string | undefined>();
+  const hashes = new Map<string, string | undefined>();
   return async (path) => {
-    if (!known.has(path)) {
+    if (!hashes.has(path)) {
       const bytes = await readFileInside(root, { path }).catch(() => undefined);
-      known.set(path, bytes && contentHash(bytes));
+      hashes.set(path, bytes && contentHash(bytes));
     }
-    return known.get(path);
+    return hashes.get(path);
   };
 }
 
@@ -292,8 +292,8 @@ async function writeAcceptances(
   const entries = new Map<string, Acceptance>();
   const keyOf = ({ id, path }: Acceptance): string => `${id}\n${path}`;
   for (const acceptance of acceptances.filter(changes.isKept)) {
-    const known = entries.get(keyOf(acceptance));
-    if (known === undefined || known.at <= acceptance.at) entries.set(keyOf(acceptance), acceptance);
+    const recorded = entries.get(keyOf(acceptance));
+    if (recorded === undefined || recorded.at <= acceptance.at) entries.set(keyOf(acceptance), acceptance);
   }
   // Clocks of machines differ: the new acceptance replaces an older one even where that has a later time.
   for (const acceptance of changes.added) entries.set(keyOf(acceptance), acceptance);

@@ -265,23 +265,23 @@ test.each<readonly [string, (folder: string) => Promise<unknown>]>([
   ["a link to a file", (folder) => symlink("../CLAUDE.md", folder)],
   ["a file", (folder) => writeFile(folder, "in the way\n")],
   ["a pipe", (folder) => promisify(execFile)("mkfifo", [folder])],
-])("a sync into a folder that is %s ends, and says why nothing is written", async (_name, put) => {
+])("a sync into a folder that is %s ends, and says why nothing is written", async (_name, arrange) => {
   await using shop = await open({ "CLAUDE.md": `${agents}\n## Style\n\nTwice.\n` });
   const format = { ".kiro/steering": "steering", ".cursor/rules": "fw_b", ".claude/rules": "fw_c" } as const;
   const globs = "---\nalwaysApply: false\nglobs: src/**\n---\n# Rule\n\nSo.\n";
   for (const [folder, target] of Object.entries(format)) {
     const at = join(shop.folder.root, folder);
     await mkdir(dirname(at), { recursive: true });
-    await put(at);
+    await arrange(at);
     await symlink(basename(at), join(dirname(at), "there")).catch(() => undefined);
     // Only a rule with a pattern has a file of its own for Claude Code.
     if (target === "fw_c") await rm(join(shop.folder.root, ".cursor/rules"), { force: true });
     if (target === "fw_c") await shop.folder.write(".cursor/rules/rule.mdc", globs);
     const request = { source: target === "fw_c" ? "fw_b" : "fw_c", targets: [target] } as const;
     const { entries, written } = await shop.project.guidelines.sync({ ...request, overwrite: true });
-    const own = entries.filter(({ path }) => path.startsWith(folder));
-    expect(own.length).toBeGreaterThan(0);
-    for (const { action, reason } of own) {
+    const targetEntries = entries.filter(({ path }) => path.startsWith(folder));
+    expect(targetEntries.length).toBeGreaterThan(0);
+    for (const { action, reason } of targetEntries) {
       expect([action, reason]).toEqual(["conflict", expect.stringContaining(folder)]);
       expect(reason).toMatch(/Put a plain file or folder of the project there/);
     }

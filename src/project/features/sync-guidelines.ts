@@ -56,7 +56,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
   const targets = targetsOf({ context, request, source, files });
   // A path can exist although the index leaves it out: ignored by Git, or excluded. Such a file can move a guideline to another
   // path, so the plan is made again with it.
-  const known = new Set(files.map(({ path }) => path));
+  const knownPaths = new Set(files.map(({ path }) => path));
   for (;;) {
     const plan = (request.adopt === true ? planAdoption : planSync)({
       source,
@@ -64,10 +64,10 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
       files,
       ...(context.realOf && { realOf: context.realOf }),
     });
-    const unknown = plan.entries.filter(({ path }) => !known.has(path));
+    const unknown = plan.entries.filter(({ path }) => !knownPaths.has(path));
     const count = files.length;
     for (const { path } of unknown) {
-      known.add(path);
+      knownPaths.add(path);
       const file = await readSyncFile(context.root, path);
       if (file !== undefined) files.push({ ...file, records: [] });
     }
@@ -115,13 +115,13 @@ function withWritten(error: KitError, written: readonly string[]): KitError {
   return new KitError({ code, message, ...(hint && { hint }), meta: { ...error.meta, written }, cause });
 }
 
-function targetsOf(given: {
+function targetsOf(options: {
   readonly context: SyncContext;
   readonly request: SyncRequest;
   readonly source: SyncFormat;
   readonly files: readonly SyncFile[];
 }): readonly SyncFormat[] {
-  const { context, request, source, files } = given;
+  const { context, request, source, files } = options;
   const present = new Set(files.flatMap(({ records }) => records.map(({ source_type }) => source_type)));
   const formats = request.targets ?? context.targets ?? syncFormats.filter((format) => present.has(format));
   const targets = syncFormats.filter((format) => formats.includes(format) && format !== source);

@@ -101,11 +101,11 @@ export function createEdges(database: Connection, { hasFile, aliases }: NamedFil
 
   const mentionsOf = (path: string): BlockEdge[] => {
     const { from, to } = mentionRefsOf(path);
-    const found = database.all<[string, number]>(
+    const refs = database.all<[string, number]>(
       "SELECT target, key FROM refs WHERE target >= ? AND target < ?",
       ...[from, to],
     );
-    return found.flatMap(([target, key]) => {
+    return refs.flatMap(([target, key]) => {
       const written = writtenPathOf(target);
       // Most mentions of a common name mean other files; the path alone shows that, before the block is read.
       if (!path.endsWith(written.replace(/^(?:\.{0,2}\/)+/, ""))) return [];
@@ -204,8 +204,8 @@ function duplicates(database: Connection): Diagnostic[] {
       const placed = readPlacedBlock(database, key);
       return { path: placed.path, line: readStoredBlock(database, placed).span.start_line };
     });
-    const [first, ...others] = locations;
-    return first === undefined ? [] : others.map((place) => duplicateId(base, place, first));
+    const [first, ...repeated] = locations;
+    return first === undefined ? [] : repeated.map((location) => duplicateId(base, location, first));
   });
 }
 
@@ -240,8 +240,8 @@ function danglingReferences(database: Connection): Diagnostic[] {
     const { id, path, links: written } = readPlacedBlock(database, key);
     // `changeProblems` reports changes of a missing requirement.
     if (openspecDocumentOf(path)?.kind === "delta") return [];
-    const once = new Map(written.map((link) => [`${link.line} ${link.target}`, link]));
-    return [...once.values()]
+    const distinct = new Map(written.map((link) => [`${link.line} ${link.target}`, link]));
+    return [...distinct.values()]
       .filter(({ target }) => links.resolve(target, parentOf(path)).length === 0)
       .map(
         ({ target, line }): Diagnostic => ({

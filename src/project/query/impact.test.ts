@@ -148,9 +148,9 @@ test("blocks that only share the feature are counted, and listed on demand", () 
 });
 
 test("the tests to run are those of the requested blocks, and changed tests that no block names", () => {
-  const asked = project.specs.impact({ ids: [task(2)], depth: 1 });
-  expect(asked.tests).toEqual(["tests/logout.test.ts"]);
-  expect(asked.files).toContain(".kiro/specs/auth/tasks.md");
+  const impact = project.specs.impact({ ids: [task(2)], depth: 1 });
+  expect(impact.tests).toEqual(["tests/logout.test.ts"]);
+  expect(impact.files).toContain(".kiro/specs/auth/tasks.md");
   expect(project.specs.impact({ files: ["tests/unnamed.test.ts", "tests/gone.test.ts"] }).tests).toEqual([
     "tests/unnamed.test.ts",
   ]);
@@ -178,17 +178,17 @@ test("obsolete blocks are left out, and paths do not pass through them, unless r
 
 test("impact has pages, and the error of an invalid page names the field", () => {
   const request = { files: [".kiro/specs/auth/requirements.md", "src/login.ts"] };
-  const whole = project.specs.impact(request);
+  const allEdges = project.specs.impact(request);
   const ids: string[] = [];
   let cursor: string | undefined;
   do {
     const page = project.specs.impact({ ...request, limit: 2, ...(cursor !== undefined && { cursor }) });
-    expect(page.total_count).toBe(whole.total_count);
-    expect(page.tests).toEqual(whole.tests);
+    expect(page.total_count).toBe(allEdges.total_count);
+    expect(page.tests).toEqual(allEdges.tests);
     ids.push(...page.affected.map(({ id }) => id));
     cursor = page.next_cursor;
   } while (cursor !== undefined);
-  expect(ids).toEqual(whole.affected.map(({ id }) => id));
+  expect(ids).toEqual(allEdges.affected.map(({ id }) => id));
   const [first] = [project.specs.impact({ ...request, limit: 1 })];
   for (const wrong of [
     { limit: 0 },

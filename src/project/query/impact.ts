@@ -77,13 +77,13 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
       return;
     }
     if (requested.has(key) || (best.get(key)?.score ?? 0) >= score) return;
-    const reached = {
+    const impacted = {
       block: edge.to,
       score,
       path: [...from.path, { from: from.name, to: id, kind: edge.kind }],
     };
-    best.set(key, reached);
-    frontier.set(key, reached);
+    best.set(key, impacted);
+    frontier.set(key, impacted);
   };
   const changed = new Set(files.map(toProjectPath));
   for (const file of changed) {
@@ -206,7 +206,7 @@ function countByFeature(folded: readonly Reached[]): SameFeature[] {
   }
   return [...counts]
     .map(([feature, specs]) => ({ feature, specs }))
-    .sort((one, other) => other.specs - one.specs || (one.feature < other.feature ? -1 : 1));
+    .sort((count, other) => other.specs - count.specs || (count.feature < other.feature ? -1 : 1));
 }
 
 function toImpact(

@@ -134,8 +134,8 @@ export function pageDiagnostics(
   const totals = { counts_by_severity: counts, counts_by_rule, counts_by_framework };
   if (limit === undefined && cursor === undefined)
     return { diagnostics: found, total_count: found.length, ...totals };
-  const keyOf = (one: Diagnostic): string =>
-    JSON.stringify([one.path, one.line, one.rule, one.id, one.message]);
+  const keyOf = (diagnostic: Diagnostic): string =>
+    JSON.stringify([diagnostic.path, diagnostic.line, diagnostic.rule, diagnostic.id, diagnostic.message]);
   const { items, ...rest } = pageList(found, { limit, cursor }, { about: filters, keyOf });
   return { diagnostics: items, ...rest, ...totals };
 }

@@ -146,16 +146,16 @@ test("a hostile glob takes little time", () => {
 test.each([{}, { q: "checkout" }, { path: "records" }, { tag: "pay-later" }])(
   "pages of %j are the whole, in order, once",
   (query) => {
-    const whole = ids({ ...query, limit: 1000 });
+    const allIds = ids({ ...query, limit: 1000 });
     const pages: string[] = [];
     let cursor: string | undefined;
     do {
       const page = project.specs.query({ ...query, limit: 2, ...(cursor && { cursor }) });
-      expect(page.total_count).toBe(whole.length);
+      expect(page.total_count).toBe(allIds.length);
       pages.push(...page.specs.map(({ id }) => id));
       cursor = page.next_cursor;
     } while (cursor !== undefined);
-    expect(pages).toEqual(whole);
+    expect(pages).toEqual(allIds);
   },
 );
 
@@ -223,7 +223,7 @@ test("a search for hundreds of words is refused", () => {
 });
 
 test("words that thousands of blocks hold are counted exactly, and those with them in the title come first", async () => {
-  const many = Array.from({ length: 3500 }, (_, index) =>
+  const manySpecs = Array.from({ length: 3500 }, (_, index) =>
     block(`b${String(index).padStart(4, "0")}`, {
       title: index % 1000 === 7 ? "The common thing" : "Other",
       content: `A common text, number ${index}.`,
@@ -231,7 +231,7 @@ test("words that thousands of blocks hold are counted exactly, and those with th
       lifecycle: index % 500 === 0 ? "obsolete" : "active",
     }),
   );
-  await using large = await createTemporaryRepository({ "many.json": JSON.stringify(many) });
+  await using large = await createTemporaryRepository({ "many.json": JSON.stringify(manySpecs) });
   const config = { specs: { custom: [{ include: "many.json" }] } };
   const opened = await openProject({ root: large.root, indexFile: ":memory:", config });
   try {

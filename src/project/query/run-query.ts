@@ -48,7 +48,7 @@ function listBlocks(database: Connection, { plan, cursor }: ListOptions): Match 
   const counts = countBlocks(database, plan);
   const [path, position] = cursor === undefined ? ["", -1] : placeOf(plan, cursor);
   const filter = filterOf(plan);
-  const found =
+  const keys =
     counts.total === 0
       ? []
       : database.all<PlacedKey>(
@@ -57,12 +57,12 @@ function listBlocks(database: Connection, { plan, cursor }: ListOptions): Match 
            ORDER BY f.path, b.position LIMIT ?`,
           ...[path, path, position, ...filter.values, plan.limit + 1],
         );
-  const page = found.slice(0, plan.limit);
+  const page = keys.slice(0, plan.limit);
   const last = page.at(-1);
   return {
     keys: page.map(([key]) => key),
     counts,
-    ...(found.length > plan.limit && last && { nextCursor: toCursor(plan.digest, [last[1], last[2]]) }),
+    ...(keys.length > plan.limit && last && { nextCursor: toCursor(plan.digest, [last[1], last[2]]) }),
   };
 }
 
@@ -112,11 +112,11 @@ export function listSpecs(specs: Pick<ProjectSpecs, "query">, query: SpecQuery):
   const { q, framework, spec_type, path, tag, rules } = query;
   if ((q ?? framework ?? spec_type ?? path ?? tag ?? rules) !== undefined) return specs.query(query);
   const { cursor: _, ...first } = query;
-  const others = specs.query({ ...first, rules: false, limit: 1 }).total_count;
-  if (others === 0) return specs.query(query);
-  const left = specs.query({ ...first, limit: 1 }).total_count - others;
+  const otherCount = specs.query({ ...first, rules: false, limit: 1 }).total_count;
+  if (otherCount === 0) return specs.query(query);
+  const ruleCount = specs.query({ ...first, limit: 1 }).total_count - otherCount;
   const page = specs.query({ ...query, rules: false });
-  return left === 0 ? page : { ...page, rules_left_out: left };
+  return ruleCount === 0 ? page : { ...page, rules_left_out: ruleCount };
 }
 
 /** Up to so many matches are all ranked, at up to a microsecond each. */
@@ -274,11 +274,11 @@ function rankByTitle(
     for (const { id } of classes) {
       // The answer can repeat keys that are already in the list, so the limit includes them.
       const limit = search.allowed === undefined ? needed : -1;
-      const found = database.all<[number]>(
+      const rows = database.all<[number]>(
         "SELECT rowid FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
         ...[expression, ...keyRangeOf(id), limit],
       );
-      for (const [key] of found) if (search.allowed?.has(key) !== false) keys.add(key);
+      for (const [key] of rows) if (search.allowed?.has(key) !== false) keys.add(key);
       if (keys.size >= needed) return [...keys];
     }
   }
@@ -336,12 +336,12 @@ function passes(block: BlockClass, query: SpecQuery): boolean {
 function filesAt(database: Connection, path: string): number[] {
   const clean = path.replace(/^\.\//, "").replace(/\/+$/, "");
   if (clean === "." || clean === "") return database.all<[number]>("SELECT id FROM files").map(([id]) => id);
-  const found = database.all<[number]>(
+  const rows = database.all<[number]>(
     // "0" is the character after "/", so the range holds all paths below the folder.
     "SELECT id FROM files WHERE path = ? OR (path > ? AND path < ?)",
     ...[clean, `${clean}/`, `${clean}0`],
   );
-  if (found.length > 0 || !/[*?[{]/.test(clean)) return found.map(([id]) => id);
+  if (rows.length > 0 || !/[*?[{]/.test(clean)) return rows.map(([id]) => id);
   const glob = compileGlob(clean);
   const files = database.all<[number, string]>("SELECT id, path FROM files");
   return files.filter(([, file]) => glob.matches(file)).map(([id]) => id);

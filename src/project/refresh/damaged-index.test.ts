@@ -19,7 +19,7 @@ const files = {
 };
 
 let repository: TemporaryRepository;
-let whole: Buffer;
+let intactBytes: Buffer;
 let truth: unknown;
 const indexFile = (): string => join(repository.root, ".kit", "index.db");
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
   // A second pass settles what was too fresh to be trusted in the first.
   await new Promise((resolve) => setTimeout(resolve, 40));
   await (await open()).close();
-  whole = readFileSync(indexFile());
+  intactBytes = readFileSync(indexFile());
 });
 afterAll(async () => await repository[Symbol.asyncDispose]());
 
@@ -69,7 +69,7 @@ async function expectTruth(): Promise<string | undefined> {
 }
 
 test("an undamaged index is not rebuilt", async () => {
-  putIndex(whole);
+  putIndex(intactBytes);
   const project = await open();
   expect(await project.refresh()).toMatchObject({ parsed_files: 0 });
   expect(answersOf(project)).toEqual(truth);
@@ -83,14 +83,14 @@ async function reasonFor(bytes: Uint8Array): Promise<string | undefined> {
 
 test.each([
   ["garbage", () => Buffer.from("This is not a database. ".repeat(1000))],
-  ["a header alone", () => whole.subarray(0, 100)],
-  ["zeros", () => Buffer.alloc(whole.length)],
+  ["a header alone", () => intactBytes.subarray(0, 100)],
+  ["zeros", () => Buffer.alloc(intactBytes.length)],
 ] as const)("%s in place of the index is rebuilt, and told why", async (_name, bytes) => {
   expect(await reasonFor(bytes())).toBe("The index was damaged.");
 });
 
 test("half an index is rebuilt", async () => {
-  putIndex(whole.subarray(0, whole.length / 2));
+  putIndex(intactBytes.subarray(0, intactBytes.length / 2));
   await expectTruth();
 });
 
@@ -138,7 +138,7 @@ test("an index that a reader has filled again takes the changes of the next pass
 
 /** The bytes of the index after a change of its content. */
 function changed(sql: string): Buffer {
-  putIndex(whole);
+  putIndex(intactBytes);
   const database = new DatabaseSync(indexFile());
   database.exec(sql);
   database.close();
@@ -146,7 +146,7 @@ function changed(sql: string): Buffer {
 }
 
 test("a truncated index is rebuilt while it is in use", async () => {
-  putIndex(whole);
+  putIndex(intactBytes);
   const project = await open();
   truncateSync(indexFile(), 8192);
   expect(answersOf(project)).toEqual(truth);
@@ -159,7 +159,7 @@ test("no flipped byte makes a question fail", async () => {
     fc.asyncProperty(
       fc.array(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })), { minLength: 1, maxLength: 3 }),
       async (flips) => {
-        const bytes = Buffer.from(whole);
+        const bytes = Buffer.from(intactBytes);
         for (const [at, mask] of flips) {
           const offset = at % bytes.length;
           bytes[offset] = (bytes[offset] ?? 0) ^ mask;
@@ -188,7 +188,7 @@ test("an index that several processes create at the same time is created once, a
 });
 
 test("an index that is deleted while it is in use is made again by the next pass", async () => {
-  putIndex(whole);
+  putIndex(intactBytes);
   const project = await open();
   rmSync(join(repository.root, ".kit"), { recursive: true });
   expect(answersOf(project)).toEqual(truth);

@@ -62,7 +62,7 @@ export class IndexPass {
   #added = 0;
   #length = 0;
   #addedLength = 0;
-  #gone: string[] = [];
+  #goneFiles: string[] = [];
   #stamped = new Set<Folder>();
   #waiting: WaitingReader[] = [];
   #batches = 0;
@@ -81,7 +81,7 @@ export class IndexPass {
     const entry = readCandidate(candidate, { ...this.#context, start, aliases: change.aliases });
     this.done += 1;
     if (this.#changed.has(candidate.folder)) this.#stamped.add(candidate.folder);
-    if (entry === "gone") this.#gone.push(candidate.path);
+    if (entry === "gone") this.#goneFiles.push(candidate.path);
     if (typeof entry === "string") return;
     this.#files.push(entry);
     this.#length += lengthOf(entry);
@@ -145,7 +145,7 @@ export class IndexPass {
       ...base,
       ...(hasLinks && change.haveLinksChanged && { links: [...change.links] }),
       generation: start.generation + (isMany ? this.#batches : 0),
-      removedFiles: [...(base.removedFiles ?? []), ...this.#gone],
+      removedFiles: [...(base.removedFiles ?? []), ...this.#goneFiles],
       meta: { ...meta, ...(turn !== undefined && { turn: turnFromNow(turn) }) },
       turn,
       isVisible: isMany || start.isUnfinished || this.#added > 0 || isVisible(start, change),
@@ -166,7 +166,7 @@ export class IndexPass {
     this.#added = 0;
     this.#length = 0;
     this.#addedLength = 0;
-    this.#gone = [];
+    this.#goneFiles = [];
     this.#stamped = new Set();
     this.#waiting = [];
   }
@@ -251,13 +251,13 @@ export class SourceQueue {
     pause: () => Promise<void>,
   ): Promise<SourceQueue> {
     const guidelines: Candidate[] = [];
-    const others: Candidate[] = [];
+    const otherSources: Candidate[] = [];
     for (const candidate of candidates) {
-      (isGuidelineFile(candidate.path) ? guidelines : others).push(candidate);
+      (isGuidelineFile(candidate.path) ? guidelines : otherSources).push(candidate);
       await pause();
     }
     // `next` takes from the end.
-    return new SourceQueue([...guidelines, ...others].reverse());
+    return new SourceQueue([...guidelines, ...otherSources].reverse());
   }
 
   /** Puts the sources of these paths before all others. */

@@ -36,9 +36,9 @@ test("during indexing a project answers, reports its progress, and reads the gui
   await index.ready(`${required}/src/a.ts`);
   // Far from all is read.
   expect(index.indexing()).toMatchObject({ total: 2 * packages + 1 });
-  const known = index.guidelineRecords().map(({ source_file }) => source_file);
-  expect(known.length).toBeLessThan(packages);
-  expect(known).toEqual(
+  const indexedFiles = index.guidelineRecords().map(({ source_file }) => source_file);
+  expect(indexedFiles.length).toBeLessThan(packages);
+  expect(indexedFiles).toEqual(
     expect.arrayContaining(["CLAUDE.md", `${required}/CLAUDE.md`, `${required}/.cursor/rules/style.mdc`]),
   );
   await pass;
@@ -167,15 +167,15 @@ test("ten thousand sources are put in order with pauses in between, guidelines f
 test("a project closed in the middle of its first pass continues when it is opened again", async () => {
   await using repository = await createTemporaryRepository(files);
   const { root } = repository;
-  const half = createProjectIndex({
+  const partialIndex = createProjectIndex({
     root,
     place: new IndexPlace(root, join(root, ".kit", "index.db")),
     catalog: createSourceCatalog(),
   });
-  const pass = half.refresh();
+  const pass = partialIndex.refresh();
   pass.catch(() => undefined);
-  await half.ready("p1/a.ts");
-  await half.close();
+  await partialIndex.ready("p1/a.ts");
+  await partialIndex.close();
   await expect(pass).rejects.toThrow("closed");
 
   const project = await openProject({ root, background: true });

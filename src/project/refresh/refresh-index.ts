@@ -276,8 +276,8 @@ async function writerOfMany(session: IndexSession, { inode }: Connection): Promi
 function ownWriter(session: IndexSession): IndexWriter {
   let files: readonly FileEntry[] = [];
   return {
-    add(more) {
-      files = [...files, ...more];
+    add(entries) {
+      files = [...files, ...entries];
     },
     async write(batch) {
       const start = performance.now();

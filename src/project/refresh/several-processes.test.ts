@@ -117,18 +117,18 @@ test("an index that another process has made is seen at once", async () => {
 campaignTest("processes that index different changes at the same time do not undo each other's", async () => {
   await using repository = await createTemporaryRepository(manyFiles(20));
   const { root } = repository;
-  const edit = (own: number): string => `
+  const edit = (number: number): string => `
     const { writeFile } = await import("node:fs/promises");
     const project = await openProject({ root });
     for (let n = 0; n < 15; n += 1) {
-      await writeFile(root + "/p${own}/CLAUDE.md", "## Edit " + n + "\\n\\ntext ${own}\\n");
+      await writeFile(root + "/p${number}/CLAUDE.md", "## Edit " + n + "\\n\\ntext ${number}\\n");
       await project.refresh();
-      const found = project.specs.query({ path: "p${own}" }).specs.map(({ title }) => title);
+      const found = project.specs.query({ path: "p${number}" }).specs.map(({ title }) => title);
       if (found.join() !== "Edit " + n) throw new Error("Wanted edit " + n + ", found " + found);
     }
     await project.close();
   `;
-  await Promise.all([1, 2, 3].map((own) => outputOf(start(root, edit(own)))));
+  await Promise.all([1, 2, 3].map((number) => outputOf(start(root, edit(number)))));
   const project = await openProject({ root });
   expect(await project.refresh()).not.toHaveProperty("rebuilt");
   const found = project.specs.query({ q: "edit" }).specs.map(({ id, title }) => [id, title]);

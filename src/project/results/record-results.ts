@@ -35,10 +35,10 @@ const mostUnknown = 20;
 export async function recordResults(
   project: Pick<Project, "root" | "readOnly" | "files" | "realPath" | "specs">,
   report: string | Readonly<Record<string, unknown>>,
-  { format: asked }: RecordOptions = {},
+  { format: requestedFormat }: RecordOptions = {},
 ): Promise<RecordedResults> {
   assertWritable(project);
-  const { format, tests } = await readReport(report, asked);
+  const { format, tests } = await readReport(report, requestedFormat);
   const find = createFileFinder(project);
   const files = new Map<string, Omit<StoredResult, "recorded_at">[]>();
   const unknown = new Set<string>();
@@ -51,9 +51,9 @@ export async function recordResults(
       continue;
     }
     count[test.status] += 1;
-    const known = files.get(path);
-    if (known === undefined) files.set(path, [test]);
-    else known.push(test);
+    const results = files.get(path);
+    if (results === undefined) files.set(path, [test]);
+    else results.push(test);
   }
   const recorded_at = new Date().toISOString();
   if (files.size > 0) {
@@ -86,8 +86,8 @@ async function digestsOf(
 }
 
 /** The name of a file that the project does not have, without the machine's folders. */
-function nameOf(root: string, { locations: [place = "(no file)"] }: ReportedTest): string {
-  const name = place.replaceAll("\\", "/");
+function nameOf(root: string, { locations: [location = "(no file)"] }: ReportedTest): string {
+  const name = location.replaceAll("\\", "/");
   return name.startsWith(`${root}/`) ? name.slice(root.length + 1) : name;
 }
 
@@ -100,7 +100,7 @@ function createFileFinder({
   const all = new Set(files());
   const byName = Map.groupBy(all, (path) => path.slice(path.lastIndexOf("/") + 1));
   const byStem = Map.groupBy(all, (path) => stemOf(path.slice(path.lastIndexOf("/") + 1)));
-  const found = new Map<string, string | undefined>();
+  const pathOfLocation = new Map<string, string | undefined>();
 
   const findPath = (place: string): string | undefined => {
     const path = place
@@ -112,7 +112,8 @@ function createFileFinder({
     const name = inside.slice(inside.lastIndexOf("/") + 1);
     // Reports of another machine, or of a package below the root.
     const alike = (byName.get(name) ?? []).filter(
-      (one) => `/${inside}`.endsWith(`/${one}`) || (inside.includes("/") && one.endsWith(`/${inside}`)),
+      (candidate) =>
+        `/${inside}`.endsWith(`/${candidate}`) || (inside.includes("/") && candidate.endsWith(`/${inside}`)),
     );
     return onlyLongest(alike);
   };
@@ -123,8 +124,8 @@ function createFileFinder({
     const parts = place.replace(/\$.*$/, "").split(".");
     for (let length = parts.length; length > 0; length -= 1) {
       const path = parts.slice(0, length).join("/");
-      const alike = (byStem.get(parts[length - 1] ?? "") ?? []).filter((one) =>
-        `/${stemOf(one)}`.endsWith(`/${path}`),
+      const alike = (byStem.get(parts[length - 1] ?? "") ?? []).filter((candidate) =>
+        `/${stemOf(candidate)}`.endsWith(`/${path}`),
       );
       if (alike.length > 0) return alike.length === 1 ? alike[0] : undefined;
     }
@@ -132,12 +133,12 @@ function createFileFinder({
   };
 
   return (locations) => {
-    for (const place of locations) {
-      if (!found.has(place)) {
-        const path = findPath(place) ?? findModule(place);
-        found.set(place, path && realPath(path));
+    for (const location of locations) {
+      if (!pathOfLocation.has(location)) {
+        const path = findPath(location) ?? findModule(location);
+        pathOfLocation.set(location, path && realPath(path));
       }
-      const path = found.get(place);
+      const path = pathOfLocation.get(location);
       if (path !== undefined) return path;
     }
     return undefined;
@@ -146,7 +147,7 @@ function createFileFinder({
 
 /** The file that shares the longest part of the name; `undefined` if two files share as much. */
 function onlyLongest(paths: readonly string[]): string | undefined {
-  const [first, second] = paths.toSorted((one, other) => other.length - one.length);
+  const [first, second] = paths.toSorted((path, other) => other.length - path.length);
   return second !== undefined && second.length === first?.length ? undefined : first;
 }
 
@@ -211,7 +212,7 @@ function fromVitest(report: unknown): readonly ReportedTest[] {
       const groups = Array.isArray(ancestorTitles) ? ancestorTitles : [];
       take(tests, {
         locations: [file.name],
-        titles: [...groups, title].filter((one) => typeof one === "string"),
+        titles: [...groups, title].filter((part) => typeof part === "string"),
         status: status === "passed" || status === "failed" ? status : "skipped",
         duration_ms: typeof duration === "number" ? duration : undefined,
         message: Array.isArray(failureMessages) ? failureMessages.filter(isText).join("\n") : undefined,
@@ -298,7 +299,7 @@ function toTest({ attributes, status, message }: OpenTest, suites: readonly Open
   const suite = suites.at(-1);
   const seconds = Number(time);
   return {
-    locations: [file, suite?.file, classname, suite?.name].flatMap((one) => one || []),
+    locations: [file, suite?.file, classname, suite?.name].flatMap((location) => location || []),
     // Vitest joins all titles of a test in its name. For other runners, a suite whose name is not a path is one of the titles.
     titles: [...(suite === undefined ? [] : [suite.name]), ...name.split(" > "), name],
     status,
@@ -312,7 +313,7 @@ function take(tests: ReportedTest[], test: ReportedTest): void {
     throw badReport(`The report has more than ${mostTests.toLocaleString("en")} tests.`);
   tests.push({
     ...test,
-    locations: test.locations.map((place) => place.slice(0, 4_096)),
+    locations: test.locations.map((location) => location.slice(0, 4_096)),
     titles: [...new Set(test.titles.map((title) => title.trim().slice(0, longestTitle)))].slice(-20),
     message:
       test.message === undefined || test.message === "" ? undefined : test.message.slice(0, longestMessage),

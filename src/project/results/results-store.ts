@@ -93,14 +93,14 @@ export function readTestResults(root: string): TestResults {
     of(path) {
       const row = rows.get(path);
       if (row === undefined) return [];
-      const known = parsed.get(path) ?? parse(row);
-      parsed.set(path, known);
-      return known;
+      const results = parsed.get(path) ?? parse(row);
+      parsed.set(path, results);
+      return results;
     },
     files: () => rows.keys(),
     hasChanged(name, { digest, since }) {
-      const known = seen.get(name);
-      return known !== undefined && (known.digest !== digest || known.since > since);
+      const row = seen.get(name);
+      return row !== undefined && (row.digest !== digest || row.since > since);
     },
   };
 }
@@ -177,9 +177,9 @@ export function readSources(blocks: Iterable<SpecBlock>): ResultSources {
   const codeOfBlock = new Map<string, Set<string>>();
   const naming: SpecBlock[] = [];
   const add = (id: string, paths: readonly string[]): void => {
-    const known = codeOfBlock.get(id) ?? new Set();
-    for (const path of paths) known.add(path);
-    codeOfBlock.set(id, known);
+    const codePaths = codeOfBlock.get(id) ?? new Set();
+    for (const path of paths) codePaths.add(path);
+    codeOfBlock.set(id, codePaths);
   };
   function* noticing(): Generator<SpecBlock> {
     for (const block of blocks) {

@@ -140,7 +140,9 @@ test("a result is stale once the test, the code that the spec names, or the crit
       expect(report.totals.stale).toBe(criteria.length);
       return criteria
         .map(({ number, tests }) => {
-          const causes = tests.flatMap((one) => one.stale ?? []).map((one) => `${one.cause} ${one.path}`);
+          const causes = tests
+            .flatMap((result) => result.stale ?? [])
+            .map((cause) => `${cause.cause} ${cause.path}`);
           return `${number}: ${causes.join(", ")}`;
         })
         .join("; ");

@@ -194,13 +194,13 @@ export function hasSourceExtension(name: string): boolean {
   return /\.(?:md|mdc|json|ya?ml)$/i.test(name) || /^\.(?:cursorrules|windsurfrules|rules)$/.test(name);
 }
 
-interface Place {
+interface ListedFolder {
   readonly path: string;
   readonly absolute: string;
   readonly before: Folder | undefined;
 }
 
-function compareListing(listing: Listing, { path, absolute, before }: Place): FolderReading {
+function compareListing(listing: Listing, { path, absolute, before }: ListedFolder): FolderReading {
   const { sources } = listing;
   const folder: Folder = {
     path,
@@ -209,12 +209,12 @@ function compareListing(listing: Listing, { path, absolute, before }: Place): Fo
     sources: sources.join("/"),
     stamps: createStamps(sources.length),
   };
-  const known = new Map(before && namesIn(before.sources).map((name, index) => [name, index + 1]));
+  const positions = new Map(before && namesIn(before.sources).map((name, index) => [name, index + 1]));
   const candidates: Candidate[] = [];
   for (let index = 0; index < sources.length; index += 1) {
     const name = sources[index] ?? "";
     const nowMs = Date.now();
-    const knownAt = known.get(name);
+    const knownAt = positions.get(name);
     if (name === ignoreFileName) {
       const stats = statOf(`${absolute}/${name}`);
       if (typeof stats !== "string") setStamp(folder, index + 1, { stats, nowMs });
@@ -244,17 +244,17 @@ function toCandidate(
   { name, index, isNoFile, isLink }: { name: string; index: number; isNoFile: boolean; isLink: boolean },
 ): Candidate {
   const path = joinPath(folder.path, name);
-  const place = { path, folder, stampAt: index + 1, isLink };
+  const file = { path, folder, stampAt: index + 1, isLink };
   if (isNoFile) {
     const problem = unreadable({ path, code: "not_a_file", message: "It is not a regular file." });
-    return { ...place, problem };
+    return { ...file, problem };
   }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
   if (/[\u0000-\u001f\u007f]/.test(path)) {
     const message = "It is not read, because its path contains a line break or another control character.";
-    return { ...place, problem: unreadable({ path, code: "control_character", message }) };
+    return { ...file, problem: unreadable({ path, code: "control_character", message }) };
   }
-  return place;
+  return file;
 }
 
 function isSymbolicLink(absolute: string): boolean {

@@ -87,8 +87,8 @@ interface LinkContext {
 function* takeLinks(change: TreeChange, context: LinkContext): Generator<undefined, Candidate[]> {
   const remaining: Candidate[] = [];
   for (const candidate of [...change.candidates, ...(change.otherLinks ?? [])]) {
-    const taken = takeLink(candidate, context);
-    if (taken !== undefined) remaining.push(taken);
+    const unresolved = takeLink(candidate, context);
+    if (unresolved !== undefined) remaining.push(unresolved);
     yield;
   }
   return remaining;
@@ -102,14 +102,15 @@ function takeLink(candidate: Candidate, { root, links, catalog }: LinkContext): 
     else links.set(path, hard);
     return candidate;
   }
-  const { link, problem: found } = problem === undefined ? resolveLink(root, candidate) : {};
+  const { link, problem: linkProblem } = problem === undefined ? resolveLink(root, candidate) : {};
   const isSource = catalog.isSource(path);
   const isNoFile = link?.kind === "folder" && isSource && hasSourceExtension(path);
   if (link === undefined || isNoFile) links.delete(path);
   else links.set(path, link);
   if (!isSource || (link?.kind === "folder" && !isNoFile)) return undefined;
   const message = "It is a link to a folder, but has the name of a file.";
-  const why = problem ?? found ?? (isNoFile ? unreadable({ path, code: "not_a_file", message }) : undefined);
+  const why =
+    problem ?? linkProblem ?? (isNoFile ? unreadable({ path, code: "not_a_file", message }) : undefined);
   return why === undefined ? candidate : { ...candidate, problem: why };
 }
 
@@ -159,14 +160,14 @@ function changedLinks(before: Links, after: Links): readonly Link[] {
 /** Links whose target has become a file of the project, or has ceased to be one, for example because it is ignored now. */
 function movedTargets(links: Links, before: Pick<OverlaidTree, "get">, after: OverlaidTree): readonly Link[] {
   if (links.size === 0) return [];
-  const [was, is] = [createFileSet(() => before), createFileSet(() => after)];
+  const [filesBefore, filesAfter] = [createFileSet(() => before), createFileSet(() => after)];
   return [...links.values()].filter(
-    ({ kind, target }) => kind === "file" && was.has(target) !== is.has(target),
+    ({ kind, target }) => kind === "file" && filesBefore.has(target) !== filesAfter.has(target),
   );
 }
 
-function isSame(one: Link, other: Link | undefined): boolean {
-  return one.kind === other?.kind && one.target === other.target;
+function isSame(link: Link, other: Link | undefined): boolean {
+  return link.kind === other?.kind && link.target === other.target;
 }
 
 /** The tree after a change, as a view without a copy. */
@@ -194,12 +195,12 @@ function foldersToList(
     namesIn(files).some((name) => isSource(joinPath(path, name))) ||
     namesIn(sources).some((name) => name !== ".gitignore" && !isSource(joinPath(path, name)));
   const linkedFolders = changed.filter(({ kind }) => kind === "folder");
-  const below = linkedFolders.length === 0 ? [] : [...tree.all().values()];
+  const folders = linkedFolders.length === 0 ? [] : [...tree.all().values()];
   for (const { kind, target } of changed) {
     const holder = kind === "file" ? tree.get(parentOf(target)) : undefined;
     if (holder !== undefined && differs(holder)) listed.add(holder.path);
     if (kind !== "folder") continue;
-    for (const folder of below) {
+    for (const folder of folders) {
       const isBelow = target === "" || folder.path === target || folder.path.startsWith(`${target}/`);
       if (isBelow && differs(folder)) listed.add(folder.path);
     }
@@ -246,19 +247,19 @@ function settle(change: TreeChange, { options, links, before, after, isSource }:
       for (const real of [before.realOf(path), after.realOf(path)]) reals.add(real);
   }
   const candidates = change.candidates.filter(({ path }) => after.realOf(path) === path);
-  const known = new Set(candidates.map(({ path }) => path));
+  const ownPaths = new Set(candidates.map(({ path }) => path));
   const renamed = new Set<string>();
   for (const path of reals) {
     if (after.realOf(path) !== path || removed.has(path) || !isSource(path)) continue;
     if (before.realOf(path) === path && before.namesOf(path).join("\n") === after.namesOf(path).join("\n"))
       continue;
     renamed.add(path);
-    if (!known.has(path)) candidates.push(toCandidate(path));
+    if (!ownPaths.has(path)) candidates.push(toCandidate(path));
   }
   return {
     ...change,
     candidates,
-    removed: [...removed].filter((path) => !known.has(path) && !renamed.has(path)),
+    removed: [...removed].filter((path) => !ownPaths.has(path) && !renamed.has(path)),
     links,
     aliases: after,
     haveLinksChanged: true,
@@ -268,10 +269,10 @@ function settle(change: TreeChange, { options, links, before, after, isSource }:
 /** The files below a linked folder that are read. */
 function sourcesBelow(folder: string, change: TreeChange, previous: ScanTreeOptions["previous"]): string[] {
   const folders = new Map([...previous, ...change.folders.map((each) => [each.path, each] as const)]);
-  const gone = new Set(change.removedFolders);
+  const removedFolders = new Set(change.removedFolders);
   return [...folders.values()].flatMap(({ path, sources }) => {
     const isBelow = folder === "" || path === folder || path.startsWith(`${folder}/`);
-    return isBelow && !gone.has(path) ? namesIn(sources).map((name) => joinPath(path, name)) : [];
+    return isBelow && !removedFolders.has(path) ? namesIn(sources).map((name) => joinPath(path, name)) : [];
   });
 }
 

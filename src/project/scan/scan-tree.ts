@@ -64,8 +64,11 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
     for (const name of namesIn(folder.folders)) remove(joinPath(path, name));
   };
 
-  const take = (before: Folder | undefined, { folder, candidates: found, isStale }: FolderReading): void => {
-    for (const candidate of found)
+  const take = (
+    before: Folder | undefined,
+    { folder, candidates: changedFiles, isStale }: FolderReading,
+  ): void => {
+    for (const candidate of changedFiles)
       (candidate.isLink && !isSource(candidate.path) ? otherLinks : candidates).push(candidate);
     if (folder === before) return;
     folders.push(folder);
@@ -94,10 +97,10 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
   };
 
   const sortedFolders = options.folders && [...options.folders].sort();
-  const known = options.isStale || previous.size === 0 ? [""] : (sortedFolders ?? previous.keys());
+  const knownFolders = options.isStale || previous.size === 0 ? [""] : (sortedFolders ?? previous.keys());
   const done = new Set<string>();
   let visited = 0;
-  for (const path of known) {
+  for (const path of knownFolders) {
     if (removedFolders.has(path) || done.has(path)) continue;
     visit(path);
     visited += 1;
@@ -123,15 +126,15 @@ function createScopes(
   { scope }: ScanTreeOptions,
   folderAt: (path: string) => Folder | undefined,
 ): (path: string) => IgnoreScope {
-  const known = new Map<string, IgnoreScope>([["", scope]]);
+  const scopes = new Map<string, IgnoreScope>([["", scope]]);
   const scopeOf = (path: string): IgnoreScope => {
-    let found = known.get(path);
+    let found = scopes.get(path);
     if (found === undefined) {
       const parent = parentOf(path);
       const outer = scopeOf(parent);
       const folder = folderAt(parent);
       found = folder !== undefined && holdsName(folder.sources, ignoreFileName) ? outer.enter(parent) : outer;
-      known.set(path, found);
+      scopes.set(path, found);
     }
     return found;
   };

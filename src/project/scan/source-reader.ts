@@ -178,8 +178,8 @@ export function unreadable({ path, code, message }: Problem): Diagnostic {
 
 /** The same from the code of a file system error. The message holds no absolute path. */
 export function unreadableBecause(path: string, errorCode: string): Diagnostic {
-  const known = causes[errorCode];
-  if (known !== undefined) return unreadable({ path, ...known });
+  const cause = causes[errorCode];
+  if (cause !== undefined) return unreadable({ path, ...cause });
   return unreadable({ path, code: "read_failed", message: `It cannot be read (${errorCode}).` });
 }
 

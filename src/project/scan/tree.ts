@@ -40,8 +40,8 @@ export function parentOf(path: string): string {
 /** Every file of a tree, sorted. */
 export function filesOf(tree: Tree): string[] {
   const files: string[] = [];
-  for (const { path, files: others, sources } of tree.values()) {
-    for (const name of namesIn(others)) files.push(joinPath(path, name));
+  for (const { path, files: fileNames, sources } of tree.values()) {
+    for (const name of namesIn(fileNames)) files.push(joinPath(path, name));
     for (const name of namesIn(sources)) files.push(joinPath(path, name));
   }
   return files.sort();
@@ -177,10 +177,10 @@ export function createAliases(links: Links, hasFile: (path: string) => boolean):
   };
 
   const namesOf = (path: string): readonly string[] => {
-    const found = new Map<string, number>([[path, 0]]);
-    for (const [name, hops] of found) {
+    const depths = new Map<string, number>([[path, 0]]);
+    for (const [name, hops] of depths) {
       const add = (other: string, otherHops: number): void => {
-        if (found.size <= maxNames && !found.has(other)) found.set(other, otherHops);
+        if (depths.size <= maxNames && !depths.has(other)) depths.set(other, otherHops);
       };
       const link = links.get(name);
       for (const other of byTarget.get(name) ?? noNames) add(other, hops);
@@ -193,8 +193,8 @@ export function createAliases(links: Links, hasFile: (path: string) => boolean):
         add(`${from}/${rest}`, hops + 1);
       }
     }
-    found.delete(path);
-    return found.size === 0 ? noNames : [...found.keys()].sort(byPreference);
+    depths.delete(path);
+    return depths.size === 0 ? noNames : [...depths.keys()].sort(byPreference);
   };
 
   return { realOf, namesOf };

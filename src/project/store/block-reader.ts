@@ -134,16 +134,16 @@ interface LinkResolver {
 }
 
 export function createLinkResolver(database: Connection): LinkResolver {
-  const known = new Map<string, readonly LinkTarget[]>();
+  const knownTargets = new Map<string, readonly LinkTarget[]>();
   const aliased = new Map<string, readonly LinkTarget[]>();
   const load = (target: string): readonly LinkTarget[] => {
-    const found = database.all<[key: number, kind: IdKind, n: number, path: string]>(
+    const rows = database.all<[key: number, kind: IdKind, n: number, path: string]>(
       `SELECT b.key, b.id_kind, b.n, f.path FROM blocks b JOIN files f ON f.id = b.file
        WHERE b.base = ? AND b.id_kind <> 'sequence' ORDER BY f.path, b.position`,
       target,
     );
-    if (found.length > 0) {
-      return found.map(([key, kind, n, path]) => ({ key, id: toId(kind, target, n), path }));
+    if (rows.length > 0) {
+      return rows.map(([key, kind, n, path]) => ({ key, id: toId(kind, target, n), path }));
     }
     return keysOfId(database, target).map((key) => {
       const [path] =
@@ -164,7 +164,7 @@ export function createLinkResolver(database: Connection): LinkResolver {
       .map(([key, kind, base, n, path]) => ({ key, id: toId(kind, base, n), path }));
   return {
     resolve(target, folder) {
-      const targets = remember(known, target, load);
+      const targets = remember(knownTargets, target, load);
       const nearest = targets.find(({ path }) => parentOf(path) === folder) ?? targets[0];
       if (nearest !== undefined) return [nearest];
       const same = remember(aliased, target, loadAliased).filter(({ path }) => parentOf(path) === folder);
@@ -173,10 +173,10 @@ export function createLinkResolver(database: Connection): LinkResolver {
   };
 }
 
-function remember<T>(known: Map<string, T>, name: string, load: (name: string) => T): T {
-  const found = known.get(name) ?? load(name);
-  known.set(name, found);
-  return found;
+function remember<T>(cache: Map<string, T>, name: string, load: (name: string) => T): T {
+  const value = cache.get(name) ?? load(name);
+  cache.set(name, value);
+  return value;
 }
 
 /** Caches the guidelines of an index in memory. After a change it reads only the files that differ. */
@@ -186,25 +186,25 @@ interface GuidelineStore {
   diagnostics(database: Connection): readonly Diagnostic[];
 }
 
-interface Known {
+interface CachedFile {
   readonly hash: string;
   readonly records: readonly GuidelineRecord[];
 }
 
 export function createGuidelineStore(): GuidelineStore {
-  let known = new Map<string, Known>();
+  let cachedFiles = new Map<string, CachedFile>();
   return {
     load(database) {
       const rows = database.all<[path: string, hash: string]>(
         // The guidelines of a file depend on its other names, too.
         "SELECT path, hash || aliases FROM files WHERE guideline_count > 0",
       );
-      const now = new Map<string, Known>();
+      const now = new Map<string, CachedFile>();
       for (const [path, hash] of rows) {
-        const before = known.get(path);
+        const before = cachedFiles.get(path);
         now.set(path, before?.hash === hash ? before : { hash, records: readRecords(database, path) });
       }
-      known = now;
+      cachedFiles = now;
       // The order of `compareRecords`, which for other than ASCII names is not that of SQLite.
       return [...now.keys()].sort().flatMap((path) => now.get(path)?.records ?? []);
     },

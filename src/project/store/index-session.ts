@@ -173,11 +173,11 @@ export class IndexSession {
     for (const folder of change.folders ?? []) tree?.set(folder.path, folder);
     const database = this.#opened();
     this.#dataVersion = dataVersionOf(database);
-    const found = readGeneration(database);
+    const storedGeneration = readGeneration(database);
     // Another process can have written right after this one.
-    if (found !== generation) this.#tree = undefined;
-    if (found !== this.#generation) this.#forget();
-    this.#generation = found;
+    if (storedGeneration !== generation) this.#tree = undefined;
+    if (storedGeneration !== this.#generation) this.#forget();
+    this.#generation = storedGeneration;
   }
 
   /** Drops the cached tree: after a failed pass it can be ahead of the index. */
@@ -239,9 +239,9 @@ export class IndexSession {
     const seen = dataVersionOf(database);
     if (seen === this.#dataVersion) return;
     this.#dataVersion = seen;
-    const found = readGeneration(database);
-    if (found === this.#generation) return;
-    this.#generation = found;
+    const generation = readGeneration(database);
+    if (generation === this.#generation) return;
+    this.#generation = generation;
     this.#tree = undefined;
     this.#forget();
   }

@@ -121,8 +121,8 @@ class ContentWriter {
   /** Adds a file, or replaces its rows. */
   put({ path, hash, aliases, guidelineCount, diagnostics, guidelines, blocks, features }: FileEntry): void {
     const database = this.#database;
-    const known = this.#fileIdOf(path);
-    if (known !== undefined) this.#empty(known);
+    const fileId = this.#fileIdOf(path);
+    if (fileId !== undefined) this.#empty(fileId);
     const [file = 0] =
       database.get<[number]>(
         `INSERT INTO files (path, hash, aliases, guideline_count, diagnostics, guidelines)
@@ -222,8 +222,8 @@ function createClassCounts(database: Connection): ClassCounts {
   for (const { id, framework, spec_type, lifecycle, priority } of readClasses(database).values())
     ids.set(nameOf([framework, spec_type, lifecycle, priority]), id);
   const changes = new Map<number, number>();
-  const change = (id: number, by: 1 | -1): number => {
-    changes.set(id, (changes.get(id) ?? 0) + by);
+  const change = (id: number, difference: 1 | -1): number => {
+    changes.set(id, (changes.get(id) ?? 0) + difference);
     return id;
   };
   return {
@@ -245,8 +245,8 @@ function createClassCounts(database: Connection): ClassCounts {
       change(classIdOf(key), -1);
     },
     save() {
-      for (const [id, by] of changes)
-        database.run("UPDATE classes SET blocks = blocks + ? WHERE id = ?", by, id);
+      for (const [id, difference] of changes)
+        database.run("UPDATE classes SET blocks = blocks + ? WHERE id = ?", difference, id);
     },
   };
 }

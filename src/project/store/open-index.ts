@@ -128,14 +128,14 @@ export function openIndex(file: string, fingerprint: string): OpenedIndex {
   if (file !== inMemory) makeIndexFolder(file);
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   // A system crash can leave an empty file.
-  const found = size === 0 ? undefined : openExisting(file, fingerprint);
-  if (found !== undefined && "database" in found) return found;
-  if (found !== undefined) removeIndex(file);
+  const opened = size === 0 ? undefined : openExisting(file, fingerprint);
+  if (opened !== undefined && "database" in opened) return opened;
+  if (opened !== undefined) removeIndex(file);
   const database = new Connection(file, { timeoutMs: busyTimeoutMs });
   try {
     create(database, fingerprint);
     configure(database);
-    return { database, ...found };
+    return { database, ...opened };
   } catch (error) {
     database.close();
     throw error;
@@ -189,8 +189,10 @@ function whyUnusable(database: Connection, fingerprint: string): string | undefi
   if (id !== applicationId) return "The file was not an index of kit.";
   if (version < schemaVersion) return "The index was made by an older version of kit.";
   if (version > schemaVersion) return "The index was made by a newer version of kit.";
-  const known = readMeta(database, "fingerprint");
-  return known === fingerprint ? undefined : "The configuration or the version of kit has changed.";
+  const storedFingerprint = readMeta(database, "fingerprint");
+  return storedFingerprint === fingerprint
+    ? undefined
+    : "The configuration or the version of kit has changed.";
 }
 
 /** Creates the tables, unless another process has created them in the meantime. */

@@ -36,11 +36,11 @@ export function releaseTurn(database: Connection, pass: string): void {
 }
 
 /** Whether a pass other than `own` has the turn. */
-export function isTurnOfAnother(database: Connection, own?: string): boolean {
+export function isTurnOfAnother(database: Connection, ownPass?: string): boolean {
   const stored = readMeta(database, "turn");
   if (stored === undefined) return false;
   const { pass, until } = parseStored<WriteTurn>(stored);
-  const left = until - Date.now();
+  const remainingMs = until - Date.now();
   // A turn that seems to last longer was given before the clock was set back.
-  return pass !== own && left > 0 && left <= turnMs;
+  return pass !== ownPass && remainingMs > 0 && remainingMs <= turnMs;
 }

@@ -87,19 +87,19 @@ export function createDaytonaDriver(options: DaytonaOptions, root: string): Remo
       }),
     list: (labels) =>
       withClient(async ({ client }) => {
-        const found: MachineInfo[] = [];
+        const machines: MachineInfo[] = [];
         for await (const machine of client.list({ labels: { ...labels } })) {
           if (!hasLabels(machine, labels)) continue;
           if (machine.state === "destroyed" || machine.state === "destroying") continue;
           const isPaused = machine.state !== "started" && machine.state !== "starting";
-          found.push({
+          machines.push({
             id: machine.id,
             state: isPaused ? "paused" : "running",
             labels: machine.labels,
             ...(machine.createdAt === undefined ? {} : { created_at: machine.createdAt }),
           });
         }
-        return found;
+        return machines;
       }),
   };
 }

@@ -10,14 +10,14 @@ describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors"
   test("each call is one round trip, and a command takes three", async () => {
     const sandbox = await bench.open();
     await sandbox.writeFile("a.txt", "one");
-    const once = "POST /toolbox/ID/process/execute";
+    const executeRoute = "POST /toolbox/ID/process/execute";
     const calls: readonly (() => Promise<unknown>)[] = [
       () => sandbox.writeFile("a.txt", "two"),
       () => sandbox.readFile("a.txt"),
       () => sandbox.list(),
       () => sandbox.glob("**"),
     ];
-    for (const call of calls) expect(await bench.requestsOf(call)).toEqual([once]);
+    for (const call of calls) expect(await bench.requestsOf(call)).toEqual([executeRoute]);
     const run = () => sandbox.exec({ command: "cat a.txt" });
     await run();
     // The log is streamed over a WebSocket.

@@ -68,15 +68,15 @@ export function createE2bDriver(options: E2bOptions, root: string): RemoteDriver
     },
     list: (labels) =>
       withSdk(async (sdk) => {
-        const found: MachineInfo[] = [];
+        const machines: MachineInfo[] = [];
         const pages = sdk.Sandbox.list({ ...connection, query: { metadata: { ...labels } } });
         while (pages.hasNext) {
           for (const { sandboxId, state, metadata, startedAt } of await pages.nextItems()) {
             if (!hasLabels({ labels: metadata }, labels)) continue;
-            found.push({ id: sandboxId, state, labels: metadata, created_at: startedAt.toISOString() });
+            machines.push({ id: sandboxId, state, labels: metadata, created_at: startedAt.toISOString() });
           }
         }
-        return found;
+        return machines;
       }),
   };
 }
@@ -131,7 +131,7 @@ async function run(sdk: Sdk, machine: Machine, request: RemoteRun): Promise<{ re
     return { exitCode: ended.exitCode };
   } catch (error) {
     if (signal?.aborted === true && !started) throw signal.reason;
-    if (started) throw lost(sdk, error);
+    if (started) throw lostResult(sdk, error);
     const remote = toRemote(sdk, error);
     // The request may have arrived before the connection broke.
     throw reasonOf(remote) === "unreachable" && !wasNotSent(error)
@@ -152,7 +152,7 @@ async function feed(machine: Machine, pid: number, text: string): Promise<void> 
 }
 
 /** The error for a started script whose result was not received. */
-function lost(sdk: Sdk, cause: unknown): Error {
+function lostResult(sdk: Sdk, cause: unknown): Error {
   return reasonFor(sdk, cause) === "busy"
     ? remoteError(vendor, "busy", { cause })
     : remoteError(vendor, "lost", { cause });

@@ -133,7 +133,7 @@ function list(view: View, path: string): Promise<readonly DirectoryEntry[]> {
       const entries = await readdir(place.folder, { withFileTypes: true });
       return entries
         .map((entry) => ({ name: entry.name, kind: kindOf(entry) }))
-        .sort((one, other) => (one.name < other.name ? -1 : 1));
+        .sort((entry, other) => (entry.name < other.name ? -1 : 1));
     },
   });
 }
@@ -191,12 +191,12 @@ async function remove(view: View, path: string, recursive: boolean): Promise<voi
 /** Removes a folder through its open descriptor, so that a folder swapped in its place is not emptied. */
 async function removeFolder(path: string): Promise<void> {
   const handle = canHoldFolders() ? await open(path, folderFlags) : undefined;
-  const held = handle === undefined ? path : heldPath(handle.fd);
+  const pathOfFile = handle === undefined ? path : heldPath(handle.fd);
   try {
-    for (const entry of await readdir(held, { withFileTypes: true })) {
+    for (const entry of await readdir(pathOfFile, { withFileTypes: true })) {
       // If a folder became a link after the listing, opening it fails. Links are unlinked, never followed.
-      if (entry.isDirectory()) await removeFolder(join(held, entry.name));
-      else await unlink(join(held, entry.name)).catch(ignoreGone);
+      if (entry.isDirectory()) await removeFolder(join(pathOfFile, entry.name));
+      else await unlink(join(pathOfFile, entry.name)).catch(ignoreGone);
     }
   } finally {
     await handle?.close();

@@ -18,7 +18,7 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
   const environment = environmentOf(options.env ?? []);
   const project = owner.project_root;
   const state = project === undefined ? undefined : join(project, ".kit");
-  const own = createOwnFolder();
+  const ownFolder = createOwnFolder();
   return createHostSandbox(
     "local",
     {
@@ -29,8 +29,8 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
       isolation: mergeIsolation(options, owner.isolation),
       hidden: [...new Set([join(root, ".kit"), state ?? root])].filter((folder) => folder !== root),
       ...(state !== undefined && isInside(root, state) ? { stateFolder: state } : {}),
-      ownFolder: own.make,
-      release: own.remove,
+      ownFolder: ownFolder.make,
+      release: ownFolder.remove,
     },
     { shared: true },
   );
@@ -38,21 +38,21 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
 
 /** A folder for the commands of one sandbox, created on first use and removed with the sandbox. */
 function createOwnFolder(): { make(): Promise<string>; remove(): Promise<void> } {
-  let made: Promise<string> | undefined;
+  let pendingFolder: Promise<string> | undefined;
   return {
     make() {
-      made ??= mkdtemp(join(tmpdir(), "kit-sandbox-")).then(async (folder) => {
+      pendingFolder ??= mkdtemp(join(tmpdir(), "kit-sandbox-")).then(async (folder) => {
         removeAtExit(folder);
         await mkdir(join(folder, "home"), { mode: 0o700 });
         const identity = await gitIdentity();
         if (identity !== "") await writeFile(join(folder, "home", ".gitconfig"), identity);
         return await realpath(folder);
       });
-      return made;
+      return pendingFolder;
     },
     async remove() {
-      const folder = await made?.catch(() => undefined);
-      made = undefined;
+      const folder = await pendingFolder?.catch(() => undefined);
+      pendingFolder = undefined;
       if (folder !== undefined) await removeNow(folder);
     },
   };

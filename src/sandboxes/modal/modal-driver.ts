@@ -214,8 +214,8 @@ async function runOnModal(machine: ModalMachine, request: RemoteRun): Promise<{ 
 
 /** The words that start a script, and its standard input. A long script goes to the beginning of standard input. */
 function wordsOf({ script, args, stdin, isCommand }: RemoteRun, id: string) {
-  const once = `mkdir "\${TMPDIR:-/tmp}/.kit-once-${id}" 2>/dev/null || { echo ${id}:again >&2; exit 75; }\n`;
-  const fullScript = `${isCommand === true ? once : ""}${stdin === undefined ? "exec </dev/null\n" : ""}${script}`;
+  const runOnce = `mkdir "\${TMPDIR:-/tmp}/.kit-once-${id}" 2>/dev/null || { echo ${id}:again >&2; exit 75; }\n`;
+  const fullScript = `${isCommand === true ? runOnce : ""}${stdin === undefined ? "exec </dev/null\n" : ""}${script}`;
   const words = ["sh", "-c", fullScript, "kit", ...args];
   if (Buffer.byteLength(words.join("")) <= maxWordBytes) return { words, input: stdin ?? "" };
   const line = shellLine(fullScript, args);

@@ -116,9 +116,9 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     const text = "ä".repeat(30_000);
     await sandbox.writeFile("a.txt", text);
     expect(await sandbox.readFile("a.txt")).toBe(text);
-    const words = ["sh", "-c", 'printf %s "$1" | wc -c; cat', "sh", "x".repeat(80_000)];
-    expect((await sandbox.exec({ command: words, stdin: "in" })).stdout).toBe("80000\nin");
-    expect((await sandbox.exec({ command: words })).stdout).toBe("80000\n");
+    const command = ["sh", "-c", 'printf %s "$1" | wc -c; cat', "sh", "x".repeat(80_000)];
+    expect((await sandbox.exec({ command, stdin: "in" })).stdout).toBe("80000\nin");
+    expect((await sandbox.exec({ command })).stdout).toBe("80000\n");
   });
 
   test.each([

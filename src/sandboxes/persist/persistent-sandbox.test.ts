@@ -27,30 +27,31 @@ const machines = openMachines();
 const { machine, folderOf } = machines;
 
 /** The entries of a folder: kinds, modes, contents, link targets. */
-function contentOf(folder: string, below = ""): Record<string, string> {
-  const found: Record<string, string> = {};
-  for (const name of readdirSync(join(folder, below))) {
-    const path = join(below, name);
+function contentOf(folder: string, subfolder = ""): Record<string, string> {
+  const content: Record<string, string> = {};
+  for (const name of readdirSync(join(folder, subfolder))) {
+    const path = join(subfolder, name);
     const stat = lstatSync(join(folder, path));
     const mode = (stat.mode & 0o777).toString(8);
-    if (stat.isSymbolicLink()) found[path] = `-> ${readlinkSync(join(folder, path))}`;
-    else if (stat.isDirectory()) Object.assign(found, { [path]: `folder ${mode}` }, contentOf(folder, path));
-    else found[path] = `${mode} ${readFileSync(join(folder, path), "latin1")}`;
+    if (stat.isSymbolicLink()) content[path] = `-> ${readlinkSync(join(folder, path))}`;
+    else if (stat.isDirectory())
+      Object.assign(content, { [path]: `folder ${mode}` }, contentOf(folder, path));
+    else content[path] = `${mode} ${readFileSync(join(folder, path), "latin1")}`;
   }
-  return found;
+  return content;
 }
 
 test("the next machine gets the changes of all calls: files, modes, links, empty folders, and deletions", async () => {
-  const one = await machine("one").open(owner);
-  await one.writeFile("notes/plan.md", "# Plan");
-  await one.writeBytes("large.bin", new Uint8Array(2_500_000).fill(7));
-  await one.mkdir("empty/deep");
-  await one.writeFile("gone.txt", "gone");
-  await one.exec({
+  const sandbox = await machine("one").open(owner);
+  await sandbox.writeFile("notes/plan.md", "# Plan");
+  await sandbox.writeBytes("large.bin", new Uint8Array(2_500_000).fill(7));
+  await sandbox.mkdir("empty/deep");
+  await sandbox.writeFile("gone.txt", "gone");
+  await sandbox.exec({
     command:
       "chmod 750 notes/plan.md; ln -s notes/plan.md link; ln -s /etc/passwd out; rm gone.txt; mkfifo pipe",
   });
-  await one.close();
+  await sandbox.close();
   const two = await machine("two").open(owner);
   const { pipe: _, ...expected } = contentWithoutPipe(folderOf("one"));
   expect(contentOf(folderOf("two"))).toEqual(expected);
@@ -147,11 +148,11 @@ test("a workspace that is too large fails with a hint, and the last saved versio
 });
 
 test("a machine saves nothing after another machine has taken over", async () => {
-  const one = await machine("one").open(owner);
-  await one.writeFile("a", "1");
+  const sandbox = await machine("one").open(owner);
+  await sandbox.writeFile("a", "1");
   const two = await machine("two").open(owner);
   await two.writeFile("a", "2");
-  await expect(one.writeFile("a", "stale")).rejects.toMatchObject({ code: "conflict" });
+  await expect(sandbox.writeFile("a", "stale")).rejects.toMatchObject({ code: "conflict" });
   expect(await (await machine("three").open(owner)).readFile("a")).toBe("2");
 });
 
@@ -218,8 +219,8 @@ test.each([
 });
 
 test("links that are in the way on the machine are replaced, not followed", async () => {
-  const one = await machine("one").open(owner);
-  await one.writeFile("notes/plan.md", "# Plan");
+  const sandbox = await machine("one").open(owner);
+  await sandbox.writeFile("notes/plan.md", "# Plan");
   const outside = join(machines.root, "outside");
   mkdirSync(outside);
   writeFileSync(join(outside, "plan.md"), "mine");
@@ -245,12 +246,12 @@ test("a workspace is restored exactly, whatever the folder held before", async (
   );
   let round = 0;
   await fc.assert(
-    fc.asyncProperty(tree, tree, async (made, before) => {
+    fc.asyncProperty(tree, tree, async (drawn, before) => {
       round += 1;
       const key = { ...owner, instance_id: `r${round}` };
       const [from, to] = [`from${round}`, `to${round}`];
       const place = (machineName: string): string => folderOf(machineName, key);
-      const fill = (folder: string, entries: typeof made): void => {
+      const fill = (folder: string, entries: typeof drawn): void => {
         for (const { path, kind, content, mode } of entries) {
           const file = join(folder, ...path);
           try {
@@ -266,9 +267,9 @@ test("a workspace is restored exactly, whatever the folder held before", async (
           }
         }
       };
-      const one = await machine(from).open(key);
-      fill(place(from), made);
-      await one.exec({ command: "true" });
+      const sandbox = await machine(from).open(key);
+      fill(place(from), drawn);
+      await sandbox.exec({ command: "true" });
       const two = virtual({ folder: join(machines.root, to) });
       await two.open(key);
       fill(place(to), before);
@@ -280,8 +281,8 @@ test("a workspace is restored exactly, whatever the folder held before", async (
 }, 30_000);
 
 test("a restored file keeps its modification time", async () => {
-  const one = await machine("one").open(owner);
-  await one.writeFile("a", "1");
+  const sandbox = await machine("one").open(owner);
+  await sandbox.writeFile("a", "1");
   const { mtimeMs } = statSync(join(folderOf("one"), "a"));
   await machine("two").open(owner);
   expect(Math.abs(statSync(join(folderOf("two"), "a")).mtimeMs - mtimeMs)).toBeLessThan(2);

@@ -66,8 +66,8 @@ export function persistWorkspaces(inner: SandboxFactory, options: PersistOptions
       });
       open.set(folder, (open.get(folder) ?? 0) + 1);
       const close = closeOnce(sandbox, () => {
-        const left = (open.get(folder) ?? 1) - 1;
-        if (left > 0) open.set(folder, left);
+        const openCount = (open.get(folder) ?? 1) - 1;
+        if (openCount > 0) open.set(folder, openCount);
         else open.delete(folder);
       });
       return withSaving(sandbox, archive, close);
@@ -151,7 +151,7 @@ class Archive {
   readonly #key: SessionKey;
   readonly #options: PersistOptions;
   readonly #fence: number | undefined;
-  readonly #known: KnownFiles = new Map();
+  readonly #knownFiles: KnownFiles = new Map();
   #version = 0;
   #manifest = "";
   #stored = new Set<string>();
@@ -176,14 +176,14 @@ class Archive {
   /** Makes the folder match the store. Returns false, and leaves the folder as it is, if the store has nothing. */
   async restore(): Promise<boolean> {
     const { store } = this.#options;
-    const found = await store.read(this.#key);
-    if (found === undefined) return false;
-    const entries = parseManifest(found.manifest);
+    const stored = await store.read(this.#key);
+    if (stored === undefined) return false;
+    const entries = parseManifest(stored.manifest);
     await restoreWorkspace(this.#root, entries, {
-      known: this.#known,
+      known: this.#knownFiles,
       read: (name) => store.readPiece(this.#key, name),
     });
-    this.#adopt(found);
+    this.#adopt(stored);
     await this.#mark();
     return true;
   }
@@ -219,7 +219,7 @@ class Archive {
 
   async #write(): Promise<void> {
     for (let scan = 1; ; scan += 1) {
-      const entries = await scanWorkspace(this.#root, this.#known, this.#options.maxBytes);
+      const entries = await scanWorkspace(this.#root, this.#knownFiles, this.#options.maxBytes);
       const manifest = JSON.stringify({ entries });
       const isEmpty = entries.length === 0 && this.#version === 0;
       if ((manifest === this.#manifest || isEmpty) && this.#unanswered === undefined) return;
@@ -243,13 +243,13 @@ class Archive {
       if (!(error instanceof KitError)) throw error;
       if (error.code === "lease_lost") this.#unanswered = undefined;
       if (error.code !== "conflict") throw error;
-      const found = await store.read(this.#key);
+      const stored = await store.read(this.#key);
       this.#unanswered = undefined;
-      const isOwn = found?.version === this.#version + 1 && [manifest, earlier].includes(found.manifest);
+      const isOwn = stored?.version === this.#version + 1 && [manifest, earlier].includes(stored.manifest);
       this.#isBehind = !isOwn;
       if (!isOwn) throw changedElsewhere(error);
-      this.#adopt(found);
-      return found.manifest === manifest;
+      this.#adopt(stored);
+      return stored.manifest === manifest;
     }
     this.#adopt({ version: this.#version + 1, manifest });
     return true;

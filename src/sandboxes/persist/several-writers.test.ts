@@ -20,9 +20,9 @@ function contentOf(name: string): Record<string, string | undefined> {
 }
 
 test("a new session does not find the files of a deleted session of the same name", async () => {
-  const one = await machine("one").open(owner);
-  await one.writeFile("secret.txt", "of the first");
-  await one.close();
+  const first = await machine("one").open(owner);
+  await first.writeFile("secret.txt", "of the first");
+  await first.close();
   const two = machine("two");
   await (await two.open(owner)).close();
   await two.remove?.(owner);
@@ -43,15 +43,15 @@ test("files written before workspaces were saved stay, and are saved from then o
 });
 
 test("a workspace has a location only while it is open, as its folder may be out of date before", async () => {
-  const one = machine("one");
-  expect(one.locate?.(owner)).toBeUndefined();
-  const first = await one.open(owner);
-  const second = await one.open(owner);
+  const firstMachine = machine("one");
+  expect(firstMachine.locate?.(owner)).toBeUndefined();
+  const first = await firstMachine.open(owner);
+  const second = await firstMachine.open(owner);
   await first.close();
   await first.close();
-  expect(one.locate?.(owner)?.folder).toBe(folderOf("one"));
+  expect(firstMachine.locate?.(owner)?.folder).toBe(folderOf("one"));
   await second.close();
-  expect(one.locate?.(owner)).toBeUndefined();
+  expect(firstMachine.locate?.(owner)).toBeUndefined();
 });
 
 test("a commit whose answer was lost causes no conflict in later calls", async () => {
@@ -85,15 +85,15 @@ test("a commit whose answer was lost causes no conflict in later calls", async (
 });
 
 test("after another writer's change one call fails, and the next call sees the change", async () => {
-  const one = await machine("one").open(owner);
-  await one.writeFile("a", "1");
+  const first = await machine("one").open(owner);
+  await first.writeFile("a", "1");
   const two = await machine("two").open(owner);
   await two.writeFile("a", "2");
-  await expect(one.writeFile("b", "1")).rejects.toMatchObject({
+  await expect(first.writeFile("b", "1")).rejects.toMatchObject({
     code: "conflict",
     hint: expect.stringContaining("Make the missing changes again"),
   });
-  await Promise.all([one.writeFile("c", "1"), one.mkdir("d")]);
+  await Promise.all([first.writeFile("c", "1"), first.mkdir("d")]);
   expect(contentOf("one")).toEqual({ a: "2", c: "1", d: undefined });
 });
 
@@ -118,8 +118,8 @@ test("a worker of an earlier lease saves nothing under a later lease of the same
 });
 
 test("a workspace that has grown too large opens, so that files can be removed", async () => {
-  const one = await machine("one").open(owner);
-  await one.writeBytes("large", new Uint8Array(200_000));
+  const first = await machine("one").open(owner);
+  await first.writeBytes("large", new Uint8Array(200_000));
   const small = await machine("two", 100_000).open(owner);
   await expect(small.writeFile("a", "a")).rejects.toMatchObject({ code: "payload_too_large" });
   await small.rm("large");

@@ -37,11 +37,11 @@ test("GNU tar can read the archive, also with long names", () => {
 });
 
 test("reading a truncated or invalid archive returns the complete files", () => {
-  const whole = writeArchive([
+  const archive = writeArchive([
     { path: "a", content: Buffer.from("a") },
     { path: "b", content: Buffer.alloc(2_000) },
   ]);
-  expect(readArchive(whole.subarray(0, 2_100)).map(({ path: found }) => found)).toEqual(["a"]);
+  expect(readArchive(archive.subarray(0, 2_100)).map(({ path: found }) => found)).toEqual(["a"]);
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 3_000 }), (bytes) => void readArchive(Buffer.from(bytes))),
   );

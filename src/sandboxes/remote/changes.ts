@@ -13,11 +13,11 @@ import { staysInside } from "./seed.ts";
 /** The changes in a workspace since the project's files were uploaded; takes at most three round trips. */
 export async function readChanges(view: RemoteView): Promise<SandboxChanges> {
   const { files, links } = await walkRemotely(view, "", { allLinks: true });
-  const known = [...files, ...links];
-  const [base, sums, baseKinds, kinds] = await runOnFiles(view, scripts.sums, known);
+  const knownPaths = [...files, ...links];
+  const [base, sums, baseKinds, kinds] = await runOnFiles(view, scripts.sums, knownPaths);
   const before = statesOf(base, baseKinds);
   // Uploaded files count even if an ignore file excludes them now.
-  const ignoredNow = [...before.keys()].filter((path) => !known.includes(path));
+  const ignoredNow = [...before.keys()].filter((path) => !knownPaths.includes(path));
   const ignoredStates = ignoredNow.length === 0 ? [] : await runOnFiles(view, scripts.sums, ignoredNow);
   const now = new Map([...statesOf(sums, kinds), ...statesOf(ignoredStates[1], ignoredStates[3])]);
   const paths = [...new Set([...before.keys(), ...now.keys()])].sort();
@@ -112,8 +112,8 @@ async function writeTree(folder: string, entries: readonly ArchivedFile[]): Prom
   const links = new Set(entries.filter(({ isLink }) => isLink === true).map(({ path }) => path));
   for (const { path, content, executable = false, isLink = false } of entries.toSorted(linksLast)) {
     const names = path.split("/");
-    const above = names.map((_, depth) => names.slice(0, depth).join("/"));
-    if (names.includes("..") || above.some((name) => links.has(name))) throw failure(71, path);
+    const parents = names.map((_, depth) => names.slice(0, depth).join("/"));
+    if (names.includes("..") || parents.some((name) => links.has(name))) throw failure(71, path);
     const target = join(folder, path);
     await mkdir(dirname(target), { recursive: true });
     if (isLink) await symlink(content, target);
@@ -121,8 +121,8 @@ async function writeTree(folder: string, entries: readonly ArchivedFile[]): Prom
   }
 }
 
-const linksLast = (one: ArchivedFile, other: ArchivedFile): number =>
-  Number(one.isLink ?? false) - Number(other.isLink ?? false);
+const linksLast = (file: ArchivedFile, other: ArchivedFile): number =>
+  Number(file.isLink ?? false) - Number(other.isLink ?? false);
 
 /**
  * Applies a patch to the files of a project, all or nothing. Throws `conflict` with Git's message if the project

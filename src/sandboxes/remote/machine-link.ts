@@ -158,8 +158,8 @@ export class MachineLink {
     if (recordedId !== undefined) return { machine: await this.#attach(recordedId), isNew: false };
     const labels = labelsOf(await records.project(), owner);
     // A process that ended before writing its record, or another computer, may have created the machine.
-    const [made] = await driver.list(labels);
-    if (made !== undefined) return { machine: await this.#attach(made.id), isNew: false };
+    const [machine] = await driver.list(labels);
+    if (machine !== undefined) return { machine: await this.#attach(machine.id), isNew: false };
     return { machine: await driver.create({ labels, env, aliveMs: this.#aliveMs, network }), isNew: true };
   }
 

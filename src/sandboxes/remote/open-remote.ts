@@ -32,8 +32,8 @@ export async function removeRemote(remote: Remote, owner: SandboxOwner): Promise
   // Without a recorded machine there is nothing to remove, so send no request to the vendor.
   if (remote.options.project === undefined && !(await records.isUsed())) return;
   const driver = await remote.driverAt(root);
-  const known = await records.read(owner);
-  if (known !== undefined) await driver.destroy(known);
+  const machineId = await records.read(owner);
+  if (machineId !== undefined) await driver.destroy(machineId);
   const labels = labelsOf(await records.project(), owner);
   for (const { id } of await driver.list(labels)) await driver.destroy(id);
   await records.remove(owner);
@@ -50,9 +50,9 @@ export async function openMachines(remote: Remote, root: string): Promise<Sandbo
   };
   return {
     async list() {
-      const found = await listMachines();
+      const machines = await listMachines();
       return await Promise.all(
-        found.map(async ({ id, state, labels, created_at }) => ({
+        machines.map(async ({ id, state, labels, created_at }) => ({
           id,
           sandbox: driver.name,
           state,
@@ -65,11 +65,11 @@ export async function openMachines(remote: Remote, root: string): Promise<Sandbo
       );
     },
     async destroy(id) {
-      const found = (await listMachines()).find((machine) => machine.id === id);
-      if (found === undefined)
+      const machine = (await listMachines()).find((machine) => machine.id === id);
+      if (machine === undefined)
         throw new KitError({ code: "not_found", message: `This project has no machine ${id}.` });
       await driver.destroy(id);
-      const { kit_agent: agent, kit_instance: instance_id, kit_session: session } = found.labels;
+      const { kit_agent: agent, kit_instance: instance_id, kit_session: session } = machine.labels;
       if (agent === undefined || instance_id === undefined || session === undefined) return;
       const owner = { agent, instance_id, session };
       if ((await records.read(owner)) === id) await records.remove(owner);
@@ -248,5 +248,5 @@ const kinds: Readonly<Record<string, FileStat["kind"]>> = { f: "file", d: "direc
 function toEntries(text: string): readonly DirectoryEntry[] {
   return namesOf(Buffer.from(text, "base64"))
     .map((entry): DirectoryEntry => ({ name: entry.slice(1), kind: kinds[entry.charAt(0)] ?? "other" }))
-    .sort((one, other) => (one.name < other.name ? -1 : 1));
+    .sort((entry, other) => (entry.name < other.name ? -1 : 1));
 }

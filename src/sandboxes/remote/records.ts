@@ -50,7 +50,7 @@ export function createMachineRecords(root: string, vendor: string, configuredId?
     read: async (owner) => await readText(fileOf(owner)),
     async write(owner, id) {
       await createFolder();
-      await writeAtomically(fileOf(owner), id, async (fresh, file) => await rename(fresh, file));
+      await writeAtomically(fileOf(owner), id, async (newFile, file) => await rename(newFile, file));
     },
     remove: async (owner) => await rm(fileOf(owner), { force: true }),
     async exclusively(owner, work) {
@@ -106,21 +106,21 @@ async function tryLock(lock: string): Promise<boolean> {
 /** If two processes create an id at once, both use the first one. */
 async function readOrCreateId(root: string, folder: string): Promise<string> {
   const file = join(folder, "project");
-  const known = await readText(file);
-  if (known !== undefined) return known;
+  const storedName = await readText(file);
+  if (storedName !== undefined) return storedName;
   const readable = basename(root)
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
     .slice(0, 24)
     .replace(/^-+|-+$/g, "");
-  const made = `${readable === "" ? "project" : readable}-${randomBytes(6).toString("hex")}`;
-  await writeAtomically(file, made, async (fresh, place) => {
-    await link(fresh, place).catch((error: unknown) => {
+  const newName = `${readable === "" ? "project" : readable}-${randomBytes(6).toString("hex")}`;
+  await writeAtomically(file, newName, async (newFile, target) => {
+    await link(newFile, target).catch((error: unknown) => {
       if (!hasCode(error, "EEXIST")) throw error;
     });
-    await rm(fresh);
+    await rm(newFile);
   });
-  return (await readText(file)) ?? made;
+  return (await readText(file)) ?? newName;
 }
 
 async function writeAtomically(
@@ -128,12 +128,12 @@ async function writeAtomically(
   text: string,
   move: (fresh: string, file: string) => Promise<void>,
 ): Promise<void> {
-  const fresh = `${file}.${randomBytes(6).toString("hex")}.new`;
+  const newFile = `${file}.${randomBytes(6).toString("hex")}.new`;
   try {
-    await writeFile(fresh, `${text}\n`, { flag: "wx", mode: 0o600 });
-    await move(fresh, file);
+    await writeFile(newFile, `${text}\n`, { flag: "wx", mode: 0o600 });
+    await move(newFile, file);
   } catch (cause) {
-    await rm(fresh, { force: true }).catch(() => undefined);
+    await rm(newFile, { force: true }).catch(() => undefined);
     throw recordNotWritten(cause);
   }
 }

@@ -27,8 +27,8 @@ async function repository(
 ): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), "kit-upload-"));
   onTestFinished(() => rm(root, { recursive: true }));
-  const put = async (more: Readonly<Record<string, string>>): Promise<void> => {
-    for (const [path, text] of Object.entries(more)) {
+  const writeSettings = async (variables: Readonly<Record<string, string>>): Promise<void> => {
+    for (const [path, text] of Object.entries(variables)) {
       await mkdir(dirname(join(root, path)), { recursive: true });
       await writeFile(join(root, path), text);
     }
@@ -37,10 +37,10 @@ async function repository(
     execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", ...args], { cwd: root, stdio: "pipe" });
   };
   git("init", "-q");
-  await put(files);
+  await writeSettings(files);
   git("add", "-A");
   git("commit", "-qm", "All");
-  await put(later);
+  await writeSettings(later);
   return root;
 }
 
@@ -154,19 +154,19 @@ test("the machines of a project are listed and removed, also those left by a cra
   await used.list();
   const elsewhere = await bench.open({}, ownerIn(other));
   await elsewhere.list();
-  const left = await bench.open({}, { ...ownerIn(root), instance_id: "crashed" });
-  await left.list();
+  const sandbox = await bench.open({}, { ...ownerIn(root), instance_id: "crashed" });
+  await sandbox.list();
   const records = join(root, ".kit/machines");
   for (const name of await readdir(records)) if (name.includes("crashed")) await rm(join(records, name));
   const machines = await bench.factory().machines?.(root);
-  const found = (await machines?.list()) ?? [];
+  const listed = (await machines?.list()) ?? [];
   expect(
-    found.map(({ agent, instance_id, in_use, state }) => ({ agent, instance_id, in_use, state })),
+    listed.map(({ agent, instance_id, in_use, state }) => ({ agent, instance_id, in_use, state })),
   ).toEqual([
     { agent: "fixer", instance_id: "1", in_use: true, state: "running" },
     { agent: "fixer", instance_id: "crashed", in_use: false, state: "running" },
   ]);
-  await machines?.destroy(found[1]?.id ?? "");
+  await machines?.destroy(listed[1]?.id ?? "");
   expect(await machines?.list()).toHaveLength(1);
   const [foreign] = (await (await bench.factory().machines?.(other))?.list()) ?? [];
   await expect(machines?.destroy(foreign?.id ?? "")).rejects.toMatchObject({ code: "not_found" });

@@ -45,9 +45,9 @@ export async function globRemotely(
     if (folder !== "") return { paths: [], truncated: false };
     throw invalid(`${inside} is a file.`);
   }
-  const below = walk.path === "" ? 0 : walk.path.length + 1;
-  const found = [...walk.files, ...walk.links].filter((path) => accepts(path.slice(below)));
-  const paths = found.sort(byFolder).map((path) => fromWorkingFolder(view.cwd, path));
+  const prefixLength = walk.path === "" ? 0 : walk.path.length + 1;
+  const matches = [...walk.files, ...walk.links].filter((path) => accepts(path.slice(prefixLength)));
+  const paths = matches.sort(byFolder).map((path) => fromWorkingFolder(view.cwd, path));
   const limit = options.maxResults ?? 1_000;
   return { paths: paths.slice(0, limit), truncated: paths.length > limit };
 }
@@ -62,9 +62,9 @@ export async function grepRemotely(
   const pattern = await compileLinePattern(request.pattern, ignoreCase);
   const accepts = request.glob === undefined ? () => true : compileNameOrPathGlob(request.glob);
   const walk = await walkRemotely(view, pathIn(view, request.path ?? ""), { signal: request.signal });
-  const below = walk.path === "" ? 0 : walk.path.length + 1;
+  const prefixLength = walk.path === "" ? 0 : walk.path.length + 1;
   const isFile = walk.kind === "file";
-  const files = isFile ? walk.files : walk.files.filter((path) => accepts(path.slice(below)));
+  const files = isFile ? walk.files : walk.files.filter((path) => accepts(path.slice(prefixLength)));
   const limit = request.maxMatches ?? 1_000;
   // Starts after the first round trip, so that network time does not use up the budget for matching.
   const pace = createPace(request.signal, budgetMs);
@@ -132,16 +132,16 @@ export async function walkRemotely(
     const [start, files, links, ignores] = await Promise.all(text.split("\n").slice(0, 4).map(unpack));
     return { start: start?.toString("utf8") ?? "", files, links, ignores };
   };
-  const found = await searchOnce(false);
+  const listing = await searchOnce(false);
   signal?.throwIfAborted();
-  const path = found.start.slice(1);
-  if (found.start.startsWith("F")) return { kind: "file", path, files: [path], links: new Set() };
+  const path = listing.start.slice(1);
+  if (listing.start.startsWith("F")) return { kind: "file", path, files: [path], links: new Set() };
   const texts = new Map(
-    readArchive(found.ignores ?? Buffer.alloc(0)).map((file) => [file.path, file.content.toString("utf8")]),
+    readArchive(listing.ignores ?? Buffer.alloc(0)).map((file) => [file.path, file.content.toString("utf8")]),
   );
   const scopes = createScopes(texts);
   const isIgnored = scopes.skipsFolder(path);
-  const { files, links } = isIgnored ? await searchOnce(true) : found;
+  const { files, links } = isIgnored ? await searchOnce(true) : listing;
   const toPaths = (bytes: Buffer | undefined): readonly string[] => {
     const all = namesOf(bytes ?? Buffer.alloc(0)).map((name) => joinPath(path, name));
     return isIgnored ? all : all.filter((name) => !scopes.ignores(name));
@@ -154,39 +154,39 @@ function createScopes(texts: ReadonlyMap<string, string>) {
   const outermost = createIgnoreScope({ outer: [], readText: (file) => texts.get(file) ?? "" });
   const scopes = new Map<string, IgnoreScope>();
   const ignored = new Map<string, boolean>();
-  const above = (path: string): string => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
+  const parentOf = (path: string): string => (path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "");
   const scopeOf = (folder: string): IgnoreScope => {
     const known = scopes.get(folder);
     if (known !== undefined) return known;
-    const outer = folder === "" ? outermost : scopeOf(above(folder));
+    const outer = folder === "" ? outermost : scopeOf(parentOf(folder));
     const scope = texts.has(joinPath(folder, ".gitignore")) ? outer.enter(folder) : outer;
     scopes.set(folder, scope);
     return scope;
   };
   const ignoresFolder = (folder: string): boolean => {
     if (folder === "") return false;
-    let answered = ignored.get(folder);
-    if (answered === undefined) {
-      const up = above(folder);
-      answered = ignoresFolder(up) || scopeOf(up).ignores(folder, true);
-      ignored.set(folder, answered);
+    let isIgnored = ignored.get(folder);
+    if (isIgnored === undefined) {
+      const up = parentOf(folder);
+      isIgnored = ignoresFolder(up) || scopeOf(up).ignores(folder, true);
+      ignored.set(folder, isIgnored);
     }
-    return answered;
+    return isIgnored;
   };
   return {
     ignores: (file: string): boolean =>
-      ignoresFolder(above(file)) || scopeOf(above(file)).ignores(file, false),
+      ignoresFolder(parentOf(file)) || scopeOf(parentOf(file)).ignores(file, false),
     /** Whether searches skip a folder or one of its parents. */
     skipsFolder: (folder: string): boolean => ignoresFolder(folder) || folder.split("/").some(isSkippedName),
   };
 }
 
 /** Compares paths folder by folder, in code-unit order. */
-function byFolder(one: string, other: string): number {
-  const left = one.split("/");
+function byFolder(path: string, other: string): number {
+  const folders = path.split("/");
   const right = other.split("/");
   for (let at = 0; ; at += 1) {
-    const a = left[at];
+    const a = folders[at];
     const b = right[at];
     if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? -1 : 1;
     if (a !== b) return a < b ? -1 : 1;

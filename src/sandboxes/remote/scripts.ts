@@ -38,7 +38,7 @@ const isPlain = `[ -e "$real" ] || exit 70
 [ -f "$real" ] || { [ -d "$real" ] && exit 72; exit 71; }
 `;
 
-const below = `[ "$real" = "$root" ] || printf %s "\${real#"$root"/}"`;
+const printBelowRoot = `[ "$real" = "$root" ] || printf %s "\${real#"$root"/}"`;
 
 /** Creates the folder `dir`, or exits with the reason why it cannot. */
 const makeFolder = `[ -d "$dir" ] || mkdir -p -- "$dir" 2>/dev/null || {
@@ -165,8 +165,8 @@ ${onlyEntries} <"$t/names" | ${archive}`,
   /** Records, next to the workspace, that its first files are complete. */
   ready: 'mkdir -p -- "$1.kit" && : >"$1.kit/ready"',
 
-  resolve: `${find}${below}`,
-  resolveEntry: `${findEntry}${below}`,
+  resolve: `${find}${printBelowRoot}`,
+  resolveEntry: `${findEntry}${printBelowRoot}`,
   stat: `${find}[ -e "$real" ] || exit 70
 LC_ALL=C stat -L -c '%F|%s|%.3Y' -- "$real"`,
   exists: `${find}[ -e "$real" ] && echo 1 || echo 0`,

@@ -67,9 +67,9 @@ function checkPath(path: string): string {
  * files that hold secrets. Paths are relative to the root.
  */
 async function readRepository(root: string, folder: string): Promise<readonly ArchivedFile[]> {
-  const below = folder.replace(/^\.?\/+|\/+$/g, "");
+  const subfolder = folder.replace(/^\.?\/+|\/+$/g, "");
   const names = ["--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-  const listed = await git(root, [...names, ...(below === "" ? [] : ["--", below])]);
+  const listed = await git(root, [...names, ...(subfolder === "" ? [] : ["--", subfolder])]);
   if (listed.exitCode !== 0) {
     throw new KitError({
       code: "invalid_request",
@@ -78,7 +78,7 @@ async function readRepository(root: string, folder: string): Promise<readonly Ar
     });
   }
   const paths = [...new Set(listed.stdout.toString("utf8").split("\0"))].filter((path) => path !== "");
-  if (paths.length === 0 && below !== "") throw invalid(`There is nothing to upload in ${below}.`);
+  if (paths.length === 0 && subfolder !== "") throw invalid(`There is nothing to upload in ${subfolder}.`);
   const files: ArchivedFile[] = [];
   let size = 0;
   for (const path of paths.sort()) {

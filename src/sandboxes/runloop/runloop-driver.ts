@@ -135,17 +135,17 @@ async function list(
   client: RunloopClient,
   labels: Readonly<Record<string, string>>,
 ): Promise<readonly MachineInfo[]> {
-  const found = new Map<string, MachineInfo>();
+  const machinesById = new Map<string, MachineInfo>();
   const listByStatus = async (status: (typeof liveStates)[number]): Promise<void> => {
     const isPaused = status === "suspended" || status === "suspending";
     for await (const { id, metadata, create_time_ms } of client.devboxes.list({ status, limit: 100 })) {
       if (!hasLabels({ labels: metadata }, labels)) continue;
       const created_at = new Date(create_time_ms).toISOString();
-      found.set(id, { id, state: isPaused ? "paused" : "running", labels: metadata, created_at });
+      machinesById.set(id, { id, state: isPaused ? "paused" : "running", labels: metadata, created_at });
     }
   };
   await Promise.all(liveStates.map(listByStatus));
-  return [...found.values()];
+  return [...machinesById.values()];
 }
 
 function toMachine({ sdk, client }: Client, id: string): RemoteMachine {
@@ -172,8 +172,8 @@ async function policyFor(
 ): Promise<string> {
   const hosts = [...new Set(network)].sort();
   const name = `kit-${createHash("sha256").update(JSON.stringify(hosts)).digest("hex").slice(0, 24)}`;
-  const known = await findPolicy(client, name, hosts);
-  if (known !== undefined) return known;
+  const existing = await findPolicy(client, name, hosts);
+  if (existing !== undefined) return existing;
   try {
     const { id } = await client.networkPolicies.create({
       name,
@@ -184,9 +184,10 @@ async function policyFor(
     return id;
   } catch (error) {
     // Names are unique: another process may have created the policy meanwhile.
-    const made = error instanceof sdk.APIError ? await findPolicy(client, name, hosts) : undefined;
-    if (made === undefined) throw error;
-    return made;
+    const createdMeanwhile =
+      error instanceof sdk.APIError ? await findPolicy(client, name, hosts) : undefined;
+    if (createdMeanwhile === undefined) throw error;
+    return createdMeanwhile;
   }
 }
 

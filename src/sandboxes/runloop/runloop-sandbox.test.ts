@@ -8,16 +8,16 @@ remoteTests(bench);
 
 test("each call is one round trip, as is a command that ends within a second", async () => {
   const sandbox = await bench.open();
-  const once = "POST /v1/devboxes/ID/execute";
+  const executeRoute = "POST /v1/devboxes/ID/execute";
   const first = await bench.requestsOf(() => sandbox.writeFile("a.txt", "one"));
   // The driver lists machines with these labels in each state, page by page, and finds the network policy.
   const reads = /^GET \/v1\/devboxes$|network-policies$/;
   expect(first.filter((line) => !reads.test(line))).toEqual([
     "POST /v1/devboxes",
     "POST /v1/devboxes/ID/wait_for_status",
-    once,
-    once,
-    once,
+    executeRoute,
+    executeRoute,
+    executeRoute,
   ]);
   const calls: readonly (() => Promise<unknown>)[] = [
     () => sandbox.writeFile("a.txt", "two"),
@@ -26,10 +26,10 @@ test("each call is one round trip, as is a command that ends within a second", a
     () => sandbox.glob("**"),
     () => sandbox.exec({ command: "cat a.txt", cwd: "." }),
   ];
-  for (const call of calls) expect(await bench.requestsOf(call)).toEqual([once]);
+  for (const call of calls) expect(await bench.requestsOf(call)).toEqual([executeRoute]);
   const upload = "POST /v1/devboxes/ID/upload_file";
   const fed = () => sandbox.exec({ command: "cat", stdin: "in", env: { A: "b" } });
-  expect(await bench.requestsOf(fed)).toEqual([upload, upload, once]);
+  expect(await bench.requestsOf(fed)).toEqual([upload, upload, executeRoute]);
 });
 
 test("the output of a longer command is streamed, and a broken stream is resumed", async () => {
@@ -79,10 +79,10 @@ test.each([
 test("network rules become one account policy per list of hosts, and without rules a machine reaches no host", async () => {
   const policyOf = async (network?: readonly string[] | "any"): Promise<unknown> => {
     await (await bench.open(network === undefined ? {} : { network })).list();
-    const asked = bench.fake.created.at(-1)?.launch_parameters;
-    expect(asked).toMatchObject({ lifecycle: { after_idle: { on_idle: "suspend" } } });
-    return typeof asked === "object" && asked !== null && "network_policy_id" in asked
-      ? asked.network_policy_id
+    const parameters = bench.fake.created.at(-1)?.launch_parameters;
+    expect(parameters).toMatchObject({ lifecycle: { after_idle: { on_idle: "suspend" } } });
+    return typeof parameters === "object" && parameters !== null && "network_policy_id" in parameters
+      ? parameters.network_policy_id
       : undefined;
   };
   const closed = await policyOf();

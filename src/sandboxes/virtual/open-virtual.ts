@@ -118,16 +118,16 @@ async function isFolder(path: string): Promise<boolean> {
 
 /** Fills a temporary folder and renames it, so that a workspace exists with all its files or not at all. */
 async function createWorkspace(path: string, options: VirtualOptions, owner: SandboxOwner): Promise<void> {
-  const fresh = await mkdtemp(join(dirname(path), ".new-"));
+  const newFolder = await mkdtemp(join(dirname(path), ".new-"));
   try {
-    const sandbox = toSandbox(fresh, options, owner);
+    const sandbox = toSandbox(newFolder, options, owner);
     for (const [file, content] of Object.entries(options.files ?? {})) {
       if (typeof content === "string") await sandbox.writeFile(file, content);
       else await sandbox.writeBytes(file, content);
     }
-    await rename(fresh, path);
+    await rename(newFolder, path);
   } catch (error) {
-    await rm(fresh, { recursive: true, force: true });
+    await rm(newFolder, { recursive: true, force: true });
     // Another caller opened the same session at the same time and created the workspace first.
     if (hasCode(error, "ENOTEMPTY") || hasCode(error, "EEXIST")) return;
     throw error;

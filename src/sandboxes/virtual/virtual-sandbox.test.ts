@@ -104,15 +104,15 @@ test("commands have a home outside the workspace, and no variables of this proce
 
 test("removing a workspace removes its home too, and it opens empty again", async () => {
   const factory = virtual({ folder });
-  const gone = { ...owner, session: "gone" };
-  const sandbox = await factory.open(gone);
+  const removedOwner = { ...owner, session: "gone" };
+  const sandbox = await factory.open(removedOwner);
   await sandbox.writeFile("a.txt", "a");
   await sandbox.exec({ command: "true" });
   const before = (await readdir(folder)).length;
-  await factory.remove?.(gone);
-  await factory.remove?.(gone);
+  await factory.remove?.(removedOwner);
+  await factory.remove?.(removedOwner);
   expect((await readdir(folder)).length).toBe(before - 2);
-  expect(await (await factory.open(gone)).list()).toEqual([]);
+  expect(await (await factory.open(removedOwner)).list()).toEqual([]);
 });
 
 test("a link instead of a workspace folder is refused", async () => {

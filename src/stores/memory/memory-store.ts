@@ -102,16 +102,16 @@ export class InMemorySessionStore implements SessionStore {
   listAll({ limit, cursor, agent, instance_id, order }: SessionListing): TouchedSessionPage {
     const position = positionOf(cursor);
     const isNewest = order === "newest";
-    const found = [...this.#logs.values()].filter(
+    const logs = [...this.#logs.values()].filter(
       ({ id, key }) =>
         (cursor === undefined || (isNewest ? id < position : id > position)) &&
         (agent === undefined || key.agent === agent) &&
         (instance_id === undefined || key.instance_id === instance_id),
     );
-    if (isNewest) found.reverse();
-    const page = found.slice(0, limit);
+    if (isNewest) logs.reverse();
+    const page = logs.slice(0, limit);
     const sessions = page.map((log) => ({ ...toInfo(log), touched_at: isoTime(log.touchedAt) }));
-    return found.length > limit ? { sessions, next_cursor: String(page.at(-1)?.id) } : { sessions };
+    return logs.length > limit ? { sessions, next_cursor: String(page.at(-1)?.id) } : { sessions };
   }
 
   deleteUntouched(key: SessionKey, before: number): boolean {
@@ -208,20 +208,20 @@ class MemoryWorkspaces implements WorkspaceStore {
   }
 
   async read(key: SessionKey): Promise<StoredWorkspace | undefined> {
-    return this.#of(key).stored;
+    return this.#workspaceOf(key).stored;
   }
 
   async readPiece(key: SessionKey, name: string): Promise<Uint8Array | undefined> {
-    return this.#of(key).pieces.get(name);
+    return this.#workspaceOf(key).pieces.get(name);
   }
 
   async writePiece(key: SessionKey, name: string, data: Uint8Array): Promise<void> {
-    this.#of(key).pieces.set(name, Uint8Array.from(data));
+    this.#workspaceOf(key).pieces.set(name, Uint8Array.from(data));
   }
 
   async commit(key: SessionKey, commit: WorkspaceCommit): Promise<void> {
     const { expected, manifest, pieces, fence, lease_on = key } = commit;
-    const workspace = this.#of(key);
+    const workspace = this.#workspaceOf(key);
     if (fence !== undefined && fence < (this.#fenceOf(lease_on) ?? 0)) throw staleWriter();
     if ((workspace.stored?.version ?? 0) !== expected) throw conflict();
     workspace.stored = { version: expected + 1, manifest };
@@ -237,7 +237,7 @@ class MemoryWorkspaces implements WorkspaceStore {
     this.#workspaces.delete(nameOf(key));
   }
 
-  #of(key: SessionKey): MemoryWorkspace {
+  #workspaceOf(key: SessionKey): MemoryWorkspace {
     const name = nameOf(key);
     const workspace = this.#workspaces.get(name) ?? { stored: undefined, pieces: new Map() };
     this.#workspaces.set(name, workspace);

@@ -122,19 +122,19 @@ test("an idle connection that the server ended is replaced", async () => {
 
 /** A store behind a proxy that can hang. Its patience is a second, as connecting takes half a second on a busy machine. */
 async function useFarStore() {
-  const way = await openWay(new URL(server.url));
-  onTestFinished(() => way.close());
-  const store = new PostgresSessionStore({ url: way.url, schema: newSchema(), patienceMs: 500 });
+  const relay = await openWay(new URL(server.url));
+  onTestFinished(() => relay.close());
+  const store = new PostgresSessionStore({ url: relay.url, schema: newSchema(), patienceMs: 500 });
   onTestFinished(() => store.close());
   await store.append({ key, expected: 0, entries: [entry] });
-  return { way, store };
+  return { way: relay, store };
 }
 
 const isAway = { code: "store_unavailable", meta: { store: "The session store", since: expect.any(String) } };
 
 test("calls to a hanging Postgres fail soon, then at once, and work again once it answers", async () => {
-  const { way, store } = await useFarStore();
-  way.freeze();
+  const { way: relay, store } = await useFarStore();
+  relay.freeze();
   const calls = [1, 2, 3].map(() => store.append({ key, expected: 1, entries: [entry] }));
   const begun = performance.now();
   for (const call of calls) await expect(call).rejects.toMatchObject(isAway);
@@ -142,7 +142,7 @@ test("calls to a hanging Postgres fail soon, then at once, and work again once i
   const refused = performance.now();
   for (let count = 0; count < 100; count += 1) await expect(store.read(key)).rejects.toMatchObject(isAway);
   expect(performance.now() - refused).toBeLessThan(1_000);
-  way.thaw();
+  relay.thaw();
   await expect
     .poll(() =>
       store.read(key).then(
@@ -156,8 +156,8 @@ test("calls to a hanging Postgres fail soon, then at once, and work again once i
 });
 
 test("a connection that breaks during a query fails that query only", async () => {
-  const { way, store } = await useFarStore();
-  way.freeze({ isDropped: true });
+  const { way: relay, store } = await useFarStore();
+  relay.freeze({ isDropped: true });
   await expect(store.append({ key, expected: 1, entries: [entry] })).rejects.toMatchObject(isAway);
   expect((await store.read(key)).length).toBeGreaterThan(0);
 });
@@ -177,8 +177,8 @@ test("a query that waits for a lock does not count as a hang, and does not wait 
 });
 
 test("a store of a hanging Postgres closes soon", async () => {
-  const { way, store } = await useFarStore();
-  way.freeze();
+  const { way: relay, store } = await useFarStore();
+  relay.freeze();
   const call = store.read(key);
   call.catch(() => undefined);
   const begun = performance.now();
@@ -188,10 +188,10 @@ test("a store of a hanging Postgres closes soon", async () => {
 });
 
 test("a database that accepts connections but never answers fails the first call", async () => {
-  const way = await openWay(new URL(server.url));
-  onTestFinished(() => way.close());
-  way.freeze();
-  const store = new PostgresSessionStore({ url: way.url, schema: newSchema(), patienceMs: 100 });
+  const relay = await openWay(new URL(server.url));
+  onTestFinished(() => relay.close());
+  relay.freeze();
+  const store = new PostgresSessionStore({ url: relay.url, schema: newSchema(), patienceMs: 100 });
   onTestFinished(() => store.close());
   await expect(store.read(key)).rejects.toMatchObject(isAway);
 });

@@ -192,7 +192,7 @@ test("concurrent appends share one transaction, and a refused one does not affec
   const circle: { self?: unknown } = {};
   circle.self = circle;
   const before = commitsIn(together);
-  const said = await Promise.allSettled([
+  const outcomes = await Promise.allSettled([
     store.append({ key: key("new"), expected: 0, entries: [note(1), note(2)] }),
     store.append({ key: key("old"), expected: 7, entries: [note(3)] }),
     store.append({ key: key("old"), expected: 1, entries: [note(4)] }),
@@ -201,7 +201,7 @@ test("concurrent appends share one transaction, and a refused one does not affec
     store.append({ key: key("new"), expected: 0, entries: [note(7)] }),
     store.append({ key: key("new"), expected: 2, entries: [note(8)], parent: key("old") }),
   ]);
-  expect(said.map(({ status }) => status === "fulfilled")).toEqual([
+  expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual([
     true,
     false,
     true,
@@ -247,7 +247,7 @@ test("another process's lock delays writes in order, and blocks neither reads no
   await store.append({ key, expected: 0, entries: [note(0)] });
   const other = new DatabaseSync(locked);
   other.exec("BEGIN IMMEDIATE");
-  const said: string[] = [];
+  const messages: string[] = [];
   const writes = [
     store.append({ key, expected: 1, entries: [note(1)] }),
     store.append({ key, expected: 2, entries: [note(2), note(3)] }),
@@ -255,17 +255,17 @@ test("another process's lock delays writes in order, and blocks neither reads no
     store.delete({ ...key, session: "none" }),
   ].map((write) =>
     Promise.resolve(write).then(
-      () => said.push("written"),
-      (error: KitError) => said.push(error.code),
+      () => messages.push("written"),
+      (error: KitError) => messages.push(error.code),
     ),
   );
   for (let turn = 0; turn < 3; turn += 1) await delay(10);
   expect(store.read(key)).toHaveLength(1);
-  said.push("unlocked");
+  messages.push("unlocked");
   other.exec("COMMIT");
   other.close();
   await Promise.all(writes);
-  expect(said).toEqual(["unlocked", "written", "written", "conflict", "written"]);
+  expect(messages).toEqual(["unlocked", "written", "written", "conflict", "written"]);
   expect(store.info(key)?.position).toBe(4);
   store.close();
 });

@@ -73,9 +73,9 @@ export class SqliteSessionStore implements SessionStore {
   readonly #writes = new LockedWrites(this.#faults);
   readonly #workspaces: SqliteWorkspaces;
   readonly workspaces: WorkspaceStore;
-  #due: DueAppend[] = [];
+  #queuedAppends: DueAppend[] = [];
   // A cache of recently used sessions, whose appends need no lookup.
-  readonly #known = new Map<string, KnownSession>();
+  readonly #knownSessions = new Map<string, KnownSession>();
   /** The latest time used, so that sessions do not look older if the clock is set back. */
   #now = 0;
 
@@ -95,29 +95,29 @@ export class SqliteSessionStore implements SessionStore {
    */
   append(request: AppendRequest): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#due.length === 0) setImmediate(() => this.#writeDue());
-      this.#due.push({ request, resolve, reject });
+      if (this.#queuedAppends.length === 0) setImmediate(() => this.#writeDue());
+      this.#queuedAppends.push({ request, resolve, reject });
     });
   }
 
   #writeDue(): void {
-    const due = this.#due;
-    if (due.length === 0) return;
-    this.#due = [];
+    const appends = this.#queuedAppends;
+    if (appends.length === 0) return;
+    this.#queuedAppends = [];
     const refuse = (error: unknown): void => {
-      for (const { reject } of due) reject(error);
+      for (const { reject } of appends) reject(error);
     };
     try {
-      this.#writes.run(() => this.#writeTogether(due))?.catch(refuse);
+      this.#writes.run(() => this.#writeTogether(appends))?.catch(refuse);
     } catch (error) {
       refuse(error);
     }
   }
 
   /** Writes all appends in one transaction. Throws if the transaction fails; then none of them is in the file. */
-  #writeTogether(due: readonly DueAppend[]): void {
-    const [only] = due;
-    if (due.length === 1 && only !== undefined && this.#appendRow(only.request)) {
+  #writeTogether(appends: readonly DueAppend[]): void {
+    const [only] = appends;
+    if (appends.length === 1 && only !== undefined && this.#appendRow(only.request)) {
       this.#file.check(checkMs);
       only.resolve();
       return;
@@ -125,7 +125,7 @@ export class SqliteSessionStore implements SessionStore {
     const refused = new Map<DueAppend, unknown>();
     try {
       this.#transaction(() => {
-        for (const append of due) {
+        for (const append of appends) {
           try {
             this.#append(append.request);
           } catch (error) {
@@ -137,10 +137,10 @@ export class SqliteSessionStore implements SessionStore {
       this.#file.check(checkMs);
     } catch (error) {
       // The cache has positions of the rolled-back transaction.
-      this.#known.clear();
+      this.#knownSessions.clear();
       throw error;
     }
-    for (const append of due) {
+    for (const append of appends) {
       if (refused.has(append)) append.reject(refused.get(append));
       else append.resolve();
     }
@@ -149,11 +149,11 @@ export class SqliteSessionStore implements SessionStore {
   /** Appends a single entry without an explicit transaction. Returns false if the append needs one. */
   #appendRow({ key, expected, entries, input, fence }: AppendRequest): boolean {
     if (fence !== undefined) return false;
-    const known = this.#known.get(nameOf(key));
+    const session = this.#knownSessions.get(nameOf(key));
     const [entry] = entries;
-    if (known?.position !== expected || entries.length !== 1 || entry === undefined) return false;
-    this.#insert(known, encodeEntry(entry), input ?? null);
-    known.position = expected + 1;
+    if (session?.position !== expected || entries.length !== 1 || entry === undefined) return false;
+    this.#insert(session, encodeEntry(entry), input ?? null);
+    session.position = expected + 1;
     return true;
   }
 
@@ -220,7 +220,7 @@ export class SqliteSessionStore implements SessionStore {
         this.#workspaces.removeNow(key);
         this.#statements.forgetFence.run(key.agent, key.instance_id);
       });
-      this.#known.clear();
+      this.#knownSessions.clear();
       this.#file.check(checkMs);
     });
   }
@@ -250,7 +250,7 @@ export class SqliteSessionStore implements SessionStore {
         return true;
       });
       if (!deleted) return;
-      this.#known.clear();
+      this.#knownSessions.clear();
       this.#file.check(checkMs);
     });
     // Files of an older kit keep their size and reuse their free pages.
@@ -284,7 +284,7 @@ export class SqliteSessionStore implements SessionStore {
 
   close(): void {
     this.#writeDue();
-    this.#known.clear();
+    this.#knownSessions.clear();
     if (this.#database.isOpen) this.#database.close();
   }
 
@@ -326,26 +326,26 @@ export class SqliteSessionStore implements SessionStore {
 
   #remember(key: SessionKey, session: KnownSession): KnownSession {
     // Clear the cache, so that it does not grow for ever; sessions are looked up again by name.
-    if (this.#known.size >= maxCached) this.#known.clear();
-    this.#known.set(nameOf(key), session);
+    if (this.#knownSessions.size >= maxCached) this.#knownSessions.clear();
+    this.#knownSessions.set(nameOf(key), session);
     return session;
   }
 
   #findAt(key: SessionKey, expected: number): KnownSession {
-    const known = this.#known.get(nameOf(key));
-    if (known?.position === expected) return known;
-    const found = this.#find(key);
-    if (found?.position !== expected) throw conflict();
-    return found;
+    const session = this.#knownSessions.get(nameOf(key));
+    if (session?.position === expected) return session;
+    const row = this.#find(key);
+    if (row?.position !== expected) throw conflict();
+    return row;
   }
 
   /** Creates a session; an existing one is a conflict, because sessions without entries do not exist. */
   #create({ key, parent }: AppendRequest): KnownSession {
-    const above = parent === undefined ? null : (this.#find(parent)?.id ?? null);
+    const parentId = parent === undefined ? null : (this.#find(parent)?.id ?? null);
     const { agent, instance_id, session } = key;
     const now = new Date().toISOString();
     try {
-      const { lastInsertRowid } = this.#statements.create.run(agent, instance_id, session, now, above);
+      const { lastInsertRowid } = this.#statements.create.run(agent, instance_id, session, now, parentId);
       return this.#remember(key, { id: Number(lastInsertRowid), position: 0 });
     } catch (error) {
       throw orConflict(error);

@@ -185,8 +185,8 @@ function createHistory(boundary: ReadonlySet<string>): History {
     for (const { to } of renames) newestName.set(to, null);
     for (const { from } of renames) {
       // A newer file of the former name starts after this commit.
-      const taken = draftOf(from);
-      if (taken !== undefined) taken.oldName = undefined;
+      const olderDraft = draftOf(from);
+      if (olderDraft !== undefined) olderDraft.oldName = undefined;
       else if (!drafts.has(from)) renamedAway.add(from);
     }
     for (const { from, newest } of renames) {
@@ -203,10 +203,10 @@ function createHistory(boundary: ReadonlySet<string>): History {
 
   const finish: History["finish"] = (lookup) => {
     const dates = new Map<string, FileDates>();
-    for (const [path, { last, commit, oldName, ...own }] of drafts) {
-      const known = oldName === undefined ? undefined : lookup?.(oldName);
-      const { first } = known ?? own;
-      const author = known === undefined ? nameOf(own.author) : known.author;
+    for (const [path, { last, commit, oldName, ...draft }] of drafts) {
+      const oldDates = oldName === undefined ? undefined : lookup?.(oldName);
+      const { first } = oldDates ?? draft;
+      const author = oldDates === undefined ? nameOf(draft.author) : oldDates.author;
       dates.set(path, {
         first,
         last,
@@ -343,10 +343,10 @@ export function saveDates(database: Connection, { update, headKey }: DatesUpdate
 
 /** Returns whether there were any. */
 function forgetDates(database: Connection): boolean {
-  const had = database.get("SELECT 1 FROM dates LIMIT 1") !== undefined;
+  const hasDates = database.get("SELECT 1 FROM dates LIMIT 1") !== undefined;
   database.run("DELETE FROM dates");
   database.run("DELETE FROM meta WHERE name = 'history_key'");
-  return had;
+  return hasDates;
 }
 
 function writeDates(

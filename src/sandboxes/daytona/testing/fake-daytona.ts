@@ -58,22 +58,22 @@ function atVendor(state: FakeVendorState, { request, response, url }: VendorCall
   if (refuse !== undefined) return fail(refuse.status, refuse.message);
   if (headers.authorization !== "Bearer dtn_test") return fail(401, "Invalid credentials");
   if (method === "POST" && path === "/sandbox") {
-    const asked = request.json();
+    const body = request.json();
     return sendJson(
       response,
       200,
-      viewOf(state.make({ labels: textsOf(asked.labels), env: textsOf(asked.env) }, asked), url),
+      viewOf(state.make({ labels: textsOf(body.labels), env: textsOf(body.env) }, body), url),
     );
   }
   if (method === "GET" && path === "/sandbox") {
     const expected = Object.entries(textsOf(JSON.parse(query.get("labels") ?? "{}")));
-    const found = [...state.machines.values()].filter(({ labels }) =>
+    const machines = [...state.machines.values()].filter(({ labels }) =>
       expected.every(([name, value]) => labels[name] === value),
     );
     const from = Number(query.get("cursor") ?? 0);
-    const nextCursor = from + 2 < found.length ? String(from + 2) : null;
+    const nextCursor = from + 2 < machines.length ? String(from + 2) : null;
     return sendJson(response, 200, {
-      items: found.slice(from, from + 2).map((one) => viewOf(one, url)),
+      items: machines.slice(from, from + 2).map((one) => viewOf(one, url)),
       nextCursor,
     });
   }
@@ -145,17 +145,17 @@ async function atMachine(
     shells.set(String(request.json().sessionId), new Map());
     return sendJson(response, 201, {});
   }
-  const [, , shell = "", what, command = ""] = names;
+  const [, , shell = "", action, command = ""] = names;
   const commands = shells.get(shell);
   if (commands === undefined) return fail(404, "session not found");
-  if (request.method === "POST" && what === "exec") {
+  if (request.method === "POST" && action === "exec") {
     const id = `c${commands.size + 1}`;
     commands.set(id, start(machine, String(request.json().command)));
     return sendJson(response, 202, { cmdId: id });
   }
-  const known = commands.get(command);
-  if (request.method !== "GET" || what !== "command" || known === undefined) return undefined;
-  const { exitCode, frames } = known;
+  const stored = commands.get(command);
+  if (request.method !== "GET" || action !== "command" || stored === undefined) return undefined;
+  const { exitCode, frames } = stored;
   if (names.at(-1) === "logs") {
     const textOf = (stream: number): string =>
       Buffer.concat(

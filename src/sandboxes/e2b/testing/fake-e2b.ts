@@ -44,8 +44,8 @@ function atVendor(state: FakeVendorState, request: FakeRequest, response: Server
   if (refuse !== undefined) return fail(refuse.status, refuse.message);
   if (request.headers["x-api-key"] !== "e2b_test") return fail(401, "Invalid API key");
   if (method === "POST" && path === "/v2/sandboxes") {
-    const asked = request.json();
-    const machine = state.make({ labels: textsOf(asked.metadata), env: textsOf(asked.envVars) }, asked);
+    const body = request.json();
+    const machine = state.make({ labels: textsOf(body.metadata), env: textsOf(body.envVars) }, body);
     return sendJson(response, 201, viewOf(machine));
   }
   if (method === "GET" && path === "/v2/sandboxes") {
@@ -53,13 +53,13 @@ function atVendor(state: FakeVendorState, request: FakeRequest, response: Server
       decodeURIComponent(name),
       decodeURIComponent(value),
     ]);
-    const found = [...state.machines.values()].filter(({ labels }) =>
+    const machines = [...state.machines.values()].filter(({ labels }) =>
       expected.every(([name = "", value]) => labels[name] === value),
     );
     // Two entries per page, so that callers need several pages.
     const from = Number(query.get("nextToken") ?? 0);
-    if (from + 2 < found.length) response.setHeader("x-next-token", String(from + 2));
-    return sendJson(response, 200, found.slice(from, from + 2).map(infoOf));
+    if (from + 2 < machines.length) response.setHeader("x-next-token", String(from + 2));
+    return sendJson(response, 200, machines.slice(from, from + 2).map(infoOf));
   }
   const [, id = "", action] = /^\/(?:v2\/)?sandboxes\/([^/]+)(?:\/(\w+))?$/.exec(path) ?? [];
   const machine = state.machines.get(id);

@@ -166,20 +166,20 @@ function collectOutput(
 ) {
   let total = 0;
   const collect = (stream: "stdout" | "stderr") => {
-    const kept = createBoundedOutput(maxOutputBytes);
+    const output = createBoundedOutput(maxOutputBytes);
     const decoder = new StringDecoder("utf8");
     command[stream].on("data", (chunk: Buffer) => {
-      kept.add(chunk);
+      output.add(chunk);
       total += chunk.length;
       if (total > floodBytes) onFlood();
-      if (onOutput === undefined || kept.droppedBytes > 0) return;
+      if (onOutput === undefined || output.droppedBytes > 0) return;
       try {
         onOutput({ stream, text: decoder.write(chunk) });
       } catch {
         // Listener errors never fail the command.
       }
     });
-    return kept;
+    return output;
   };
   return { stdout: collect("stdout"), stderr: collect("stderr") };
 }

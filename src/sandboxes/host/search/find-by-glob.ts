@@ -39,12 +39,12 @@ export async function glob(view: View, pattern: string, options: GlobOptions): P
   const paths: string[] = [];
   try {
     const scope = await createSearchScope(workspace, start.path);
-    const below = start.path === "" ? 0 : start.path.length + 1;
+    const prefixLength = start.path === "" ? 0 : start.path.length + 1;
     for (const file of walkFiles({ path: start.path, folder: start.folder, scope })) {
       const turn = pace.pause();
       if (turn !== undefined) await turn;
       if (pace.isOver()) return { paths, truncated: true };
-      if (!accepts(file.path.slice(below))) continue;
+      if (!accepts(file.path.slice(prefixLength))) continue;
       if (file.isLink && !(await leadsToFile(workspace.root, file.path))) continue;
       if (paths.length >= maxResults) return { paths, truncated: true };
       paths.push(fromWorkingFolder(cwd, file.path));

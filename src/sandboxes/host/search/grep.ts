@@ -58,12 +58,12 @@ async function searchFolder(search: Search, { path }: Place): Promise<boolean> {
   if (start === undefined) throw notFound(path);
   try {
     const scope = await createSearchScope(workspace, path);
-    const below = path === "" ? 0 : path.length + 1;
+    const prefixLength = path === "" ? 0 : path.length + 1;
     for (const file of walkFiles({ path, folder: start.folder, scope })) {
       const rest = search.pace.pause();
       if (rest !== undefined) await rest;
       if (search.pace.isOver()) return false;
-      if (file.isLink || !search.accepts(file.path.slice(below))) continue;
+      if (file.isLink || !search.accepts(file.path.slice(prefixLength))) continue;
       const bytes = readRegularFileSync(file.folder, file.name, searchLimits.maxFileBytes);
       if (bytes !== undefined && !(await searchBytes(search, file.path, bytes))) return false;
     }

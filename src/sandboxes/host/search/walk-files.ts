@@ -61,9 +61,9 @@ export function* walkFiles(start: {
         const isLink = entry.isSymbolicLink();
         if (isLink || entry.isFile()) yield { path, folder: level.folder, name, isLink };
       } else if (levels.length < maxDepth) {
-        const held = holdFolder(level.folder, name);
-        if (held === undefined) continue;
-        levels.push(toLevel({ path, folder: held.path, scope: level.scope, close: held.close }));
+        const folder = holdFolder(level.folder, name);
+        if (folder === undefined) continue;
+        levels.push(toLevel({ path, folder: folder.path, scope: level.scope, close: folder.close }));
       }
     }
   } finally {
@@ -82,7 +82,7 @@ function toLevel(start: Omit<Level, "entries" | "next">): Level {
 function listFolder(folder: string): Dirent[] {
   try {
     const entries = readdirSync(folder, { withFileTypes: true });
-    return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+    return entries.sort((entry, other) => (entry.name < other.name ? -1 : 1));
   } catch {
     // An unreadable folder counts as empty.
     return [];
@@ -108,23 +108,23 @@ export async function createSearchScope(workspace: Workspace, path: string): Pro
   });
   const scopeOf = (ignored: IgnoreScope | undefined): SearchScope => ({
     ignored,
-    enter(below, folder) {
+    enter(subfolder, folder) {
       if (ignored === undefined) return this;
       const bytes = readRegularFileSync(folder, ignoreFileName, maxIgnoreFileBytes);
       if (bytes === undefined) return this;
-      texts.set(joinPath(below, ignoreFileName), bytes.toString("utf8"));
-      return scopeOf(ignored.enter(below));
+      texts.set(joinPath(subfolder, ignoreFileName), bytes.toString("utf8"));
+      return scopeOf(ignored.enter(subfolder));
     },
   });
   let scope = scopeOf(outermost);
-  let above = "";
+  let parent = "";
   for (const name of path === "" ? [] : path.split("/")) {
-    const place = await findPlace({ root: workspace.root, path: above, end: "folder" });
+    const place = await findPlace({ root: workspace.root, path: parent, end: "folder" });
     if (place === undefined) break;
-    scope = scope.enter(above, place.folder);
+    scope = scope.enter(parent, place.folder);
     await place.close();
-    above = joinPath(above, name);
-    if (scope.ignored?.ignores(above, true) === true) return scopeOf(undefined);
+    parent = joinPath(parent, name);
+    if (scope.ignored?.ignores(parent, true) === true) return scopeOf(undefined);
   }
   return scope;
 }

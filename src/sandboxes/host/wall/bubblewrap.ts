@@ -20,13 +20,13 @@ export interface WallPlan {
   /** The writable ones of these paths. */
   readonly changed: readonly string[];
   /** Paths below the writable ones that are read-only. */
-  readonly kept: readonly string[];
+  readonly protectedPaths: readonly string[];
   /** Folders of kit, which appear empty. */
   readonly hidden: readonly string[];
   /** The folder mounted as `/etc`. */
   readonly etc: string;
   /** The sandbox's own folders on the host. */
-  readonly own: { readonly home: string; readonly temporary: string };
+  readonly ownFolders: { readonly home: string; readonly temporary: string };
   /** The socket of the proxy, for a command that may reach hosts. */
   readonly socket: string | undefined;
   readonly memoryBytes: number;
@@ -44,7 +44,7 @@ export const enclosure: readonly string[] = [
  * read-only and hidden paths cover the workspace.
  */
 export function toBubblewrap(plan: WallPlan): readonly string[] {
-  const { root, own } = plan;
+  const { root, ownFolders } = plan;
   const outside = (path: string): boolean => !isInside(root, path);
   const inside = (path: string): boolean => isInside(root, path);
   const veiled = plan.hidden.filter((path) => outside(path) && isOfSystem(path));
@@ -58,16 +58,16 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     ...["--proc", "/proc", "--remount-ro", "/proc"],
     ...["--dev", "/dev", "--size", String(plan.memoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
     ...temporaryOf(plan),
-    ...["--symlink", "/tmp", "/var/tmp", "--bind", own.home, innerHome],
+    ...["--symlink", "/tmp", "/var/tmp", "--bind", ownFolders.home, innerHome],
     // kit's own folder, if it lies in a system folder.
     ...veiled.flatMap((path) => ["--tmpfs", path]),
     // In its home, a command could put a link where the next command has a mount.
     ...plan.seen.filter((path) => outside(path) && !isInside(innerHome, path)).flatMap(readOnly),
     ...plan.changed.flatMap(changeable),
-    ...plan.kept.filter(outside).flatMap(readOnly),
+    ...plan.protectedPaths.filter(outside).flatMap(readOnly),
     ...(plan.write ? changeable(root) : readOnly(root)),
-    ...heldFolders(root, plan.kept.filter(inside)).flatMap(changeable),
-    ...plan.kept.filter(inside).flatMap(readOnly),
+    ...heldFolders(root, plan.protectedPaths.filter(inside)).flatMap(changeable),
+    ...plan.protectedPaths.filter(inside).flatMap(readOnly),
     ...plan.hidden.filter(inside).flatMap((path) => ["--tmpfs", path, "--remount-ro", path]),
     ...(plan.socket === undefined ? [] : ["--ro-bind", plan.socket, innerSocket]),
     ...["/", ...veiled].flatMap((path) => ["--remount-ro", path]),
@@ -79,25 +79,25 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
  * Usually the sandbox's own folder, which keeps its files for the next command. If something is mounted below
  * /tmp, a command could put a link in the way of the next command's mounts, so each command gets a new /tmp.
  */
-function temporaryOf({ root, seen, own, memoryBytes }: WallPlan): readonly string[] {
+function temporaryOf({ root, seen, ownFolders, memoryBytes }: WallPlan): readonly string[] {
   const isMounted = [root, ...seen].some((path) => isInside("/tmp", path));
   return isMounted
     ? ["--perms", "1777", "--size", String(memoryBytes), "--tmpfs", "/tmp"]
-    : ["--bind", own.temporary, "/tmp"];
+    : ["--bind", ownFolders.temporary, "/tmp"];
 }
 
 /**
  * The folders between the root and the read-only paths, outer folders first. Each becomes a mount, which cannot be
  * renamed: otherwise a command could replace it by a folder with other contents.
  */
-function heldFolders(root: string, kept: readonly string[]): readonly string[] {
+function heldFolders(root: string, protectedPaths: readonly string[]): readonly string[] {
   const folders = new Set<string>();
-  for (const path of kept) {
+  for (const path of protectedPaths) {
     for (let folder = dirname(path); folder.length > root.length; folder = dirname(folder))
       folders.add(folder);
   }
   return [...folders]
-    .filter((folder) => !kept.includes(folder))
+    .filter((folder) => !protectedPaths.includes(folder))
     .sort((left, right) => left.length - right.length);
 }
 

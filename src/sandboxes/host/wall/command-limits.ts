@@ -60,24 +60,24 @@ interface Controller {
 
 /** Creates a group; returns `undefined` if this process is not allowed to. */
 export function openControlGroup(limits: Required<CommandLimits>): ControlGroup | undefined {
-  const made: string[] = [];
+  const created: string[] = [];
   try {
     for (const { folder, settings } of controllers()) {
       const group = join(folder, `kit-${process.pid}-${randomUUID()}`);
       mkdirSync(group);
-      made.push(group);
+      created.push(group);
       for (const [file, value] of Object.entries(settings(limits)))
         writeFileSync(join(group, file), String(value));
     }
   } catch {
-    for (const group of made) rmdirSync(group);
+    for (const group of created) rmdirSync(group);
     // The system has withdrawn the permission; do not try again for the next command.
     usable = [];
     return undefined;
   }
-  if (made.length === 0) return undefined;
+  if (created.length === 0) return undefined;
   const enter = `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"`;
-  return { prefix: ["/bin/sh", "-c", enter, "sh", ...made, "--"], close: () => removeGroups(made) };
+  return { prefix: ["/bin/sh", "-c", enter, "sh", ...created, "--"], close: () => removeGroups(created) };
 }
 
 /** The kernel removes a group only after the last of its processes has ended. */
@@ -120,18 +120,18 @@ const bytes = (megabytes: number): number => megabytes * 1024 * 1024;
 
 function findControllers(): readonly Controller[] {
   try {
-    const own = readFileSync("/proc/self/cgroup", "utf8")
+    const groupLines = readFileSync("/proc/self/cgroup", "utf8")
       .trim()
       .split("\n")
       .map((line) => line.split(":"));
     const pathOf = (name: string): string | undefined =>
-      own
+      groupLines
         .find(([, names]) => names?.split(",").includes(name))
         ?.slice(2)
         .join(":");
     const [pids, memory] = [pathOf("pids"), pathOf("memory")];
     if (pids !== undefined && memory !== undefined) return firstGeneration(pids, memory);
-    const unified = own
+    const unified = groupLines
       .find(([id, names]) => id === "0" && names === "")
       ?.slice(2)
       .join(":");
@@ -153,8 +153,8 @@ function firstGeneration(pids: string, memory: string): readonly Controller[] {
 }
 
 /** Uses the parent of this process's group, because a group with processes cannot limit child groups. */
-function secondGeneration(own: string): readonly Controller[] {
-  const folder = join("/sys/fs/cgroup", own === "/" ? own : dirname(own));
+function secondGeneration(groupPath: string): readonly Controller[] {
+  const folder = join("/sys/fs/cgroup", groupPath === "/" ? groupPath : dirname(groupPath));
   const handed = readFileSync(join(folder, "cgroup.subtree_control"), "utf8").trim().split(" ");
   if (!["pids", "memory"].every((name) => handed.includes(name))) return [];
   if (![folder, join(folder, "cgroup.procs")].every(isWritable)) return [];

@@ -39,12 +39,12 @@ export function workspaceIsolation({ root, isolation }: Workspace): Promise<Sand
 export async function enclose(workspace: Workspace, command: Command): Promise<Launch> {
   const { wall, ...isolation } = await workspaceIsolation(workspace);
   checkRequired(workspace.isolation.isolation, { wall, ...isolation });
-  const found = await findWall();
-  if (wall === "none" || found.wall === "none") return command;
+  const foundWall = await findWall();
+  if (wall === "none" || foundWall.wall === "none") return command;
   await using cleanup = new AsyncDisposableStack();
   const { root } = workspace;
   const { write = true, network = [] } = command.access;
-  const [own, { etc, filter: filterFile }] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
+  const [ownFolders, { etc, filter: filterFile }] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
   const git = gitPartsOf(root, write);
   if (write) {
     cleanup.defer(() => undoUnwanted(git));
@@ -57,30 +57,35 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     write,
     seen: [...toolsOf(command.environment.PATH ?? "", workspace), ...git.seen],
     changed: git.changed,
-    kept: write
+    protectedPaths: write
       ? [
-          ...git.kept.filter((path) => !isInside(root, path)),
-          ...holdReadOnly(root, [...git.kept, ...readOnlyPathsOf(root, command.access)], cleanup),
+          ...git.protectedPaths.filter((path) => !isInside(root, path)),
+          ...holdReadOnly(root, [...git.protectedPaths, ...readOnlyPathsOf(root, command.access)], cleanup),
         ]
       : [],
     hidden: workspace.hidden.flatMap((path) => hiddenFolder(root, path)),
   };
   const limits = { ...defaultLimits, ...workspace.isolation.limits };
-  const words = [command.program, ...command.args];
-  const proxyAccess = network.length === 0 ? undefined : await openProxyAccess(own, network, cleanup);
+  const commandLine = [command.program, ...command.args];
+  const proxyAccess = network.length === 0 ? undefined : await openProxyAccess(ownFolders, network, cleanup);
   const environment = { ...command.environment, ...(proxyAccess?.environment ?? {}) };
   const close = (): (() => Promise<void>) => {
     const opened = cleanup.move();
     return () => opened.disposeAsync();
   };
-  if (found.wall === "seatbelt") {
+  if (foundWall.wall === "seatbelt") {
     const hidden = plan.hidden.filter((path) => !isInside(path, root));
-    const profile = toSeatbeltProfile({ ...plan, hidden, own: own.folder, proxyPort: proxyAccess?.port });
-    const args = ["-p", profile, ...limitedShell(limits, false), ...words];
+    const profile = toSeatbeltProfile({
+      ...plan,
+      hidden,
+      ownFolder: ownFolders.folder,
+      proxyPort: proxyAccess?.port,
+    });
+    const args = ["-p", profile, ...limitedShell(limits, false), ...commandLine];
     return {
-      program: found.program,
+      program: foundWall.program,
       args,
-      environment: { ...environment, HOME: own.home, TMPDIR: own.temporary },
+      environment: { ...environment, HOME: ownFolders.home, TMPDIR: ownFolders.temporary },
       close: close(),
     };
   }
@@ -90,20 +95,20 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   if (filter !== undefined) cleanup.defer(() => closeSync(filter));
   const [program = "", ...args] = [
     ...(group?.prefix ?? []),
-    found.program,
+    foundWall.program,
     ...toBubblewrap({
       ...plan,
       folder: command.folder,
       system: visibleSystemParts(),
       etc,
-      own,
+      ownFolders,
       socket: proxyAccess?.socket,
       memoryBytes: limits.memoryMb * 1024 * 1024,
     }),
     ...["--json-status-fd", "3", ...(filter === undefined ? [] : ["--seccomp", "4"]), "--"],
     ...limitedShell(limits, group !== undefined),
     ...(proxyAccess === undefined ? [] : bridgeArguments(innerSocket)),
-    ...words,
+    ...commandLine,
   ];
   return {
     program,
@@ -154,8 +159,8 @@ const maxPackageFiles = 32;
 function readOnlyPathsOf(root: string, { readOnlyPaths = [] }: CommandAccess): readonly string[] {
   const real = readOnlyPaths.flatMap((path) => {
     try {
-      const found = realpathSync(join(root, path));
-      return found !== root && isInside(root, found) ? [found] : [];
+      const realPath = realpathSync(join(root, path));
+      return realPath !== root && isInside(root, realPath) ? [realPath] : [];
     } catch {
       return [];
     }
@@ -180,22 +185,22 @@ function holdReadOnly(
 ): readonly string[] {
   const running = heldPaths.get(root) ?? new Set();
   heldPaths.set(root, running);
-  const isKept = (path: string): boolean => [...running].every((kept) => kept.has(path));
+  const isKept = (path: string): boolean => [...running].every((held) => held.has(path));
   const inside = [...new Set(paths)].filter((path) => isInside(root, path) && isKept(path));
-  const kept = new Set(
+  const heldByCommand = new Set(
     inside.filter((path) => !inside.some((other) => other !== path && isInside(other, path))),
   );
-  running.add(kept);
+  running.add(heldByCommand);
   cleanup.defer(() => {
-    running.delete(kept);
+    running.delete(heldByCommand);
     if (running.size === 0) heldPaths.delete(root);
   });
-  return [...kept];
+  return [...heldByCommand];
 }
 
 /** Opens the proxy to the allowed hosts, with the environment variables by which programs find it. */
 async function openProxyAccess(
-  own: OwnFolders,
+  ownFolders: OwnFolders,
   allowed: readonly string[],
   cleanup: AsyncDisposableStack,
 ): Promise<{
@@ -204,7 +209,7 @@ async function openProxyAccess(
   readonly environment: Readonly<Record<string, string>>;
 }> {
   const onSocket = process.platform === "linux";
-  const socket = join(own.sockets, randomUUID().slice(0, 8));
+  const socket = join(ownFolders.sockets, randomUUID().slice(0, 8));
   // On macOS every process reaches the loopback interface, so the proxy needs a token.
   const token = onSocket ? undefined : randomUUID();
   const proxy = await openProxy({ allowed, ...(token === undefined ? { at: socket } : { at: 0, token }) });

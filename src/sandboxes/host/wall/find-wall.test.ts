@@ -45,8 +45,8 @@ wallTest("a sandbox and its factory describe the isolation in one line", async (
     local({ root: join(import.meta.dirname) }),
     virtual({ folder: join(tmpdir(), "kit-none") }),
   ]) {
-    const said = await factory.isolation?.({});
-    expect(said).toMatchObject({
+    const isolation = await factory.isolation?.({});
+    expect(isolation).toMatchObject({
       wall: "bubblewrap",
       description: expect.stringMatching(/^Commands are walled in by bubblewrap:[^\n]+\.$/),
     });

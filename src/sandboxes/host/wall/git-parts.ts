@@ -9,14 +9,14 @@ export interface GitParts {
   /** The parts of `seen` that `git commit` writes. */
   readonly changed: readonly string[];
   /** Files from which the host's Git reads which programs to run: read-only even in writable folders. */
-  readonly kept: readonly string[];
+  readonly protectedPaths: readonly string[];
   /** Missing files that would have the same effect; if a command creates one, it is removed. */
   readonly unwanted: readonly string[];
   /** Links in place of decisive files. A mount cannot protect a link, so a changed link is restored afterwards. */
   readonly links: ReadonlyMap<string, string>;
 }
 
-const noParts: GitParts = { seen: [], changed: [], kept: [], unwanted: [], links: new Map() };
+const noParts: GitParts = { seen: [], changed: [], protectedPaths: [], unwanted: [], links: new Map() };
 
 /** Files that decide which programs Git runs; `modules` and `worktrees` contain other repositories. */
 const decisive = ["config", "hooks", "config.worktree", "commondir", "gitdir", "modules", "worktrees"];
@@ -30,7 +30,7 @@ export function gitPartsOf(root: string, write: boolean): GitParts {
   if (stats?.isDirectory() === true) return write ? ownParts(root, entry) : noParts;
   if (stats?.isFile() !== true) return noParts;
   const folder = linkedFolder(root, entry);
-  if (folder === undefined) return { ...noParts, kept: write ? [entry] : [] };
+  if (folder === undefined) return { ...noParts, protectedPaths: write ? [entry] : [] };
   const common = dirname(dirname(folder));
   if (!write) return { ...noParts, seen: [common] };
   return {
@@ -39,7 +39,7 @@ export function gitPartsOf(root: string, write: boolean): GitParts {
     changed: [...["objects", "refs", "logs"].map((name) => join(common, name)), folder].filter(
       existsWithoutLink,
     ),
-    kept: [entry, ...decisive.map((name) => join(folder, name))].filter(existsWithoutLink),
+    protectedPaths: [entry, ...decisive.map((name) => join(folder, name))].filter(existsWithoutLink),
     unwanted: [join(folder, "config.worktree")].filter(isMissing),
   };
 }
@@ -52,7 +52,7 @@ function ownParts(root: string, folder: string): GitParts {
   const links = all.filter((path) => !isMissing(path) && !existsWithoutLink(path));
   return {
     ...noParts,
-    kept: [...all.filter(existsWithoutLink), ...links.flatMap((path) => targetOf(root, path))],
+    protectedPaths: [...all.filter(existsWithoutLink), ...links.flatMap((path) => targetOf(root, path))],
     unwanted: otherwiseDecisive.map((name) => join(folder, name)).filter(isMissing),
     links: new Map(links.map((path) => [path, readlinkSync(path)])),
   };

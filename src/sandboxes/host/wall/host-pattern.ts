@@ -5,7 +5,7 @@ export interface HostPattern {
   /** Lower case, without a final dot; an IPv6 address without brackets. */
   readonly host: string;
   /** Matches every name below `host`, but not `host` itself. */
-  readonly below: boolean;
+  readonly matchesSubdomains: boolean;
   readonly port: number | undefined;
 }
 
@@ -25,14 +25,15 @@ export function parseHostPattern(text: string): HostPattern | undefined {
   const host = normalizeHost(hostName);
   const port = digits === undefined ? undefined : Number(digits);
   if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
-  const below = wildcard !== undefined;
-  if (isIP(host) !== 0) return below ? undefined : { host, below, port };
+  const matchesSubdomains = wildcard !== undefined;
+  if (isIP(host) !== 0) return matchesSubdomains ? undefined : { host, matchesSubdomains, port };
   const labels = host.split(".");
   // Brackets are for an IPv6 address only.
   if (host.length > 253 || hostName.startsWith("[")) return undefined;
   // A numeric last label is an IP address in another notation, and `*.com` would match far too much.
-  if (/^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "") || (below && labels.length < 2)) return undefined;
-  return { host, below, port };
+  if (/^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "") || (matchesSubdomains && labels.length < 2))
+    return undefined;
+  return { host, matchesSubdomains, port };
 }
 
 /** Normalizes a host: names in lower case without a final dot, addresses without brackets. */
@@ -48,6 +49,8 @@ export function isAllowedHost(
   return patterns.some(
     (pattern) =>
       (pattern.port === undefined || pattern.port === port) &&
-      (pattern.below ? host.endsWith(`.${pattern.host}`) && isIP(host) === 0 : host === pattern.host),
+      (pattern.matchesSubdomains
+        ? host.endsWith(`.${pattern.host}`) && isIP(host) === 0
+        : host === pattern.host),
   );
 }

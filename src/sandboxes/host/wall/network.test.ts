@@ -24,11 +24,11 @@ let count = 0;
 /** Opens a proxy on a socket; `addresses` resolves the names. */
 async function open(
   allowed: readonly string[],
-  more: Partial<ProxyOptions> & { addresses?: readonly string[] } = {},
+  overrides: Partial<ProxyOptions> & { addresses?: readonly string[] } = {},
 ): Promise<string> {
   count += 1;
   const at = join(folder, `p${count}`);
-  const { addresses = ["127.0.0.1"], ...options } = more;
+  const { addresses = ["127.0.0.1"], ...options } = overrides;
   const proxy = await openProxy({ at, allowed, lookup: async () => addresses, ...options });
   afterAll(() => proxy.close());
   return at;
@@ -144,8 +144,8 @@ test("a proxy that other processes can reach requires its token", async () => {
   const at = await open(["127.0.0.1"], { token: "t0ken" });
   expect(await get(at, `http://127.0.0.1:${port}/`)).toMatch(/^407 /);
   expect(await tunnel(at, `127.0.0.1:${port}`)).toMatch(/^HTTP\/1.1 407 /);
-  const known = { "proxy-authorization": `Basic ${Buffer.from("kit:t0ken").toString("base64")}` };
-  expect(await get(at, `http://127.0.0.1:${port}/known`, known)).toBe("200 hello /known");
+  const credentials = { "proxy-authorization": `Basic ${Buffer.from("kit:t0ken").toString("base64")}` };
+  expect(await get(at, `http://127.0.0.1:${port}/known`, credentials)).toBe("200 hello /known");
 });
 
 test("a host pattern is a name, a wildcard or an address, each with or without a port", () => {

@@ -28,8 +28,8 @@ const ready = new WeakMap<Workspace["ownFolder"], Promise<OwnFolders>>();
 
 /** Creates the folders for the first command. */
 export function ownFoldersOf({ ownFolder }: Workspace): Promise<OwnFolders> {
-  const made = ready.get(ownFolder);
-  if (made !== undefined) return made;
+  const pending = ready.get(ownFolder);
+  if (pending !== undefined) return pending;
   const making = make(ownFolder);
   ready.set(ownFolder, making);
   // After a failure, the next command tries again.

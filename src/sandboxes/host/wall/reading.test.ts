@@ -105,9 +105,9 @@ wallTest("commands reach no socket of the machine: by port, by path or by an abs
 wallTest("commands see neither another workspace nor its home folder", async () => {
   const all = join(folder, "all");
   const owner = { agent: "tester", session: "default" };
-  const one = await virtual({ folder: all }).open({ ...owner, instance_id: "1" });
+  const sandbox = await virtual({ folder: all }).open({ ...owner, instance_id: "1" });
   const other = await virtual({ folder: all }).open({ ...owner, instance_id: "2" });
-  await one.exec({
+  await sandbox.exec({
     command: `echo ${secret} > mine.txt; echo ${secret} > ~/mine.txt; echo ${secret} > /tmp/mine.txt`,
   });
   const { stdout } = await other.exec({
@@ -115,7 +115,7 @@ wallTest("commands see neither another workspace nor its home folder", async () 
   });
   expect(stdout).not.toContain(secret);
   expect(stdout.trim().split("\n")).toHaveLength(1);
-  expect((await one.exec({ command: "cat ~/mine.txt" })).stdout).toBe(`${secret}\n`);
+  expect((await sandbox.exec({ command: "cat ~/mine.txt" })).stdout).toBe(`${secret}\n`);
 });
 
 wallTest(

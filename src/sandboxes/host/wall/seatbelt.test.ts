@@ -5,10 +5,10 @@ import { toSeatbeltProfile } from "./seatbelt.ts";
 const plan = {
   root: "/Users/ann/shop",
   write: false,
-  own: "/private/var/folders/x/kit",
+  ownFolder: "/private/var/folders/x/kit",
   seen: ["/opt/node"],
   changed: [],
-  kept: ["/Users/ann/shop/.git/hooks"],
+  protectedPaths: ["/Users/ann/shop/.git/hooks"],
   hidden: ["/Users/ann/shop/.kit"],
 };
 

@@ -3,13 +3,13 @@ export interface SeatbeltPlan {
   readonly root: string;
   readonly write: boolean;
   /** The private folder of the sandbox: its home and temporary files. */
-  readonly own: string;
+  readonly ownFolder: string;
   /** Visible paths outside the workspace: tools, and the repository of a linked worktree. */
   readonly seen: readonly string[];
   /** The writable ones of these paths. */
   readonly changed: readonly string[];
   /** Paths below the writable ones that are read-only. */
-  readonly kept: readonly string[];
+  readonly protectedPaths: readonly string[];
   /** Folders of kit, which commands cannot read. */
   readonly hidden: readonly string[];
   /** The port of the proxy, for a command that may reach hosts. */
@@ -61,8 +61,8 @@ const devices = [
  * no part of them is read as a rule.
  */
 export function toSeatbeltProfile(plan: SeatbeltPlan): string {
-  const readable = [...systemFolders, plan.root, plan.own, ...plan.seen];
-  const writable = [plan.own, ...plan.changed, ...(plan.write ? [plan.root] : [])];
+  const readable = [...systemFolders, plan.root, plan.ownFolder, ...plan.seen];
+  const writable = [plan.ownFolder, ...plan.changed, ...(plan.write ? [plan.root] : [])];
   const lines = [
     "(version 1)",
     "(deny default)",
@@ -76,7 +76,7 @@ export function toSeatbeltProfile(plan: SeatbeltPlan): string {
     rule("allow file-read*", [...readable.map(subpath), ...systemFiles.map(literal)]),
     rule("allow file-write* file-ioctl", devices.map(literal)),
     rule("allow file-write*", writable.map(subpath)),
-    ...(plan.write ? plan.kept : []).flatMap((path) => [
+    ...(plan.write ? plan.protectedPaths : []).flatMap((path) => [
       rule("deny file-write*", [subpath(path)]),
       // Renaming a folder on the way would move the read-only path out of its rule.
       rule("deny file-write-unlink", ancestors(path, plan.root).map(literal)),
@@ -100,9 +100,9 @@ const quote = (text: string): string => `"${text.replace(/["\\]/g, "\\$&")}"`;
 
 /** The folders between the root and a path, without the root. */
 function ancestors(path: string, root: string): readonly string[] {
-  const found: string[] = [];
+  const folders: string[] = [];
   for (let end = path.lastIndexOf("/"); end > root.length; end = path.lastIndexOf("/", end - 1)) {
-    found.push(path.slice(0, end));
+    folders.push(path.slice(0, end));
   }
-  return found;
+  return folders;
 }

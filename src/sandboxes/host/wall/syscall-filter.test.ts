@@ -10,14 +10,19 @@ function decide(program: Buffer, call: { arch: number; number: number; args?: re
   data.writeUInt32LE(call.number, 0);
   data.writeUInt32LE(call.arch, 4);
   for (const [index, value] of (call.args ?? []).entries()) data.writeUInt32LE(value >>> 0, 16 + 8 * index);
-  let held = 0;
+  let accumulator = 0;
   for (let line = 0; line * 8 < program.length; line += 1) {
     const value = program.readUInt32LE(line * 8 + 4);
     const code = program.readUInt16LE(line * 8);
     if (code === 0x06) return value;
-    if (code === 0x20) held = data.readUInt32LE(value);
+    if (code === 0x20) accumulator = data.readUInt32LE(value);
     else {
-      const holds = code === 0x15 ? held === value : code === 0x35 ? held >= value : (held & value) !== 0;
+      const holds =
+        code === 0x15
+          ? accumulator === value
+          : code === 0x35
+            ? accumulator >= value
+            : (accumulator & value) !== 0;
       line += program.readUInt8(line * 8 + (holds ? 2 : 3));
     }
   }
@@ -53,7 +58,7 @@ test.for(processors)(
   "on $name the filter refuses namespaces, mounts and hypervisor sockets, and allows ordinary calls",
   ({ name, arch, ...numbers }) => {
     const program = syscallFilter(name) ?? Buffer.alloc(0);
-    const of = (number: number, ...args: readonly number[]): number =>
+    const outcomeOf = (number: number, ...args: readonly number[]): number =>
       decide(program, { arch, number, args });
     // Open a file, start a thread or process, use TCP, read the size of a terminal.
     for (const [number, ...args] of [
@@ -64,7 +69,7 @@ test.for(processors)(
       [numbers.ioctl, 1, 0x5413],
       [numbers.unshare, 0x400],
     ] as const) {
-      expect(of(number, ...args)).toBe(allowed);
+      expect(outcomeOf(number, ...args)).toBe(allowed);
     }
     for (const [number, ...args] of [
       [numbers.mount],
@@ -77,11 +82,11 @@ test.for(processors)(
       [425],
       [428],
     ] as const) {
-      expect(of(number, ...args)).toBe(refused | 1);
+      expect(outcomeOf(number, ...args)).toBe(refused | 1);
     }
-    expect(of(435)).toBe(refused | 38);
+    expect(outcomeOf(435)).toBe(refused | 38);
     expect(decide(program, { arch: 0x4000_0003, number: 5 })).toBe(refused | 38);
-    if (name === "x64") expect(of(0x4000_0000 + numbers.open)).toBe(refused | 38);
+    if (name === "x64") expect(outcomeOf(0x4000_0000 + numbers.open)).toBe(refused | 38);
   },
 );
 

@@ -226,13 +226,13 @@ wallTest("links in place of kit's and Git's own files expose nothing, and are re
   ).toBe("");
   expect(await readFile(join(folder, "outside/secret"), "utf8")).toBe("secret");
   await writeFile(join(root, "loop"), "");
-  for (const [place, target] of [
+  for (const [folderName, target] of [
     [".git", "/root/.ssh"],
     [".git", "loop"],
     [".kit", "nowhere"],
   ] as const) {
-    await rm(join(root, place), { recursive: true, force: true });
-    await symlink(target, join(root, place));
+    await rm(join(root, folderName), { recursive: true, force: true });
+    await symlink(target, join(root, folderName));
     for (const write of [false, true])
       expect((await run("echo fine", { access: { write } })).stdout).toBe("fine\n");
   }

@@ -43,7 +43,7 @@ interface Fake {
   readonly mishaps: FakeModal["mishaps"];
   readonly commands: Map<string, Command>;
   /** Machines by the key of the request that created them. */
-  readonly made: Map<string, FakeMachine>;
+  readonly machineOfRequest: Map<string, FakeMachine>;
   readonly ended: Set<string>;
   url: string;
 }
@@ -59,7 +59,14 @@ const token = [{ alg: "none" }, { exp: 4_102_444_800 }]
 /** A fake of the APIs that Modal's package (0.11.1) uses: the control plane and the command router, both over gRPC. */
 export async function startFakeModal(): Promise<FakeModal> {
   const state = createFakeVendorState();
-  const fake: Fake = { state, mishaps: {}, commands: new Map(), made: new Map(), ended: new Set(), url: "" };
+  const fake: Fake = {
+    state,
+    mishaps: {},
+    commands: new Map(),
+    machineOfRequest: new Map(),
+    ended: new Set(),
+    url: "",
+  };
   const { url, close } = await startGrpcServer((call) => answer(fake, call));
   fake.url = url;
   return {
@@ -108,8 +115,8 @@ const ofVendor: Readonly<Record<string, Handler>> = {
   },
   SandboxCreateV2(fake, { request, headers, cut }) {
     const key = String(headers["x-idempotency-key"]);
-    const machine = fake.made.get(key) ?? make(fake.state, request);
-    fake.made.set(key, machine);
+    const machine = fake.machineOfRequest.get(key) ?? make(fake.state, request);
+    fake.machineOfRequest.set(key, machine);
     if (fake.mishaps.dropCreate === true) {
       fake.mishaps.dropCreate = false;
       cut();
@@ -120,15 +127,15 @@ const ofVendor: Readonly<Record<string, Handler>> = {
   SandboxListV2({ state }, { request }) {
     const expected = request.messages(5).map((tag) => [tag.text(1), tag.text(2)] as const);
     const before = request.double(2) ?? Number.POSITIVE_INFINITY;
-    const found = [...state.machines.values()]
+    const machines = [...state.machines.values()]
       .filter(({ labels }) => expected.every(([name, value]) => labels[name] === value))
       .map((machine) => ({ machine, created: createdOf(state, machine) }))
       .filter(({ created }) => created < before)
-      .sort((one, other) => other.created - one.created)
+      .sort((entry, other) => other.created - entry.created)
       // Two entries per page, so that callers need several pages.
       .slice(0, 2);
     return {
-      1: found.map(({ machine, created }) => ({
+      1: machines.map(({ machine, created }) => ({
         1: machine.id,
         3: new Double(created),
         6: tagsOf(machine.labels),

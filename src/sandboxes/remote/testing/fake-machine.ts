@@ -55,7 +55,7 @@ export function createFakeMachine({ id, labels, env, path, onLine }: FakeMachine
     labels,
     createdAt: new Date(),
     state: "running",
-    start({ words, env: own = {} }) {
+    start({ words, env: variables = {} }) {
       onLine?.(words.join(" "));
       const [program = "", ...args] = words.map(placed);
       const child = spawn(program, args, {
@@ -66,7 +66,7 @@ export function createFakeMachine({ id, labels, env, path, onLine }: FakeMachine
           TMPDIR: join(home, "tmp"),
           LANG: "C.UTF-8",
           ...env,
-          ...own,
+          ...variables,
           KIT_FAKE_MACHINE: id,
         },
         detached: true,

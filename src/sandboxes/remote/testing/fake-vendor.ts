@@ -77,8 +77,8 @@ export function createFakeVendorState(): FakeVendorState {
     requests: [],
     lines,
     created,
-    make(options, asked) {
-      created.push(asked);
+    make(options, request) {
+      created.push(request);
       const id = `fake${process.pid}n${created.length}x${Math.random().toString(36).slice(2, 8)}`;
       const machine = createFakeMachine({
         ...options,
@@ -116,11 +116,11 @@ export async function startFakeVendor(
     const body = Buffer.concat(chunks);
     await state.arrive();
     const json = (): Record<string, unknown> => JSON.parse(body.toString() || "{}");
-    const known = await handle(
+    const handled = await handle(
       { method, path: url.pathname, query: url.searchParams, headers, body, json },
       response,
     );
-    if (known === undefined)
+    if (handled === undefined)
       sendJson(response, 501, { message: `The fake knows no ${method} ${url.pathname}.` });
   };
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));

@@ -78,19 +78,19 @@ function atVendor({ state, policies }: FakeState, { request, response }: Call): 
   const { query } = request;
   switch (`${request.method} ${request.path}`) {
     case "POST /v1/devboxes": {
-      const asked = request.json();
-      const env = textsOf(asked.environment_variables);
-      const machine = state.make({ labels: textsOf(asked.metadata), env }, asked);
+      const body = request.json();
+      const env = textsOf(body.environment_variables);
+      const machine = state.make({ labels: textsOf(body.metadata), env }, body);
       return sendJson(response, 200, viewOf(machine, "provisioning"));
     }
     case "GET /v1/devboxes": {
-      const found = [...state.machines.values()].filter(
+      const machines = [...state.machines.values()].filter(
         (machine) => statusOf(machine) === query.get("status"),
       );
       // Two entries per page, so that callers need several pages.
-      const from = found.findIndex(({ id }) => id === query.get("starting_after")) + 1;
-      const devboxes = found.slice(from, from + 2).map((machine) => viewOf(machine));
-      return sendJson(response, 200, { devboxes, has_more: from + 2 < found.length });
+      const from = machines.findIndex(({ id }) => id === query.get("starting_after")) + 1;
+      const devboxes = machines.slice(from, from + 2).map((machine) => viewOf(machine));
+      return sendJson(response, 200, { devboxes, has_more: from + 2 < machines.length });
     }
     case "POST /v1/network-policies": {
       const { name, allowed_hostnames, allow_all } = request.json();
@@ -101,9 +101,9 @@ function atVendor({ state, policies }: FakeState, { request, response }: Call): 
       return sendJson(response, 200, policy);
     }
     case "GET /v1/network-policies": {
-      const found = [...policies].filter(([name]) => name.includes(query.get("name") ?? ""));
+      const matching = [...policies].filter(([name]) => name.includes(query.get("name") ?? ""));
       return sendJson(response, 200, {
-        network_policies: found.map(([, policy]) => policy),
+        network_policies: matching.map(([, policy]) => policy),
         has_more: false,
       });
     }
