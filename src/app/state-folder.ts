@@ -22,10 +22,10 @@ export function stateFolder(root: string): string {
     throw stateFolderError(error);
   }
   // Kit checks the content of a workspace when it opens the workspace, not here.
-  for (const below of [".kit", ".kit/engine"]) {
+  for (const subfolder of [".kit", ".kit/engine"]) {
     assertNoLinkOut(
       root,
-      namesIn(join(root, below)).map((name) => `${below}/${name}`),
+      namesIn(join(root, subfolder)).map((name) => `${subfolder}/${name}`),
     );
   }
   return folder;

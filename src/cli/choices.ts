@@ -37,7 +37,7 @@ interface Choice<Value extends string> {
 
 /** Parses one of a few names; `resolve` knows the aliases. */
 function oneOf<Value extends string>(
-  what: string,
+  argument: string,
   choices: readonly Choice<Value>[],
   resolve: (text: string) => Value | undefined = (text) => choices.find(({ value }) => value === text)?.value,
 ): (text: string) => Value {
@@ -45,10 +45,10 @@ function oneOf<Value extends string>(
     const value = resolve(text.toLowerCase());
     if (value !== undefined && choices.some((choice) => choice.value === value)) return value;
     const names = choices.map((choice) => choice.name);
-    const meant = suggest(text, [...names, ...choices.map((choice) => choice.value)]);
+    const suggestion = suggest(text, [...names, ...choices.map((choice) => choice.value)]);
     throw usageError(
-      `'${text}' is not ${withArticle(what)}.`,
-      `${meant === undefined ? "" : `Did you mean ${meant}? `}It is one of ${names.join(", ")}.`,
+      `'${text}' is not ${withArticle(argument)}.`,
+      `${suggestion === undefined ? "" : `Did you mean ${suggestion}? `}It is one of ${names.join(", ")}.`,
     );
   };
 }

@@ -13,7 +13,7 @@ export function createContext(
   { json, config, cwd, env }: GlobalOptions,
   {
     startedIn,
-    ...given
+    ...streams
   }: Pick<CommandContext, "output" | "input" | "signal" | "platform"> & { readonly startedIn: string },
 ): CommandContext {
   const folder = resolve(startedIn, cwd ?? ".");
@@ -22,7 +22,7 @@ export function createContext(
   }
   // A folder that `--cwd` names is the project; the current folder may lie inside of one.
   const root = cwd === undefined ? findRoot(folder) : folder;
-  return { ...given, json, configFile: config, envFile: env, cwd: folder, root };
+  return { ...streams, json, configFile: config, envFile: env, cwd: folder, root };
 }
 
 const roots = new Set<string>();

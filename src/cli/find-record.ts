@@ -7,8 +7,8 @@ import type { SpecBlock } from "../protocol/spec-block.ts";
 
 /** The spec with this id, or the only one whose id ends with it. Throws `spec_not_found`, and suggests a similar id. */
 export function findSpec(project: Project, id: string): SpecBlock {
-  const found = project.specs.get(id);
-  if (found !== undefined) return found;
+  const block = project.specs.get(id);
+  if (block !== undefined) return block;
   const ids = Iterator.from(project.specs.all()).map((spec) => spec.id);
   return project.specs.get(matchId(id, ids)) ?? throwUnknownSpec(project, id);
 }
@@ -28,9 +28,9 @@ export function findGuideline(project: Project, id: string): Guideline {
   const exact = project.guidelines.get(start);
   if (exact) return exact;
   const { guidelines } = project.guidelines.list({});
-  const [first, ...others] =
+  const [first, ...otherBlocks] =
     start.length < 4 ? [] : guidelines.filter((guideline) => guideline.id.startsWith(start));
-  if (first && others.length === 0) return first;
+  if (first && otherBlocks.length === 0) return first;
   const ids = first ? [first.id] : guidelines.map((guideline) => guideline.id);
   throw unknown(
     { code: "guideline_not_found", noun: "guideline", list: "kit guidelines list" },
@@ -45,12 +45,18 @@ interface Kind {
   readonly list: string;
 }
 
-function unknown({ code, noun, list }: Kind, id: string, meant: string | undefined): KitError<ErrorCode> {
+function unknown(
+  { code, noun, list }: Kind,
+  id: string,
+  suggestion: string | undefined,
+): KitError<ErrorCode> {
   return new KitError({
     code,
     message: `There is no ${noun} with the id '${id}'.`,
     hint:
-      meant === undefined ? `'${list}' prints the ids.` : `Did you mean ${meant}? '${list}' prints all ids.`,
+      suggestion === undefined
+        ? `'${list}' prints the ids.`
+        : `Did you mean ${suggestion}? '${list}' prints all ids.`,
   });
 }
 

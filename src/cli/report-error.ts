@@ -19,15 +19,16 @@ export interface ReportOptions {
 
 /** Prints what went wrong on one line, and the advice on a second one. */
 export function reportError(error: unknown, output: Output, options: ReportOptions): ExitCode {
-  const known = toKnownError(error);
-  output.note(`${output.noteStyle("red", "error:")} ${safeLine(known.message)}`);
-  for (const issue of issuesOf(known)) output.note(`  ${safeLine(issue)}`);
-  if (known.hint && !repeatsIssues(known.hint, known))
-    output.note(`${output.noteStyle("dim", "hint:")} ${safeLine(known.hint)}`);
-  for (const line of causesOf(known)) output.note(`${output.noteStyle("dim", "cause:")} ${safeLine(line)}`);
+  const knownError = toKnownError(error);
+  output.note(`${output.noteStyle("red", "error:")} ${safeLine(knownError.message)}`);
+  for (const issue of issuesOf(knownError)) output.note(`  ${safeLine(issue)}`);
+  if (knownError.hint && !repeatsIssues(knownError.hint, knownError))
+    output.note(`${output.noteStyle("dim", "hint:")} ${safeLine(knownError.hint)}`);
+  for (const line of causesOf(knownError))
+    output.note(`${output.noteStyle("dim", "cause:")} ${safeLine(line)}`);
   if (options.debug) output.note(describeError(error));
-  if (options.json) output.json(toEnvelope(known));
-  return known.code === "invalid_request" ? 2 : 1;
+  if (options.json) output.json(toEnvelope(knownError));
+  return knownError.code === "invalid_request" ? 2 : 1;
 }
 
 /** Wrong usage: an invalid command line, or one that asks for something impossible. */
@@ -183,8 +184,8 @@ export function failureLines(error: EventError | undefined): readonly string[] |
 /** `TypeError: no such release (src/workflows/release.ts:12)`, and each of its causes on a line of its own. */
 export function causeLines(cause: ErrorCause | undefined): readonly string[] {
   if (cause === undefined) return [];
-  const { cause: further, errors = [], ...own } = cause;
+  const { cause: nextCause, errors = [], ...fields } = cause;
   // The name "Error" tells the reader nothing.
-  const name = own.name === "Error" || own.message === "" ? "" : `${own.name}: `;
-  return [`${name}${causeLine(own)}`, ...causeLines(further), ...errors.flatMap(causeLines)];
+  const name = fields.name === "Error" || fields.message === "" ? "" : `${fields.name}: `;
+  return [`${name}${causeLine(fields)}`, ...causeLines(nextCause), ...errors.flatMap(causeLines)];
 }

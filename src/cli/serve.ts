@@ -183,8 +183,8 @@ export function serve(
 /** The reason why other machines of the cluster cannot reach this one, where its address shows it. */
 async function unreachedOf(service: ProjectService | undefined): Promise<string | undefined> {
   const state = await service?.engine.state?.().catch(() => undefined);
-  const own = state?.nodes.find(({ is_this }) => is_this)?.node;
-  const problem = state?.problems.find(({ code, node }) => code === "no_address" && node === own);
+  const thisNode = state?.nodes.find(({ is_this }) => is_this)?.node;
+  const problem = state?.problems.find(({ code, node }) => code === "no_address" && node === thisNode);
   return problem && `${problem.message} ${problem.hint}`;
 }
 

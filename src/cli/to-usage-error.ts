@@ -8,16 +8,16 @@ import { usageError } from "./report-error.ts";
 export function toUsageError(error: CommanderError, argv: readonly string[]): KitError<ErrorCode> {
   const [first = "", second] = error.message.replace(/^error: /, "").split("\n");
   const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, "")}.`;
-  const meant = second?.replace(/^\(|\)$/g, "");
+  const suggestion = second?.replace(/^\(|\)$/g, "");
   const help = `'kit ${[...calledNames(argv), "--help"].join(" ")}' explains the command.`;
-  return usageError(message, meant ? `${meant} ${help}` : help);
+  return usageError(message, suggestion ? `${suggestion} ${help}` : help);
 }
 
 /** The command that a command line names: `specs list`. */
 function calledNames(argv: readonly string[]): readonly string[] {
-  const [name, below] = argv.filter((word) => !word.startsWith("-"));
+  const [name, subcommand] = argv.filter((word) => !word.startsWith("-"));
   const entry = commandTable.find((candidate) => candidate.name === name);
   if (!entry) return [];
-  const isKnown = "commands" in entry && entry.commands.some((command) => command.name === below);
-  return isKnown && below !== undefined ? [entry.name, below] : [entry.name];
+  const isKnown = "commands" in entry && entry.commands.some((command) => command.name === subcommand);
+  return isKnown && subcommand !== undefined ? [entry.name, subcommand] : [entry.name];
 }

@@ -53,9 +53,9 @@ function inTheWay(path: string): KitError<ErrorCode> {
 export function makeNamedFolder(folder: string, asWritten: string): void {
   const name = truncate(asWritten, 60, "middle");
   try {
-    const found = statSync(folder, { throwIfNoEntry: false });
-    if (found?.isDirectory() === false)
-      throw usageError(`${name} is ${found.isFile() ? "a file" : "not a folder"}.`, "Name a folder.");
+    const stats = statSync(folder, { throwIfNoEntry: false });
+    if (stats?.isDirectory() === false)
+      throw usageError(`${name} is ${stats.isFile() ? "a file" : "not a folder"}.`, "Name a folder.");
     makeFolderSync(folder);
   } catch (error) {
     const why = hasCode(error, "ENOENT") ? "no folder can be made there" : systemObstacle(error);

@@ -23,7 +23,7 @@ export interface CallListeners {
 /** The calls from one node to another, which answers from its memory and never forwards them. */
 export interface NodeCalls {
   prompt(
-    asked: {
+    request: {
       readonly target: SessionKey;
       readonly request: PromptRequest;
       readonly principal?: string | undefined;
@@ -35,21 +35,24 @@ export interface NodeCalls {
   abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
   remove(target: InstanceTarget): Promise<boolean>;
   history(target: SessionKey): Promise<readonly Message[]>;
-  historyPage(asked: { readonly target: SessionKey; readonly query: LogPageQuery }): Promise<LogPage>;
+  historyPage(request: { readonly target: SessionKey; readonly query: LogPageQuery }): Promise<LogPage>;
   /** Returns for each session whether the node works on it. */
   working(sessions: readonly SessionKey[]): Promise<readonly boolean[]>;
   /** Returns whether a client is connected to the instance at the node. */
   attached(target: InstanceTarget): Promise<boolean>;
   /** Removes a session that was not used since `before`; returns false if it is in use. */
-  forget(asked: {
+  forget(request: {
     readonly session: TouchedSession;
     readonly before: number;
     readonly dryRun: boolean;
   }): Promise<boolean>;
   /** Passes the events of a stream after an index, and each new one; resolves when the stream has ended. */
-  events(asked: { readonly stream: string; readonly after: number }, listeners: CallListeners): Promise<void>;
-  lastEvent(asked: { readonly stream: string }): Promise<number>;
-  readEvents(asked: { readonly stream: string } & EventReadOptions): Promise<readonly KitEvent[]>;
+  events(
+    request: { readonly stream: string; readonly after: number },
+    listeners: CallListeners,
+  ): Promise<void>;
+  lastEvent(request: { readonly stream: string }): Promise<number>;
+  readEvents(request: { readonly stream: string } & EventReadOptions): Promise<readonly KitEvent[]>;
 }
 
 export type CallName = keyof NodeCalls;
@@ -57,7 +60,7 @@ export type AskedBy<Name extends CallName> = Parameters<NodeCalls[Name]>[0];
 export type AnswerOf<Name extends CallName> = Awaited<ReturnType<NodeCalls[Name]>>;
 
 /** Returns the session line whose owner answers a call; undefined for a call that each node answers itself. */
-export const ownedBy: { readonly [Name in CallName]: (asked: AskedBy<Name>) => Owned | undefined } = {
+export const ownedBy: { readonly [Name in CallName]: (request: AskedBy<Name>) => Owned | undefined } = {
   prompt: ({ target }) => instanceOf(target),
   abort: instanceOf,
   remove: instanceOf,

@@ -73,7 +73,7 @@ export class NodeClient {
   /** Returns the answer. Throws the error of the call, `NotBegun` if it has not started, and `NodeLost`. */
   async ask<Name extends CallName>(
     node: ClusterNode,
-    call: { readonly name: Name; readonly asked: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
+    call: { readonly name: Name; readonly request: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
     listeners: Partial<Pick<CallListeners, "onStart" | "onEvent">> & { readonly onTaken?: () => void } = {},
   ): Promise<AnswerOf<Name>> {
     for await (const frame of this.frames(node, call)) {
@@ -88,10 +88,10 @@ export class NodeClient {
   /** Yields the lines of an answer as they arrive; the other node waits for a slow caller. */
   async *frames<Name extends CallName>(
     node: ClusterNode,
-    call: { readonly name: Name; readonly asked: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
+    call: { readonly name: Name; readonly request: AskedBy<Name>; readonly signal?: AbortSignal | undefined },
   ): AsyncGenerator<Frame> {
     const { signal } = call;
-    const body = JSON.stringify(call.asked);
+    const body = JSON.stringify(call.request);
     const headers = await this.#headersOf(node, call.name, body);
     signal?.throwIfAborted();
     const sent = this.#send(node, { name: call.name, body, headers });
@@ -100,7 +100,7 @@ export class NodeClient {
     const watched: Watched = {
       waitsSince: performance.now(),
       isAsking: false,
-      isThere: async () => (await this.#cluster.nodes()).some((one) => one.node === node.node),
+      isThere: async () => (await this.#cluster.nodes()).some((member) => member.node === node.node),
       lose: () => sent.destroy(new NodeLost()),
     };
     this.#watch(watched);

@@ -34,7 +34,7 @@ export interface ServiceClusterOptions {
 
 type Ask<Name extends CallName> = {
   readonly name: Name;
-  readonly asked: AskedBy<Name>;
+  readonly request: AskedBy<Name>;
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -90,21 +90,25 @@ export class ServiceCluster {
   }
 
   /** Answers another node. Throws `NotBegun` if a third node is the owner; it never forwards the call. */
-  async answer(name: string, asked: unknown, listeners: CallListeners): Promise<unknown> {
+  async answer(name: string, request: unknown, listeners: CallListeners): Promise<unknown> {
     if (!isCallName(name)) throw unknownCall(name);
-    const owned = ownedBy[name](asked as never);
+    const owned = ownedBy[name](request as never);
     if (owned !== undefined && !this.#cluster.owns(owned)) throw new NotBegun();
-    return await this.#callLocal({ name, asked: asked as never }, listeners);
+    return await this.#callLocal({ name, request: request as never }, listeners);
   }
 
   /** Prompts the session on the node that owns its instance. Prompts of one session keep their order. */
   async prompt(
-    asked: Omit<AskedBy<"prompt">, "hasReader">,
+    request: Omit<AskedBy<"prompt">, "hasReader">,
     { signal, onStart, onEvent }: PromptListeners,
   ): Promise<PromptReply> {
-    const ask = { name: "prompt", asked: { ...asked, hasReader: onEvent !== undefined }, signal } as const;
+    const ask = {
+      name: "prompt",
+      request: { ...request, hasReader: onEvent !== undefined },
+      signal,
+    } as const;
     return await this.#atOwner(ask, defined({ onStart, onEvent }), (node) =>
-      this.#inOrder(asked.target, (onTaken) =>
+      this.#inOrder(request.target, (onTaken) =>
         this.#client.ask(node, ask, { ...defined({ onStart, onEvent }), onTaken }),
       ),
     );
@@ -113,22 +117,22 @@ export class ServiceCluster {
   /** Calls the owner, and calls again if the owner is lost: for reads, and for changes that are safe to repeat. */
   async ask<Name extends "abort" | "remove" | "forget">(
     name: Name,
-    asked: AskedBy<Name>,
+    request: AskedBy<Name>,
   ): Promise<AnswerOf<Name>> {
-    return await this.#atOwner({ name, asked });
+    return await this.#atOwner({ name, request });
   }
 
   /** Reads from the owner; an instance without an owner is idle, and the store has all its data. */
   async read<Name extends "history" | "historyPage">(
     name: Name,
-    asked: AskedBy<Name>,
+    request: AskedBy<Name>,
   ): Promise<AnswerOf<Name>> {
-    const owned = ownedBy[name](asked as never) as Owned;
+    const owned = ownedBy[name](request as never) as Owned;
     const owner = await this.#cluster.owner(owned, { fresh: false });
     const isUnowned =
       owner === undefined && (await this.#cluster.owner(owned, { fresh: true })) === undefined;
-    if (isUnowned) return await this.#callLocal({ name, asked });
-    return await this.#atOwner({ name, asked });
+    if (isUnowned) return await this.#callLocal({ name, request });
+    return await this.#atOwner({ name, request });
   }
 
   /** Returns for each session whether any node works on it. A node that does not answer soon counts as idle. */
@@ -138,19 +142,21 @@ export class ServiceCluster {
     const nodes = new Map(owners.flatMap((owner) => (owner === undefined ? [] : [[owner.node, owner]])));
     await Promise.all(
       [...nodes.values()].map(async (node) => {
-        const own = sessions.filter((_, at) => owners[at]?.node === node.node);
-        const states = await this.#askSoon(node, { name: "working", asked: own }).catch(() => []);
-        for (const [at, key] of own.entries()) answers.set(key, states[at] === true);
+        const sessionsOfNode = sessions.filter((_, at) => owners[at]?.node === node.node);
+        const states = await this.#askSoon(node, { name: "working", request: sessionsOfNode }).catch(
+          () => [],
+        );
+        for (const [at, key] of sessionsOfNode.entries()) answers.set(key, states[at] === true);
       }),
     );
     return sessions.map((key) => answers.get(key) === true);
   }
 
   /** Returns whether a client is connected to an instance at any node. */
-  async isAttached(asked: AskedBy<"attached">): Promise<boolean> {
+  async isAttached(request: AskedBy<"attached">): Promise<boolean> {
     const nodes = await this.#cluster.nodes();
     const answers = await Promise.all(
-      nodes.map((node) => this.#askSoon(node, { name: "attached", asked }).catch(() => false)),
+      nodes.map((node) => this.#askSoon(node, { name: "attached", request }).catch(() => false)),
     );
     return answers.includes(true);
   }
@@ -181,7 +187,7 @@ export class ServiceCluster {
     listeners: Partial<CallListeners> = {},
     askNode: (node: ClusterNode) => Promise<AnswerOf<Name>> = (node) => this.#client.ask(node, call),
   ): Promise<AnswerOf<Name>> {
-    const owned = ownedBy[call.name](call.asked as never) as Owned;
+    const owned = ownedBy[call.name](call.request as never) as Owned;
     const deadline = performance.now() + ownerPatienceMs;
     let last: unknown;
     for (let round = 0; ; round += 1) {
@@ -204,19 +210,19 @@ export class ServiceCluster {
   }
 
   async #callLocal<Name extends CallName>(
-    { name, asked, signal = new AbortController().signal }: Ask<Name>,
+    { name, request, signal = new AbortController().signal }: Ask<Name>,
     {
       onStart = () => undefined,
       onEvent = () => undefined,
       deliver = async () => undefined,
-      ...given
+      ...localListeners
     }: Partial<CallListeners> = {},
   ): Promise<AnswerOf<Name>> {
     const call = this.#local?.[name] as
-      | ((asked: AskedBy<Name>, listeners: CallListeners) => Promise<AnswerOf<Name>>)
+      | ((request: AskedBy<Name>, listeners: CallListeners) => Promise<AnswerOf<Name>>)
       | undefined;
     if (call === undefined) throw noOwner();
-    return await call(asked, { signal: given.signal ?? signal, onStart, onEvent, deliver });
+    return await call(request, { signal: localListeners.signal ?? signal, onStart, onEvent, deliver });
   }
 
   /** Sends a prompt after the other node has accepted the one before it in its session: separate connections keep no order. */

@@ -19,10 +19,10 @@ interface SharedEventsOptions {
  */
 export function createSharedEvents({ events, cluster, client }: SharedEventsOptions): EventLog {
   /** Returns another node that writes the stream. */
-  const writerOf = async (stream: string, fresh = false): Promise<ClusterNode | undefined> => {
+  const writerOf = async (stream: string, isFresh = false): Promise<ClusterNode | undefined> => {
     const owned = ownedByStream(stream);
     if (owned === undefined || cluster.owns(owned)) return undefined;
-    const owner = await cluster.owner(owned, { fresh }).catch(() => undefined);
+    const owner = await cluster.owner(owned, { fresh: isFresh }).catch(() => undefined);
     return owner?.node === cluster.node || owner?.address === undefined ? undefined : owner;
   };
   const askWriter = async <Value>(
@@ -47,11 +47,11 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
     { after: from = 0, signal }: EventSubscription,
   ): AsyncGenerator<KitEvent> {
     let after = from;
-    for (let fresh = false; !isOver(signal); fresh = true) {
-      const writer = await writerOf(stream, fresh);
+    for (let isRetry = false; !isOver(signal); isRetry = true) {
+      const writer = await writerOf(stream, isRetry);
       if (writer !== undefined) {
         try {
-          const call = { name: "events", asked: { stream, after }, signal } as const;
+          const call = { name: "events", request: { stream, after }, signal } as const;
           for await (const frame of client.frames(writer, call)) {
             if (frame.is !== "event") continue;
             after = frame.event.index;
@@ -84,12 +84,12 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
   return {
     last: (stream) =>
       askWriter(stream, {
-        ask: (node) => client.ask(node, { name: "lastEvent", asked: { stream } }),
+        ask: (node) => client.ask(node, { name: "lastEvent", request: { stream } }),
         read: () => events.last(stream),
       }),
     read: (stream, options = {}) =>
       askWriter(stream, {
-        ask: (node) => client.ask(node, { name: "readEvents", asked: { ...options, stream } }),
+        ask: (node) => client.ask(node, { name: "readEvents", request: { ...options, stream } }),
         read: () => events.read(stream, options),
       }),
     subscribe: (stream, options = {}) => follow(stream, options),

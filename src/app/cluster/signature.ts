@@ -26,8 +26,8 @@ export function isSigned(
   { secret, now }: { readonly secret: string; readonly now: number },
 ): boolean {
   const expected = Buffer.from(signCall(secret, call));
-  const given = Buffer.from(signature);
-  const fits = given.length === expected.length && timingSafeEqual(given, expected);
+  const received = Buffer.from(signature);
+  const fits = received.length === expected.length && timingSafeEqual(received, expected);
   return fits && Math.abs(now - call.at) <= validMs;
 }
 

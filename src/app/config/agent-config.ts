@@ -33,8 +33,8 @@ function camel<Table extends object>(table: Table) {
 }
 
 function orNone<Fields extends object>(fields: Fields) {
-  const given = defined(fields);
-  return Object.keys(given).length === 0 ? undefined : given;
+  const settings = defined(fields);
+  return Object.keys(settings).length === 0 ? undefined : settings;
 }
 
 function toMs(seconds: number | undefined): number | undefined {

@@ -106,7 +106,7 @@ async function addTo(
   if (before === undefined) return undefined;
   const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(before);
   const present = valueAt(parseToml(text), path);
-  if (Array.isArray(present) && present.some((one) => canonical(one) === canonical(rule)))
+  if (Array.isArray(present) && present.some((presentRule) => canonical(presentRule) === canonical(rule)))
     return { lines: "" };
   const content = addTomlTable(text, path, { ...rule });
   if (content === undefined) return undefined;
@@ -132,14 +132,14 @@ function isFileFault(error: unknown): error is Error & { readonly code: string }
 }
 
 /** Describes the calls that a rule allows in a sentence. */
-function summaryOf({ tool, agent, command, path: place, args, cwd }: AllowRule): string {
+function summaryOf({ tool, agent, command, path: rulePath, args, cwd }: AllowRule): string {
   const byAgent = agent === undefined ? "" : ` by the agent ${agent}`;
   const where = cwd === undefined ? "" : ` in ${cwd}`;
   if (command !== undefined) return `${commandSummary(command)}${where},${byAgent}`;
-  if (place !== undefined)
-    return place.endsWith("/")
-      ? `${tool} for every file below ${place},${byAgent}`
-      : `${tool} for the file ${place}, whatever the content,${byAgent}`;
+  if (rulePath !== undefined)
+    return rulePath.endsWith("/")
+      ? `${tool} for every file below ${rulePath},${byAgent}`
+      : `${tool} for the file ${rulePath}, whatever the content,${byAgent}`;
   if (args !== undefined) return `${tool} with exactly these arguments${where},${byAgent}`;
   return `Every call of ${tool}, whatever its arguments,${byAgent}`;
 }

@@ -137,8 +137,8 @@ const compactionTable = table({
 });
 export interface CompactionConfig extends Infer<typeof compactionTable> {}
 
-function postgresUrl(what: string) {
-  return textLike<string>(what, postgresUrlPattern, isPostgresUrl);
+function postgresUrl(purpose: string) {
+  return textLike<string>(purpose, postgresUrlPattern, isPostgresUrl);
 }
 
 const storeError = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store");

@@ -39,10 +39,10 @@ export interface SharedEngine {
  * one machine.
  */
 export function sharedEngineOf(
-  { engine: given, store }: Pick<KitConfig, "engine" | "store">,
+  { engine: engineSetting, store }: Pick<KitConfig, "engine" | "store">,
   environment: Environment,
 ): SharedEngine | undefined {
-  const engine = toEngineTable(given);
+  const engine = toEngineTable(engineSetting);
   if (engine.kind === "embedded" || (engine.kind === undefined && engine.url === undefined)) return undefined;
   const { kind = "postgres" } = engine;
   const url =
@@ -136,10 +136,10 @@ export function persistedBytesOf({
 /** Returns a warning about workspaces that the next owner of an instance would not have on another machine. */
 export function workspacesElsewhere({
   agent,
-  engine: given,
+  engine: engineSetting,
   sandbox,
 }: Pick<KitConfig, "agent" | "engine" | "sandbox">): string | undefined {
-  const engine = toEngineTable(given);
+  const engine = toEngineTable(engineSetting);
   if (engine.kind === "embedded" || (engine.kind === undefined && engine.url === undefined)) return undefined;
   const kind = agent?.sandbox ?? "virtual";
   const { folder, root } = sandbox?.options ?? {};

@@ -9,8 +9,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 type Conversion = (written: string) => unknown;
 
 const asIs: Conversion = (written) => written;
-const words: Conversion = (written) => written.split(/[\s,]+/).filter((word) => word !== "");
-const oneOrMore: Conversion = (written) => (written.includes(",") ? words(written) : written);
+const toList: Conversion = (written) => written.split(/[\s,]+/).filter((word) => word !== "");
+const oneOrMore: Conversion = (written) => (written.includes(",") ? toList(written) : written);
 const wholeNumber: Conversion = (written) => (/^\d{1,15}$/.test(written) ? Number(written) : written);
 const booleans = new Map([
   ["1", true],
@@ -30,9 +30,9 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_HOST", "server.host", asIs],
   ["KIT_PORT", "server.port", wholeNumber],
   ["KIT_EXPOSE", "server.expose", asIs],
-  ["KIT_API_KEYS", "server.api_keys", words],
-  ["KIT_ALLOWED_HOSTS", "server.allowed_hosts", words],
-  ["KIT_ALLOWED_ORIGINS", "server.allowed_origins", words],
+  ["KIT_API_KEYS", "server.api_keys", toList],
+  ["KIT_ALLOWED_HOSTS", "server.allowed_hosts", toList],
+  ["KIT_ALLOWED_ORIGINS", "server.allowed_origins", toList],
   ["KIT_READ_ONLY", "server.read_only", yesOrNo],
   ["KIT_CONSOLE", "server.console", yesOrNo],
   ["KIT_MAX_BODY_BYTES", "server.max_body_bytes", wholeNumber],
@@ -43,7 +43,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
 ];
 
 /** Variables without a configuration key: the server and key for commands, and the recording of telemetry. */
-const others: readonly string[] = [
+const otherNames: readonly string[] = [
   "KIT_ENGINE_DIRECT_URL",
   "KIT_ENGINE_URL",
   "KIT_RESTATE_ADDRESS",
@@ -102,7 +102,7 @@ export async function parseEnvironment(environment: Environment): Promise<{
 function misspelled(environment: Environment): readonly string[] {
   const names = variables.map(([variable]) => variable);
   return Object.keys(environment).flatMap((variable) => {
-    if (!variable.startsWith("KIT_") || names.includes(variable) || others.includes(variable)) return [];
+    if (!variable.startsWith("KIT_") || names.includes(variable) || otherNames.includes(variable)) return [];
     const near = suggest(
       variable.slice("KIT_".length),
       names.map((known) => known.slice("KIT_".length)),

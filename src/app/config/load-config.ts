@@ -64,18 +64,18 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const name = options.module?.name ?? (file === undefined ? "" : (options.file ?? basename(file)));
   const fromFile =
     file === undefined ? {} : await readConfig(await loadValue(file, { ...options, name, writes }), name);
-  const given = options.environment ?? process.env;
+  const variables = options.environment ?? process.env;
   const isThere = envFile === undefined && options.dotEnv === true && existsSync(join(cwd, ".env"));
   const envName = isThere ? ".env" : envFile;
   const inFile = envName === undefined ? {} : await readVariables(resolve(cwd, envName), envName, writes);
-  const environment = { ...inFile, ...given };
+  const environment = { ...inFile, ...variables };
   const { config: fromEnvironment, issues, warnings } = await parseEnvironment(environment);
   if (issues.length > 0) throw refuse("The environment", issues);
   const { agent, server, engine } = fromEnvironment;
-  const { engine: _, ...others } = fromFile;
+  const { engine: _, ...otherSettings } = fromFile;
   const engines = { ...toEngineTable(fromFile.engine), ...engine };
   const config = {
-    ...others,
+    ...otherSettings,
     ...fromEnvironment,
     ...(agent === undefined ? {} : { agent: { ...fromFile.agent, ...agent } }),
     ...(server === undefined ? {} : { server: { ...fromFile.server, ...server } }),
@@ -83,7 +83,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   };
   const names = Object.keys(inFile);
   const fileSecrets = secretsInFiles(cwd);
-  const set = names.filter((variable) => given[variable] !== undefined).length;
+  const set = names.filter((variable) => variables[variable] !== undefined).length;
   return {
     config,
     environment,
@@ -116,8 +116,8 @@ function secretsInFiles(folder: string): readonly string[] {
   return readdirSync(folder).flatMap((name) => {
     const file = join(folder, name);
     if (!isSecretFile(name)) return [];
-    const found = statSync(file, { throwIfNoEntry: false });
-    if (found?.isFile() !== true || found.size > maxVariableBytes) return [];
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats?.isFile() !== true || stats.size > maxVariableBytes) return [];
     try {
       return secretsInFile(parseEnv(readFileSync(file, "utf8")));
     } catch {
@@ -131,18 +131,18 @@ function unusable(init: Omit<KitErrorInit, "code">): KitError {
 }
 
 async function findConfig(cwd: string): Promise<string | undefined> {
-  const found: string[] = [];
+  const files: string[] = [];
   for (const name of configNames) {
     const stats = await stat(join(cwd, name)).catch(() => undefined);
-    if (stats?.isFile()) found.push(name);
+    if (stats?.isFile()) files.push(name);
   }
-  if (found.length > 1) {
+  if (files.length > 1) {
     throw unusable({
-      message: `There are two configurations: ${found.join(" and ")}.`,
+      message: `There are two configurations: ${files.join(" and ")}.`,
       hint: "Remove one, or name one with --config.",
     });
   }
-  return found[0] === undefined ? undefined : join(cwd, found[0]);
+  return files[0] === undefined ? undefined : join(cwd, files[0]);
 }
 
 async function readConfig(value: unknown, name: string): Promise<KitConfig> {
@@ -171,7 +171,7 @@ async function loadValue(file: string, source: ConfigSource): Promise<unknown> {
   if (module !== undefined) return await importDefault(file, source);
   writes.check(file);
   if (extname(file) === ".toml") return await parseToml(await readText(file, name), name);
-  if (!codeNames.some((known) => extname(known) === extname(file))) {
+  if (!codeNames.some((codeName) => extname(codeName) === extname(file))) {
     throw unusable({
       message: `${name} is not a configuration file.`,
       hint: `kit reads ${configNames.join(", ")}.`,
@@ -213,12 +213,15 @@ function dateKeys(value: unknown, path = ""): readonly string[] {
   return Object.entries(value).flatMap(([key, item]) => dateKeys(item, path === "" ? key : `${path}.${key}`));
 }
 
-async function importDefault(file: string, { name, writes, module: given }: ConfigSource): Promise<unknown> {
+async function importDefault(
+  file: string,
+  { name, writes, module: written }: ConfigSource,
+): Promise<unknown> {
   const hooks =
-    given === undefined ? resolveKitImports((path, imported) => writes.check(path, imported)) : undefined;
+    written === undefined ? resolveKitImports((path, imported) => writes.check(path, imported)) : undefined;
   try {
     const module: { readonly default?: unknown } =
-      given === undefined ? await import(pathToFileURL(file).href) : await given.load();
+      written === undefined ? await import(pathToFileURL(file).href) : await written.load();
     if (module.default !== undefined) return await module.default;
   } catch (error) {
     throw unusable({

@@ -189,8 +189,8 @@ function implies(condition: object, consequence: object): object {
 
 /** Reports options that do not fit the sandbox that `agent.sandbox` names. */
 export function sandboxIssues({ agent, sandbox }: ConfiguredSandbox): readonly ErrorIssue[] {
-  const given = Object.keys(sandbox?.options ?? {});
-  if (given.length === 0) return [];
+  const givenOptions = Object.keys(sandbox?.options ?? {});
+  if (givenOptions.length === 0) return [];
   const kind = agent?.sandbox;
   if (typeof kind !== "string") {
     const instead =
@@ -200,11 +200,11 @@ export function sandboxIssues({ agent, sandbox }: ConfiguredSandbox): readonly E
   const { folder } = sandbox?.options ?? {};
   if (isVendorKind(kind) && folder?.startsWith("/") === false)
     return [{ path: "sandbox.options.folder", message: "must be absolute: it lies on the machine" }];
-  const known: readonly string[] = optionsOf[kind];
-  return given
-    .filter((option) => !known.includes(option))
+  const knownOptions: readonly string[] = optionsOf[kind];
+  return givenOptions
+    .filter((option) => !knownOptions.includes(option))
     .map((option) => ({
       path: `sandbox.options.${option}`,
-      message: `is not an option of the ${kind} sandbox, which has ${known.join(", ")}`,
+      message: `is not an option of the ${kind} sandbox, which has ${knownOptions.join(", ")}`,
     }));
 }

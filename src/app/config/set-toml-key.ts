@@ -80,8 +80,8 @@ function* tablePlaces(text: string, path: readonly string[], table: readonly str
     const last = lastContent(lines, heading);
     yield lines.toSpliced(last + 1, 0, "", ...table).join(eol);
   }
-  const above = withoutMark(text).trim() === "" ? text : `${text.replace(/(\r?\n)*$/, "")}${eol}${eol}`;
-  yield `${above}${table.join(eol)}${eol}`;
+  const textAbove = withoutMark(text).trim() === "" ? text : `${text.replace(/(\r?\n)*$/, "")}${eol}${eol}`;
+  yield `${textAbove}${table.join(eol)}${eol}`;
   const inline = `{ ${table.slice(1).join(", ")} }`;
   const brackets = [...text.matchAll(/[\]}]/g)].slice(-maxBrackets);
   for (const { index, 0: bracket } of brackets) {
@@ -162,9 +162,9 @@ function* candidates(text: string, path: readonly string[], value: string): Iter
   }
   const dotted = lines.slice(0, top).findLastIndex((line) => line.trimStart().startsWith(`${table}.`));
   if (dotted !== -1) yield insert(dotted + 1, `${table}.${assignment}`);
-  const above =
+  const textAbove =
     text === "" || withoutMark(text).trim() === "" ? text : `${text.replace(/(\r?\n)*$/, "")}${eol}${eol}`;
-  yield `${above}[${table}]${eol}${assignment}${eol}`;
+  yield `${textAbove}[${table}]${eol}${assignment}${eol}`;
 }
 
 /** Returns the table whose heading is the line: `[ "agent" ] # ours` is `agent`. */

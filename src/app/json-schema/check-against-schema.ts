@@ -155,9 +155,9 @@ class Check {
   }
 
   #applicators(schema: JsonObject, value: unknown, { path, seen }: { path: Path; seen: Seen }): void {
-    const take = (found: Seen | undefined): boolean => {
-      if (found !== undefined) seen.add(found);
-      return found !== undefined;
+    const take = (part: Seen | undefined): boolean => {
+      if (part !== undefined) seen.add(part);
+      return part !== undefined;
     };
     for (const keyword of ["$ref", "$dynamicRef"]) {
       const reference = own(schema, keyword);
@@ -168,13 +168,13 @@ class Check {
     // Check all of them: the properties that they evaluate can matter.
     if (Array.isArray(any) && any.map((part) => take(this.#fits(part, value, path))).every((fits) => !fits))
       this.#refuseAll(any, { value, path });
-    const one = own(schema, "oneOf");
-    if (Array.isArray(one)) {
-      const fitting = one
+    const oneOf = own(schema, "oneOf");
+    if (Array.isArray(oneOf)) {
+      const fitting = oneOf
         .map((part) => this.#surelyFits(part, value, path))
         .filter((found) => found !== undefined);
       if (fitting.length === 1) take(fitting[0]);
-      else if (fitting.length === 0) this.#refuseAll(one, { value, path });
+      else if (fitting.length === 0) this.#refuseAll(oneOf, { value, path });
       else this.#refuse(path, `fits ${fitting.length} of the alternatives, and may fit one only`);
     }
     const not = own(schema, "not");
@@ -203,34 +203,34 @@ class Check {
 
   #properties(schema: JsonObject, value: JsonObject, { path, seen }: { path: Path; seen: Seen }): void {
     const names = propertiesOf(value);
-    const known = new Set<string>();
-    const below = (part: unknown, name: string): void => {
-      known.add(name);
+    const checkedNames = new Set<string>();
+    const checkProperty = (part: unknown, name: string): void => {
+      checkedNames.add(name);
       this.schema(part, value[name], [...path, name]);
     };
     const properties = own(schema, "properties");
     if (isRecord(properties)) {
-      for (const name of names) if (Object.hasOwn(properties, name)) below(properties[name], name);
+      for (const name of names) if (Object.hasOwn(properties, name)) checkProperty(properties[name], name);
     }
     const patterns = own(schema, "patternProperties");
     if (isRecord(patterns)) {
       for (const [pattern, part] of Object.entries(patterns))
         for (const name of names) {
           const isMatch = this.#matches(pattern, name);
-          if (isMatch === true) below(part, name);
+          if (isMatch === true) checkProperty(part, name);
           // The property need not be additional.
-          else if (isMatch === undefined) known.add(name);
+          else if (isMatch === undefined) checkedNames.add(name);
         }
     }
     const additional = own(schema, "additionalProperties");
     if (additional !== undefined) {
-      for (const name of names.filter((one) => !known.has(one))) {
+      for (const name of names.filter((one) => !checkedNames.has(one))) {
         if (additional === false) this.#refuse(path, `"${name}" is not known`);
-        else below(additional, name);
+        else checkProperty(additional, name);
       }
       seen.allNames = true;
     }
-    if (seen.names !== undefined) for (const name of known) seen.names.add(name);
+    if (seen.names !== undefined) for (const name of checkedNames) seen.names.add(name);
     const propertyNames = own(schema, "propertyNames");
     for (const name of propertyNames === undefined ? [] : names) {
       if (this.#fits(propertyNames, name, path) === undefined)
@@ -241,8 +241,8 @@ class Check {
       if (!isRecord(dependent)) continue;
       for (const [name, part] of Object.entries(dependent)) {
         if (!hasProperty(value, name)) continue;
-        const found = this.schema(Array.isArray(part) ? { required: part } : part, value, path);
-        if (found !== undefined) seen.add(found);
+        const result = this.schema(Array.isArray(part) ? { required: part } : part, value, path);
+        if (result !== undefined) seen.add(result);
       }
     }
   }
@@ -315,9 +315,9 @@ const compiled = new Map<string, LinearPattern | undefined>();
 function linearPattern(pattern: string): LinearPattern | undefined {
   if (compiled.has(pattern)) return compiled.get(pattern);
   if (compiled.size >= maxCached) compiled.clear();
-  const made = compile(pattern);
-  compiled.set(pattern, made);
-  return made;
+  const linear = compile(pattern);
+  compiled.set(pattern, linear);
+  return linear;
 }
 
 function compile(pattern: string): LinearPattern | undefined {

@@ -37,7 +37,7 @@ const onNumber =
 const onSize =
   (
     sizeOf: (value: unknown) => number | undefined,
-    { isMin, what }: { isMin: boolean; what: string },
+    { isMin, quantity: what }: { isMin: boolean; quantity: string },
   ): KeywordCheck =>
   ({ value, rule }) => {
     const size = sizeOf(value);
@@ -66,12 +66,12 @@ export const valueKeywords: ReadonlyMap<string, KeywordCheck> = new Map<string, 
   ["exclusiveMinimum", onNumber((value, limit) => value > limit, "must be more than")],
   ["exclusiveMaximum", onNumber((value, limit) => value < limit, "must be less than")],
   ["multipleOf", onNumber(isMultiple, "must be a multiple of")],
-  ["minLength", onSize(characters, { isMin: true, what: "character" })],
-  ["maxLength", onSize(characters, { isMin: false, what: "character" })],
-  ["minItems", onSize(items, { isMin: true, what: "item" })],
-  ["maxItems", onSize(items, { isMin: false, what: "item" })],
-  ["minProperties", onSize(properties, { isMin: true, what: "field" })],
-  ["maxProperties", onSize(properties, { isMin: false, what: "field" })],
+  ["minLength", onSize(characters, { isMin: true, quantity: "character" })],
+  ["maxLength", onSize(characters, { isMin: false, quantity: "character" })],
+  ["minItems", onSize(items, { isMin: true, quantity: "item" })],
+  ["maxItems", onSize(items, { isMin: false, quantity: "item" })],
+  ["minProperties", onSize(properties, { isMin: true, quantity: "field" })],
+  ["maxProperties", onSize(properties, { isMin: false, quantity: "field" })],
   ["required", checkRequired],
   ["dependentRequired", checkDependentRequired],
   ["uniqueItems", checkUnique],
@@ -122,8 +122,8 @@ function checkFormat({ value, rule }: KeywordInput): string | undefined {
   return `must have the format "${rule}"`;
 }
 
-function isMultiple(value: number, of: number): boolean {
-  const times = value / of;
+function isMultiple(value: number, divisor: number): boolean {
+  const times = value / divisor;
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
 }
 

@@ -61,7 +61,7 @@ export class AgentFactory {
   // A profile that all instances share is merged once, so that its tools and schemas are created once.
   readonly #profiles = new WeakMap<
     AgentProfile,
-    { readonly of: ProjectSources; readonly profile: AgentProfile }
+    { readonly loaded: ProjectSources; readonly profile: AgentProfile }
   >();
 
   constructor(options: AgentFactoryOptions) {
@@ -75,15 +75,17 @@ export class AgentFactory {
     const file = this.#options.sources.fileOf(definition);
     const ended = new AbortController();
     const context = this.#contextOf({ id, env, payload }, request.run_id, ended.signal);
-    const own = await this.#describe(definition, context, file);
+    const ownProfile = await this.#describe(definition, context, file);
     const agent = createHarness(
       {
         ...identity,
         id,
-        name: name ?? file?.name ?? own.name ?? "agent",
+        name: name ?? file?.name ?? ownProfile.name ?? "agent",
         file: file?.path,
       },
-      storeFor === undefined ? this.#profileOf(own) : this.#keptIn(storeFor(), this.#profileOf(own)),
+      storeFor === undefined
+        ? this.#profileOf(ownProfile)
+        : this.#keptIn(storeFor(), this.#profileOf(ownProfile)),
       storeFor === undefined
         ? runtime
         : { ...this.#keptIn(storeFor(), runtime), store: storeFor(), guardStore: storeFor },
@@ -117,19 +119,19 @@ export class AgentFactory {
     const file = sources.agent(agent);
     if (file === undefined) return runtime.sandbox;
     const context = this.#contextOf(instance, undefined, new AbortController().signal);
-    const own = await this.#describe(file.definition, context, file);
-    return this.#profileOf(own).sandbox ?? runtime.sandbox;
+    const ownProfile = await this.#describe(file.definition, context, file);
+    return this.#profileOf(ownProfile).sandbox ?? runtime.sandbox;
   }
 
-  #profileOf(own: AgentProfile): AgentProfile {
+  #profileOf(ownProfile: AgentProfile): AgentProfile {
     const { sources, defaults, overrides = {} } = this.#options;
-    const of = sources.loaded;
-    const known = this.#profiles.get(own);
-    if (known?.of === of) return known.profile;
-    const shared: AgentProfile = { ...defaults, skills: of.skills, roles: of.roles };
-    const merged = mergeProfiles(withOwnFirst(mergeProfiles(shared, own)), overrides);
+    const loaded = sources.loaded;
+    const cached = this.#profiles.get(ownProfile);
+    if (cached?.loaded === loaded) return cached.profile;
+    const shared: AgentProfile = { ...defaults, skills: loaded.skills, roles: loaded.roles };
+    const merged = mergeProfiles(withOwnFirst(mergeProfiles(shared, ownProfile)), overrides);
     const profile = this.#keptIn(this.#options.runtime.store, merged);
-    this.#profiles.set(own, { of, profile });
+    this.#profiles.set(ownProfile, { loaded, profile });
     return profile;
   }
 
@@ -157,17 +159,17 @@ export class AgentFactory {
         cause,
       });
     if (!isAgentDefinition(definition)) throw refuse("Give it as createAgent makes it: createAgent({ … }).");
-    let own: AgentProfile;
+    let ownProfile: AgentProfile;
     try {
-      own = await definition.describe(context);
+      ownProfile = await definition.describe(context);
     } catch (error) {
       if (error instanceof KitError) throw error;
       throw refuse(failureLine(describeFailure(error, this.#options.sources.root)), error);
     }
-    const fault = faultOfProfile(own);
+    const fault = faultOfProfile(ownProfile);
     if (fault !== undefined)
       throw refuse(toSentence(`${file === undefined ? "" : `${file.path}: `}${fault}`));
-    return own;
+    return ownProfile;
   }
 }
 
@@ -229,9 +231,9 @@ type ServiceParts = Required<
   readonly approvals: Approvals | undefined;
 } & Pick<AgentRuntime, "guardStore">;
 
-export function toAgentRuntime(parts: RuntimeParts, given: ServiceParts): AgentRuntime {
+export function toAgentRuntime(parts: RuntimeParts, serviceParts: ServiceParts): AgentRuntime {
   const { mcp, mask, isolation, project, python, onListenerError } = parts;
-  const { approvals, ...others } = given;
+  const { approvals, ...otherParts } = serviceParts;
   return {
     store: parts.store,
     resolveModel: parts.resolveModel,
@@ -249,7 +251,7 @@ export function toAgentRuntime(parts: RuntimeParts, given: ServiceParts): AgentR
     tracesCommands: parts.tracesCommands ?? false,
     maxWaitingOperations: parts.maxWaiting ?? 100,
     maxIdleSessions: 1_000,
-    ...others,
+    ...otherParts,
     ...defined({ approvals, isolation, project, python, onListenerError }),
     ...(mcp === undefined ? {} : { toolSources: [createMcpToolSource(mcp)] }),
     ...(mask === undefined || mask.values.length === 0 ? {} : { mask }),

@@ -88,8 +88,8 @@ export function knownSecrets(env: Environment, config: SecretConfig = {}): reado
 export function secretsInFile(variables: Environment): readonly string[] {
   const isRandom = (value: string): boolean =>
     value.length >= minDoubtfulLength && /\d/.test(value) && /[a-z]/i.test(value) && !/\s/.test(value);
-  const others = Object.values(variables).filter((value = "") => isRandom(value) && !isNoKey(value));
-  return [...new Set([...knownSecrets(variables), ...others.filter((value) => value !== undefined)])];
+  const randomValues = Object.values(variables).filter((value = "") => isRandom(value) && !isNoKey(value));
+  return [...new Set([...knownSecrets(variables), ...randomValues.filter((value) => value !== undefined)])];
 }
 
 function isSecret(name: string, value: string): boolean {
@@ -125,8 +125,8 @@ function partsOf(value: string): readonly string[] {
   }
   const list = trimmed.split(/[\s,;]+/);
   const isList = list.length > 1 && list.every((part) => part.length >= minDoubtfulLength);
-  const word = /^(?:Bearer|Basic|Token)\s+(\S+)$/i.exec(trimmed)?.[1];
-  return [trimmed, ...(isList ? list : []), ...(word === undefined ? [] : [word])];
+  const token = /^(?:Bearer|Basic|Token)\s+(\S+)$/i.exec(trimmed)?.[1];
+  return [trimmed, ...(isList ? list : []), ...(token === undefined ? [] : [token])];
 }
 
 /** The second word of "Bearer abc…" is the key. */
@@ -155,21 +155,22 @@ function ofServers(mcp: SecretConfig["mcp"], env: Environment): readonly string[
 
 /** Passwords in addresses and in connection strings, as written and as meant. */
 function passwordsIn(text: string): readonly string[] {
-  const found: string[] = [];
+  const secrets: string[] = [];
   if (/^[a-z][a-z0-9+.-]*:\/\/[^@/]*@/i.test(text)) {
     const { username = "", password = "" } = URL.parse(text) ?? {};
-    found.push(password);
+    secrets.push(password);
     // Without a password, the name is the key: `https://<token>@host`.
-    if (password === "" && username.length >= minDoubtfulLength && /\d/.test(username)) found.push(username);
+    if (password === "" && username.length >= minDoubtfulLength && /\d/.test(username))
+      secrets.push(username);
   }
   // Parsers find another password, or none, in an address whose password is not percent-encoded, or that names several hosts.
   const [, written] =
     /^\s*(?:postgres(?:ql)?|mysql|mariadb|rediss?|mongodb(?:\+srv)?|amqps?):\/\/[^:@/?#]*:(.+)@/is.exec(
       text,
     ) ?? [];
-  if (written !== undefined) found.push(written);
+  if (written !== undefined) secrets.push(written);
   const declared =
     /[?&;,\s](?:password|passwd|pwd|secret|token|access_?token|api_?key|key|sig|signature|account_?key|shared_?access_?key)=([^&;,\s]+)/gi;
-  if (/[=]/.test(text)) for (const [, value = ""] of `;${text}`.matchAll(declared)) found.push(value);
-  return found.flatMap((password) => [password, percentDecoded(password)]);
+  if (/[=]/.test(text)) for (const [, value = ""] of `;${text}`.matchAll(declared)) secrets.push(value);
+  return secrets.flatMap((password) => [password, percentDecoded(password)]);
 }

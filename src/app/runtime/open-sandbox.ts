@@ -19,10 +19,10 @@ export async function openSandbox(
 ): Promise<SandboxFactory> {
   const kind = agent?.sandbox ?? "virtual";
   if (typeof kind !== "string") return kind;
-  const { root, folder, files, env, ...others } = sandbox?.options ?? {};
+  const { root, folder, files, env, ...vendorOptions } = sandbox?.options ?? {};
   const values = env === undefined ? undefined : await valuesOf(env, project.environment);
   if (isVendorKind(kind))
-    return await openRemote(kind, { folder, files, ...others, env: values }, project.environment);
+    return await openRemote(kind, { folder, files, ...vendorOptions, env: values }, project.environment);
   const shared = defined({ env: values });
   if (kind === "local") {
     const { local } = await import("../../sandboxes/local/local-sandbox.ts");
@@ -59,8 +59,8 @@ async function openRemote(
       const { modal } = await import("../../sandboxes/modal/modal-sandbox.ts");
       const { image, app, environment: vendorEnvironment } = options;
       const { MODAL_TOKEN_ID: tokenId, MODAL_TOKEN_SECRET: tokenSecret } = environment;
-      const own = defined({ image, app, environment: vendorEnvironment, tokenId, tokenSecret });
-      return modal({ ...shared, ...own });
+      const modalOptions = defined({ image, app, environment: vendorEnvironment, tokenId, tokenSecret });
+      return modal({ ...shared, ...modalOptions });
     }
     case "runloop": {
       const { runloop } = await import("../../sandboxes/runloop/runloop-sandbox.ts");
@@ -128,8 +128,8 @@ export async function workspaceKeeper(
   return (sandbox, { workspaces }) => {
     if (sandbox.name !== "virtual" || workspaces === undefined) return sandbox;
     const inner = within.get(sandbox) ?? sandbox;
-    const kept = persistWorkspaces(inner, { store: workspaces, maxBytes, fenceOf });
-    within.set(kept, inner);
-    return kept;
+    const persistent = persistWorkspaces(inner, { store: workspaces, maxBytes, fenceOf });
+    within.set(persistent, inner);
+    return persistent;
   };
 }

@@ -72,27 +72,28 @@ export function createInstructionReader(): (
   };
   return (locations) => {
     let key = "";
-    for (const place of locations) {
-      if (!("root" in place)) return readAll(locations);
-      key += `${place.root}\0${place.cwd}\0`;
+    for (const location of locations) {
+      if (!("root" in location)) return readAll(locations);
+      key += `${location.root}\0${location.cwd}\0`;
     }
-    const known = remembered.get(key);
+    const reading = remembered.get(key);
     const now = performance.now();
-    if (known !== undefined && holds(known.seen, now)) return known.instructions;
+    if (reading !== undefined && holds(reading.seen, now)) return reading.instructions;
     const marks = marksOf(locations);
     const seen = glanceAt(now);
-    if (known === undefined || !isSame(known.marks, marks)) return readAgain(locations, key, { marks, seen });
-    known.seen = seen;
-    return known.instructions;
+    if (reading === undefined || !isSame(reading.marks, marks))
+      return readAgain(locations, key, { marks, seen });
+    reading.seen = seen;
+    return reading.instructions;
   };
 }
 
 function marksOf(locations: readonly Place[]): readonly number[] {
   const marks: number[] = [];
-  for (const place of locations) {
-    if (!("root" in place)) continue;
-    for (const path of pathsTo(place.cwd)) {
-      const stats = statOf(`${place.root}/${path}`);
+  for (const location of locations) {
+    if (!("root" in location)) continue;
+    for (const path of pathsTo(location.cwd)) {
+      const stats = statOf(`${location.root}/${path}`);
       if (stats === undefined) marks.push(0, 0, 0, 0);
       else marks.push(stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs);
     }
@@ -114,7 +115,9 @@ function isSame(left: readonly number[], right: readonly number[]): boolean {
 }
 
 async function readAll(locations: readonly Place[]): Promise<ProjectInstructions> {
-  const read = locations.map((place) => ("root" in place ? readFolder(place) : readSandbox(place)));
+  const read = locations.map((location) =>
+    "root" in location ? readFolder(location) : readSandbox(location),
+  );
   return toInstructions((await Promise.all(read)).flat());
 }
 

@@ -21,20 +21,20 @@ export interface OpenProjectContext extends ProjectContext {
 }
 
 /** Gives agents the tools and rules of the project, or of the repository in which they work. */
-export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProjectContext {
-  const repositories = createRepositories(own, idle);
+export function createProjectContext(ownProject: Project, idle?: IdleIndexes): OpenProjectContext {
+  const repositories = createRepositories(ownProject, idle);
   const instructions = createInstructionReader();
   const hasWorkspaces = createWorkspaceProbe();
   const toolsAt = (root: string): readonly AnyTool[] => [
-    toAgentTool(own, guidelinesForTool, (work) => repositories.use(root, work)),
+    toAgentTool(ownProject, guidelinesForTool, (work) => repositories.use(root, work)),
     toAgentTool(
-      own,
+      ownProject,
       ({ specs }) => specSearchTool(specs),
       (work) => repositories.use(root, work),
     ),
-    toAgentTool(own, specImpactTool, (work) => repositories.use(root, work)),
+    toAgentTool(ownProject, specImpactTool, (work) => repositories.use(root, work)),
   ];
-  const tools = toolsAt(own.root);
+  const tools = toolsAt(ownProject.root);
 
   /** A repository on this machine, for a session whose workspace begins at a folder of it. */
   const at = (root: string, { cwd }: Workplace, workspace: string): Repository => {
@@ -42,13 +42,13 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
     const folder = pathOf(cwd);
     return {
       workingFolder: folder,
-      tools: root === own.root ? tools : toolsAt(root),
+      tools: root === ownProject.root ? tools : toolsAt(root),
       instructions: () => instructions([{ root, cwd: folder }]),
       async guidelinesFor(path) {
-        const place = pathOf(path);
-        return place === ".." || place.startsWith("../") || isAbsolute(place)
+        const relativePath = pathOf(path);
+        return relativePath === ".." || relativePath.startsWith("../") || isAbsolute(relativePath)
           ? []
-          : await repositories.use(root, (project) => guidelinesOf(project, place));
+          : await repositories.use(root, (project) => guidelinesOf(project, relativePath));
       },
       sourceAt: (path) => repositories.use(root, async (project) => sourceOf(project, pathOf(path))),
     };
@@ -60,26 +60,28 @@ export function createProjectContext(own: Project, idle?: IdleIndexes): OpenProj
     tools,
     instructions: () =>
       instructions([
-        { root: own.root, cwd },
+        { root: ownProject.root, cwd },
         ...(workspace === undefined ? [] : [{ root: workspace, cwd, isWorkspace: true }]),
       ]),
-    guidelinesFor: (path) => repositories.use(own.root, (project) => guidelinesOf(project, path)),
-    sourceAt: (path) => repositories.use(own.root, (project) => sourceOf(project, path)),
+    guidelinesFor: (path) => repositories.use(ownProject.root, (project) => guidelinesOf(project, path)),
+    sourceAt: (path) => repositories.use(ownProject.root, (project) => sourceOf(project, path)),
   });
 
   return {
     tools,
-    repositoryAt(place) {
-      const { location } = place;
-      if (location === undefined) return elsewhere(place);
+    repositoryAt(workplace) {
+      const { location } = workplace;
+      if (location === undefined) return elsewhere(workplace);
       const { shared, above } = location;
-      if (shared) return at(repositoryRoot(location.folder, own.root), place, location.folder);
+      if (shared) return at(repositoryRoot(location.folder, ownProject.root), workplace, location.folder);
       // Most sessions only talk and have no workspace folder.
-      if (above !== undefined && !hasWorkspaces(above)) return ownProjectFor(place, undefined);
+      if (above !== undefined && !hasWorkspaces(above)) return ownProjectFor(workplace, undefined);
       const { folder } = location;
-      if (!isFolder(folder)) return ownProjectFor(place, undefined);
+      if (!isFolder(folder)) return ownProjectFor(workplace, undefined);
       // A session that has created a repository in its own workspace works in that repository.
-      return existsSync(join(folder, ".git")) ? at(folder, place, folder) : ownProjectFor(place, folder);
+      return existsSync(join(folder, ".git"))
+        ? at(folder, workplace, folder)
+        : ownProjectFor(workplace, folder);
     },
     close: repositories.close,
   };
@@ -150,21 +152,21 @@ type Use = <Value>(work: (project: Project) => Promise<Value>) => Promise<Value>
 
 /** Converts a tool of kit's MCP server for agents; it reads the repository that `use` opens. */
 function toAgentTool<Input, Output extends object>(
-  own: Project,
+  ownProject: Project,
   toolOf: (project: Project) => ReadTool<Input, Output>,
   use: Use,
 ): AnyTool {
   // Names and schemas are the same for every repository.
-  const { name, description, input } = toolOf(own);
+  const { name, description, input } = toolOf(ownProject);
   const definition: ToolDefinition<Input> = {
     name,
     description,
     input: input as ToolDefinition<Input>["input"],
     idempotent: true,
-    execute: (given, { signal }) =>
+    execute: (toolInput, { signal }) =>
       use(async (project) => {
         const tool = toolOf(project);
-        const output = await tool.run(given, signal);
+        const output = await tool.run(toolInput, signal);
         const shows = tool.shows?.(output) ?? [];
         const content = tool.toText(output);
         return shows.length === 0 ? content : { content, shows };
@@ -202,7 +204,7 @@ interface Entry {
 const refreshShare = 0.1;
 
 /** Creates the indexes. The caller closes `own`, which stays open all the time. */
-export function createRepositories(own: Project, limits: IdleIndexes = {}): Repositories {
+export function createRepositories(ownProject: Project, limits: IdleIndexes = {}): Repositories {
   const { idleMs = 60_000, maxIdle = 16 } = limits;
   // In the order of last use.
   const entries = new Map<string, Entry>();
@@ -234,11 +236,11 @@ export function createRepositories(own: Project, limits: IdleIndexes = {}): Repo
     }
     if (entries.size > 0) sweeper = setTimeout(sweep, idleMs / 2).unref();
   };
-  const ownEntry = toEntry(Promise.resolve(own));
+  const ownEntry = toEntry(Promise.resolve(ownProject));
 
   return {
     async use(root, work) {
-      const entry = root === own.root ? ownEntry : (entries.get(root) ?? open(root));
+      const entry = root === ownProject.root ? ownEntry : (entries.get(root) ?? open(root));
       entry.users += 1;
       try {
         const project = await entry.project;

@@ -35,9 +35,9 @@ export interface ProjectRuns {
 export function journalRuns(
   runs: ProjectRuns,
   context: RunContext,
-  given: { readonly step: WorkflowContext["step"]; readonly principal: string | undefined },
+  run: { readonly step: WorkflowContext["step"]; readonly principal: string | undefined },
 ): Pick<WorkflowContext, "startRun" | "getRun" | "run"> {
-  const { step } = given;
+  const { step } = run;
   const handle = (runId: string): RunHandle => ({
     runId,
     result: async ({ signal } = {}) =>
@@ -63,10 +63,10 @@ export function journalRuns(
     { idempotencyKey }: StartRunOptions = {},
   ): Promise<RunHandle> => {
     const name = runs.nameOf(workflow);
-    const { run_id } = await step(`start ${name}`, (own) =>
+    const { run_id } = await step(`start ${name}`, (attempt) =>
       runs.start(name, payload, {
-        idempotencyKey: idempotencyKey ?? own.idempotencyKey,
-        principal: given.principal,
+        idempotencyKey: idempotencyKey ?? attempt.idempotencyKey,
+        principal: run.principal,
         parent_run_id: context.id,
       }),
     );
@@ -84,7 +84,7 @@ export function journalRuns(
 export function typedWait(
   runs: ProjectRuns,
   context: RunContext,
-  given: {
+  options: {
     readonly validateJson: ValidateJson;
     readonly warn: (message: string) => void;
   },
@@ -100,15 +100,15 @@ export function typedWait(
     runs.expect(context.id, name, schema);
     const stored = isStandardSchema(schema) ? (jsonSchemaOf(schema) ?? true) : schema;
     const deadline = timeoutMs === undefined ? undefined : (await context.now()) + timeoutMs;
-    for (let left = timeoutMs; ; ) {
-      const payload = await context.waitFor(name, { timeoutMs: left, schema: stored });
+    for (let remainingMs = timeoutMs; ; ) {
+      const payload = await context.waitFor(name, { timeoutMs: remainingMs, schema: stored });
       if (deadline !== undefined) {
-        left = Math.max(0, deadline - (await context.now()));
-        if (payload === undefined && left === 0) return undefined;
+        remainingMs = Math.max(0, deadline - (await context.now()));
+        if (payload === undefined && remainingMs === 0) return undefined;
       }
-      const check = await checkAgainst(schema, payload, given.validateJson);
+      const check = await checkAgainst(schema, payload, options.validateJson);
       if (check.issues === undefined) return check.value;
-      given.warn(
+      options.warn(
         `The run ignored the signal ${JSON.stringify(name)}: its payload does not match the schema of waitFor: ${check.issues.join("; ")}.`,
       );
     }

@@ -28,7 +28,7 @@ export interface WorkflowRuntime {
   /** The stores of a run's agents in a cluster. */
   readonly stores?: RunStores | undefined;
   /** Converts a dispatched input for the engine. Throws `unavailable` if the application stores no work. */
-  toAdmitted(...asked: Parameters<Dispatch>): SessionKey & { readonly input: unknown };
+  toAdmitted(...args: Parameters<Dispatch>): SessionKey & { readonly input: unknown };
   causeOf(error: unknown): ErrorCause | undefined;
   /** Receive the events of the run itself; its agents emit their own. */
   readonly observers: Observers;
@@ -89,7 +89,7 @@ export async function runWorkflow(
     const run = { id, env: work.local?.env ?? runtime.env, payload: payload as WorkflowContext["payload"] };
     const journal = { step, validateJson: runtime.validateJson };
     const { stores, factory } = runtime;
-    const storeFor = stores && ((own?: SessionStore) => stores.forRun(work.context, own));
+    const storeFor = stores && ((agentStore?: SessionStore) => stores.forRun(work.context, agentStore));
     const agents = createRunAgents({ run, journal, factory, storeFor, onEvent: forward });
     closing.push(agents.close);
     const log = createRunLog(emit);
@@ -175,20 +175,20 @@ function emitSteps(
   return (name, work, options) =>
     step(
       name,
-      async (given) => {
+      async (attempt) => {
         const started = performance.now();
-        const step_id = given.idempotencyKey;
-        emit({ type: "step_start", step: name, step_id, attempt: given.attempt });
+        const step_id = attempt.idempotencyKey;
+        emit({ type: "step_start", step: name, step_id, attempt: attempt.attempt });
         let ending = endingOf(false);
         try {
           // For the run, a cancelled or timed-out step has ended, even if its work continues.
-          const place = { ...placeOf(id), step_id };
-          const begin = async () => await work(given);
+          const tracePlace = { ...placeOf(id), step_id };
+          const begin = async () => await work(attempt);
           const { tracing } = runtime.observers;
           const working = origins.run({ step: name, step_id }, () =>
-            tracing === undefined ? begin() : tracing.within(place, begin),
+            tracing === undefined ? begin() : tracing.within(tracePlace, begin),
           );
-          return await untilAborted(working, given.signal);
+          return await untilAborted(working, attempt.signal);
         } catch (error) {
           const failure = masked(toStepFailure(error, name, runtime), runtime);
           ending = endingOf(true, {
@@ -218,8 +218,8 @@ function endingOf(
 function toEventError(error: KitError, { causeOf }: Pick<WorkflowRuntime, "causeOf">): EventError {
   const { code, message } = error;
   const cause = causeOf(error);
-  const known = isErrorCode(code) ? code : "internal_error";
-  return { type: known, message, cause };
+  const errorCode = isErrorCode(code) ? code : "internal_error";
+  return { type: errorCode, message, cause };
 }
 
 function masked(error: KitError, { mask }: Pick<WorkflowRuntime, "mask">): KitError {
@@ -260,14 +260,14 @@ interface RunEvents {
 }
 
 function createRunEvents(runtime: WorkflowRuntime, { id, emit: record }: RunWork["context"]): RunEvents {
-  const place = { instance_id: id, operation_id: id, run_id: id };
+  const ids = { instance_id: id, operation_id: id, run_id: id };
   return {
     forward({ index: _, ...event }) {
       record(event);
     },
     emit(body, at = Date.now()) {
       const maskedBody = runtime.mask === undefined ? body : maskValue(body, runtime.mask);
-      const event = { ...maskedBody, ...place, timestamp: isoTime(at) };
+      const event = { ...maskedBody, ...ids, timestamp: isoTime(at) };
       const index = record(event);
       if (index !== undefined) runtime.observers.publish({ ...event, index });
     },
@@ -278,12 +278,12 @@ function toRunError(
   error: unknown,
   run: { readonly runtime: WorkflowRuntime; readonly name: string; readonly runId: string },
 ): KitError {
-  const known =
+  const knownError =
     error instanceof KitError ? error : toFailure(error, `The workflow "${run.name}" failed.`, run.runtime);
-  const { code, message, hint } = known;
-  const meta = { ...known.meta, run_id: run.runId };
+  const { code, message, hint } = knownError;
+  const meta = { ...knownError.meta, run_id: run.runId };
   // The cause of an error outside kit is the thrown value.
-  const cause = known === error ? known : error;
+  const cause = knownError === error ? knownError : error;
   return new KitError({ code, message, meta, cause, hint });
 }
 
@@ -302,7 +302,7 @@ interface RunAgentsOptions {
 
 /** The agents of a run: it creates one agent per definition and name. */
 function createRunAgents({ run, journal, factory, storeFor, onEvent }: RunAgentsOptions): RunAgents {
-  const asked = new Map<AgentDefinition, Map<string, Promise<Agent>>>();
+  const agentsOf = new Map<AgentDefinition, Map<string, Promise<Agent>>>();
   const owners = new Map<string, AgentDefinition>();
   const alive: Agent[] = [];
   let closed = false;
@@ -319,12 +319,12 @@ function createRunAgents({ run, journal, factory, storeFor, onEvent }: RunAgents
   };
   return {
     init(definition, { id = run.id, name } = {}) {
-      const mine = asked.get(definition) ?? new Map<string, Promise<Agent>>();
-      asked.set(definition, mine);
+      const agents = agentsOf.get(definition) ?? new Map<string, Promise<Agent>>();
+      agentsOf.set(definition, agents);
       const key = JSON.stringify([id, name]);
-      const agent = mine.get(key) ?? start(definition, { id, name });
-      mine.set(key, agent);
-      agent.catch(() => mine.delete(key));
+      const agent = agents.get(key) ?? start(definition, { id, name });
+      agents.set(key, agent);
+      agent.catch(() => agents.delete(key));
       return agent;
     },
     async close() {

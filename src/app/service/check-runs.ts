@@ -123,9 +123,9 @@ function detailsOf(verdict: ReplayVerdict): Partial<CheckedRun> {
   const { error } = verdict;
   if (verdict.outcome === "fails") return { message: textOf(error) };
   const { position, recorded, asked } = error.meta ?? {};
-  const place = typeof position === "number" ? { position } : {};
+  const location = typeof position === "number" ? { position } : {};
   return {
-    ...place,
+    ...location,
     ...(typeof recorded === "string" ? { recorded } : {}),
     ...(typeof asked === "string" ? { asked } : {}),
     message: typeof position === "number" ? error.message : textOf(error),

@@ -36,8 +36,11 @@ import { WorkflowRuns } from "./workflow-runs.ts";
  * Composes a service: sources become live agents and workflows, whose work the engine accepts and starts. Only this file
  * knows both sides. If `createService` throws, the caller closes the parts and the engine.
  */
-export async function createService(given: RuntimeParts, options: ServiceOptions): Promise<ProjectService> {
-  const parts = await openParts(given, options);
+export async function createService(
+  runtimeParts: RuntimeParts,
+  options: ServiceOptions,
+): Promise<ProjectService> {
+  const parts = await openParts(runtimeParts, options);
   answerNodes(parts);
   const upkeep = await openUpkeep(parts);
   const service = toService(parts, upkeep);
@@ -55,8 +58,8 @@ export async function createService(given: RuntimeParts, options: ServiceOptions
 }
 
 /** Opens the parts in an order in which each needs only those before it. */
-async function openParts(given: RuntimeParts, options: ServiceOptions): Promise<ComposedParts> {
-  const base = await openBase(given, options);
+async function openParts(runtimeParts: RuntimeParts, options: ServiceOptions): Promise<ComposedParts> {
+  const base = await openBase(runtimeParts, options);
   const agents = openAgents(base);
   const runs = openRuns(base, agents);
   // Agents start runs, and runs create agents.
@@ -79,9 +82,9 @@ async function openParts(given: RuntimeParts, options: ServiceOptions): Promise<
 }
 
 /** Opens what agents, prompts and runs share: the engine of one or several machines, sources, and the calls between them. */
-async function openBase(given: RuntimeParts, options: ServiceOptions) {
+async function openBase(openedParts: RuntimeParts, options: ServiceOptions) {
   const { keepsWork = true, onError = () => undefined } = options;
-  const { parts, engine, approvals, nodes, fenced } = await toSharedParts(given, options);
+  const { parts, engine, approvals, nodes, fenced } = await toSharedParts(openedParts, options);
   const keepWorkspaces = await workspaceKeeper(parts, (instance) => fenced?.fenceOf(instance));
   const sandbox = keepWorkspaces?.(parts.sandbox, parts.store) ?? parts.sandbox;
   const runtimeParts: RuntimeParts = { ...parts, sandbox };

@@ -25,7 +25,7 @@ export class FencedStore implements RunStores {
   readonly store: SessionStore;
   readonly #inner: SessionStore;
   /** The instances that this node has taken over, in the order of their last inputs. */
-  readonly #held = new Map<string, HeldInstance>();
+  readonly #heldInstances = new Map<string, HeldInstance>();
   /** The number of running inputs of each instance. */
   readonly #inputs = new Map<string, number>();
   readonly #maxIdle: number;
@@ -39,9 +39,9 @@ export class FencedStore implements RunStores {
     this.#maxIdle = maxIdle;
     this.store = {
       append: (request) => inner.append({ ...request, fence: this.fenceOf(request.key) }),
-      read: (...given) => inner.read(...given),
-      info: (...given) => inner.info(...given),
-      list: (...given) => inner.list(...given),
+      read: (...args) => inner.read(...args),
+      info: (...args) => inner.info(...args),
+      list: (...args) => inner.list(...args),
       delete: async (key) => {
         await inner.delete(key);
         this.#claimAgain(key);
@@ -65,43 +65,43 @@ export class FencedStore implements RunStores {
 
   /** Returns the fence under which this node has taken the instance over. */
   fenceOf(instance: OwnedInstance): number | undefined {
-    return this.#held.get(instanceKey(instance))?.fence;
+    return this.#heldInstances.get(instanceKey(instance))?.fence;
   }
 
   /**
    * Fences an agent's own store as well. Throws `invalid_request` for a store that checks no fences: a node that was frozen could
    * write into a history that another node has continued.
    */
-  guard(own: SessionStore): SessionStore {
-    const known = this.#guarded.get(own);
-    if (known !== undefined) return known;
-    if (own.claim === undefined) throw cannotFence();
+  guard(store: SessionStore): SessionStore {
+    const existing = this.#guarded.get(store);
+    if (existing !== undefined) return existing;
+    if (store.claim === undefined) throw cannotFence();
     /** The first read or write under a fence claims the instance in the store. */
     const claim = async (instance: OwnedInstance): Promise<number | undefined> => {
-      const held = this.#held.get(instanceKey(instance));
-      if (held === undefined || held.claimedIn.has(own)) return held?.fence;
-      await own.claim?.(instance, held.fence);
-      held.claimedIn.add(own);
-      return held.fence;
+      const instanceClaim = this.#heldInstances.get(instanceKey(instance));
+      if (instanceClaim === undefined || instanceClaim.claimedIn.has(store)) return instanceClaim?.fence;
+      await store.claim?.(instance, instanceClaim.fence);
+      instanceClaim.claimedIn.add(store);
+      return instanceClaim.fence;
     };
     const guarded: SessionStore = {
-      append: async (request) => await own.append({ ...request, fence: await claim(request.key) }),
+      append: async (request) => await store.append({ ...request, fence: await claim(request.key) }),
       async read(key, after) {
         await claim(key);
-        return await own.read(key, after);
+        return await store.read(key, after);
       },
-      info: (...given) => own.info(...given),
-      list: (...given) => own.list(...given),
-      delete: (...given) => own.delete(...given),
-      ...(own.listAll && { listAll: own.listAll.bind(own) }),
-      ...(own.deleteUntouched && { deleteUntouched: own.deleteUntouched.bind(own) }),
-      ...(own.keepText && { keepText: own.keepText.bind(own) }),
-      ...(own.readText && { readText: own.readText.bind(own) }),
-      ...(own.pruneTexts && { pruneTexts: own.pruneTexts.bind(own) }),
-      ...(own.problem && { problem: own.problem.bind(own) }),
-      close: () => own.close(),
+      info: (...args) => store.info(...args),
+      list: (...args) => store.list(...args),
+      delete: (...args) => store.delete(...args),
+      ...(store.listAll && { listAll: store.listAll.bind(store) }),
+      ...(store.deleteUntouched && { deleteUntouched: store.deleteUntouched.bind(store) }),
+      ...(store.keepText && { keepText: store.keepText.bind(store) }),
+      ...(store.readText && { readText: store.readText.bind(store) }),
+      ...(store.pruneTexts && { pruneTexts: store.pruneTexts.bind(store) }),
+      ...(store.problem && { problem: store.problem.bind(store) }),
+      close: () => store.close(),
     };
-    this.#guarded.set(own, guarded);
+    this.#guarded.set(store, guarded);
     return guarded;
   }
 
@@ -109,11 +109,11 @@ export class FencedStore implements RunStores {
    * The store of a run's agents: the service's, or one of an agent's own. It refuses their appends once another node has taken the
    * run over. Throws as `guard` does.
    */
-  forRun(run: RunLease, own?: SessionStore): SessionStore {
-    const held = this.#runs.get(run.id);
-    const stores = held?.fence === run.fence ? held.stores : new Map<SessionStore, SessionStore>();
+  forRun(run: RunLease, agentStore?: SessionStore): SessionStore {
+    const runStores = this.#runs.get(run.id);
+    const stores = runStores?.fence === run.fence ? runStores.stores : new Map<SessionStore, SessionStore>();
     this.#runs.set(run.id, { fence: run.fence, stores });
-    const inner = own ?? this.#inner;
+    const inner = agentStore ?? this.#inner;
     const store = stores.get(inner) ?? this.#underLease(run, inner);
     stores.set(inner, store);
     return store;
@@ -178,15 +178,15 @@ export class FencedStore implements RunStores {
    */
   async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
     const name = instanceKey(instance);
-    const known = this.#held.get(name);
-    const isNew = known?.fence !== fence;
-    const held = isNew ? { fence, claimedIn: new WeakSet<SessionStore>() } : known;
-    if (!held.claimedIn.has(this.#inner)) {
+    const previous = this.#heldInstances.get(name);
+    const isNew = previous?.fence !== fence;
+    const instanceClaim = isNew ? { fence, claimedIn: new WeakSet<SessionStore>() } : previous;
+    if (!instanceClaim.claimedIn.has(this.#inner)) {
       await this.#inner.claim?.(instance, fence);
-      held.claimedIn.add(this.#inner);
+      instanceClaim.claimedIn.add(this.#inner);
     }
-    this.#held.delete(name);
-    this.#held.set(name, held);
+    this.#heldInstances.delete(name);
+    this.#heldInstances.set(name, instanceClaim);
     this.#inputs.set(name, (this.#inputs.get(name) ?? 0) + 1);
     return isNew;
   }
@@ -194,30 +194,30 @@ export class FencedStore implements RunStores {
   /** Called when an input that took its instance over has ended. */
   endInput(instance: OwnedInstance): void {
     const name = instanceKey(instance);
-    const left = (this.#inputs.get(name) ?? 1) - 1;
-    if (left > 0) this.#inputs.set(name, left);
+    const inputCount = (this.#inputs.get(name) ?? 1) - 1;
+    if (inputCount > 0) this.#inputs.set(name, inputCount);
     else this.#inputs.delete(name);
-    if (this.#held.size <= this.#maxIdle + this.#inputs.size) return;
+    if (this.#heldInstances.size <= this.#maxIdle + this.#inputs.size) return;
     // One that is forgotten is taken over again with its next input, as an instance that is new to this node.
-    for (const idle of this.#held.keys()) {
+    for (const idle of this.#heldInstances.keys()) {
       if (this.#inputs.has(idle)) continue;
-      this.#held.delete(idle);
+      this.#heldInstances.delete(idle);
       return;
     }
   }
 
   /** A store forgets a claim with the last session of the instance: the next input claims again. */
   #claimAgain(instance: OwnedInstance): void {
-    this.#held.get(instanceKey(instance))?.claimedIn.delete(this.#inner);
+    this.#heldInstances.get(instanceKey(instance))?.claimedIn.delete(this.#inner);
   }
 }
 
 function toWorkspaceStore(inner: WorkspaceStore): WorkspaceStore {
   return {
     read: (key) => inner.read(key),
-    readPiece: (...given) => inner.readPiece(...given),
-    writePiece: (...given) => inner.writePiece(...given),
-    commit: (...given) => inner.commit(...given),
+    readPiece: (...args) => inner.readPiece(...args),
+    writePiece: (...args) => inner.writePiece(...args),
+    commit: (...args) => inner.commit(...args),
     remove: (key) => inner.remove(key),
   };
 }

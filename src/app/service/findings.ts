@@ -21,18 +21,18 @@ export async function findingsOf({
   readonly service?: Service | undefined;
   readonly config?: KitConfig | undefined;
 }): Promise<readonly Finding[]> {
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   const problem = service?.problem();
   if (problem !== undefined)
-    found.push({ name: "store", status: "error", message: problem.message, ...hintOf(problem) });
-  if (service !== undefined) found.push(...(await serviceFindings(service)));
+    findings.push({ name: "store", status: "error", message: problem.message, ...hintOf(problem) });
+  if (service !== undefined) findings.push(...(await serviceFindings(service)));
   if (config !== undefined) {
-    found.push(
+    findings.push(
       await checkModel({ config, environment: service?.app.env ?? {} }),
       await checkCommands(config),
     );
     if (config.store === "memory")
-      found.push({
+      findings.push({
         name: "store",
         status: "warning",
         message: "memory: sessions end with the process",
@@ -41,13 +41,13 @@ export async function findingsOf({
   }
   const index = project.indexProblem();
   if (index !== undefined)
-    found.push({
+    findings.push({
       name: "index",
       status: "warning",
       message: `not kept in .kit: ${index}`,
       hint: "Until this is fixed, every start reads all files again.",
     });
-  found.push(
+  findings.push(
     summarizeDiagnostics("spec problems", project.specs.diagnostics(), "kit specs validate"),
     summarizeDiagnostics(
       "guideline problems",
@@ -56,21 +56,21 @@ export async function findingsOf({
     ),
   );
   const order = { error: 0, warning: 1, ok: 2 } as const;
-  return found.toSorted((one, other) => order[one.status] - order[other.status]);
+  return findings.toSorted((finding, other) => order[finding.status] - order[other.status]);
 }
 
 async function serviceFindings({ app, engine }: Service): Promise<readonly Finding[]> {
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   const problems = app.problems();
   const agents = app.agents().length;
   if (problems.length === 0)
-    found.push({
+    findings.push({
       name: "agents",
       status: "ok",
       message: `${counted(agents, "agent")}, ${counted(app.workflows().length, "workflow")}`,
     });
   else
-    found.push({
+    findings.push({
       name: "agents",
       status: problems.every(({ isHarmless = false }) => isHarmless) ? "warning" : "error",
       message: `${problems.length} ${problems.length === 1 ? "file has a problem" : "files have problems"}`,
@@ -78,7 +78,7 @@ async function serviceFindings({ app, engine }: Service): Promise<readonly Findi
     });
   const secretless = webhooksWithoutSecret(app.webhooks(), app.env);
   if (secretless.length > 0)
-    found.push({
+    findings.push({
       name: "webhooks",
       status: "warning",
       message: `No secret for ${secretless.map(({ path }) => path).join(", ")}: every delivery is refused.`,
@@ -86,14 +86,14 @@ async function serviceFindings({ app, engine }: Service): Promise<readonly Findi
     });
   const { dead_letters, problems: faults } = await clusterStateOf(engine);
   if (dead_letters > 0)
-    found.push({
+    findings.push({
       name: "dispatches",
       status: "warning",
       message: `${dead_letters.toLocaleString("en")} failed permanently`,
       hint: "The screen Dispatches, or 'kit dispatches list --status failed', shows why; retry them once the cause is fixed.",
     });
-  for (const { message, hint } of faults) found.push({ name: "engine", status: "warning", message, hint });
-  return found;
+  for (const { message, hint } of faults) findings.push({ name: "engine", status: "warning", message, hint });
+  return findings;
 }
 
 function counted(number: number, noun: string): string {
@@ -173,14 +173,16 @@ function meansOf(name: string, { config, environment }: Configured): string {
   if (provider === "offline") {
     return "kit's own, which looks things up and quotes them. A provider's key, such as ANTHROPIC_API_KEY, brings another";
   }
-  const own = Object.entries(config.providers ?? {}).find(([key]) => key.toLowerCase() === provider)?.[1];
-  const known = isKnownProvider(provider) ? knownProviders[provider] : undefined;
-  const variable = known?.keys.find((key) => Boolean(environment[key]));
+  const settings = Object.entries(config.providers ?? {}).find(
+    ([key]) => key.toLowerCase() === provider,
+  )?.[1];
+  const knownProvider = isKnownProvider(provider) ? knownProviders[provider] : undefined;
+  const variable = knownProvider?.keys.find((key) => Boolean(environment[key]));
   const key =
-    own?.api_key !== undefined
+    settings?.api_key !== undefined
       ? "key of the configuration"
       : variable !== undefined
         ? `key ${variable}`
         : "no key";
-  return `${key}, package ${known?.package ?? "@ai-sdk/openai-compatible"}`;
+  return `${key}, package ${knownProvider?.package ?? "@ai-sdk/openai-compatible"}`;
 }

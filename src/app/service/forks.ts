@@ -32,14 +32,14 @@ export async function toForkedInput(
   checkRules(without, turn.receipt ?? []);
   const from = { agent, instance_id, session: turn.session };
   const entries = (await sources.store.read(from)).slice(0, log_position);
-  const asked = entries.find(
+  const promptEntry = entries.find(
     (entry) =>
       entry.type === "message" &&
       entry.operation_id === turn.operation_id &&
       entry.message.role === "user" &&
       entry.message.source === undefined,
   );
-  const parts = asked?.type === "message" ? asked.message.content : [];
+  const parts = promptEntry?.type === "message" ? promptEntry.message.content : [];
   const message = parts.map((part) => ("text" in part ? part.text : "")).join("");
   const origin = { session: turn.session, turn_id, log_position, operation_id: turn.operation_id, without };
   const request = { message: message === "" ? `The turn ${turn_id} again.` : message, ...defined(choices) };

@@ -142,8 +142,8 @@ export function createInstanceAdmin({
     },
     async historyPage(target, query) {
       sources.checkAgent(target.agent);
-      const asked = { target, query };
-      return await (nodes === undefined ? answers.historyPage(asked) : nodes.read("historyPage", asked));
+      const request = { target, query };
+      return await (nodes === undefined ? answers.historyPage(request) : nodes.read("historyPage", request));
     },
     working: async (sessions) =>
       await (nodes === undefined ? answers.working(sessions) : nodes.working(sessions)),
@@ -176,9 +176,10 @@ function noSession(instanceId: string, session: string): KitError {
 
 /** Filters the events of a session and of its tasks, whose session names begin with the session's name. */
 async function* ofSession(events: AsyncIterable<KitEvent>, session: string): AsyncGenerator<KitEvent> {
-  const below = `${session.slice(0, 80)}.task_`;
+  const taskPrefix = `${session.slice(0, 80)}.task_`;
   for await (const event of events) {
-    if (event.type === "gap" || event.session === session || event.session?.startsWith(below)) yield event;
+    if (event.type === "gap" || event.session === session || event.session?.startsWith(taskPrefix))
+      yield event;
   }
 }
 

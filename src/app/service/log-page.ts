@@ -51,13 +51,13 @@ export async function readLogPage(
   if (before !== undefined) return await readBefore(sources.store, key, { limit, before });
   const live = await findLive(sources, key);
   // An operation emits its start before it writes: later events cover any log entry that the index does not.
-  const known = (await sources.store.info(key))?.position ?? 0;
+  const last = (await sources.store.info(key))?.position ?? 0;
   const later = await operationsAfter(sources.events, key, live.index);
   const isLive = ({ operation_id, message }: LoggedMessage): boolean => {
     const since = later.get(operation_id);
     return since !== undefined && message.timestamp >= since;
   };
-  const page = await readBefore(sources.store, key, { limit, before: known + 1, leaveOut: isLive });
+  const page = await readBefore(sources.store, key, { limit, before: last + 1, leaveOut: isLive });
   return { ...page, event_index: live.index };
 }
 
@@ -73,7 +73,7 @@ async function readBefore(
   { limit, before, leaveOut = () => false }: LogSpan,
 ): Promise<LogPage> {
   const entries: LoggedMessage[] = [];
-  let room = largestPage;
+  let remaining = largestPage;
   let end = before - 1;
   // The log has other entries between messages: widen the window until the page is full.
   for (let window = limit + 20; end > 0; window *= 4) {
@@ -85,8 +85,8 @@ async function readBefore(
       const { message, operation_id } = entry;
       const logged = { position: start + index + 1, operation_id, message };
       if (leaveOut(logged)) continue;
-      room -= JSON.stringify(message).length;
-      const isFull = entries.length === limit || (room < 0 && entries.length > 0);
+      remaining -= JSON.stringify(message).length;
+      const isFull = entries.length === limit || (remaining < 0 && entries.length > 0);
       if (isFull) return { entries: entries.reverse(), next_before: logged.position + 1 };
       entries.push(logged);
     }

@@ -107,10 +107,10 @@ export async function openApplicationProject(
   data: ApplicationData,
   { env: environment, folder, index }: Pick<OpenApplicationOptions, "env" | "folder"> & ApplicationIndex,
 ): Promise<ApplicationProject> {
-  const own = folder === undefined ? mkdtempSync(join(tmpdir(), "kit-application-")) : undefined;
-  const root = folder ?? join(own ?? "", data.name.replace(/[^\w.-]+/g, "-") || "application");
+  const ownFolder = folder === undefined ? mkdtempSync(join(tmpdir(), "kit-application-")) : undefined;
+  const root = folder ?? join(ownFolder ?? "", data.name.replace(/[^\w.-]+/g, "-") || "application");
   const closing = new AsyncDisposableStack();
-  if (own !== undefined) closing.defer(() => rmSync(own, { recursive: true, force: true }));
+  if (ownFolder !== undefined) closing.defer(() => rmSync(ownFolder, { recursive: true, force: true }));
   try {
     putFiles(root, data.files);
     const loaded = await loadConfig({

@@ -92,18 +92,18 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
   const { engine = {} } = loaded.config;
   const limits = limitsOf(loaded.config);
   if (typeof options.engine === "function") return await options.engine(limits);
-  const place = options.engine ?? (options.works === false ? "memory" : undefined);
+  const choice = options.engine ?? (options.works === false ? "memory" : undefined);
   const load = () => import("../../engine/embedded/create-embedded-engine.ts");
-  if (place === "memory") {
+  if (choice === "memory") {
     const create = async () => (await load()).createEmbeddedEngine({ limits });
     return keepsEvents(options) ? await create() : createEngineOnDemand(create);
   }
   const shared =
-    place === undefined || place === "configured"
+    choice === undefined || choice === "configured"
       ? sharedEngineOf(loaded.config, options.env ?? loaded.environment)
       : undefined;
   if (shared !== undefined) return await openSharedEngine({ ...shared, limits, project: project.name });
-  const explicitFolder = place === "configured" ? engine.folder : (place ?? engine.folder);
+  const explicitFolder = choice === "configured" ? engine.folder : (choice ?? engine.folder);
   const folder =
     explicitFolder === undefined
       ? join(stateFolder(project.root), "engine")

@@ -243,8 +243,8 @@ export class SessionWork {
     // If the log fails, the first event reports the error.
     await events?.begin(agentStream(agent, instance_id)).catch(() => undefined);
     const prompt = { ...input.key, operation_id: input.operationId };
-    const held = { context, prompt, resting: input.resting, ...defined({ principal }) };
-    return await origins.run({ ...trace }, () => slots.hold(held, () => this.#run(context, input)));
+    const slotWork = { context, prompt, resting: input.resting, ...defined({ principal }) };
+    return await origins.run({ ...trace }, () => slots.hold(slotWork, () => this.#run(context, input)));
   }
 
   async #run(work: WorkContext, { key, resting, prepare, ...input }: StartedInput): Promise<PromptReply> {
@@ -304,11 +304,11 @@ export class SessionWork {
 
   #add(input: RunningInput): () => void {
     const key = instanceKey(input.key);
-    const others = this.#running.get(key) ?? new Set();
-    this.#running.set(key, others.add(input));
+    const running = this.#running.get(key) ?? new Set();
+    this.#running.set(key, running.add(input));
     return () => {
-      others.delete(input);
-      if (others.size === 0 && this.#running.get(key) === others) this.#running.delete(key);
+      running.delete(input);
+      if (running.size === 0 && this.#running.get(key) === running) this.#running.delete(key);
     };
   }
 }

@@ -252,13 +252,13 @@ export class WorkSlots {
   ): Promise<Value> {
     const { maySuspend } = wait;
     if (maySuspend === undefined) return await resting.ask(ask, wait);
-    const own: Waiting = { resting, maySuspend, since: performance.now() };
-    this.#waiting.add(own);
+    const waiting: Waiting = { resting, maySuspend, since: performance.now() };
+    this.#waiting.add(waiting);
     this.#restLater();
     try {
       return await resting.ask(ask, wait);
     } finally {
-      this.#waiting.delete(own);
+      this.#waiting.delete(waiting);
     }
   }
 

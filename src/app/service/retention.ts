@@ -150,8 +150,8 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
       const name = instanceKey(target);
       attached.set(name, (attached.get(name) ?? 0) + 1);
       return () => {
-        const left = (attached.get(name) ?? 0) - 1;
-        if (left > 0) attached.set(name, left);
+        const readerCount = (attached.get(name) ?? 0) - 1;
+        if (readerCount > 0) attached.set(name, readerCount);
         else attached.delete(name);
       };
     },

@@ -182,10 +182,10 @@ export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService 
   };
 }
 
-function toApp(parts: ComposedParts, own: Pick<App, "problems" | "reload" | "close">): App {
+function toApp(parts: ComposedParts, ownMethods: Pick<App, "problems" | "reload" | "close">): App {
   const { runtimeParts, sources, sandboxOf, instances, factory, context, runs, calls, observers } = parts;
   return {
-    ...own,
+    ...ownMethods,
     ...calls.ofSender(),
     root: sources.root,
     env: runtimeParts.env,
@@ -227,8 +227,8 @@ async function closeService(
   await engine.drain(how);
   nodes?.close();
   await instances.close();
-  const lost = await unsavedOf(runtimeParts.store, systemClock).close(unsavedPatienceMs);
-  if (lost > 0) runtimeParts.onListenerError?.(workLost(lost));
+  const lostEntries = await unsavedOf(runtimeParts.store, systemClock).close(unsavedPatienceMs);
+  if (lostEntries > 0) runtimeParts.onListenerError?.(workLost(lostEntries));
   await runtimeParts.close();
   sources.close();
 }

@@ -19,14 +19,14 @@ export interface SharedParts {
 
 /** Adapts the parts to a cluster. A project of one machine does not load the code for it. */
 export async function toSharedParts(
-  given: RuntimeParts,
+  runtimeParts: RuntimeParts,
   { engine, nodeAddress: address }: { readonly engine: Engine; readonly nodeAddress?: string | undefined },
 ): Promise<SharedParts> {
   const { cluster, events, capabilities } = engine;
   const fenced = capabilities.distributed
-    ? new (await import("./fenced-store.ts")).FencedStore(given.store)
+    ? new (await import("./fenced-store.ts")).FencedStore(runtimeParts.store)
     : undefined;
-  const local = given.approvals ?? createApprovals();
+  const local = runtimeParts.approvals ?? createApprovals();
   let approvals = local;
   let nodes: ServiceCluster | undefined;
   if (cluster !== undefined) {
@@ -36,10 +36,10 @@ export async function toSharedParts(
   }
   return {
     parts: {
-      ...given,
-      store: fenced?.store ?? given.store,
+      ...runtimeParts,
+      store: fenced?.store ?? runtimeParts.store,
       // Without approvals, calls that need one are denied at once.
-      approvals: given.approvals && approvals,
+      approvals: runtimeParts.approvals && approvals,
     },
     engine: nodes === undefined ? engine : { ...engine, events: nodes.events },
     approvals,
@@ -72,8 +72,8 @@ function createSharedApprovals(local: Approvals, calls: WaitingCalls): Approvals
         return (await calls.remove(approval_id)) ?? decision;
       } catch (error) {
         // The resumed operation adds the call again, here or on another node.
-        const left = willResume(signal) ? calls.leave(approval_id) : calls.withdraw(approval_id);
-        await left.catch(() => undefined);
+        const leaving = willResume(signal) ? calls.leave(approval_id) : calls.withdraw(approval_id);
+        await leaving.catch(() => undefined);
         throw error;
       }
     },

@@ -69,8 +69,10 @@ async function syncSchedules({
   validateJson,
 }: ScheduleSyncOptions): Promise<boolean> {
   const { workflows, problems } = sources();
-  const known = new Map((await engine.listSchedules()).map((schedule) => [schedule.name, schedule]));
-  const files = [...known.values()].filter(({ name }) => name.startsWith(prefix));
+  const storedSchedules = new Map(
+    (await engine.listSchedules()).map((schedule) => [schedule.name, schedule]),
+  );
+  const files = [...storedSchedules.values()].filter(({ name }) => name.startsWith(prefix));
   const broken = new Set(problems.map(({ source }) => source?.kind === "workflow" && source.name));
   const declared = workflows.flatMap((workflow) =>
     workflow.schedules.map((declaration, index) => {
@@ -78,13 +80,13 @@ async function syncSchedules({
       return { workflow, schedule: { name, workflow: workflow.name, ...declaration } };
     }),
   );
-  const kept = new Set([
+  const keptNames = new Set([
     ...declared.map(({ schedule }) => schedule.name),
     ...files.filter(({ workflow }) => broken.has(workflow)).map(({ name }) => name),
   ]);
   // Said before any is put: a node that finds it in the list finds its declaration, too.
   const elsewhere =
-    engine.cluster === undefined ? new Set() : await engine.cluster.declareSchedules([...kept]);
+    engine.cluster === undefined ? new Set() : await engine.cluster.declareSchedules([...keptNames]);
   for (const { workflow, schedule } of declared) {
     try {
       // Each of its runs would fail with this error.
@@ -92,15 +94,15 @@ async function syncSchedules({
         receiver: `the workflow "${workflow.name}"`,
         validateJson,
       });
-      if (!isSame(known.get(schedule.name), schedule)) await engine.putSchedule(schedule);
+      if (!isSame(storedSchedules.get(schedule.name), schedule)) await engine.putSchedule(schedule);
     } catch (error) {
       onError(unusable(workflow, error));
     }
   }
-  const others = files.filter(({ name }) => !kept.has(name));
-  const gone = others.filter(({ name }) => elsewhere?.has(name) === false);
-  for (const { name } of gone) await engine.deleteSchedule(name);
-  return gone.length === others.length;
+  const otherSchedules = files.filter(({ name }) => !keptNames.has(name));
+  const removable = otherSchedules.filter(({ name }) => elsewhere?.has(name) === false);
+  for (const { name } of removable) await engine.deleteSchedule(name);
+  return removable.length === otherSchedules.length;
 }
 
 function unusable({ path }: LoadedWorkflow, cause: unknown): KitError {
@@ -110,8 +112,8 @@ function unusable({ path }: LoadedWorkflow, cause: unknown): KitError {
   return new KitError({ code: "invalid_request", message, cause });
 }
 
-function isSame(known: ScheduleRecord | undefined, schedule: Schedule): boolean {
-  if (known === undefined) return false;
-  const { next_at: _, last_run_id: __, ...put } = known;
-  return isDeepStrictEqual({ timezone: "UTC", ...put }, { timezone: "UTC", ...schedule });
+function isSame(stored: ScheduleRecord | undefined, schedule: Schedule): boolean {
+  if (stored === undefined) return false;
+  const { next_at: _, last_run_id: __, ...declaration } = stored;
+  return isDeepStrictEqual({ timezone: "UTC", ...declaration }, { timezone: "UTC", ...schedule });
 }

@@ -44,7 +44,7 @@ export async function listOperations(
   { session, limit = 50, before }: OperationsQuery,
 ): Promise<OperationPage> {
   const stream = agentStream(agent, instance_id);
-  const found = new Map<string, OperationRecord>();
+  const operations = new Map<string, OperationRecord>();
   const ends = new Map<string, EventOf<"operation">>();
   let to = before === undefined ? await events.last(stream) : before - 1;
   // The operations of this page can end in later events.
@@ -63,14 +63,14 @@ export async function listOperations(
       if (session !== undefined && event.session !== session) continue;
       if (event.type === "operation" && !ends.has(event.operation_id)) ends.set(event.operation_id, event);
       if (event.type !== "operation_start") continue;
-      const known = found.get(event.operation_id);
-      if (known === undefined && found.size === limit)
-        return { operations: [...found.values()], next_before: event.index + 1 };
-      found.set(event.operation_id, toOperation(event, ends.get(event.operation_id)));
+      const operation = operations.get(event.operation_id);
+      if (operation === undefined && operations.size === limit)
+        return { operations: [...operations.values()], next_before: event.index + 1 };
+      operations.set(event.operation_id, toOperation(event, ends.get(event.operation_id)));
     }
     to = from;
   }
-  return { operations: [...found.values()] };
+  return { operations: [...operations.values()] };
 }
 
 async function readEnds(
@@ -163,7 +163,7 @@ export async function readOperationEvents(
   }
   if (start === undefined)
     throw new KitError({ code: "not_found", message: "There are no events of this operation." });
-  const found: KitEvent[] = [];
+  const traceEvents: KitEvent[] = [];
   let seen = 0;
   let after = Math.max(from, start);
   for (;;) {
@@ -173,12 +173,12 @@ export async function readOperationEvents(
       const { parent_operation_id: parent } = event;
       if (parent !== undefined && family.has(parent)) family.add(event.operation_id);
       if (!family.has(event.operation_id) || (types !== undefined && !types.includes(event.type))) continue;
-      found.push(event);
-      if (found.length === limit) return { events: found, next_after: after };
+      traceEvents.push(event);
+      if (traceEvents.length === limit) return { events: traceEvents, next_after: after };
     }
     seen += page.length;
-    if (page.length < pageSize) return { events: found };
-    if (seen >= maxSeen) return { events: found, next_after: after };
+    if (page.length < pageSize) return { events: traceEvents };
+    if (seen >= maxSeen) return { events: traceEvents, next_after: after };
   }
 }
 
@@ -319,18 +319,22 @@ async function readPrompt(
   const { log_position } = request;
   let prompt: readonly unknown[] = [];
   if (request.purpose === "compaction") {
-    const kept = await readMessages(store, head?.messages);
-    if (kept === undefined) missing.add("messages");
-    else prompt = [{ role: "system", content: system ?? "" }, ...kept];
+    const messages = await readMessages(store, head?.messages);
+    if (messages === undefined) missing.add("messages");
+    else prompt = [{ role: "system", content: system ?? "" }, ...messages];
   } else if (log_position === undefined || entries.length < log_position) missing.add("messages");
   else {
-    const own = promptOf(stateOf(key, entries.slice(0, log_position)), system ?? "");
+    const ownPrompt = promptOf(stateOf(key, entries.slice(0, log_position)), system ?? "");
     const composed = composedAt(entries, request.turn_id);
     if (composed?.omitted) missing.add("messages");
     prompt =
       composed === undefined
-        ? own
-        : [...own.slice(0, composed.head), ...composed.messages, ...own.slice(own.length - composed.tail)];
+        ? ownPrompt
+        : [
+            ...ownPrompt.slice(0, composed.head),
+            ...composed.messages,
+            ...ownPrompt.slice(ownPrompt.length - composed.tail),
+          ];
   }
   return {
     messages: prompt

@@ -67,10 +67,10 @@ export function keepsNothing(): KitError {
 }
 
 export function workLost(count: number): KitError {
-  const what = count === 1 ? "1 operation" : `${count} operations`;
+  const operations = count === 1 ? "1 operation" : `${count} operations`;
   return new KitError({
     code: "store_unavailable",
-    message: `${what} lost the last entries: kit stopped while the session store could not be reached.`,
+    message: `${operations} lost the last entries: kit stopped while the session store could not be reached.`,
     hint: "Where results of tools are missing, the model is told that their outcome is unknown.",
   });
 }

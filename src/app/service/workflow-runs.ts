@@ -119,9 +119,9 @@ export class WorkflowRuns implements ProjectRuns {
     { run_id, name, schema }: Parameters<NonNullable<EngineHandlers["checkSignal"]>>[0],
     payload: unknown,
   ): Promise<readonly string[]> {
-    const known = this.#expected.get(run_id)?.get(name);
-    if (known !== undefined)
-      return (await checkAgainst(known, payload, this.#options.runtime.validateJson)).issues ?? [];
+    const expectedSchema = this.#expected.get(run_id)?.get(name);
+    if (expectedSchema !== undefined)
+      return (await checkAgainst(expectedSchema, payload, this.#options.runtime.validateJson)).issues ?? [];
     return isRecord(schema) ? await this.#checkStored(schema, payload) : [];
   }
 
@@ -143,9 +143,9 @@ export class WorkflowRuns implements ProjectRuns {
       ...traces.ofCaller(),
     });
     if (local === undefined) return receipt;
-    const known = receipt.then(({ run_id }) => this.#locals.set(run_id, local));
-    this.#starting.add(known);
-    await known.finally(() => this.#starting.delete(known));
+    const stored = receipt.then(({ run_id }) => this.#locals.set(run_id, local));
+    this.#starting.add(stored);
+    await stored.finally(() => this.#starting.delete(stored));
     forgetOldest(this.#locals);
     return receipt;
   }

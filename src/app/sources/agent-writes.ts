@@ -62,12 +62,12 @@ export class AgentWrites implements SourceGuard {
   readonly #isStored: boolean;
   readonly #written = new Map<string, Writer>();
   readonly #accepted = new Map<string, string>();
-  readonly #held = new Map<string, HeldFile>();
+  readonly #heldFiles = new Map<string, HeldFile>();
   /** Spans of this process, exact. */
-  readonly #own: Span[] = [];
+  readonly #ownSpans: Span[] = [];
   #running = 0;
   /** Spans of other processes, by the ids of their lines. */
-  readonly #others = new Map<string, Span & { readonly pid: number }>();
+  readonly #foreignSpans = new Map<string, Span & { readonly pid: number }>();
   /** The identity of each file when it was loaded: a file with the same identity needs no check. */
   readonly #loaded = new Map<string, { readonly identity: string; readonly at: number }>();
   readonly #file: string;
@@ -81,7 +81,7 @@ export class AgentWrites implements SourceGuard {
     this.#isStored = options.stored !== false;
     this.#file = join(root, ".kit", "agent-writes.jsonl");
     this.#refresh();
-    for (const [id, span] of this.#others)
+    for (const [id, span] of this.#foreignSpans)
       if (span.to === Number.POSITIVE_INFINITY && !isAlive(span.pid))
         this.#append({ type: "end", id, to: Date.now() });
   }
@@ -91,12 +91,12 @@ export class AgentWrites implements SourceGuard {
   }
 
   kept(hostRoot: string | undefined, granted: readonly string[]): readonly string[] {
-    const here = hostRoot === undefined ? commonNames : namesIn(hostRoot);
+    const names = hostRoot === undefined ? commonNames : namesIn(hostRoot);
     // Git writes to its folder, and packages have caches in theirs: only parts of both are protected.
     const isKept = (name: string): boolean =>
       name !== ".git" && name !== "node_modules" && isProtectedPath({ path: name, cwd: "" }, []);
     const all = [
-      ...here.filter(isKept),
+      ...names.filter(isKept),
       ...deepProtectedPaths,
       ...(hostRoot === undefined ? [] : loadedBelow(hostRoot)),
     ];
@@ -121,12 +121,12 @@ export class AgentWrites implements SourceGuard {
 
   begin(writer: Writer): () => void {
     const now = Date.now();
-    const last = this.#own.at(-1);
+    const last = this.#ownSpans.at(-1);
     let span = last;
     // Short calls that follow each other share one span.
     if (span === undefined || now - span.to > tickMs || span.writer.agent !== writer.agent) {
       span = { from: now, to: Number.POSITIVE_INFINITY, writer };
-      this.#own.push(span);
+      this.#ownSpans.push(span);
     }
     const running = span;
     running.to = Number.POSITIVE_INFINITY;
@@ -155,7 +155,7 @@ export class AgentWrites implements SourceGuard {
   /** Returns the files that kit refuses to load. */
   held(): readonly HeldFile[] {
     this.#refresh();
-    return [...this.#held.values()];
+    return [...this.#heldFiles.values()];
   }
 
   /**
@@ -164,7 +164,7 @@ export class AgentWrites implements SourceGuard {
    */
   check(file: string, requested: string = file): void {
     this.#refresh();
-    const nothingKnown = this.#written.size + this.#own.length + this.#others.size === 0;
+    const nothingKnown = this.#written.size + this.#ownSpans.length + this.#foreignSpans.size === 0;
     const writer = nothingKnown
       ? this.#writerOf(file)
       : (this.#linkWriter(requested, file) ?? this.#writerOf(file) ?? this.#packageWriter(file));
@@ -186,22 +186,26 @@ export class AgentWrites implements SourceGuard {
   #endLine(): void {
     if (this.#line === undefined) return;
     clearTimeout(this.#line.timer);
-    this.#append({ type: "end", id: this.#line.id, to: Math.min(Date.now(), this.#own.at(-1)?.to ?? 0) });
+    this.#append({
+      type: "end",
+      id: this.#line.id,
+      to: Math.min(Date.now(), this.#ownSpans.at(-1)?.to ?? 0),
+    });
     this.#line = undefined;
   }
 
   #writerOf(file: string): Writer | undefined {
-    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-    if (found === undefined) return undefined;
-    const identity = `${found.ino} ${found.ctimeNs} ${found.size}`;
-    const known = this.#loaded.get(file);
-    if (known?.identity === identity) return undefined;
-    const changedAt = Number(found.ctimeNs / 1_000_000n);
+    const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+    if (stats === undefined) return undefined;
+    const identity = `${stats.ino} ${stats.ctimeNs} ${stats.size}`;
+    const loaded = this.#loaded.get(file);
+    if (loaded?.identity === identity) return undefined;
+    const changedAt = Number(stats.ctimeNs / 1_000_000n);
     const writer =
       this.#written.get(folded(this.#pathOf(file))) ??
       this.#spanAt(changedAt) ??
       // An older file than the loaded one was moved here with its folder.
-      (known !== undefined && changedAt < known.at ? this.#spanSince(known.at) : undefined);
+      (loaded !== undefined && changedAt < loaded.at ? this.#spanSince(loaded.at) : undefined);
     if (writer !== undefined && this.#accepted.get(folded(this.#pathOf(file))) !== contentOf(file))
       return writer;
     this.#loaded.set(file, { identity, at: Date.now() });
@@ -222,8 +226,8 @@ export class AgentWrites implements SourceGuard {
   #linkWriter(requested: string, file: string): Writer | undefined {
     if (requested === file) return undefined;
     for (let path = requested; path.startsWith(this.#root) && path !== this.#root; path = dirname(path)) {
-      const found = lstatSync(path, { throwIfNoEntry: false });
-      const writer = found?.isSymbolicLink() ? this.#spanAt(found.ctimeMs) : undefined;
+      const stats = lstatSync(path, { throwIfNoEntry: false });
+      const writer = stats?.isSymbolicLink() ? this.#spanAt(stats.ctimeMs) : undefined;
       if (writer !== undefined && this.#accepted.get(folded(this.#pathOf(file))) !== contentOf(file))
         return writer;
     }
@@ -244,12 +248,12 @@ export class AgentWrites implements SourceGuard {
 
   #spanAt(time: number): Writer | undefined {
     const covers = ({ from, to }: Span): boolean => time >= from - tickMs && time <= to + tickMs;
-    return (this.#own.findLast(covers) ?? [...this.#others.values()].findLast(covers))?.writer;
+    return (this.#ownSpans.findLast(covers) ?? [...this.#foreignSpans.values()].findLast(covers))?.writer;
   }
 
   #spanSince(time: number): Writer | undefined {
     const isLater = ({ to }: Span): boolean => to >= time;
-    return (this.#own.findLast(isLater) ?? [...this.#others.values()].findLast(isLater))?.writer;
+    return (this.#ownSpans.findLast(isLater) ?? [...this.#foreignSpans.values()].findLast(isLater))?.writer;
   }
 
   #append(line: Line): void {
@@ -284,17 +288,17 @@ export class AgentWrites implements SourceGuard {
     const key = "path" in line ? folded(line.path) : "";
     if (line.type === "write") this.#written.set(key, line.writer);
     else if (line.type === "held")
-      this.#held.set(key, { path: line.path, writer: line.writer, held_at: line.at });
+      this.#heldFiles.set(key, { path: line.path, writer: line.writer, held_at: line.at });
     else if (line.type === "accept") {
       this.#written.delete(key);
-      this.#held.delete(key);
+      this.#heldFiles.delete(key);
       this.#accepted.set(key, line.sha256);
       this.#accepts += 1;
     } else if (line.type === "begin") {
       if (line.pid === process.pid && this.#line?.id === line.id) return;
-      this.#others.set(line.id, { ...line, to: Number.POSITIVE_INFINITY });
+      this.#foreignSpans.set(line.id, { ...line, to: Number.POSITIVE_INFINITY });
     } else {
-      const span = this.#others.get(line.id);
+      const span = this.#foreignSpans.get(line.id);
       if (span !== undefined) span.to = line.to;
     }
   }

@@ -16,8 +16,8 @@ export function faultOfProfile(value: unknown, path: readonly PropertyKey[] = []
   const fault = faultOf(profileSchema, value, path);
   if (fault !== undefined) return fault;
   const profile: AgentProfile = value;
-  const own = faultOfHosts(profile) ?? faultOfNames(profile);
-  if (own !== undefined) return `\`${keyPath([...path, own.field])}\` ${own.fault}`;
+  const ownFault = faultOfHosts(profile) ?? faultOfNames(profile);
+  if (ownFault !== undefined) return `\`${keyPath([...path, ownFault.field])}\` ${ownFault.fault}`;
   if (path.length > 2 * maxDepth) return `\`${keyPath(path)}\` is an agent below itself`;
   for (const [index, subagent] of (profile.subagents ?? []).entries()) {
     const below = faultOfProfile(subagent, [...path, "subagents", index]);

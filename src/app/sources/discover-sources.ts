@@ -111,8 +111,8 @@ const isHelper = (name: string): boolean => name.startsWith("_") || name.startsW
 async function filesBelow(root: string, { folder, nested }: Layout): Promise<FoundFiles> {
   const { paths, unusable } = await findFiles(root, folder, { nested, accepts: isSource, skips: isHelper });
   // A file with the name of the folder is no problem.
-  const others = unusable.filter(({ path, reason }) => path !== folder || reason !== "is not a folder");
-  return { paths, unusable: others };
+  const otherPaths = unusable.filter(({ path, reason }) => path !== folder || reason !== "is not a folder");
+  return { paths, unusable: otherPaths };
 }
 
 function modulesBelow(modules: readonly string[], { folder, nested }: Layout): FoundFiles {
@@ -203,15 +203,18 @@ const knownExports: Readonly<Record<SourceFile["kind"], readonly string[]>> = {
 
 /** Returns an error text for an export without effect that its author probably meant: `shedule`, or `triggers` in a workflow. */
 function unknownExport(kind: SourceFile["kind"], names: readonly string[]): string | undefined {
-  const own = knownExports[kind];
+  const ownExports = knownExports[kind];
   for (const name of names) {
-    if (own.includes(name) || name.startsWith("_")) continue;
-    const near = suggest(name, own);
+    if (ownExports.includes(name) || name.startsWith("_")) continue;
+    const near = suggest(name, ownExports);
     if (near !== undefined && !names.includes(near)) {
       return `It exports \`${name}\`, which kit does not know; did you mean \`${near}\`?`;
     }
-    const kinds = Object.entries(knownExports).filter(([, known]) => known.includes(name) && name !== "run");
-    const [other] = kinds.find(([, known]) => !known.includes("default") || name !== "default") ?? [];
+    const kinds = Object.entries(knownExports).filter(
+      ([, exportNames]) => exportNames.includes(name) && name !== "run",
+    );
+    const [other] =
+      kinds.find(([, exportNames]) => !exportNames.includes("default") || name !== "default") ?? [];
     if (other !== undefined && name !== "default") {
       return `It exports \`${name}\`, which the file of ${other === "agent" ? "an agent" : `a ${other}`} may, and that of ${kind === "agent" ? "an agent" : `a ${kind}`} does not.`;
     }
@@ -238,12 +241,12 @@ function toAgent(source: SourceFile, module: Readonly<Record<string, unknown>>):
 const triggersSchema = object({ webhook: flag, http: flag }, { of: "trigger" });
 
 /** Reads the triggers that an agent's file declares; returns a text if they are wrong. */
-function readTriggers(given: unknown): Triggers | string {
-  if (given === undefined) return { webhook: false };
-  if (!isRecord(given)) return "`triggers` must be an object such as { webhook: true }.";
-  const fault = faultOf(triggersSchema, given, ["triggers"]);
+function readTriggers(declaration: unknown): Triggers | string {
+  if (declaration === undefined) return { webhook: false };
+  if (!isRecord(declaration)) return "`triggers` must be an object such as { webhook: true }.";
+  const fault = faultOf(triggersSchema, declaration, ["triggers"]);
   if (fault !== undefined) return toSentence(fault);
-  const { webhook, http }: { readonly webhook?: boolean; readonly http?: boolean } = { ...given };
+  const { webhook, http }: { readonly webhook?: boolean; readonly http?: boolean } = { ...declaration };
   if (webhook !== undefined && http !== undefined && webhook !== http) {
     return "`triggers.webhook` and `triggers.http` say the same thing: give one of them.";
   }

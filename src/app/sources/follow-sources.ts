@@ -24,14 +24,16 @@ export function followSources(root: string, admit: (file: string, specifier: str
   const folder = `${pathToFileURL(realpathSync(root)).href}/`;
   let generation: string | undefined;
   const files = new Set<string>();
-  const own = registerHooks({
+  const hooks = registerHooks({
     resolve(specifier, context, nextResolve) {
-      const found = nextResolve(specifier, context);
-      const isOwn = found.url.startsWith(folder) && !found.url.includes("/node_modules/");
+      const resolved = nextResolve(specifier, context);
+      const isOwn = resolved.url.startsWith(folder) && !resolved.url.includes("/node_modules/");
       // In an output of `kit build`, kit is in the project's folder; do not load a second copy of it.
-      if (!isOwn || found.url.startsWith(kitTop)) return found;
-      files.add(fileURLToPath(found.url));
-      return generation === undefined ? found : { ...found, url: withGeneration(found.url, generation) };
+      if (!isOwn || resolved.url.startsWith(kitTop)) return resolved;
+      files.add(fileURLToPath(resolved.url));
+      return generation === undefined
+        ? resolved
+        : { ...resolved, url: withGeneration(resolved.url, generation) };
     },
   });
   return {
@@ -41,7 +43,7 @@ export function followSources(root: string, admit: (file: string, specifier: str
     },
     files: () => [...files],
     deregister() {
-      own.deregister();
+      hooks.deregister();
       kit.deregister();
     },
   };
@@ -71,23 +73,23 @@ export function resolveKitImports(admit: (file: string, specifier: string) => vo
 } {
   return registerHooks({
     resolve(specifier, context, nextResolve) {
-      let found: ReturnType<typeof nextResolve>;
+      let resolved: ReturnType<typeof nextResolve>;
       try {
-        found = nextResolve(specifier, context);
+        resolved = nextResolve(specifier, context);
       } catch (error) {
         const entry = /^kit(?:\/([a-z0-9/-]+))?$/.exec(specifier);
         if (entry === null) throw error;
         const folder = entry[1] === undefined ? "" : `${entry[1]}/`;
         return nextResolve(ownModule(`${folder}index`).href, context);
       }
-      if (found.url.startsWith("file:")) {
-        const file = fileURLToPath(found.url);
+      if (resolved.url.startsWith("file:")) {
+        const file = fileURLToPath(resolved.url);
         admit(file, namedFile(specifier, context.parentURL) ?? file);
         noteLoaded(file);
       }
-      return found.format == null && isTypeScript(found.url)
-        ? { ...found, format: "module-typescript" }
-        : found;
+      return resolved.format == null && isTypeScript(resolved.url)
+        ? { ...resolved, format: "module-typescript" }
+        : resolved;
     },
   });
 }
@@ -135,7 +137,7 @@ export function isLoadedFile(file: string, removes: boolean): boolean {
 
 /** Returns the relative paths of the loaded files below a folder, with the `package.json` above each; for packages only the folders. */
 export function loadedBelow(folder: string): readonly string[] {
-  const found = new Set<string>();
+  const imported = new Set<string>();
   for (const file of files.values()) {
     if (!file.startsWith(`${folder}${sep}`)) continue;
     const path = file
@@ -143,11 +145,11 @@ export function loadedBelow(folder: string): readonly string[] {
       .split(sep)
       .join("/");
     const ofPackage = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
-    found.add(ofPackage ?? path);
-    for (let above = posix.dirname(ofPackage ?? path); above !== "."; above = posix.dirname(above))
-      found.add(`${above}/package.json`);
+    imported.add(ofPackage ?? path);
+    for (let parent = posix.dirname(ofPackage ?? path); parent !== "."; parent = posix.dirname(parent))
+      imported.add(`${parent}/package.json`);
   }
-  return [...found];
+  return [...imported];
 }
 
 function withoutExtension(file: string): string {

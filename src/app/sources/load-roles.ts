@@ -102,10 +102,10 @@ export function createFieldReader(
       throw refuse(`\`${key}\` must be ${modelChoiceForm}`);
     },
     name() {
-      const given = this.text("name") ?? name;
-      const fault = faultOfDefinedName(given);
-      if (fault === undefined) return given;
-      throw refuse(`its name ${quoteName(given)} ${fault}`);
+      const declaredName = this.text("name") ?? name;
+      const fault = faultOfDefinedName(declaredName);
+      if (fault === undefined) return declaredName;
+      throw refuse(`its name ${quoteName(declaredName)} ${fault}`);
     },
     schema(key) {
       const value = read(key);
@@ -160,8 +160,13 @@ export async function readMarkdownFile(
       message: `${basename(file)}, line ${problem.line}: ${problem.message}`,
     });
   }
-  const place = isBelow ? { path } : {};
-  return { name, ...place, data: front.data, body: textOfLines(scan, scan.bodyLine, scan.lineCount).trim() };
+  const location = isBelow ? { path } : {};
+  return {
+    name,
+    ...location,
+    data: front.data,
+    body: textOfLines(scan, scan.bodyLine, scan.lineCount).trim(),
+  };
 }
 
 /** Finds the Markdown files below a folder of a project, and the entries that cannot be read. */

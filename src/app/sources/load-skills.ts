@@ -66,8 +66,8 @@ async function schemaOf(
 ): Promise<JsonSchema | undefined> {
   const { metadata } = from.data;
   const key = schemaKeys[from.kind];
-  const own = typeof metadata === "object" && metadata !== null ? Object.entries(metadata) : [];
-  const value: unknown = own.find(([name]) => name === key)?.[1];
+  const entries = typeof metadata === "object" && metadata !== null ? Object.entries(metadata) : [];
+  const value: unknown = entries.find(([name]) => name === key)?.[1];
   if (value === undefined || value === null) return fields.schema(`${from.kind}_schema`);
   const isFile = typeof value === "string" && value.endsWith(".json") && !value.trimStart().startsWith("{");
   const text = isFile && from.folder !== undefined ? await readBeside(from.folder, value, fields) : value;
@@ -110,10 +110,10 @@ const skillFolders = [".agents/skills", ".claude/skills", ".github/skills"] as c
 
 /** Markdown files that are, or can be, skills, in order of precedence. */
 export async function findSkillFiles(root: string): ReturnType<typeof findMarkdown> {
-  const found = await Promise.all(skillFolders.map((folder) => skillFiles(root, folder)));
+  const folders = await Promise.all(skillFolders.map((folder) => skillFiles(root, folder)));
   return {
-    paths: found.flatMap(({ paths }) => paths),
-    unusable: found.flatMap(({ unusable }) => unusable),
+    paths: folders.flatMap(({ paths }) => paths),
+    unusable: folders.flatMap(({ unusable }) => unusable),
   };
 }
 
@@ -126,14 +126,14 @@ export async function loadSkills(
   root: string,
   check?: (file: string) => void,
 ): Promise<{ readonly skills: readonly Skill[]; readonly problems: readonly SourceProblem[] }> {
-  const found: { readonly skill: Skill; readonly path: string }[] = [];
+  const skills: { readonly skill: Skill; readonly path: string }[] = [];
   const problems: SourceProblem[] = [];
   const { paths, unusable } = await findSkillFiles(root);
   for (const path of paths) {
     try {
       check?.(join(root, path));
-      const { skill, problems: own } = await readSkill(path, { root });
-      const other = found.find((each) => nameKey(each.skill.name) === nameKey(skill.name));
+      const { skill, problems: ownProblems } = await readSkill(path, { root });
+      const other = skills.find((each) => nameKey(each.skill.name) === nameKey(skill.name));
       if (other !== undefined) {
         if (await isSameSkill(root, path, other.path)) continue;
         const message = alreadyNamed("skill", other.skill.name, skill.name);
@@ -144,13 +144,13 @@ export async function loadSkills(
         );
         continue;
       }
-      found.push({ skill, path });
-      for (const message of own) problems.push({ path, message, isHarmless: true });
+      skills.push({ skill, path });
+      for (const message of ownProblems) problems.push({ path, message, isHarmless: true });
     } catch (error) {
       problems.push({ path, message: error instanceof Error ? error.message : String(error) });
     }
   }
-  return { skills: found.map(({ skill }) => skill), problems: [...unusable, ...problems] };
+  return { skills: skills.map(({ skill }) => skill), problems: [...unusable, ...problems] };
 }
 
 function isOfOneFolder(path: string, other: string): boolean {

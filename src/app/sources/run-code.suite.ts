@@ -11,7 +11,7 @@ type Script = Parameters<typeof createScriptedModel>[0];
 
 /** Runs code, in which `open` opens the app of `root`; gives what it says. Code that imports is for `inNode`. */
 export async function runCode(root: string, code: string): Promise<unknown> {
-  let said: unknown;
+  let answer: unknown;
   const tools = {
     root,
     join,
@@ -42,10 +42,10 @@ export async function runCode(root: string, code: string): Promise<unknown> {
     systemOf: (call: { readonly prompt: readonly { readonly content: unknown }[] }) =>
       call.prompt[0]?.content,
     say: (value: unknown) => {
-      said = JSON.parse(JSON.stringify(value));
+      answer = JSON.parse(JSON.stringify(value));
     },
   };
   const AsyncFunction = Object.getPrototypeOf(async () => undefined).constructor;
   await new AsyncFunction(...Object.keys(tools), code)(...Object.values(tools));
-  return said;
+  return answer;
 }

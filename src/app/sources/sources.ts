@@ -229,7 +229,7 @@ export interface LoadOptions {
  * project: a program that defines its agent itself only needs skills and roles.
  */
 export async function loadProjectSources(root: string, options: LoadOptions): Promise<ProjectSources> {
-  const [found, skills, roles] = await Promise.all([
+  const [discovered, skills, roles] = await Promise.all([
     options.code ? discoverSources(root, options.modules) : { sources: [], problems: [] },
     loadSkills(root, options.check),
     loadRoles(root, options.check),
@@ -237,13 +237,13 @@ export async function loadProjectSources(root: string, options: LoadOptions): Pr
   const results: (LoadedSource | SourceProblem)[] = [];
   const { agents = [], workflows = [], webhooks = [] } = options.before ?? {};
   const before = [...agents, ...workflows, ...webhooks];
-  for (const source of found.sources) {
+  for (const source of discovered.sources) {
     const result = await loadSource(root, source, { modules: options.modules });
     results.push(result);
     if ("message" in result && result.isHeld === true) results.push(...before.filter(isSame(source)));
   }
   for (const source of before) {
-    if (found.sources.some(isSame(source))) continue;
+    if (discovered.sources.some(isSame(source))) continue;
     const message = options.removed?.(join(root, source.path));
     const { kind, name, path } = source;
     if (message !== undefined) results.push(source, { path, message, source: { kind, name }, isHeld: true });
@@ -255,7 +255,7 @@ export async function loadProjectSources(root: string, options: LoadOptions): Pr
     skills: skills.skills,
     roles: roles.roles,
     problems: [
-      ...found.problems,
+      ...discovered.problems,
       ...skills.problems,
       ...roles.problems,
       ...results.filter((item) => "message" in item),
@@ -281,16 +281,16 @@ async function sourceVersion(
     findSkillFiles(root),
     findMarkdown(root, ".agents/roles"),
   ]);
-  const found = texts.flatMap(({ paths, unusable }) => [...paths, ...unusable.map(({ path }) => path)]);
+  const textFiles = texts.flatMap(({ paths, unusable }) => [...paths, ...unusable.map(({ path }) => path)]);
   const readPaths = [...sources, ...problems].map(({ path }) => path);
-  const own = [...readPaths, ...found].map((path) => join(root, path));
-  const all = [...new Set([...own, ...files])].sort();
+  const watched = [...readPaths, ...textFiles].map((path) => join(root, path));
+  const all = [...new Set([...watched, ...files])].sort();
   return (await Promise.all(all.map(versionOf))).join("\n");
 }
 
 async function versionOf(file: string): Promise<string> {
-  const found = await stat(file, { bigint: true }).catch(() => undefined);
-  return `${file} ${found?.mtimeNs} ${found?.size} ${found?.ino}`;
+  const stats = await stat(file, { bigint: true }).catch(() => undefined);
+  return `${file} ${stats?.mtimeNs} ${stats?.size} ${stats?.ino}`;
 }
 
 /**
@@ -301,16 +301,16 @@ export async function commandListProblems(
   agents: readonly LoadedAgent[],
   defaults: AgentProfile = {},
 ): Promise<readonly SourceProblem[]> {
-  const own = agents.filter(({ definition }) => definition.profile?.allowedCommands !== undefined);
-  if (defaults.allowedCommands === undefined && own.length === 0) return [];
+  const ownRules = agents.filter(({ definition }) => definition.profile?.allowedCommands !== undefined);
+  if (defaults.allowedCommands === undefined && ownRules.length === 0) return [];
   const { faultsOfCommandList } = await import("../../agents/policy/command-list.ts");
   const shared = faultsOfCommandList(defaults);
-  const found = shared.map((fault) => ({ path: "agent.allowed_commands", message: toSentence(fault) }));
-  for (const { path, definition } of own) {
+  const faults = shared.map((fault) => ({ path: "agent.allowed_commands", message: toSentence(fault) }));
+  for (const { path, definition } of ownRules) {
     const { profile = {} } = definition;
     const merged = { ...mergeProfiles(defaults, profile), allowedCommands: profile.allowedCommands ?? [] };
     for (const fault of faultsOfCommandList(merged))
-      found.push({ path, message: toSentence(`allowedCommands: ${fault}`) });
+      faults.push({ path, message: toSentence(`allowedCommands: ${fault}`) });
   }
-  return found;
+  return faults;
 }

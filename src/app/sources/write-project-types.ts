@@ -23,8 +23,12 @@ ${declare("workflows", sources)}`;
 }
 
 function declare(name: "agents" | "workflows", sources: readonly SourceFile[]): string {
-  const own = sources.filter(({ kind }) => `${kind}s` === name).sort((a, b) => (a.name < b.name ? -1 : 1));
-  const lines = own.map((source) => `  readonly ${JSON.stringify(source.name)}: ${moduleOf(source)};\n`);
+  const sourcesOfKind = sources
+    .filter(({ kind }) => `${kind}s` === name)
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const lines = sourcesOfKind.map(
+    (source) => `  readonly ${JSON.stringify(source.name)}: ${moduleOf(source)};\n`,
+  );
   return `export declare const ${name}: {${lines.length === 0 ? "" : "\n"}${lines.join("")}};\n`;
 }
 

@@ -29,7 +29,7 @@ export class SpanQueue implements SpanProcessor {
   #sending: Promise<void> | undefined;
   #failures = 0;
   #closed = false;
-  #lost = 0;
+  #lostSpans = 0;
   #why = "";
   #reportedAt = Number.NEGATIVE_INFINITY;
   #telling: NodeJS.Timeout | undefined;
@@ -101,11 +101,11 @@ export class SpanQueue implements SpanProcessor {
       return;
     }
     this.#failures += 1;
-    const room = this.#options.spans - this.#waiting.length;
+    const free = this.#options.spans - this.#waiting.length;
     // The receiver would refuse the same spans again.
-    const kept = isRefusal(error) ? [] : batch.slice(-room);
-    this.#waiting.unshift(...kept);
-    this.#lose(batch.length - kept.length, reasonOf(error));
+    const retried = isRefusal(error) ? [] : batch.slice(-free);
+    this.#waiting.unshift(...retried);
+    this.#lose(batch.length - retried.length, reasonOf(error));
   }
 
   #export(batch: ReadableSpan[]): Promise<Error | undefined> {
@@ -122,7 +122,7 @@ export class SpanQueue implements SpanProcessor {
 
   #lose(spans: number, why: string): void {
     if (spans === 0) return;
-    this.#lost += spans;
+    this.#lostSpans += spans;
     this.#why = why;
     const wait = this.#reportedAt + quietMs - performance.now();
     if (wait <= 0) this.#telling ??= setTimeout(() => this.#reportLoss(), 0).unref();
@@ -132,11 +132,11 @@ export class SpanQueue implements SpanProcessor {
   #reportLoss(): void {
     clearTimeout(this.#telling);
     this.#telling = undefined;
-    if (this.#lost === 0) return;
-    const lost = this.#lost;
-    this.#lost = 0;
+    if (this.#lostSpans === 0) return;
+    const lostSpans = this.#lostSpans;
+    this.#lostSpans = 0;
     this.#reportedAt = performance.now();
-    this.#options.onLost(lost, this.#why);
+    this.#options.onLost(lostSpans, this.#why);
   }
 }
 

@@ -59,10 +59,10 @@ export function readTelemetrySettings(environment: Environment): TelemetrySettin
     const exporter = textOf(environment, `OTEL_${signal}_EXPORTER`) ?? "otlp";
     if (exporter === "none") return undefined;
     if (exporter !== "otlp") remarks.push(`OTEL_${signal}_EXPORTER is ${exporter}; kit sends OTLP.`);
-    const of = (name: string): string | undefined =>
+    const read = (name: string): string | undefined =>
       textOf(environment, `OTEL_EXPORTER_OTLP_${signal}_${name}`) ??
       textOf(environment, `OTEL_EXPORTER_OTLP_${name}`);
-    const protocol = of("PROTOCOL");
+    const protocol = read("PROTOCOL");
     if (protocol !== undefined && protocol !== "http/json")
       remarks.push(
         `The protocol ${protocol} is asked for; kit sends http/json, which receivers take at the port for HTTP (4318).`,
@@ -70,8 +70,8 @@ export function readTelemetrySettings(environment: Environment): TelemetrySettin
     return {
       url: urlOf(environment, signal),
       headers: { ...headersOf(environment, ""), ...headersOf(environment, `${signal}_`) },
-      timeoutMs: Number(of("TIMEOUT") ?? 10_000) || 10_000,
-      gzip: of("COMPRESSION") === "gzip",
+      timeoutMs: Number(read("TIMEOUT") ?? 10_000) || 10_000,
+      gzip: read("COMPRESSION") === "gzip",
     };
   };
   const traces = targetOf("TRACES");
@@ -106,14 +106,14 @@ export function secretsOfTelemetry(environment: Environment): readonly string[] 
 }
 
 function urlOf(environment: Environment, signal: "TRACES" | "METRICS"): string {
-  const own = textOf(environment, `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
+  const endpoint = textOf(environment, `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
   const base = textOf(environment, "OTEL_EXPORTER_OTLP_ENDPOINT") ?? "http://localhost:4318";
-  const text = own ?? `${base.replace(/\/+$/, "")}/v1/${signal.toLowerCase()}`;
+  const text = endpoint ?? `${base.replace(/\/+$/, "")}/v1/${signal.toLowerCase()}`;
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol)) return url.href;
   throw new KitError({
     code: "invalid_request",
-    message: `OTEL_EXPORTER_OTLP${own === undefined ? "" : `_${signal}`}_ENDPOINT is not the address of a receiver.`,
+    message: `OTEL_EXPORTER_OTLP${endpoint === undefined ? "" : `_${signal}`}_ENDPOINT is not the address of a receiver.`,
     hint: "Such as http://localhost:4318, where a collector receives OTLP over HTTP.",
   });
 }
@@ -124,9 +124,9 @@ function headersOf(environment: Environment, signal: string): Readonly<Record<st
 }
 
 function resourceOf(environment: Environment): Readonly<Record<string, string>> {
-  const given = listOf(textOf(environment, "OTEL_RESOURCE_ATTRIBUTES"));
-  const name = textOf(environment, "OTEL_SERVICE_NAME") ?? given["service.name"] ?? "kit";
-  return { ...given, "service.name": name };
+  const attributes = listOf(textOf(environment, "OTEL_RESOURCE_ATTRIBUTES"));
+  const name = textOf(environment, "OTEL_SERVICE_NAME") ?? attributes["service.name"] ?? "kit";
+  return { ...attributes, "service.name": name };
 }
 
 function listOf(text: string | undefined): Readonly<Record<string, string>> {

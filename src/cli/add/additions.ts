@@ -33,13 +33,13 @@ const aliasesOfProviders: Readonly<Partial<Record<KnownProvider, readonly string
   google: ["gemini"],
 };
 
-const models = Object.entries(knownProviders).map(([name, known]): Addition => {
+const models = Object.entries(knownProviders).map(([name, provider]): Addition => {
   const model = Object.hasOwn(defaultModels, name) ? defaultModels[name] : undefined;
   return {
     name,
     kind: "model",
-    packages: [known.package],
-    variables: known.keys,
+    packages: [provider.package],
+    variables: provider.keys,
     docs: "docs/configuration.md#providers",
     aliases: aliasesOfProviders[name as KnownProvider] ?? [],
     ...(model === undefined
@@ -159,13 +159,13 @@ export const additions: readonly Addition[] = [
  */
 export function findAddition(text: string): Addition {
   const lowered = text.toLowerCase();
-  const found = additions.find(
+  const addition = additions.find(
     ({ name, aliases = [], packages, kind }) =>
       name === lowered || aliases.includes(lowered) || (kind !== "model" && packages.includes(lowered)),
   );
-  if (found !== undefined) return found;
+  if (addition !== undefined) return addition;
   const names = additions.map(({ name }) => name);
   const other = suggest(text, [...names, ...additions.flatMap(({ aliases = [] }) => aliases)]);
-  const meant = other === undefined ? "" : `Did you mean ${other}? `;
-  throw usageError(`kit add does not know '${text}'.`, `${meant}It is one of ${names.join(", ")}.`);
+  const suggestion = other === undefined ? "" : `Did you mean ${other}? `;
+  throw usageError(`kit add does not know '${text}'.`, `${suggestion}It is one of ${names.join(", ")}.`);
 }

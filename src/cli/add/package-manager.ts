@@ -26,8 +26,8 @@ const lockFiles: Readonly<Record<string, ManagerName>> = {
  * repository.
  */
 export function findPackageFolder(root: string): string {
-  const found = foldersUpward(root).find((folder) => existsSync(join(folder, "package.json")));
-  if (found !== undefined) return found;
+  const packageFolder = foldersUpward(root).find((folder) => existsSync(join(folder, "package.json")));
+  if (packageFolder !== undefined) return packageFolder;
   throw usageError(
     `There is no package.json in ${safeLine(basename(root))}, so packages cannot be installed.`,
     "Run: npm init -y",
@@ -41,12 +41,12 @@ export function installCommand(
   requested?: ManagerName,
 ): readonly string[] {
   const { name, isClassicYarn } = detectManager(folder, requested);
-  const has = (file: string): boolean => existsSync(join(folder, file));
+  const hasFile = (file: string): boolean => existsSync(join(folder, file));
   switch (name) {
     case "npm":
       return ["npm", "install", "--save", "--no-audit", "--no-fund", ...specifiers];
     case "pnpm":
-      return ["pnpm", "add", ...(has("pnpm-workspace.yaml") ? ["--workspace-root"] : []), ...specifiers];
+      return ["pnpm", "add", ...(hasFile("pnpm-workspace.yaml") ? ["--workspace-root"] : []), ...specifiers];
     case "yarn": {
       const isRoot = isClassicYarn && manifestOf(folder).workspaces !== undefined;
       return ["yarn", "add", ...(isRoot ? ["--ignore-workspace-root-check"] : []), ...specifiers];
@@ -96,8 +96,8 @@ function statedManager(
   const engine: unknown = devEngines?.packageManager?.name;
   const text = typeof packageManager === "string" ? packageManager : engine;
   if (typeof text !== "string") return undefined;
-  const [word = "", version = ""] = text.split("@");
-  const name = managerNames.find((known) => known === word);
+  const [managerName = "", version = ""] = text.split("@");
+  const name = managerNames.find((manager) => manager === managerName);
   if (requested !== undefined && name !== requested) return undefined;
   if (name === undefined)
     throw usageError(
@@ -112,15 +112,15 @@ function statedManager(
  * missing or fails.
  */
 export async function runManager(
-  words: readonly string[],
+  commandLine: readonly string[],
   { folder, context }: { readonly folder: string; readonly context: CommandContext },
 ): Promise<void> {
   const { output, signal } = context;
   signal.throwIfAborted();
   // A relative entry of PATH would be looked up in the project, which may hold an `npm` of its own.
   const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
-  const [program = ""] = words;
-  const { file, args, ...how } = managerProcess(words);
+  const [program = ""] = commandLine;
+  const { file, args, ...how } = managerProcess(commandLine);
   const child = spawn(file, args, {
     ...how,
     cwd: folder,
@@ -153,16 +153,18 @@ export async function runManager(
 
 /** The command line that starts a package manager. On Windows they are `.cmd` files, which only its shell runs. */
 export function managerProcess(
-  words: readonly string[],
+  commandLine: readonly string[],
   platform: NodeJS.Platform = process.platform,
 ): {
   readonly file: string;
   readonly args: readonly string[];
   readonly windowsVerbatimArguments?: true;
 } {
-  const [program = "", ...args] = words;
+  const [program = "", ...args] = commandLine;
   if (platform !== "win32") return { file: program, args };
-  const line = words.map((word) => (/^[\w@/.:=-]+$/.test(word) ? word : `"${word.replaceAll('"', "")}"`));
+  const line = commandLine.map((word) =>
+    /^[\w@/.:=-]+$/.test(word) ? word : `"${word.replaceAll('"', "")}"`,
+  );
   return {
     file: process.env.ComSpec ?? "cmd.exe",
     args: ["/d", "/s", "/c", `"${line.join(" ")}"`],
@@ -170,8 +172,8 @@ export function managerProcess(
   };
 }
 
-function failed(program: string, what: string, hint: string): KitError<ErrorCode> {
-  return new KitError({ code: "unavailable", message: `${program} ${what}.`, hint });
+function failed(program: string, failure: string, hint: string): KitError<ErrorCode> {
+  return new KitError({ code: "unavailable", message: `${program} ${failure}.`, hint });
 }
 
 /** The folders from this one up to the top of its repository; only this one where there is no repository. */

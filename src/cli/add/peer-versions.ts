@@ -77,12 +77,13 @@ function declaredRange(name: string, folder: string): string | undefined {
 /** Whether a version lies in a range as kit's package.json has them: one version, or a caret. */
 export function satisfies(version: string, range: string): boolean {
   if (!range.startsWith("^")) return version === range;
-  const [given, least] = [toNumbers(version), toNumbers(range.slice(1))];
-  if (given === undefined || least === undefined) return false;
+  const [actual, least] = [toNumbers(version), toNumbers(range.slice(1))];
+  if (actual === undefined || least === undefined) return false;
   const fixed = least.findIndex((number) => number !== 0);
   // ^0.216.0 stays below 0.217.0: the first number that is not zero may not change.
   return (
-    given.slice(0, fixed + 1).every((number, index) => number === least[index]) && compare(given, least) >= 0
+    actual.slice(0, fixed + 1).every((number, index) => number === least[index]) &&
+    compare(actual, least) >= 0
   );
 }
 
@@ -96,9 +97,9 @@ function toNumbers(version: string): readonly number[] | undefined {
   return /^\d+\.\d+\.\d+$/.test(version) ? version.split(".").map(Number) : undefined;
 }
 
-function compare(one: readonly number[], two: readonly number[]): number {
-  const index = one.findIndex((number, place) => number !== two[place]);
-  return index === -1 ? 0 : (one[index] ?? 0) - (two[index] ?? 0);
+function compare(first: readonly number[], second: readonly number[]): number {
+  const index = first.findIndex((number, position) => number !== second[position]);
+  return index === -1 ? 0 : (first[index] ?? 0) - (second[index] ?? 0);
 }
 
 function textAt(value: unknown, ...path: readonly string[]): string | undefined {
@@ -110,10 +111,10 @@ function textAt(value: unknown, ...path: readonly string[]): string | undefined 
   return typeof current === "string" ? current : undefined;
 }
 
-function tooNew({ name, range, tested }: Peer, found: string): KitError<ErrorCode> {
+function tooNew({ name, range, tested }: Peer, version: string): KitError<ErrorCode> {
   return new KitError({
     code: "conflict",
-    message: `The project has ${name} ${found}, and this kit takes ${range}; nothing was changed.`,
+    message: `The project has ${name} ${version}, and this kit takes ${range}; nothing was changed.`,
     hint: `If nothing else needs the newer one, install ${name}@${tested} yourself.`,
   });
 }

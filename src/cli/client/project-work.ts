@@ -57,8 +57,8 @@ export class ProjectWork {
   async listRuns(query: RunQuery): Promise<RunPage> {
     const page = await this.#client.runs.list(query);
     if (query.cursor !== undefined) return page;
-    const others = await Promise.all(this.#terminals.map(({ runs }) => runs.list(query)));
-    return { ...page, runs: [...others.flatMap(({ runs }) => runs), ...page.runs] };
+    const otherPages = await Promise.all(this.#terminals.map(({ runs }) => runs.list(query)));
+    return { ...page, runs: [...otherPages.flatMap(({ runs }) => runs), ...page.runs] };
   }
 
   /**
@@ -155,8 +155,8 @@ export class ProjectWork {
 
   async #terminalOf(runId: string): Promise<KitClient | undefined> {
     for (const terminal of this.#terminals) {
-      const found = await terminal.runs.get(runId).catch(() => undefined);
-      if (found !== undefined) return terminal;
+      const record = await terminal.runs.get(runId).catch(() => undefined);
+      if (record !== undefined) return terminal;
     }
     return undefined;
   }
@@ -169,9 +169,9 @@ export async function withProjectWork(
   use: (work: ProjectWork) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   await using opened = new AsyncDisposableStack();
-  const openEngine = async (place: string | SharedEngine | undefined): Promise<KitClient> => {
+  const openEngine = async (target: string | SharedEngine | undefined): Promise<KitClient> => {
     const { serveEngine } = await import("../../server/serve-engine.ts");
-    const engine = await createEngineAt(place);
+    const engine = await createEngineAt(target);
     opened.defer(() => engine.drain());
     return new KitClient({
       baseUrl: "http://kit.invalid",
@@ -192,10 +192,10 @@ export async function withProjectWork(
   return await use(work);
 }
 
-async function createEngineAt(place: string | SharedEngine | undefined): Promise<Engine> {
-  if (typeof place === "object") return await openSharedEngine(place);
+async function createEngineAt(target: string | SharedEngine | undefined): Promise<Engine> {
+  if (typeof target === "object") return await openSharedEngine(target);
   const { createEmbeddedEngine } = await import("../../engine/embedded/create-embedded-engine.ts");
-  return createEmbeddedEngine(place === undefined ? {} : { folder: place });
+  return createEmbeddedEngine(target === undefined ? {} : { folder: target });
 }
 
 /**

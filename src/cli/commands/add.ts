@@ -79,8 +79,10 @@ function printPlan({ packages, command, change, dryRun }: Plan, output: Output):
     if (install === undefined) output.line(`${output.style("dim", "=")} ${name} ${installed ?? ""} (kept)`);
   // Commands to copy are not wrapped.
   if (command !== undefined) output.line(`${output.style("green", dryRun ? "+" : "$")} ${command.join(" ")}`);
-  for (const { key, has } of change.kept)
-    output.line(`${output.style("dim", "=")} ${key} stays ${safeLine(JSON.stringify(has) ?? String(has))}`);
+  for (const { key, present } of change.kept)
+    output.line(
+      `${output.style("dim", "=")} ${key} stays ${safeLine(JSON.stringify(present) ?? String(present))}`,
+    );
   if (dryRun) printChange(change, output);
 }
 
@@ -181,7 +183,7 @@ interface ConfigurationChange {
   /** The lines to add, by kit or by hand. */
   readonly lines: readonly string[];
   /** Keys that already have another value. The user set them, so they stay. */
-  readonly kept: readonly { readonly key: string; readonly value: string; readonly has: unknown }[];
+  readonly kept: readonly { readonly key: string; readonly value: string; readonly present: unknown }[];
   /** Writes the file. Throws `conflict` if the file has changed since. Absent where the user has to edit it. */
   readonly write?: () => Promise<void>;
 }
@@ -197,17 +199,17 @@ async function planConfiguration(
   const bytes = isToml && isInside ? await readFileInside(root, { path: file }) : undefined;
   const text = bytes === undefined ? "" : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   // Variables override the file; this reads what the file itself says.
-  const own =
+  const ownConfig =
     loaded.file === undefined
       ? {}
       : (await loadConfig({ cwd: root, file: loaded.file, environment: {} })).config;
   const keys = Object.entries(configuration).map(([key, value]) => ({
     key,
     value,
-    has: valueAt(own, key.split(".")),
+    present: valueAt(ownConfig, key.split(".")),
   }));
-  const kept = keys.filter(({ value, has }) => has !== undefined && has !== value);
-  const missing = keys.filter(({ has }) => has === undefined);
+  const kept = keys.filter(({ value, present }) => present !== undefined && present !== value);
+  const missing = keys.filter(({ present }) => present === undefined);
   if (missing.length === 0) return { file, lines: [], kept };
   const lines = isToml
     ? missing.map(({ key, value }) => `${key} = ${JSON.stringify(value)}`)

@@ -95,11 +95,11 @@ function followChanges(options: {
 /** Each call returns whether the file's modification time has changed since the call before, or the file is gone. */
 function fileChanges(file: string): () => Promise<boolean> {
   const timeOf = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;
-  let known = timeOf();
+  let configTime = timeOf();
   return async () => {
-    const before = known;
-    known = timeOf();
-    return known !== before;
+    const before = configTime;
+    configTime = timeOf();
+    return configTime !== before;
   };
 }
 
@@ -125,8 +125,8 @@ function clock(): string {
 }
 
 function toChangeLine({ parsed_files, removed_files, duration_ms }: ScanSummary): string {
-  const gone = removed_files === 0 ? "" : `, ${count(removed_files, "file")} gone`;
-  return `files changed: read ${count(parsed_files, "file")} again${gone}, in ${duration_ms.toFixed(0)} ms`;
+  const removedText = removed_files === 0 ? "" : `, ${count(removed_files, "file")} gone`;
+  return `files changed: read ${count(parsed_files, "file")} again${removedText}, in ${duration_ms.toFixed(0)} ms`;
 }
 
 function toLogLine(output: Output, { method, path, status, duration_ms }: RequestEntry): string {

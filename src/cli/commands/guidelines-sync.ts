@@ -84,8 +84,8 @@ const styles: Readonly<Record<SyncEntry["action"], Style>> = {
 
 /** Prints what a sync would do, or, with the files that it wrote, what it did. */
 function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]): void {
-  const kept = leftAlone(plan, written ?? []);
-  const isReplaced = (entry: SyncEntry): boolean => entry.action === "conflict" && !kept.includes(entry);
+  const unchanged = leftAlone(plan, written ?? []);
+  const isReplaced = (entry: SyncEntry): boolean => entry.action === "conflict" && !unchanged.includes(entry);
   if (plan.entries.length > 0)
     printTable(output, plan.entries, [
       {
@@ -101,7 +101,7 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
     output.note(`${output.noteStyle("dim", "nothing to write:")} ${safeLine(sentence)}`);
   for (const sentence of plan.left_out)
     output.note(`${output.noteStyle("yellow", "left out:")} ${safeLine(sentence)}`);
-  for (const { path, reason } of kept) {
+  for (const { path, reason } of unchanged) {
     output.note(`${output.noteStyle("red", "conflict:")} ${safeLine(`${path}: ${reason ?? ""}`)}`);
   }
   for (const { path, losses } of plan.entries) {
@@ -110,7 +110,7 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
       losses.map((loss) => `${path}: ${loss}`),
     );
   }
-  const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - kept.length;
+  const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - unchanged.length;
   const source = `${count(plan.guidelines, "guideline")} of ${sourceLabel(plan.source)}`;
   if (plan.in_sync && plan.entries.length === 0 && plan.read_directly.length > 0)
     output.note(`${output.noteStyle("green", "✓")} Nothing needs to be written.`);
@@ -118,8 +118,8 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
     output.note(`${output.noteStyle("green", "✓")} Everything is up to date with ${source}.`);
   else if (written) output.note(`${count(written.length, "file")} written from ${source}.`);
   else if (pending > 0) output.note(`${count(pending, "file")} to write from ${source}: --write does it.`);
-  if (kept.length > 0)
-    output.note(`${count(kept.length, "file")} left alone: --write --overwrite replaces what is there.`);
+  if (unchanged.length > 0)
+    output.note(`${count(unchanged.length, "file")} left alone: --write --overwrite replaces what is there.`);
 }
 
 /** Prints the changes of a file as `diff -u` does; for people only, as scripts take `--json`. */

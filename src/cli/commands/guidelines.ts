@@ -10,7 +10,7 @@ import { type Command, defineCommand, flag, option } from "../command.ts";
 import { findGuideline } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, count, place, printFields, printTable } from "../print/table.ts";
+import { type Column, count, formatLocation, printFields, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -144,7 +144,7 @@ const appliedColumns: readonly Column<AppliedGuideline>[] = [
   { header: "TOKENS", value: ({ tokens }) => String(tokens), align: "right" },
   {
     header: "WHERE",
-    value: ({ guideline, line }) => place(guideline.source_file, line),
+    value: ({ guideline, line }) => formatLocation(guideline.source_file, line),
     style: () => "dim",
     cut: "middle",
   },
@@ -161,8 +161,9 @@ function printExplanation(output: Output, explanation: Explanation): void {
   if (output.isTerminal) output.line(output.style("bold", `${safeLine(file)}${reader}`));
   if (applied.length === 0) output.note(`No guideline applies to ${safeLine(file)}${reader}.`);
   printTable(output, applied, appliedColumns);
-  const asked = applied.filter(({ reason }) => reason === "manual" || reason === "auto").length;
-  const onRequest = asked === 0 ? "" : `, without the ${count(asked, "guideline")} on request`;
+  const onRequestCount = applied.filter(({ reason }) => reason === "manual" || reason === "auto").length;
+  const onRequest =
+    onRequestCount === 0 ? "" : `, without the ${count(onRequestCount, "guideline")} on request`;
   if (applied.length > 0)
     output.note(output.noteStyle("dim", `About ${count(tokens, "token")}${onRequest}.`));
   noteAliases(

@@ -139,8 +139,8 @@ async function invokeAgent(call: InvokeCall, input: PromptInput): Promise<void> 
   const { client, context, name, stream, work } = call;
   const { output, json } = context;
   if (call.dispatch) {
-    const { message, ...given } = input;
-    const receipt = await client.agents.dispatch(name, { ...given, input: message }, work);
+    const { message, ...target } = input;
+    const receipt = await client.agents.dispatch(name, { ...target, input: message }, work);
     if (json) output.json(receipt);
     else output.line(receipt.dispatch_id);
     return;

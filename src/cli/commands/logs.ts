@@ -69,7 +69,7 @@ async function printEvents(
   { runId, receipts, ...options }: ShownRun,
 ): Promise<void> {
   const { output, signal } = context;
-  const receiptLines = createReceiptLines({ whole: receipts });
+  const receiptLines = createReceiptLines({ isWhole: receipts });
   let time = "";
   const show = createActivityLog({
     runId,
@@ -95,8 +95,8 @@ async function printEvents(
 function printEnd(run: RunRecord, { output }: CommandContext): void {
   const { status, error, event_count } = run;
   const waits = status === "waiting" ? ` for ${waitLines(run).join(", ")}` : "";
-  const what = safeLine(`${status}${error === undefined ? waits : `: ${error.message}`}`);
-  output.note(output.noteStyle(runStyles[status], `${what} (${event_count} events)`));
+  const description = safeLine(`${status}${error === undefined ? waits : `: ${error.message}`}`);
+  output.note(output.noteStyle(runStyles[status], `${description} (${event_count} events)`));
   for (const line of causeLines(error?.cause)) output.note(`  ${safeLine(line)}`);
 }
 
@@ -108,9 +108,9 @@ const maxNamed = 5;
  * names what changed the beginning of the prompt, so that the provider's cache was lost.
  */
 export function createReceiptLines({
-  whole,
+  isWhole,
 }: {
-  readonly whole: boolean;
+  readonly isWhole: boolean;
 }): (event: KitEvent) => readonly string[] {
   // Turn ids are unique over sessions and tasks, so one reader serves all of them.
   const read = createReceiptReader();
@@ -121,22 +121,22 @@ export function createReceiptLines({
     const changed = prefix?.changed ?? [];
     const lines = changed.length === 0 ? [] : [`  prompt cache lost: ${changed.join(", ")}`];
     const total = `${count(receipt.items, "item")}, about ${receipt.tokens.toLocaleString("en")} tokens`;
-    if (whole) {
+    if (isWhole) {
       const missing = receipt.items - list.length;
-      const more = missing > 0 ? [`    and ${missing} more`] : [];
+      const moreLines = missing > 0 ? [`    and ${missing} more`] : [];
       return [
         ...lines,
         `  in the model's context: ${total}`,
         ...list.map((item) => `    ${itemLine(item)}`),
-        ...more,
+        ...moreLines,
       ];
     }
     const added = receipt.added ?? [];
     if (added.length === 0) return lines;
     const listed = added.slice(0, maxNamed).map(itemPlace).join(", ");
     const rest = added.length + (receipt.omitted ?? 0) - Math.min(added.length, maxNamed);
-    const word = receipt.before === undefined ? "in the model's context" : "new in the model's context";
-    return [...lines, `  ${word}: ${listed}${rest > 0 ? ` and ${rest} more` : ""} (in all ${total})`];
+    const label = receipt.before === undefined ? "in the model's context" : "new in the model's context";
+    return [...lines, `  ${label}: ${listed}${rest > 0 ? ` and ${rest} more` : ""} (in all ${total})`];
   };
 }
 

@@ -40,7 +40,7 @@ const events = [
 ];
 
 test("a log prints one line with the new items of the model's context, and none if there are none", () => {
-  const lines = createReceiptLines({ whole: false });
+  const lines = createReceiptLines({ isWhole: false });
   expect(events.map(lines)).toEqual([
     ["  in the model's context: AGENTS.md:1 (in all 1 item, about 1,200 tokens)"],
     [],
@@ -52,7 +52,7 @@ test("a log prints one line with the new items of the model's context, and none 
 });
 
 test("with --receipts all items are printed with each turn", () => {
-  const lines = createReceiptLines({ whole: true });
+  const lines = createReceiptLines({ isWhole: true });
   const said = events.map(lines);
   expect(said[1]).toEqual([
     "  in the model's context: 1 item, about 1,200 tokens",
@@ -61,5 +61,5 @@ test("with --receipts all items are printed with each turn", () => {
   expect(said[2]?.at(-1)).toBe("    guideline 0a1b rules/api.mdc:4: applies to a.ts, about 30 tokens");
   // A log that is read from its middle does not know what was told before.
   const [, , last] = events;
-  expect(last && createReceiptLines({ whole: true })(last).at(-1)).toBe("    and 1 more");
+  expect(last && createReceiptLines({ isWhole: true })(last).at(-1)).toBe("    and 1 more");
 });

@@ -17,10 +17,10 @@ export const routes: Command = defineCommand({
       const { openProjectService } = await import("../../app/service/open-project-service.ts");
       const { app } = await openProjectService({ project, loaded, works: false });
       try {
-        const found = describe(app, loaded.config.server?.expose === "all");
-        if (context.json) context.output.json(found);
-        else printRoutes(context.output, found, webhooksWithoutSecret(app.webhooks(), app.env));
-        return found.problems.length === 0 ? 0 : 1;
+        const listed = describe(app, loaded.config.server?.expose === "all");
+        if (context.json) context.output.json(listed);
+        else printRoutes(context.output, listed, webhooksWithoutSecret(app.webhooks(), app.env));
+        return listed.problems.length === 0 ? 0 : 1;
       } finally {
         await app.close();
       }
@@ -83,7 +83,7 @@ function printRoutes(
       address: `POST /webhooks/${name}`,
       path,
       reachable: true,
-      remark: secretless.some((one) => one.name === name) ? "no secret: refuses every delivery" : "",
+      remark: secretless.some((webhook) => webhook.name === name) ? "no secret: refuses every delivery" : "",
     })),
   ];
   for (const { path, message } of problems) {

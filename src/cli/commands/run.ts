@@ -95,8 +95,8 @@ export const run: Command = defineCommand({
   details:
     "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --continue continues the last one, --session the one with that name. A workflow runs in this process and ends with it; 'kit invoke' runs it on a server, where it survives restarts.",
   run: ({ args: [workflow], options }, context) => {
-    const asked = [workflow, options.prompt, options.skill].filter((each) => each !== undefined);
-    if (asked.length !== 1) {
+    const inputs = [workflow, options.prompt, options.skill].filter((each) => each !== undefined);
+    if (inputs.length !== 1) {
       throw usageError("Give exactly one of: a workflow, --prompt, --skill.", "'kit run --help' shows each.");
     }
     const astray = ofAgents.find((name) => options[name] !== undefined);
@@ -166,11 +166,11 @@ async function warnOfMissingIsolation(
   const name = typeof sandbox === "string" ? sandbox : sandbox.name;
   if (name !== "local" && name !== "virtual") return;
   const { findWallOf } = await import("../../sandboxes/host/wall/find-wall.ts");
-  const found = await findWallOf(platform);
-  if (found.wall !== "none") return;
+  const wall = await findWallOf(platform);
+  if (wall.wall !== "none") return;
   const refusal =
     config.sandbox?.isolation === "required" ? " sandbox.isolation is required, so no command runs." : "";
-  const text = `Commands run without isolation: ${found.reason}${refusal} ${found.hint}`;
+  const text = `Commands run without isolation: ${wall.reason}${refusal} ${wall.hint}`;
   output.note(output.noteStyle("dim", text));
 }
 

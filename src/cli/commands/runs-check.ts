@@ -48,12 +48,12 @@ export const runsCheck: Command = defineCommand({
 function folderOf(against: string | undefined, { cwd, root }: CommandContext): string {
   if (against === undefined) return root;
   const folder = resolve(cwd, against);
-  const found = statSync(folder, { throwIfNoEntry: false });
-  if (found?.isDirectory() === true) return folder;
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (stats?.isDirectory() === true) return folder;
   throw new KitError({
     code: "invalid_request",
     message:
-      found === undefined
+      stats === undefined
         ? `There is no folder ${quoteName(against)}.`
         : `${quoteName(against)} is not a folder.`,
     hint: "--against names the folder of a project: kit runs check --against ../release",
@@ -107,12 +107,13 @@ function print({ runs, problems }: RunCheck, output: Output): void {
   for (const { path, message } of problems) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(`${path}: ${message}`)}`);
   }
-  const of = (outcome: CheckedRun["outcome"]): CheckedRun[] => runs.filter((run) => run.outcome === outcome);
+  const runsWith = (outcome: CheckedRun["outcome"]): CheckedRun[] =>
+    runs.filter((run) => run.outcome === outcome);
   const sections = [
-    { rows: of("mismatch"), columns: mismatchColumns, title: "would end in replay_mismatch" },
-    { rows: of("fails"), columns: failureColumns, title: "would fail" },
+    { rows: runsWith("mismatch"), columns: mismatchColumns, title: "would end in replay_mismatch" },
+    { rows: runsWith("fails"), columns: failureColumns, title: "would fail" },
     {
-      rows: of("unclear"),
+      rows: runsWith("unclear"),
       columns: unclearColumns,
       title: "unknown: the code waits for something that no journal records",
     },

@@ -108,8 +108,8 @@ export const runsRerun: Command = defineCommand({
 function acceptedText(run: RunRecord | undefined, name: string): string {
   const waits = run?.waiting_for ?? [];
   if (run === undefined || waits.some(({ signal }) => signal === name)) return "Accepted.";
-  const others = waits.length === 0 ? "" : ` It waits for ${waitLines(run).join(", ")}.`;
-  return safeLine(`Accepted and stored: nothing in the run waits for ${name} yet.${others}`);
+  const waitText = waits.length === 0 ? "" : ` It waits for ${waitLines(run).join(", ")}.`;
+  return safeLine(`Accepted and stored: nothing in the run waits for ${name} yet.${waitText}`);
 }
 
 function show(record: RunRecord, { output, json }: CommandContext): void {

@@ -41,24 +41,28 @@ export const sandboxesPrune: Command = defineCommand({
       const { output } = context;
       const { all = false, yes = false, dryRun = false } = options;
       const chosen = (await listAll(vendors)).filter(({ machine }) => all || !machine.in_use);
-      const found = chosen.map(({ machine }) => machine);
-      const many = count(found.length, "machine");
-      if (!context.json && found.length > 0) printTable(output, found, columns);
+      const machines = chosen.map(({ machine }) => machine);
+      const machineText = count(machines.length, "machine");
+      if (!context.json && machines.length > 0) printTable(output, machines, columns);
       const isMeant =
-        found.length > 0 &&
+        machines.length > 0 &&
         !dryRun &&
-        (yes || (await agrees(context, `Remove ${many}, with the files on it?`)));
+        (yes || (await agrees(context, `Remove ${machineText}, with the files on it?`)));
       const removed: SandboxMachine[] = [];
       for (const { machine, machines } of isMeant ? chosen : []) {
         context.signal.throwIfAborted();
         await machines.destroy(machine.id);
         removed.push(machine);
       }
-      if (context.json) output.json({ dry_run: dryRun, removed: dryRun ? found : removed });
-      else if (found.length === 0) output.note("No machine to remove.");
+      if (context.json) output.json({ dry_run: dryRun, removed: dryRun ? machines : removed });
+      else if (machines.length === 0) output.note("No machine to remove.");
       else
         output.note(
-          isMeant ? `Removed ${many}.` : dryRun ? `${many} would be removed.` : "Nothing was removed.",
+          isMeant
+            ? `Removed ${machineText}.`
+            : dryRun
+              ? `${machineText} would be removed.`
+              : "Nothing was removed.",
         );
       return 0;
     }),
@@ -107,10 +111,10 @@ export const sandboxesApply: Command = defineCommand({
         return 0;
       }
       if (!context.json) for (const line of linesOf(changes.patch)) output.line(styled(context, line));
-      const kept = changes.files.filter(({ path, change }) =>
+      const changedFiles = changes.files.filter(({ path, change }) =>
         isProtectedPath({ path, cwd: "", removes: change === "deleted" }, []),
       );
-      if (kept.length > 0 && options.protectedToo !== true) throw isKept(kept);
+      if (changedFiles.length > 0 && options.protectedToo !== true) throw isKept(changedFiles);
       const isMeant =
         options.yes === true || (await agrees(context, `Apply this to ${count(files.length, "file")}?`));
       if (isMeant) await machines.apply(changes);
@@ -195,12 +199,12 @@ interface FoundMachine {
 }
 
 async function listAll(vendors: Vendors): Promise<readonly FoundMachine[]> {
-  const found = new Map<string, FoundMachine>();
+  const machinesByKey = new Map<string, FoundMachine>();
   for (const machines of vendors) {
     for (const machine of await machines.list())
-      found.set(`${machine.sandbox}/${machine.id}`, { machine, machines });
+      machinesByKey.set(`${machine.sandbox}/${machine.id}`, { machine, machines });
   }
-  return [...found.values()];
+  return [...machinesByKey.values()];
 }
 
 interface ChangesRequest {
@@ -215,11 +219,12 @@ function withChanges(
 ): Promise<ExitCode> {
   return withMachines(context, async (vendors) => {
     const owner = { agent, instance_id, session: name };
-    const found = (await listAll(vendors)).find(
+    const machine = (await listAll(vendors)).find(
       ({ machine }) =>
         machine.agent === agent && machine.instance_id === instance_id && machine.session === name,
     );
-    if (found !== undefined) return await use({ ...found, changes: await found.machines.changes(owner) });
+    if (machine !== undefined)
+      return await use({ ...machine, changes: await machine.machines.changes(owner) });
     throw new KitError({
       code: "not_found",
       message: `The session ${name} of ${agent}/${instance_id} has no machine.`,

@@ -54,14 +54,14 @@ export const sessionsPrune: Command = defineCommand({
   },
 });
 
-async function prune(admin: SessionAdmin, what: PruneBody, context: CommandContext): Promise<ExitCode> {
+async function prune(admin: SessionAdmin, selection: PruneBody, context: CommandContext): Promise<ExitCode> {
   const { output, json } = context;
   const removed: TouchedSession[] = [];
   const failed: PruneFailure[] = [];
   let in_use = 0;
   let cursor: string | undefined;
   do {
-    const page = await admin.prune({ ...what, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await admin.prune({ ...selection, ...(cursor === undefined ? {} : { cursor }) });
     removed.push(...page.removed);
     in_use += page.in_use;
     // Older servers do not send it.
@@ -69,12 +69,12 @@ async function prune(admin: SessionAdmin, what: PruneBody, context: CommandConte
     cursor = page.next_cursor;
     context.signal.throwIfAborted();
   } while (cursor !== undefined);
-  const dry_run = what.dry_run === true;
+  const dry_run = selection.dry_run === true;
   if (json) output.json({ dry_run, removed, in_use, failed });
   else {
     if (removed.length > 0) printTable(output, removed, columns);
-    const many = count(removed.length, "session");
-    output.note(dry_run ? `${many} would be removed.` : `Removed ${many}.`);
+    const removedText = count(removed.length, "session");
+    output.note(dry_run ? `${removedText} would be removed.` : `Removed ${removedText}.`);
     if (in_use > 0) output.note(`${count(in_use, "session")} of that age stay: they are in use.`);
     for (const { agent, instance_id, session, error } of failed)
       output.note(`${agent}/${instance_id} ${session}: ${error.message}`);

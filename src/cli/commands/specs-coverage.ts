@@ -10,7 +10,7 @@ import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import type { Output, Style } from "../print/output.ts";
-import { type Column, count, place, printTable } from "../print/table.ts";
+import { type Column, count, formatLocation, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { toRefreshOptions, withProject } from "../with-project.ts";
 
@@ -78,7 +78,12 @@ const criterionColumns: readonly Column<CriterionCoverage>[] = [
   { header: "CRITERION", value: ({ id }) => id, style: () => "cyan", isId: true },
   { header: "", value: stateOf, style: ({ state }) => stateStyles[state] },
   { header: "TEXT", value: ({ text }) => text, cut: "end" },
-  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "middle" },
+  {
+    header: "WHERE",
+    value: ({ path, line }) => formatLocation(path, line),
+    style: () => "dim",
+    cut: "middle",
+  },
   { header: "TESTS", value: testsOf, cut: "middle" },
 ];
 
@@ -98,7 +103,9 @@ function printReport(output: Output, report: CoveragePage, { all }: { readonly a
     printTable(output, by_feature, featureColumns);
   }
   for (const { path, line, message } of diagnostics) {
-    output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(`${place(path, line)}: ${message}`)}`);
+    output.note(
+      `${output.noteStyle("yellow", "warning:")} ${safeLine(`${formatLocation(path, line)}: ${message}`)}`,
+    );
   }
   if (criteria.length < report.total_count)
     output.note(
@@ -129,10 +136,10 @@ function stateOf({ state, suggestions }: CriterionCoverage): string {
 }
 
 function testsOf({ tests, suggestions }: CriterionCoverage): string {
-  const [first, ...others] = tests.length > 0 ? tests : suggestions;
+  const [first, ...otherTests] = tests.length > 0 ? tests : suggestions;
   if (!first) return "";
-  const more = others.length === 0 ? "" : ` and ${others.length} more`;
-  return `${place(first.path, first.line)}${more}`;
+  const moreText = otherTests.length === 0 ? "" : ` and ${otherTests.length} more`;
+  return `${formatLocation(first.path, first.line)}${moreText}`;
 }
 
 function percentOf({ covered, criteria }: CoverageCount): string {

@@ -73,13 +73,13 @@ async function lossesOfText(
   for (const path of project.files()) {
     const framework = catalog.specAdapterFor(path)?.framework;
     if (framework === undefined || (frameworks.has(format) && framework !== format)) continue;
-    const own = blocks.get(path) ?? [];
+    const blocksOfFile = blocks.get(path) ?? [];
     // Tessl's extension: browser tests and documentation have it, too.
-    if (own.length === 0 && framework === "fw_e") continue;
+    if (blocksOfFile.length === 0 && framework === "fw_e") continue;
     const bytes = await readFileInside(project.root, { path }).catch(() => undefined);
     if (bytes === undefined) continue;
     const source = { path, text: decodeText(bytes, path).text };
-    const loss = textOutsideBlocks({ source, blocks: own, written: written.get(path) ?? "" });
+    const loss = textOutsideBlocks({ source, blocks: blocksOfFile, written: written.get(path) ?? "" });
     if (loss !== undefined) losses.push(loss);
   }
   return losses;
@@ -95,8 +95,8 @@ function printPieces(project: Project, format: "json" | "jsonl", { output }: Com
 }
 
 function printOne({ files }: WrittenSpecs, { output }: CommandContext): void {
-  const [first, ...others] = files;
-  if (others.length > 0) {
+  const [first, ...otherFiles] = files;
+  if (otherFiles.length > 0) {
     throw usageError(
       `This format has ${count(files.length, "file")}, and --out is missing.`,
       "Name a folder: --out <dir>. --json prints all of them as one answer.",

@@ -27,8 +27,8 @@ export const specsGraph: Command = defineCommand({
   run: ({ args, options }, context) =>
     withProject(context, async ({ project }) => {
       const ids = args.map((id) => findSpec(project, id).id);
-      const whole = project.specs.graph();
-      const graph = ids.length === 0 ? whole : aroundOf(whole, ids, options.depth ?? 1);
+      const fullGraph = project.specs.graph();
+      const graph = ids.length === 0 ? fullGraph : aroundOf(fullGraph, ids, options.depth ?? 1);
       const format = options.format ?? (context.json ? "json" : "mermaid");
       if (format === "json") context.output.json(graph);
       else context.output.write(format === "dot" ? toDot(graph) : toMermaid(graph));
@@ -38,14 +38,14 @@ export const specsGraph: Command = defineCommand({
 
 /** The part of a graph within `depth` edges, in either direction, of the given nodes. */
 function aroundOf(graph: SpecGraph, ids: readonly string[], depth: number): SpecGraph {
-  const kept = new Set(ids);
+  const selectedIds = new Set(ids);
   for (let step = 0; step < depth; step++) {
-    const reached = graph.edges.filter((edge) => kept.has(edge.from) || kept.has(edge.to));
-    for (const edge of reached) kept.add(edge.from).add(edge.to);
+    const edges = graph.edges.filter((edge) => selectedIds.has(edge.from) || selectedIds.has(edge.to));
+    for (const edge of edges) selectedIds.add(edge.from).add(edge.to);
   }
   return {
-    nodes: graph.nodes.filter((node) => kept.has(node.id)),
-    edges: graph.edges.filter((edge) => kept.has(edge.from) && kept.has(edge.to)),
+    nodes: graph.nodes.filter((node) => selectedIds.has(node.id)),
+    edges: graph.edges.filter((edge) => selectedIds.has(edge.from) && selectedIds.has(edge.to)),
   };
 }
 

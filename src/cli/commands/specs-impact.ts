@@ -114,7 +114,9 @@ async function filesChangedSince(
 /** Notes files that do not exist: specs may still name a deleted file, but the path may also be a typo. */
 function noteMissing(output: Output, project: Project, files: readonly string[]): void {
   const all = project.files();
-  const missing = files.filter((file) => !all.some((one) => one === file || one.startsWith(`${file}/`)));
+  const missing = files.filter(
+    (file) => !all.some((indexed) => indexed === file || indexed.startsWith(`${file}/`)),
+  );
   if (missing.length === 0) return;
   const names = safeLine(missing.join(", "));
   output.note(`${output.noteStyle("yellow", "note:")} ${names}: no such file in the project now.`);

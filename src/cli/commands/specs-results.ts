@@ -48,17 +48,19 @@ export const specsResults: Command = defineCommand({
     }),
 });
 
-function readReportFile(path: string, given: string): string {
+function readReportFile(path: string, argument: string): string {
   try {
     const stats = statSync(path);
-    if (!stats.isFile()) throw usageError(`${given} is not a file.`);
+    if (!stats.isFile()) throw usageError(`${argument} is not a file.`);
     if (stats.size > maxBytes)
-      throw usageError(`${given} has ${Math.ceil(stats.size / 1024 / 1024)} MiB; a report has at most 64.`);
+      throw usageError(
+        `${argument} has ${Math.ceil(stats.size / 1024 / 1024)} MiB; a report has at most 64.`,
+      );
     return readFileSync(path, "utf8");
   } catch (error) {
     if (error instanceof KitError) throw error;
     throw usageError(
-      `${given} cannot be read.`,
+      `${argument} cannot be read.`,
       "Name a report of tests: vitest --reporter=junit --outputFile=junit.xml writes one.",
     );
   }

@@ -4,7 +4,7 @@ import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, count, place, printTable } from "../print/table.ts";
+import { type Column, count, formatLocation, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -61,7 +61,12 @@ const columns: readonly Column<StaleSpec>[] = [
   { header: "TITLE", value: ({ title }) => title, cut: "end" },
   { header: "SPEC CHANGED", value: ({ updated_at }) => updated_at.slice(0, 10) },
   { header: "CODE CHANGED", value: ({ files }) => files.map(changeOf).join(", "), cut: "end" },
-  { header: "WHERE", value: ({ path, line }) => place(path, line), style: () => "dim", cut: "middle" },
+  {
+    header: "WHERE",
+    value: ({ path, line }) => formatLocation(path, line),
+    style: () => "dim",
+    cut: "middle",
+  },
 ];
 
 function changeOf({ path, changed_at, commit }: StaleFile): string {

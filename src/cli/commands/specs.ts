@@ -88,8 +88,8 @@ export const specsList: Command = defineCommand({
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const query = toSpecQuery(options, context);
-      const asked = options.rules === true ? { ...query, rules: true } : query;
-      const page = readSpecs(project.specs, asked, options.all ?? false);
+      const request = options.rules === true ? { ...query, rules: true } : query;
+      const page = readSpecs(project.specs, request, options.all ?? false);
       const { rules_left_out: left = 0 } = page;
       if (context.json) context.output.json(page);
       else if (page.total_count > 0) {
@@ -157,8 +157,8 @@ export function readSpecs(specs: ProjectSpecs, query: SpecQuery, all: boolean): 
     page = listSpecs(specs, { ...query, limit: 1000, cursor: page.next_cursor });
     found.push(...page.specs);
   }
-  const { next_cursor: _, ...whole } = page;
-  return { ...whole, specs: found };
+  const { next_cursor: _, ...list } = page;
+  return { ...list, specs: found };
 }
 
 /** Whether the project has any spec, obsolete ones included. */

@@ -78,16 +78,16 @@ function createWorkLog(
   write: (type: string, fields: object) => void,
 ): (event: KitEvent, tracing: Tracing | undefined) => void {
   /** Where this server records no traces, the caller's trace. */
-  const asked = new Map<string, { readonly [Name in keyof TraceContext]?: string | undefined }>();
+  const traces = new Map<string, { readonly [Name in keyof TraceContext]?: string | undefined }>();
   const failures = new Map<string, string>();
   const tracesOf = (event: KitEvent, tracing: Tracing | undefined): object => {
-    const { traceparent } = tracing?.of(event) ?? asked.get(keyOf(event)) ?? {};
+    const { traceparent } = tracing?.of(event) ?? traces.get(keyOf(event)) ?? {};
     if (traceparent === undefined) return {};
     const { trace_id, span_id } = traceIdsOf({ traceparent });
     return { trace_id, span_id };
   };
   const forget = (key: string): void => {
-    asked.delete(key);
+    traces.delete(key);
     failures.delete(key);
   };
   return (event, tracing) => {
@@ -95,7 +95,7 @@ function createWorkLog(
     switch (event.type) {
       case "operation_start":
       case "run_start":
-        if (event.traceparent !== undefined) remember(asked, key, event);
+        if (event.traceparent !== undefined) remember(traces, key, event);
         return;
       case "error":
         if (!event.will_retry) remember(failures, key, event.error.type);

@@ -19,7 +19,7 @@ export const specsValidate: Command = defineCommand({
       const paths = args.map((path) => toProjectPath(path, context));
       const isMeant = (path: string): boolean =>
         paths.length === 0 ||
-        paths.some((meant) => meant === "" || path === meant || path.startsWith(`${meant}/`));
+        paths.some((selected) => selected === "" || path === selected || path.startsWith(`${selected}/`));
       const diagnostics = project.specs.diagnostics().filter((diagnostic) => isMeant(diagnostic.path));
       const format = options.format ?? (context.json ? "json" : "text");
       const body = { valid: countErrors(diagnostics) === 0, diagnostics };

@@ -25,9 +25,9 @@ export function createActivityLog({
   return (event) => {
     const line = lineOf(event);
     if (line === undefined) return;
-    const place = safeLine(placeOf(event, runId)).replace(/(?<=.)$/, " ");
+    const location = safeLine(placeOf(event, runId)).replace(/(?<=.)$/, " ");
     const indent = line.isResult === true ? "  " : "";
-    const text = truncate(`${place}${indent}${safeLine(line.text)}`, maxWidth);
+    const text = truncate(`${location}${indent}${safeLine(line.text)}`, maxWidth);
     log(line.style === undefined ? text : output.noteStyle(line.style, text));
   };
 }

@@ -49,7 +49,7 @@ function hasValue(config: unknown, key: string, value: string): boolean {
 }
 
 function checkPackages({ name, packages }: Addition, folder: string): Check {
-  const found: string[] = [];
+  const installed: string[] = [];
   for (const peer of packages.map(peerOf)) {
     const version = installedVersion(peer.name, folder);
     const hint = `Run: kit add ${name}`;
@@ -59,9 +59,9 @@ function checkPackages({ name, packages }: Addition, folder: string): Check {
       const message = `${peer.name} ${version} is installed, and this kit takes ${peer.range}.`;
       return { name, status: "error", message, hint };
     }
-    found.push(version === undefined ? `${peer.name} beside kit` : `${peer.name} ${version}`);
+    installed.push(version === undefined ? `${peer.name} beside kit` : `${peer.name} ${version}`);
   }
-  return { name, status: "ok", message: found.join(", ") };
+  return { name, status: "ok", message: installed.join(", ") };
 }
 
 function isBesideKit(name: string): boolean {

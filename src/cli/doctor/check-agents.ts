@@ -54,7 +54,7 @@ export async function checkDescriptions(
   ];
 }
 
-function differences(one: AgentProfile, other: AgentProfile): readonly string[] {
+function differences(first: AgentProfile, second: AgentProfile): readonly string[] {
   const parts: Readonly<Record<string, (profile: AgentProfile) => unknown>> = {
     "its instructions": ({ instructions }) => instructions,
     "its tools": ({ tools = [], commands = [] }) =>
@@ -64,20 +64,20 @@ function differences(one: AgentProfile, other: AgentProfile): readonly string[] 
       subagents.map(({ name: called, description }) => [called, description]),
   };
   return Object.entries(parts).flatMap(([part, read]) =>
-    JSON.stringify(read(one)) === JSON.stringify(read(other)) ? [] : [part],
+    JSON.stringify(read(first)) === JSON.stringify(read(second)) ? [] : [part],
   );
 }
 
 /** Runs `work` while `Date` returns a time two days ahead. */
 async function twoDaysLater<Value>(work: () => Promise<Value>): Promise<Value> {
   const RealDate = globalThis.Date;
-  const ahead = 2 * 86_400_000 + 3_723_004;
+  const offsetMs = 2 * 86_400_000 + 3_723_004;
   globalThis.Date = new Proxy(RealDate, {
-    construct: (target, given, newTarget) =>
-      Reflect.construct(target, given.length === 0 ? [target.now() + ahead] : given, newTarget),
-    apply: (target) => new target(target.now() + ahead).toString(),
+    construct: (target, args, newTarget) =>
+      Reflect.construct(target, args.length === 0 ? [target.now() + offsetMs] : args, newTarget),
+    apply: (target) => new target(target.now() + offsetMs).toString(),
     get: (target, key, receiver) =>
-      key === "now" ? () => target.now() + ahead : Reflect.get(target, key, receiver),
+      key === "now" ? () => target.now() + offsetMs : Reflect.get(target, key, receiver),
   });
   try {
     return await work();
@@ -122,7 +122,7 @@ async function newestSessions(store: SessionStore): Promise<readonly ReadSession
     all.push(
       ...page.sessions.filter(({ parent, position }) => parent === undefined && position <= maxEntries),
     );
-    all.sort((one, other) => (one.touched_at < other.touched_at ? 1 : -1)).splice(maxSessions);
+    all.sort((session, other) => (session.touched_at < other.touched_at ? 1 : -1)).splice(maxSessions);
     cursor = page.next_cursor;
     if (cursor === undefined) break;
   }
@@ -130,7 +130,7 @@ async function newestSessions(store: SessionStore): Promise<readonly ReadSession
 }
 
 /** Changes that a prompt's caller asked for. */
-const asked = new Set(["compaction", "role", "model", "settings", "secrets"]);
+const optionalParts = new Set(["compaction", "role", "model", "settings", "secrets"]);
 
 function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
   const changed = new Map<string, number>();
@@ -139,7 +139,7 @@ function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
   for (const { session, entries } of sessions) {
     const turns = entries.flatMap((entry) => (entry.type === "message" ? (entry.turn ?? []) : []));
     for (const part of new Set(turns.flatMap(({ prefix }) => prefix.changed ?? [])))
-      if (!asked.has(part)) changed.set(part, (changed.get(part) ?? 0) + 1);
+      if (!optionalParts.has(part)) changed.set(part, (changed.get(part) ?? 0) + 1);
     for (const entry of entries) {
       const message = entry.type === "message" ? entry.message : undefined;
       if (message?.role !== "user" || message.source !== "instructions") continue;
@@ -187,22 +187,24 @@ export async function checkAgents(
   try {
     const sources = await loadProjectSources(root, { code: true, ...writes.loading() });
     const { agents, workflows, webhooks, skills, roles, problems } = sources;
-    const found = [
+    const counts = [
       [agents.length, "agent"],
       [workflows.length, "workflow"],
       [webhooks.length, "webhook"],
       [skills.length, "skill"],
       [roles.length, "role"],
     ] as const;
-    const parts = found.flatMap(([number, word]) => (number === 0 ? [] : [count(number, word)]));
+    const parts = counts.flatMap(([number, noun]) => (number === 0 ? [] : [count(number, noun)]));
     const lists = checkCommandLists(await commandListProblems(agents, toProfile(config.agent)));
     if (parts.length === 0 && problems.length === 0) return lists;
     const message = parts.length === 0 ? "No agent can be loaded." : parts.join(", ");
     const prompts = await checkDescriptions(agents, env);
-    const more = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env)), ...prompts];
-    if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...more];
+    const otherFindings = [...lists, ...checkSecrets(webhooksWithoutSecret(webhooks, env)), ...prompts];
+    if (problems.length === 0) return [{ name: "agents", status: "ok", message }, ...otherFindings];
     // Problems that keep kit from working come before the warnings.
-    const ordered = [...problems].sort((one, other) => Number(isHarmless(one)) - Number(isHarmless(other)));
+    const ordered = [...problems].sort(
+      (problem, other) => Number(isHarmless(problem)) - Number(isHarmless(other)),
+    );
     return [
       {
         name: "agents",
@@ -210,7 +212,7 @@ export async function checkAgents(
         message: `${message}; ${count(problems.length, "problem")}`,
         hint: ordered.map((problem) => `${problem.path}: ${problem.message}`).join("\n"),
       },
-      ...more,
+      ...otherFindings,
     ];
   } finally {
     hooks.deregister();

@@ -167,11 +167,12 @@ const mostCounted = 1_000;
 
 /** Checks the project's server and its accepted work; no check for a project that never accepted work. */
 async function checkService(root: string, { config, environment }: LoadedConfig): Promise<readonly Check[]> {
-  const [first, ...others] = await findRunningServers(root);
+  const [first, ...otherServers] = await findRunningServers(root);
   const checks: Check[] = [];
   if (first !== undefined) {
-    const more = others.length === 0 ? "" : `; ${count(others.length, "other")} waiting to take over`;
-    checks.push(await checkServer(first, more));
+    const waitingText =
+      otherServers.length === 0 ? "" : `; ${count(otherServers.length, "other")} waiting to take over`;
+    checks.push(await checkServer(first, waitingText));
   }
   const shared = sharedEngineOf(config, environment);
   if (shared !== undefined)
@@ -186,9 +187,9 @@ async function checkService(root: string, { config, environment }: LoadedConfig)
 /** How long a server may take to report its health, in ms. */
 const healthMs = 2_000;
 
-async function checkServer({ url, pid }: RunningServer, more: string): Promise<Check> {
+async function checkServer({ url, pid }: RunningServer, waitingText: string): Promise<Check> {
   const name = "server";
-  const message = `${url} (process ${pid})${more}`;
+  const message = `${url} (process ${pid})${waitingText}`;
   try {
     await new KitClient({ baseUrl: url, retry: { attempts: 1 }, timeoutMs: healthMs }).health();
     return { name, status: "ok", message };
@@ -238,9 +239,9 @@ async function checkRestate(
 ): Promise<Check> {
   const name = "restate";
   const bases = typeof admin === "string" ? [admin] : (admin ?? []);
-  const asked = bases.length === 0 ? ["http://127.0.0.1:9070"] : bases;
+  const addresses = bases.length === 0 ? ["http://127.0.0.1:9070"] : bases;
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  for (const base of asked) {
+  for (const base of addresses) {
     try {
       const url = new URL(`services/${encodeURIComponent(service)}`, `${base}/`);
       const { ok, status } = await fetch(url, { headers, signal: AbortSignal.timeout(healthMs) });
@@ -262,7 +263,7 @@ async function checkRestate(
   return {
     name,
     status: "warning",
-    message: `Restate does not answer at ${asked.join(", ")}`,
+    message: `Restate does not answer at ${addresses.join(", ")}`,
     hint: "Work is accepted, and waits until Restate answers. Check engine.restate.admin (KIT_RESTATE_ADMIN).",
   };
 }
@@ -313,8 +314,8 @@ function serverCheck({ server, tools, isAvailable, problems }: McpServerState): 
   const [first] = problems;
   if (first === undefined) return { name, status: "ok", message: count(tools.length, "tool") };
   if (!isAvailable) {
-    const place = `mcp.servers.${server} in the configuration says how it is started.`;
-    const hint = first.details === undefined ? place : `Its last output: ${first.details}`;
+    const remark = `mcp.servers.${server} in the configuration says how it is started.`;
+    const hint = first.details === undefined ? remark : `Its last output: ${first.details}`;
     return { name, status: "error", message: first.message, hint };
   }
   const hint = problems.map((problem) => problem.message).join(" ");

@@ -26,7 +26,7 @@ export function printChecks(output: Output, checks: readonly Check[]): void {
       output.line(indent + output.style("dim", `${index === 0 ? "→" : " "} ${line}`));
     }
   }
-  const bad = checks.filter((check) => check.status !== "ok");
-  if (bad.length > 0) output.note(`${count(bad.length, "problem")} found.`);
+  const findings = checks.filter((check) => check.status !== "ok");
+  if (findings.length > 0) output.note(`${count(findings.length, "problem")} found.`);
   else output.note("All is well.");
 }

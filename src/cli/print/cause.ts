@@ -10,8 +10,8 @@ export function causeText(cause: WorkCause | undefined): string | undefined {
     case "prompt": {
       const { agent, instance_id, session, operation_id, dispatch_id, run_id } = cause;
       const work = run_id ?? dispatch_id;
-      const place = `${agent}/${instance_id}${session === "default" ? "" : `, session ${session}`}`;
-      return `${operation_id} of ${place}${work === undefined ? "" : ` (${work})`}`;
+      const sender = `${agent}/${instance_id}${session === "default" ? "" : `, session ${session}`}`;
+      return `${operation_id} of ${sender}${work === undefined ? "" : ` (${work})`}`;
     }
     case "schedule":
       return `the schedule ${cause.schedule}`;

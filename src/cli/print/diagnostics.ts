@@ -5,7 +5,7 @@ import { outputFormat, wholeNumber } from "../choices.ts";
 import { type CommandOption, type ExitCode, type OptionValues, option } from "../command.ts";
 import { pad, safeLine, safeLines, wrap } from "../text/safe-text.ts";
 import type { Output } from "./output.ts";
-import { count, place } from "./table.ts";
+import { count, formatLocation } from "./table.ts";
 
 export const diagnosticFormats = ["text", "json", "sarif", "github"] as const;
 export type DiagnosticFormat = (typeof diagnosticFormats)[number];
@@ -41,7 +41,7 @@ export function printDiagnostics(output: Output, report: DiagnosticReport, forma
 
 /** `path:line: severity: message [rule]`, as compilers write it and editors read it. */
 function toLine({ path, line, severity, message, rule }: Diagnostic): string {
-  return `${safeLine(place(path, line))}: ${severity}: ${safeLine(message)} [${rule}]`;
+  return `${safeLine(formatLocation(path, line))}: ${severity}: ${safeLine(message)} [${rule}]`;
 }
 
 function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {

@@ -50,8 +50,8 @@ export function printTable<Row>(output: Output, rows: readonly Row[], columns: r
     return;
   }
   const texts = filled.filter(isText);
-  const others = filled.filter((strip) => !isText(strip));
-  const [above, below] = texts.length === 0 || others.length === 0 ? [filled, []] : [texts, others];
+  const otherStrips = filled.filter((strip) => !isText(strip));
+  const [above, below] = texts.length === 0 || otherStrips.length === 0 ? [filled, []] : [texts, otherStrips];
   const aboveWidths = fitWidths(above, output.width);
   const belowWidths = fitWidths(below, output.width - gap);
   for (const index of rows.keys()) {
@@ -192,12 +192,12 @@ export function noteLosses(output: Output, losses: readonly string[]): void {
 }
 
 /** `path:line`, which terminals and editors open. */
-export function place(path: string, line: number | undefined): string {
+export function formatLocation(path: string, line: number | undefined): string {
   return line === undefined ? path : `${path}:${line}`;
 }
 
 export function specPlace(spec: SpecBlock): string {
-  return place(spec.path, spec.metadata.source?.start_line);
+  return formatLocation(spec.path, spec.metadata.source?.start_line);
 }
 
 /** "1 spec", "2,000 specs". */

@@ -46,8 +46,8 @@ export function printWelcome(output: Output, welcome: Welcome): void {
   output.line();
   output.line("Three things to try:");
   if (needsKey) output.line("  (with a key, as all requests: -H 'Authorization: Bearer <key>')");
-  for (const [index, { what, how }] of triesOf(url, project, inviting(app, hidden)).entries()) {
-    output.line(`  ${index + 1}. ${safeLine(what)}`);
+  for (const [index, { purpose, how }] of triesOf(url, project, inviting(app, hidden)).entries()) {
+    output.line(`  ${index + 1}. ${safeLine(purpose)}`);
     output.line(`     ${output.style("cyan", safeLine(how))}`);
   }
   output.line();
@@ -93,7 +93,7 @@ function contentsOf(project: Project, app: App | undefined): string {
 }
 
 interface Try {
-  readonly what: string;
+  readonly purpose: string;
   /** A URL, or a whole command line. */
   readonly how: string;
 }
@@ -102,22 +102,25 @@ function triesOf(url: string, project: Project, agent: string | undefined): read
   const { file, word } = pickExamples(project);
   const rules =
     file === undefined
-      ? { what: "the guidelines of this project", how: `${url}/api/guidelines` }
+      ? { purpose: "the guidelines of this project", how: `${url}/api/guidelines` }
       : {
-          what: `which guidelines apply to ${file}`,
+          purpose: `which guidelines apply to ${file}`,
           how: `${url}/api/guidelines?file=${encodeURIComponent(file)}`,
         };
   const specs =
     word === undefined
-      ? { what: "the specs of this project", how: `${url}/api/specs` }
-      : { what: `what the specs say about "${word}"`, how: `${url}/api/specs?q=${encodeURIComponent(word)}` };
+      ? { purpose: "the specs of this project", how: `${url}/api/specs` }
+      : {
+          purpose: `what the specs say about "${word}"`,
+          how: `${url}/api/specs?q=${encodeURIComponent(word)}`,
+        };
   if (agent !== undefined) {
     const message = file === undefined ? "Which rules are there?" : `Which rules apply to ${file}?`;
     const prompt = { message };
     return [
-      { what: `ask the agent ${agent}`, how: toCall(`${url}/agents/${agent}/1`, prompt) },
+      { purpose: `ask the agent ${agent}`, how: toCall(`${url}/agents/${agent}/1`, prompt) },
       {
-        what: "leave it a message and read the answer later: accepted work survives restarts",
+        purpose: "leave it a message and read the answer later: accepted work survives restarts",
         how: toCall(`${url}/agents/${agent}/1/dispatch`, { input: message }),
       },
       word === undefined ? rules : specs,
@@ -127,9 +130,9 @@ function triesOf(url: string, project: Project, agent: string | undefined): read
     rules,
     specs,
     file === undefined
-      ? { what: "all routes", how: `${url}/openapi.json` }
+      ? { purpose: "all routes", how: `${url}/openapi.json` }
       : {
-          what: `what a change of ${file} affects`,
+          purpose: `what a change of ${file} affects`,
           how: toCall(`${url}/api/specs/impact`, { files: [file] }),
         },
   ];

@@ -77,9 +77,9 @@ function newName(now: Date): string {
 const mostSessions = 20;
 
 async function lastUsed(agent: Agent): Promise<string> {
-  const own = (await agent.sessions.list()).filter(({ parent }) => parent === undefined);
+  const topSessions = (await agent.sessions.list()).filter(({ parent }) => parent === undefined);
   const uses = await Promise.all(
-    own.slice(-mostSessions).map(async ({ session, created_at }) => {
+    topSessions.slice(-mostSessions).map(async ({ session, created_at }) => {
       const last = (await agent.session(session).history()).at(-1);
       return { session, at: last?.timestamp ?? created_at };
     }),
@@ -164,7 +164,7 @@ const maxBytes = 50 * 1_048_576;
  */
 async function readFiles(paths: readonly string[], cwd: string): Promise<readonly FileInput[]> {
   const files: FileInput[] = [];
-  let left = maxBytes;
+  let remaining = maxBytes;
   for (const path of paths) {
     const kind = kinds[extname(path).toLowerCase()];
     if (kind === undefined) {
@@ -173,8 +173,8 @@ async function readFiles(paths: readonly string[], cwd: string): Promise<readonl
         `It takes ${Object.keys(kinds).join(", ")}. Agents read other text files of the project when the prompt names them.`,
       );
     }
-    const data = await readBytes(path, resolve(cwd, path), left);
-    left -= data.length;
+    const data = await readBytes(path, resolve(cwd, path), remaining);
+    remaining -= data.length;
     if (!isOfKind(data, kind))
       throw usageError(`--file: ${path} is not ${withArticle(kind.mediaType)} file.`);
     files.push({ data, media_type: kind.mediaType, filename: basename(path) });

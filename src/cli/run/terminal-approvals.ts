@@ -26,14 +26,14 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
   return {
     ...waiting,
     request(request, signal) {
-      const word = waiting.request(request, signal);
+      const decision = waiting.request(request, signal);
       questions = questions.then(async () => {
         const decision = signal.aborted ? undefined : await ask(request, terminal, signal);
         // A late answer is ignored: the call was aborted or has expired.
         if (decision !== undefined)
           await waiting.decide(request.approval_id, decision).catch(() => undefined);
       });
-      return word;
+      return decision;
     },
   };
 }

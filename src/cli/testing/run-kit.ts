@@ -36,8 +36,8 @@ export function startKit(
   args: readonly string[],
   { cwd, env = {} }: RunOptions,
 ): ChildProcessWithoutNullStreams {
-  const [command = "", ...words] = kitCommandLine(args);
-  return spawn(command, words, {
+  const [command = "", ...subcommands] = kitCommandLine(args);
+  return spawn(command, subcommands, {
     cwd,
     env: { ...forKit(process.env), ...env },
   });

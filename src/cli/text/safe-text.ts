@@ -73,14 +73,14 @@ export function truncate(text: string, width: number, cut: Cut = "end"): string 
   segmenter ??= new Intl.Segmenter();
   const clusters = [...segmenter.segment(window)].map((part) => part.segment);
   if (cut === "start") clusters.reverse();
-  const kept: string[] = [];
-  let room = width - 1;
+  const lines: string[] = [];
+  let remaining = width - 1;
   for (const cluster of clusters) {
-    room -= displayWidth(cluster);
-    if (room < 0) break;
-    kept.push(cluster);
+    remaining -= displayWidth(cluster);
+    if (remaining < 0) break;
+    lines.push(cluster);
   }
-  return cut === "end" ? `${kept.join("").trimEnd()}…` : `…${kept.reverse().join("").trimStart()}`;
+  return cut === "end" ? `${lines.join("").trimEnd()}…` : `…${lines.reverse().join("").trimStart()}`;
 }
 
 /** The text, filled with blanks up to `width` columns. */

@@ -180,7 +180,7 @@ test("a silent node counts as lost once the database no longer knows it", async 
   const port = typeof address === "object" ? address?.port : 0;
   const gone: ClusterNode = { node: "gone", host: "far", address: `http://127.0.0.1:${port}` };
   const client = new NodeClient(one.cluster);
-  const asked = client.ask(gone, { name: "abort", asked: { agent: "echo", instance_id: "i" } });
+  const asked = client.ask(gone, { name: "abort", request: { agent: "echo", instance_id: "i" } });
   await expect(asked).rejects.toBeInstanceOf(NodeLost);
   client.close();
   silent.closeAllConnections();
@@ -201,7 +201,7 @@ test("a node that has answered does not count as lost if this machine was frozen
   const taken = Promise.withResolvers<void>();
   const asked = client.ask(
     node,
-    { name: "abort", asked: { agent: "echo", instance_id: "i" } },
+    { name: "abort", request: { agent: "echo", instance_id: "i" } },
     { onTaken: taken.resolve },
   );
   asked.catch(() => undefined);

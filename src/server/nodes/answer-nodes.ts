@@ -43,9 +43,9 @@ export function createNodeAnswers(options: NodeAnswersOptions): NodeAnswers {
     takes: ({ url = "" }) => url.startsWith(nodesPath),
     async answer(incoming, outgoing) {
       try {
-        const { name, asked } = await readCall(incoming, options);
+        const { name, request } = await readCall(incoming, options);
         const trace = readTraceContext(header(incoming, "traceparent"), header(incoming, "tracestate"));
-        const work = (): Promise<void> => perform({ name, asked }, outgoing, options);
+        const work = (): Promise<void> => perform({ name, request }, outgoing, options);
         await (trace === undefined ? work() : origins.run(trace, work));
       } catch (error) {
         if (outgoing.headersSent) outgoing.destroy();
@@ -59,7 +59,7 @@ export function createNodeAnswers(options: NodeAnswersOptions): NodeAnswers {
 async function readCall(
   incoming: IncomingMessage,
   { cluster, bodyBytes, onForged }: NodeAnswersOptions,
-): Promise<{ readonly name: string; readonly asked: unknown }> {
+): Promise<{ readonly name: string; readonly request: unknown }> {
   const name = (incoming.url ?? "").slice(nodesPath.length);
   const call = {
     name,
@@ -83,11 +83,11 @@ async function readCall(
   }
   const body = Buffer.concat(chunks, length);
   if (digestOf(body) !== call.digest) throw notSigned();
-  return { name, asked: JSON.parse(body.toString("utf8")) };
+  return { name, request: JSON.parse(body.toString("utf8")) };
 }
 
 async function perform(
-  { name, asked }: { readonly name: string; readonly asked: unknown },
+  { name, request }: { readonly name: string; readonly request: unknown },
   outgoing: ServerResponse,
   { cluster, unreadBytes, onError }: NodeAnswersOptions,
 ): Promise<void> {
@@ -111,7 +111,7 @@ async function perform(
     answer.end(frame);
   };
   try {
-    const value = cluster.answer(name, asked, {
+    const value = cluster.answer(name, request, {
       signal: gone.signal,
       onStart: () => void answer.write(toLine({ is: "start" })),
       onEvent: (event) => queue.push(toFrameItem(event, toEventLine)),

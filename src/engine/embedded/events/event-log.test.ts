@@ -129,7 +129,7 @@ test("once another process writes, the earlier writer cannot, and its indexes ar
 test("events that waited while the lease was lost are written once it is regained", async () => {
   const folder = newFolder();
   const clock = createManualClock();
-  const own = createLease(1);
+  const leaseControl = createLease(1);
   const log = new EmbeddedEventLog({ folder, clock, lease: leaseControl.lease });
   log.append(stream, textDelta(1));
   leaseControl.lose();
@@ -195,7 +195,11 @@ test("while another program locks the log, many events of many streams do not wa
 });
 
 test("the count of events includes those that are not on disk yet", async () => {
-  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: createLease(1).lease });
+  const log = new EmbeddedEventLog({
+    folder: newFolder(),
+    clock: createManualClock(),
+    lease: createLease(1).lease,
+  });
   expect(log.count(stream)).toBe(0);
   log.append(stream, textDelta(1));
   expect(log.count(stream)).toBe(1);
@@ -278,7 +282,11 @@ test("the log of an older kit shrinks too", async () => {
 });
 
 test("a recorded event does not change when the caller changes its object", async () => {
-  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: createLease(1).lease });
+  const log = new EmbeddedEventLog({
+    folder: newFolder(),
+    clock: createManualClock(),
+    lease: createLease(1).lease,
+  });
   const args = { path: "a.txt" };
   const call = { type: "tool_start", tool_call_id: "call_1", tool: "read", args } as const;
   log.append(stream, { ...textDelta(1), ...call } as KitEvent);
@@ -312,7 +320,11 @@ test("old events are deleted, and the stream's indexes continue", async () => {
 });
 
 test("readers finish when the log closes", async () => {
-  const log = new EmbeddedEventLog({ folder: newFolder(), clock: createManualClock(), lease: createLease(1).lease });
+  const log = new EmbeddedEventLog({
+    folder: newFolder(),
+    clock: createManualClock(),
+    lease: createLease(1).lease,
+  });
   const waiting = log.subscribe(stream)[Symbol.asyncIterator]().next();
   log.close();
   expect((await waiting).done).toBe(true);
@@ -321,9 +333,9 @@ test("readers finish when the log closes", async () => {
 test("a file that is not an event log is refused and not changed", () => {
   const folder = newFolder();
   writeFileSync(join(folder, "events.db"), "not a database, but a text file".repeat(50));
-  expect(() => new EmbeddedEventLog({ folder, clock: createManualClock(), lease: createLease(1).lease })).toThrow(
-    expect.objectContaining({ code: "unavailable" }),
-  );
+  expect(
+    () => new EmbeddedEventLog({ folder, clock: createManualClock(), lease: createLease(1).lease }),
+  ).toThrow(expect.objectContaining({ code: "unavailable" }));
 });
 
 test("streams that begin at the same time are claimed in one write, before their first index is used", async () => {

@@ -169,8 +169,12 @@ test("a host pattern is a name, a wildcard or an address, each with or without a
   ]) {
     expect(parseHostPattern(text), text).toBeUndefined();
   }
-  expect(parseHostPattern("*.Example.COM:8443")).toEqual({ host: "example.com", below: true, port: 8443 });
-  expect(parseHostPattern("[::1]:80")).toEqual({ host: "::1", below: false, port: 80 });
+  expect(parseHostPattern("*.Example.COM:8443")).toEqual({
+    host: "example.com",
+    matchesSubdomains: true,
+    port: 8443,
+  });
+  expect(parseHostPattern("[::1]:80")).toEqual({ host: "::1", matchesSubdomains: false, port: 80 });
   fc.assert(
     fc.property(fc.domain(), fc.domain(), fc.integer({ min: 1, max: 65_535 }), (name, other, at) => {
       const pattern = parseHostPattern(`*.${name}`);
