@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { isCampaign, rounds } from "../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../testing/temporary-repository.ts";
@@ -112,5 +113,17 @@ mountCampaign(
     const accepted = { status: "accepted" };
     expect(answers).toMatchObject([accepted, refused, refused, accepted]);
     expect(status).toBe(0);
+  },
+);
+
+test.skipIf(!existsSync("/dev/full"))(
+  "a command whose output goes to a full disk fails with one line",
+  async () => {
+    await using project = await createTemporaryRepository(files);
+    const words = ["-c", 'exec "$@" >/dev/full', "sh", ...kitCommandLine(["specs", "list", "--json"])];
+    const env = { ...process.env, KIT_DEBUG: "", NO_COLOR: "1" };
+    const { status, stderr } = spawnSync("sh", words, { cwd: project.root, env, encoding: "utf8" });
+    expect(stderr).toBe("error: The rest of the output cannot be written: no space left on device.\n");
+    expect(status).toBe(1);
   },
 );

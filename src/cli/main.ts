@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { CommanderError } from "commander";
 import type { ExitCode } from "./command.ts";
 import { createOutput, type InputStream, type OutputStream } from "./print/output.ts";
@@ -41,7 +42,9 @@ export async function main(
   });
   try {
     await program.parseAsync(toCommandLine(argv), { from: "user" });
-    return exitCode;
+    // A stream reports the error of the last write in the next turn.
+    await nextTurn();
+    return exitCode === 0 && output.hasFailed ? 1 : exitCode;
   } catch (error) {
     if (interrupt.isCause(error)) return interrupt.exitCode();
     // Commander throws for everything that ends a command line early, including requested help, and the help of a

@@ -1,3 +1,4 @@
+import { createWriteStream, existsSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
@@ -41,3 +42,19 @@ test("progress stays on one line in any script: each update replaces only that l
   expect(printed).toContain("返金");
   expect(displayWidth(printed)).toBeLessThan(40);
 });
+
+test.skipIf(!existsSync("/dev/full"))(
+  "a log on a full disk is reported once, and what follows is dropped",
+  async () => {
+    const [stdout, stderr] = [createWriteStream("/dev/full"), new PassThrough()];
+    const output = createOutput(stdout, stderr);
+    output.line("one");
+    await new Promise<void>((resolve) => stdout.once("close", () => resolve()));
+    output.line("two");
+    output.note("The server goes on.");
+    expect(String(stderr.read())).toBe(
+      "error: The rest of the output cannot be written: no space left on device.\nThe server goes on.\n",
+    );
+    expect(output.hasFailed).toBe(true);
+  },
+);

@@ -26,14 +26,26 @@ export interface Output {
   noteStyle(style: Style, text: string): string;
   /** Shows progress on the last line of a terminal until the next call; "" clears it. */
   progress(text: string): void;
+  /** Whether stdout could not be written, such as a file on a full disk; a note has said so. */
+  readonly hasFailed: boolean;
 }
 
 const clearLine = "\r\u001B[K";
 
-/** Writes to the two streams of the process, and continues silently when a reader like `head` closes its end. */
+/**
+ * Writes to the two streams of the process. Continues silently when a reader like `head` closes its end, and with a note when
+ * stdout cannot be written: a server does not end with the disk of its log.
+ */
 export function createOutput(stdout: OutputStream, stderr: OutputStream): Output {
-  const write = createWriter(stdout);
-  const writeNote = createWriter(stderr);
+  let hasFailed = false;
+  const write = createWriter(stdout, (error) => {
+    hasFailed = true;
+    // Node writes "ENOSPC: no space left on device, write".
+    const [, reason = error.message] = /^[A-Z]+: (.+), \w+$/.exec(error.message) ?? [];
+    writeNote(`error: The rest of the output cannot be written: ${reason}.\n`);
+  });
+  // There is no place left to report an error of stderr.
+  const writeNote = createWriter(stderr, () => undefined);
   let isShowingProgress = false;
   const progress = (text: string): void => {
     if (!stderr.isTTY || (text === "" && !isShowingProgress)) return;
@@ -62,6 +74,9 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
     },
     noteStyle: (style, text) => styleText(style, text, { stream: stderr }),
     progress,
+    get hasFailed() {
+      return hasFailed;
+    },
   };
 }
 
@@ -70,11 +85,14 @@ function widthOf({ columns = 0 }: OutputStream): number {
   return columns > 0 ? columns : 80;
 }
 
-function createWriter(stream: OutputStream): (text: string) => void {
+function createWriter(
+  stream: OutputStream,
+  onError: (error: NodeJS.ErrnoException) => void,
+): (text: string) => void {
   let isOpen = true;
   stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (isOpen && error.code !== "EPIPE") onError(error);
     isOpen = false;
-    if (error.code !== "EPIPE") throw error;
   });
   return (text) => {
     if (isOpen) stream.write(text);
