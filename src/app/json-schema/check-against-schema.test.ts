@@ -232,7 +232,7 @@ describe("any schema and value takes bounded time", () => {
   ])("%s is refused with why", (...[, given, of, why]) => {
     const started = processorMs();
     expect(issues(given, of).join()).toContain(why);
-    expect(processorMs() - started).toBeLessThan(5_000);
+    expect(processorMs() - started).toBeLessThan(1_000);
   });
 
   test("many items, many properties, deep values and long enumerations", () => {
@@ -246,7 +246,7 @@ describe("any schema and value takes bounded time", () => {
     expect(issues({ $ref: "#/$defs/a", $defs: { a: { items: { $ref: "#/$defs/a" } } } }, deep)[0]).toContain(
       "without end",
     );
-    expect(processorMs() - started).toBeLessThan(5_000);
+    expect(processorMs() - started).toBeLessThan(1_000);
   });
 });
 
@@ -264,6 +264,31 @@ test.each<readonly [string, string, readonly string[], readonly string[]]>([
 ])("the format %s is %s", (...[format, , good, bad]) => {
   expect(good.filter((text) => !fits({ format }, text))).toEqual([]);
   expect(bad.filter((text) => fits({ format }, text))).toEqual([]);
+});
+
+test("a reference in a schema with an identifier of its own is relative to that schema", () => {
+  const tree = {
+    $id: "https://example.org/tree",
+    properties: { nodes: { items: { $ref: "node" } } },
+    $defs: {
+      name: { type: "number" },
+      node: {
+        $id: "https://example.org/node",
+        properties: { name: { $ref: "#/$defs/name" }, subtree: { $ref: "tree" } },
+        $defs: { name: { type: "string" } },
+      },
+    },
+  };
+  expect(fits(tree, { nodes: [{ name: "a", subtree: { nodes: [{ name: "b" }] } }] })).toBe(true);
+  expect(fits(tree, { nodes: [{ name: "a", subtree: { nodes: [{ name: 1 }] } }] })).toBe(false);
+});
+
+test("schemas with ids that are relative to each other take linear time", () => {
+  let schema: object = { type: "string" };
+  for (let level = 0; level < 40_000; level += 1) schema = { $id: "a/", not: schema };
+  const started = performance.now();
+  createSchemaDocument(schema);
+  expect(performance.now() - started).toBeLessThan(1_000);
 });
 
 test("older drafts and anchors are understood", () => {

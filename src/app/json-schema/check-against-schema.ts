@@ -159,9 +159,12 @@ class Check {
       if (part !== undefined) seen.add(part);
       return part !== undefined;
     };
-    for (const keyword of ["$ref", "$dynamicRef"]) {
+    for (const keyword of ["$ref", "$dynamicRef"] as const) {
       const reference = own(schema, keyword);
-      if (typeof reference === "string") take(this.schema(this.#target(reference), value, path));
+      if (typeof reference !== "string") continue;
+      const target = this.#document.find(reference, schema, keyword);
+      if (target === undefined) throw noTarget(reference);
+      take(this.schema(target, value, path));
     }
     for (const part of listOf(own(schema, "allOf"))) take(this.schema(part, value, path));
     const any = own(schema, "anyOf");
@@ -192,13 +195,6 @@ class Check {
   #refuseAll(parts: readonly unknown[], { value, path }: { value: unknown; path: Path }): void {
     if (parts.length === 1) this.schema(parts[0], value, path);
     else this.#refuse(path, "fits none of the alternatives");
-  }
-
-  #target(reference: string): unknown {
-    const target = this.#document.find(reference);
-    if (target !== undefined) return target;
-    const excerpt = JSON.stringify(reference.slice(0, 100));
-    throw new Uncheckable(`cannot be checked: its schema refers to ${excerpt}, which it does not hold`);
   }
 
   #properties(schema: JsonObject, value: JsonObject, { path, seen }: { path: Path; seen: Seen }): void {
@@ -291,6 +287,11 @@ class Check {
       seen.allItems = true;
     }
   }
+}
+
+function noTarget(reference: string): Uncheckable {
+  const excerpt = JSON.stringify(reference.slice(0, 100));
+  return new Uncheckable(`cannot be checked: its schema refers to ${excerpt}, which it does not hold`);
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -81,8 +81,11 @@ export interface SchemaDocument {
   readonly root: unknown;
   /** Whether a schema has `unevaluatedProperties` or `unevaluatedItems`. */
   readonly hasUnevaluated: boolean;
-  /** Returns the target of a reference; undefined if the document does not hold it. */
-  find(reference: string): unknown;
+  /**
+   * Returns the target of a reference in one of the document's schemas; undefined if the document does not hold it. The
+   * anchor of a `$dynamicRef` can be in any schema of the document.
+   */
+  find(reference: string, from: object, keyword?: "$ref" | "$dynamicRef"): unknown;
 }
 
 /** Returns an own property of an object, so never an inherited one such as `constructor`. */
@@ -90,40 +93,74 @@ export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Collects the places of `$id` and `$anchor`. Without recursion, since schemas can be nested to any depth. */
+/** The base of a document without an absolute `$id`. */
+const noBase = "kit:/";
+
+/**
+ * Collects the places of `$id` and `$anchor`. Without recursion, since schemas can be nested to any depth. A schema with an
+ * `$id` is a resource of its own, whose references are relative to it; a reference without a target there is one of the
+ * whole document, as many tools write it.
+ */
 export function createSchemaDocument(root: unknown): SchemaDocument {
+  const resources = new Map<string, unknown>();
   const anchors = new Map<string, unknown>();
+  const bases = new Map<unknown, string>();
   let hasUnevaluated = false;
-  const seen = new Set<unknown>();
-  const pending: unknown[] = [root];
-  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
-    if (typeof at !== "object" || at === null || seen.has(at)) continue;
-    seen.add(at);
+  const pending: { readonly at: unknown; readonly outer: string }[] = [{ at: root, outer: noBase }];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { at, outer } = next;
+    if (typeof at !== "object" || at === null || bases.has(at)) continue;
+    const base = baseOf(at as JsonObject, outer);
+    bases.set(at, base);
+    if (!resources.has(base)) resources.set(base, at);
     for (const [name, value] of Object.entries(at)) {
       if (name.startsWith("unevaluated")) hasUnevaluated = true;
-      if (typeof value === "string") {
-        if (name === "$anchor" || name === "$dynamicAnchor") anchors.set(`#${value}`, at);
-        if (name === "$id") anchors.set(value.replace(/#$/, ""), at);
-      } else if (!valueKeywords.has(name) && value !== undefined) pending.push(value);
+      if (typeof value !== "string") {
+        if (!valueKeywords.has(name)) pending.push({ at: value, outer: base });
+      } else if (name === "$anchor" || name === "$dynamicAnchor") addAnchor(`#${value}`, base, at);
+      else if (name === "$id" && value.startsWith("#")) addAnchor(value, base, at);
     }
   }
-  const known = new Map<string, unknown>();
-  const find = (reference: string): unknown => {
-    const hash = reference.indexOf("#");
-    const base = hash === -1 ? reference : reference.slice(0, hash);
-    const fragment = hash === -1 ? "" : reference.slice(hash + 1);
-    const start = base === "" ? root : anchors.get(base);
+  function addAnchor(anchor: string, base: string, at: unknown): void {
+    anchors.set(base + anchor, at);
+    anchors.set(anchor, at);
+  }
+  const rootBase = bases.get(root) ?? noBase;
+  const findIn = (base: string, reference: string): unknown => {
+    const [address = "", ...rest] = reference.split("#");
+    const fragment = rest.join("#");
+    const resource = address === "" ? base : resolved(address, base);
+    const start = resources.get(resource);
     if (fragment === "") return start;
-    return fragment.startsWith("/") ? follow(start, fragment) : anchors.get(`#${fragment}`);
+    return fragment.startsWith("/") ? follow(start, fragment) : anchors.get(`${resource}#${fragment}`);
   };
+  const known = new Map<string, unknown>();
   return {
     root,
     hasUnevaluated,
-    find(reference) {
-      if (!known.has(reference)) known.set(reference, find(reference));
-      return known.get(reference);
+    find(reference, from, keyword = "$ref") {
+      if (keyword === "$dynamicRef" && anchors.has(reference)) return anchors.get(reference);
+      const base = bases.get(from) ?? rootBase;
+      const key = base === rootBase ? reference : `${base} ${reference}`;
+      if (!known.has(key))
+        known.set(key, findIn(base, reference) ?? findIn(rootBase, reference) ?? anchors.get(reference));
+      return known.get(key);
     },
   };
+}
+
+/** The base of a schema for its references and the ids in it. */
+function baseOf(schema: JsonObject, outer: string): string {
+  const id = own(schema, "$id");
+  return typeof id === "string" && !id.startsWith("#") ? resolved(id.replace(/#.*$/s, ""), outer) : outer;
+}
+
+/** Nested ids that are relative to each other would otherwise grow with the square of their number. */
+const maxAddress = 500;
+
+function resolved(address: string, base: string): string {
+  const href = URL.parse(address, base)?.href;
+  return href === undefined || href.length > maxAddress ? address : href;
 }
 
 function follow(start: unknown, pointer: string): unknown {

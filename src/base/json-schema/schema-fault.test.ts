@@ -104,6 +104,25 @@ test.each<readonly [string, object]>([
     { $ref: "#here", $defs: { a: { $anchor: "here" } }, items: { $ref: "u:x" }, not: { $id: "u:x" } },
   ],
   [
+    "references relative to a schema with an identifier of its own",
+    {
+      $id: "https://example.org/tree",
+      properties: { nodes: { items: { $ref: "node" } } },
+      $defs: {
+        node: {
+          $id: "https://example.org/node",
+          properties: { name: { $ref: "#/$defs/name" }, subtree: { $ref: "tree" } },
+          $defs: { name: { type: "string" } },
+        },
+      },
+    },
+  ],
+  [
+    "references to the root in a schema with an identifier of its own",
+    { $defs: { a: { $id: "https://example.org/a", items: { $ref: "#/$defs/b" } }, b: {} } },
+  ],
+  ["a recursive reference by a name", { $id: "T0", properties: { next: { $ref: "T0" } } }],
+  [
     "older drafts",
     {
       definitions: { a: {} },

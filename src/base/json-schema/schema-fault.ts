@@ -35,7 +35,7 @@ export function faultOfJsonSchema(schema: unknown): string | undefined {
   if (!isRecord(schema)) return "must be a JSON Schema";
   if (valid.has(schema)) return undefined;
   const document = createSchemaDocument(schema);
-  const fault = faultAt(schema, { path: [], document, open: new Set(), done: new Set() });
+  const fault = faultAt(schema, { path: [], document, schema, open: new Set(), done: new Set() });
   if (fault !== undefined) return `is not a valid JSON Schema: ${fault}`;
   valid.add(schema);
   return undefined;
@@ -48,6 +48,8 @@ interface Place {
   /** Keywords, names and indices from the root of the schema. */
   readonly path: readonly (string | number)[];
   readonly document: SchemaDocument;
+  /** The schema that the path is in. */
+  readonly schema: object;
   /** The schemas around this one. */
   readonly open: Set<unknown>;
   /** The schemas without a fault: a program can use one object many times. */
@@ -67,7 +69,7 @@ function faultAt(schema: unknown, place: Place): string | undefined {
   place.open.add(schema);
   for (const [keyword, value] of Object.entries(schema)) {
     const rule = value === undefined ? undefined : rules.get(keyword);
-    const fault = rule?.(value, below(place, keyword));
+    const fault = rule?.(value, { ...below(place, keyword), schema });
     if (fault !== undefined) return fault;
   }
   place.open.delete(schema);
@@ -167,13 +169,15 @@ function faultOfReference(value: unknown, place: Place): string | undefined {
   if (typeof value !== "string") return expected("a text", value, place);
   const refers = `\`${pathText(place)}\` refers to ${excerpt(value)}`;
   const seen = new Set<unknown>();
+  let from = place.schema;
   for (let reference: unknown = value; typeof reference === "string"; ) {
-    const target = place.document.find(reference);
+    const target = place.document.find(reference, from);
     if (target === undefined) return `${refers}, which the schema does not contain`;
     if (typeof target === "boolean") return undefined;
     if (!isRecord(target)) return `${refers}, which is not a schema`;
     if (seen.has(target)) return `${refers}, which leads back to itself without end`;
     seen.add(target);
+    from = target;
     reference = own(target, "$ref");
   }
   return undefined;
