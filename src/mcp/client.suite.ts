@@ -77,13 +77,13 @@ export async function toolsAndProblems(
 export async function callTool(
   client: McpClient,
   name: string,
-  given: { readonly args?: unknown; readonly signal?: AbortSignal } = {},
+  request: { readonly args?: unknown; readonly signal?: AbortSignal } = {},
 ): Promise<Exclude<ToolOutput, string>> {
   const tools = (await client.tools()) as readonly ToolDefinition[];
   const tool = tools.find((one) => one.name === name || one.name === `mcp__s__${name}`);
   if (tool === undefined) throw new Error(`There is no tool named ${name}.`);
-  const context = createToolContext(given.signal === undefined ? {} : { signal: given.signal });
-  const output = await tool.execute(given.args ?? {}, context);
+  const context = createToolContext(request.signal === undefined ? {} : { signal: request.signal });
+  const output = await tool.execute(request.args ?? {}, context);
   // Tools of servers return texts and parts.
   return typeof output === "string" ? { content: output } : (output as Exclude<ToolOutput, string>);
 }

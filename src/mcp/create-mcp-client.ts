@@ -97,7 +97,7 @@ export function createMcpClient(options: McpClientOptions): McpClient {
       await Promise.all(links.map((link) => link.catalogue(signal)));
       return links.map((link) => ({
         server: link.name,
-        tools: (link.known()?.tools ?? []).map((tool) => tool.fullName),
+        tools: (link.lastCatalogue()?.tools ?? []).map((tool) => tool.fullName),
         isAvailable: link.failure() === undefined,
         problems: problemsOf(link),
       }));
@@ -124,11 +124,11 @@ function createDirectSource(links: readonly ServerLink[], validateJson: Validate
     const catalogue = await link.catalogue(signal);
     const before = offers.get(link);
     if (catalogue === undefined || catalogue === before?.catalogue) return before?.ordered ?? [];
-    const known = new Map(
+    const knownTools = new Map(
       before?.catalogue.tools.map((listed, index) => [listed.fingerprint, before.tools[index]]),
     );
     const tools = catalogue.tools.map(
-      (listed) => known.get(listed.fingerprint) ?? createServerTool(link, listed, validateJson),
+      (listed) => knownTools.get(listed.fingerprint) ?? createServerTool(link, listed, validateJson),
     );
     // The server may list its tools in any order, but the order of a prompt's tools must not change.
     const ordered = tools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
@@ -159,7 +159,7 @@ function failuresOf(link: ServerLink): readonly McpProblem[] {
 }
 
 function remarksOf(link: ServerLink): readonly McpProblem[] {
-  return (link.known()?.remarks ?? []).map((remark) => toProblem(link, remark));
+  return (link.lastCatalogue()?.remarks ?? []).map((remark) => toProblem(link, remark));
 }
 
 function notificationProblemsOf(link: ServerLink): readonly McpProblem[] {
@@ -180,7 +180,7 @@ function* newProblems(links: readonly ServerLink[], reported: WeakSet<object>): 
     const unheard = link.unheard();
     if (unheard !== undefined && !reported.has(unheard)) yield* notificationProblemsOf(link);
     if (unheard !== undefined) reported.add(unheard);
-    const catalogue = link.known();
+    const catalogue = link.lastCatalogue();
     if (catalogue === undefined || reported.has(catalogue)) continue;
     reported.add(catalogue);
     yield* remarksOf(link);

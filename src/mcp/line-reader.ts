@@ -14,7 +14,7 @@ export class LineReader {
   readonly #maxBytes: number;
   readonly #listener: LineListener;
   /** The first `#length` bytes hold the beginning of an incomplete line. */
-  #held = noBytes;
+  #partialLine = noBytes;
   #length = 0;
   #isSkipping = false;
 
@@ -36,13 +36,13 @@ export class LineReader {
     let line = rest;
     if (this.#length > 0) {
       this.#hold(rest);
-      line = this.#held.subarray(0, this.#length);
+      line = this.#partialLine.subarray(0, this.#length);
     } else if (!this.#isSkipping && rest.length > this.#maxBytes) this.#skip();
     const isComplete = !this.#isSkipping;
     this.#length = 0;
     this.#isSkipping = false;
     // Long lines are rare, so release their memory.
-    if (this.#held.length > 1_048_576) this.#held = noBytes;
+    if (this.#partialLine.length > 1_048_576) this.#partialLine = noBytes;
     if (isComplete) this.#listener.onLine(line.at(-1) === carriageReturn ? line.subarray(0, -1) : line);
   }
 
@@ -53,20 +53,20 @@ export class LineReader {
       this.#skip();
       return;
     }
-    if (length > this.#held.length) {
+    if (length > this.#partialLine.length) {
       // Double the size, so that a line of a million chunks is not copied a million times.
       const larger = Buffer.allocUnsafe(Math.min(this.#maxBytes, Math.max(65_536, 2 * length)));
-      this.#held.copy(larger, 0, 0, this.#length);
-      this.#held = larger;
+      this.#partialLine.copy(larger, 0, 0, this.#length);
+      this.#partialLine = larger;
     }
-    piece.copy(this.#held, this.#length);
+    piece.copy(this.#partialLine, this.#length);
     this.#length = length;
   }
 
   #skip(): void {
     this.#isSkipping = true;
     this.#length = 0;
-    this.#held = noBytes;
+    this.#partialLine = noBytes;
     this.#listener.onTooLong();
   }
 }

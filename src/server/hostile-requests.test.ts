@@ -49,8 +49,8 @@ const request = fc.nat().chain((choice) => {
   return fc.record({
     method: fc.oneof({ weight: 8, arbitrary: fc.constant(method) }, fc.constantFrom("GET", "POST", "PUT")),
     path: fc.array(segment, { minLength: 3, maxLength: 3 }).map((parts) => {
-      const left = [...parts];
-      return path.replace(/\{\w+\}/g, () => left.pop() ?? "1");
+      const remaining = [...parts];
+      return path.replace(/\{\w+\}/g, () => remaining.pop() ?? "1");
     }),
     query: fc.oneof(
       { weight: 4, arbitrary: fc.constant("") },

@@ -84,7 +84,7 @@ async function check(one: HttpCase): Promise<void> {
   const before = await snapshotOf(shop.root);
   const { pid, exitCode } = server.child;
   const { processorMs } = await server.state();
-  const said = await history(server);
+  const messages = await history(server);
   const accepted = await countDispatches(server);
   const started = performance.now();
   for (let time = 0; time < (one.send_times ?? 1); time += 1) await send(server, one);
@@ -98,7 +98,7 @@ async function check(one: HttpCase): Promise<void> {
   // A request that hangs ends with the time limit of the test.
   expect(after.processorMs - processorMs).toBeLessThan(one.max_ms ?? 2_000);
   expect(await snapshotOf(shop.root)).toEqual(before);
-  if (one.expected.session_isolated === true) expect(await history(server)).toEqual(said);
+  if (one.expected.session_isolated === true) expect(await history(server)).toEqual(messages);
   const inputs = one.expected.no_dispatch === true ? 0 : one.expected.dispatches;
   if (inputs !== undefined) expect((await countDispatches(server)) - accepted).toBe(inputs);
 }
@@ -221,8 +221,8 @@ function checkEnvelope(body: string, types: readonly string[] = []): void {
   });
   expect(error.details).toEqual(expect.any(String));
   // The files name some types that the contract has under other names.
-  const known = types.filter((type) => Object.hasOwn(errorCodes, type));
-  if (known.length > 0) expect(known).toContain(error.type);
+  const knownTypes = types.filter((type) => Object.hasOwn(errorCodes, type));
+  if (knownTypes.length > 0) expect(knownTypes).toContain(error.type);
 }
 
 function checkRaw(reply: string, { expected }: HttpCase): void {
@@ -294,13 +294,13 @@ async function sendFrames(server: ServerProcess, one: HttpCase): Promise<void> {
   const { close, error_frame_or_close } = expected.ws ?? {};
   if (close !== undefined) return expect(close).toContain(await client.closed);
   if (error_frame_or_close !== undefined) {
-    const said = await client.until("error").then(
+    const answer = await client.until("error").then(
       (frames) => frames.at(-1),
       () => undefined,
     );
-    if (said === undefined) expect(error_frame_or_close).toContain(await client.closed);
-    else checkEnvelope(JSON.stringify({ error: said.error }), expected.error_type_any_of);
-    checkSecrets(JSON.stringify(said ?? {}));
+    if (answer === undefined) expect(error_frame_or_close).toContain(await client.closed);
+    else checkEnvelope(JSON.stringify({ error: answer.error }), expected.error_type_any_of);
+    checkSecrets(JSON.stringify(answer ?? {}));
   }
   client.socket.close();
 }

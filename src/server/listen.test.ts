@@ -206,9 +206,9 @@ test("a client that is still sending gets the refusal, then the connection is cl
 
 test("a client that pipelines too many requests is cut off", async () => {
   const held = Promise.withResolvers<boolean>();
-  let asked = 0;
+  let requestCount = 0;
   const auth: AccessOptions["auth"] = () => {
-    asked += 1;
+    requestCount += 1;
     return held.promise;
   };
   await withServer({ access: { auth }, limits: { pipelinedRequests: 3 } }, async (port) => {
@@ -218,7 +218,7 @@ test("a client that pipelines too many requests is cut off", async () => {
     const cut = once(greedy, "close");
     greedy.write(ask(100));
     await cut;
-    expect(asked).toBe(3);
+    expect(requestCount).toBe(3);
     held.resolve(true);
     const modest = connect({ host: "127.0.0.1", port });
     const answers = modest[Symbol.asyncIterator]();

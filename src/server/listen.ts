@@ -222,20 +222,20 @@ function nameOf(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-function bindingError(cause: unknown, place: string): KitError {
+function bindingError(cause: unknown, address: string): KitError {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   if (code === "EADDRINUSE") {
     const hint = "Stop the other program, or choose another port with --port.";
     return new KitError({
       code: "conflict",
-      message: `Something is already listening on ${place}.`,
+      message: `Something is already listening on ${address}.`,
       hint,
       cause,
     });
   }
   return new KitError({
     code: "unavailable",
-    message: `Cannot listen on ${place}: ${code ?? "unknown error"}.`,
+    message: `Cannot listen on ${address}: ${code ?? "unknown error"}.`,
     cause,
   });
 }

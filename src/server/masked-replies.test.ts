@@ -80,8 +80,8 @@ test("a log entry and its reply contain no secret", async () => {
   const { body } = await served.send(`/agents/${encodeURIComponent(key)}/1`, { body: { message: "Hello" } });
   expect(JSON.stringify(body)).not.toContain(key);
   await expect(openSocket(`${served.url}/agents/${key}/1`)).rejects.toThrow();
-  const said = entries.filter(({ path }) => path.includes("[secret]"));
-  expect(said.map(({ method, status }) => `${method} ${status}`)).toEqual(["POST 404", "GET 404"]);
+  const masked = entries.filter(({ path }) => path.includes("[secret]"));
+  expect(masked.map(({ method, status }) => `${method} ${status}`)).toEqual(["POST 404", "GET 404"]);
   expect(JSON.stringify(entries)).not.toContain(key);
 });
 

@@ -67,8 +67,8 @@ test("with a service the description has agents, workflows and runs, streams and
     const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)];
     for (const [, name] of references) expect(body.components.schemas).toHaveProperty(String(name));
     for (const { parameters, operationId } of operations) {
-      for (const one of parameters.filter((parameter: { in: string }) => parameter.in === "path")) {
-        expect([operationId, one.name, one.description]).not.toContain("");
+      for (const parameter of parameters.filter((parameter: { in: string }) => parameter.in === "path")) {
+        expect([operationId, parameter.name, parameter.description]).not.toContain("");
       }
     }
     const prompt = body.paths["/agents/{name}/{id}"].post;

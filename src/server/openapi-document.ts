@@ -164,9 +164,9 @@ function toJsonSchemas(routes: readonly Route[]): { schemas: Json; components: J
     if (route.query !== undefined) all[`${key}.query`] = route.query;
     if (route.body !== undefined) all[`${key}.body`] = route.body;
   }
-  const whole = z.toJSONSchema(z.object(all), { io: "input" });
+  const schema = z.toJSONSchema(z.object(all), { io: "input" });
   const moved: unknown = JSON.parse(
-    JSON.stringify(whole, tidy).replaceAll('"#/$defs/', '"#/components/schemas/'),
+    JSON.stringify(schema, tidy).replaceAll('"#/$defs/', '"#/components/schemas/'),
   );
   if (!isJson(moved) || !isJson(moved.properties)) return { schemas: {}, components: {} };
   return { schemas: moved.properties, components: isJson(moved.$defs) ? moved.$defs : {} };

@@ -60,9 +60,13 @@ async function ask(operation: string, path: string, sent: SentJson = {}): Promis
   const [method = ""] = operation.split(" ");
   const reply = await served.send(path, { method, ...sent });
   const described = operations.get(operation)?.responses[reply.status];
-  const place = `${operation} ${reply.status} ${JSON.stringify(reply.body).slice(0, 300)}`;
-  expect(faultsOf(described?.content["application/json"]?.schema, reply.body), place).toBeUndefined();
-  if (reply.status >= 400) expect(described?.description.split(", "), place).toContain(reply.body.error.type);
+  const operationReply = `${operation} ${reply.status} ${JSON.stringify(reply.body).slice(0, 300)}`;
+  expect(
+    faultsOf(described?.content["application/json"]?.schema, reply.body),
+    operationReply,
+  ).toBeUndefined();
+  if (reply.status >= 400)
+    expect(described?.description.split(", "), operationReply).toContain(reply.body.error.type);
   if (reply.status < 400) answered.add(operation);
   return reply.body;
 }

@@ -102,10 +102,10 @@ export interface ErrorReplyOptions {
 
 /** Creates the error reply for a thrown value: a `KitError` by its code, anything else as `internal_error`. */
 export function toErrorReply(error: unknown, options: ErrorReplyOptions): ReplyParts {
-  const known = toKitError(error);
+  const knownError = toKitError(error);
   return jsonParts(toErrorEnvelope(error, options), {
-    status: errorCodes[known.code].status,
-    headers: headersOf(known),
+    status: errorCodes[knownError.code].status,
+    headers: headersOf(knownError),
   });
 }
 
@@ -114,16 +114,16 @@ export function toErrorEnvelope(
   error: unknown,
   { dev, masked = (value) => value }: ErrorReplyOptions,
 ): ErrorEnvelope {
-  const known = toKitError(error);
-  const meta = metaOf(known);
-  const { message } = known;
+  const knownError = toKitError(error);
+  const meta = metaOf(knownError);
+  const { message } = knownError;
   const errorBody = {
     message,
-    details: detailsOf(known),
+    details: detailsOf(knownError),
     meta,
-    ...(dev ? devOf(error, known) : {}),
+    ...(dev ? devOf(error, knownError) : {}),
   };
-  return { error: { type: known.code, ...masked(errorBody) } };
+  return { error: { type: knownError.code, ...masked(errorBody) } };
 }
 
 /** Adds the issues of an invalid request, on which clients can rely, also if no single field is wrong. */
@@ -136,9 +136,9 @@ function metaOf({ code, message, meta }: KitError<ErrorCode>): KitError["meta"] 
  * Returns the details for a developer. The error of a refused request has a hint at most, without stack: foreign pages
  * and other clients must not learn paths of this machine.
  */
-function devOf(error: unknown, known: KitError<ErrorCode>): Pick<ErrorEnvelope["error"], "dev"> {
-  const hint = known.hint === undefined ? {} : { hint: known.hint };
-  const isFault = errorCodes[known.code].status >= errorCodes.internal_error.status;
+function devOf(error: unknown, knownError: KitError<ErrorCode>): Pick<ErrorEnvelope["error"], "dev"> {
+  const hint = knownError.hint === undefined ? {} : { hint: knownError.hint };
+  const isFault = errorCodes[knownError.code].status >= errorCodes.internal_error.status;
   const dev = isFault ? { ...hint, ...describe(error) } : hint;
   return Object.keys(dev).length === 0 ? {} : { dev };
 }

@@ -12,7 +12,7 @@ const paths = [
 const router = createPathRouter<string>();
 for (const path of paths) router.add("ALL", path, path);
 
-const found = (path: string): string | undefined => router.match("GET", path)[0][0]?.[0];
+const match = (path: string): string | undefined => router.match("GET", path)[0][0]?.[0];
 
 test.each([
   ["/", "/"],
@@ -23,7 +23,7 @@ test.each([
   ["/agents/reviewer/pr-7/events", "/agents/:name/:id/events"],
   ["/agents/:name/:id", "/agents/:name/:id"],
 ])("%s is a path of %s", (path, rule) => {
-  expect(found(path)).toBe(rule);
+  expect(match(path)).toBe(rule);
 });
 
 test.each([
@@ -36,7 +36,7 @@ test.each([
   "//",
   "/__proto__",
 ])("%s is not a path of any rule", (path) => {
-  expect(found(path)).toBe("/*");
+  expect(match(path)).toBe("/*");
 });
 
 test("a path without a rule has no handler if there is no fallback", () => {

@@ -43,9 +43,9 @@ test("a path with an undeclared parameter does not compile", () => {
 });
 
 test("every access action belongs to a route, and each route names only existing actions", () => {
-  const asked = Object.values(routes).flatMap((route) => [
+  const actions = Object.values(routes).flatMap((route) => [
     ...("action" in route ? [route.action] : []),
     ...("itemAction" in route ? [route.itemAction] : []),
   ]);
-  expect(new Set(asked)).toEqual(new Set(serviceActions));
+  expect(new Set(actions)).toEqual(new Set(serviceActions));
 });

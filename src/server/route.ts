@@ -202,7 +202,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
       // Requests without a socket have no connection.
       if (silent) env?.incoming?.socket.setTimeout(0);
       const controller = new AbortController();
-      const gone = (reason?: unknown): void =>
+      const abort = (reason?: unknown): void =>
         controller.abort(
           reason instanceof KitError
             ? reason
@@ -213,13 +213,13 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
         const { signal } = req.raw;
         requestsOf.set(controller.signal, req.raw);
         // If a platform's time limit ends the request, its reason is a `KitError`, which the client gets.
-        if (signal.aborted) gone(signal.reason);
-        else signal.addEventListener("abort", () => gone(signal.reason), { once: true });
-      } else if (outgoing.destroyed) gone();
+        if (signal.aborted) abort(signal.reason);
+        else signal.addEventListener("abort", () => abort(signal.reason), { once: true });
+      } else if (outgoing.destroyed) abort();
       // Listen to the connection: reading the request's signal would create a whole `Request`.
       else
         outgoing.once("close", () => {
-          if (!outgoing.writableFinished) gone();
+          if (!outgoing.writableFinished) abort();
         });
       return controller.signal;
     },
@@ -229,8 +229,8 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
 // In a URL every value is text; the schemas say which are numbers.
 function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
   for (const name of ["limit", "after", "before", "first_index", "event_index", "start_line", "end_line"]) {
-    const given = query[name];
-    if (typeof given === "string" && /^\d{1,15}$/.test(given)) query[name] = Number(given);
+    const text = query[name];
+    if (typeof text === "string" && /^\d{1,15}$/.test(text)) query[name] = Number(text);
   }
   if (query.rules === "true" || query.rules === "false") query.rules = query.rules === "true";
   return withAliases(query, aliases);
@@ -275,9 +275,9 @@ export function mountRoutes(
     const byMethod = new Map<string, Route>(ofPath.map((route) => [route.method, route]));
     app.all(path, (context) =>
       answer(context, () => {
-        const { method, path: asked, raw } = context.req;
-        if (page !== undefined && isPageRequest({ method, path: asked, headers: raw.headers })) {
-          return page.answer({ path: asked, headers: raw.headers });
+        const { method, path: requestPath, raw } = context.req;
+        if (page !== undefined && isPageRequest({ method, path: requestPath, headers: raw.headers })) {
+          return page.answer({ path: requestPath, headers: raw.headers });
         }
         const route = byMethod.get(method === "HEAD" ? "GET" : method);
         if (route !== undefined) return route.answer(context, server);
@@ -338,8 +338,8 @@ export function createPathRouter<Handler>(): Router<Handler> {
       }
     },
     match(_, path) {
-      const known = fixed.get(path);
-      if (known !== undefined) return known;
+      const fixedRoute = fixed.get(path);
+      if (fixedRoute !== undefined) return fixedRoute;
       const parts = path.split("/");
       for (const pattern of patterns.get(parts.length) ?? [])
         if (isMatch(pattern.parts, parts)) return pattern.result;

@@ -36,7 +36,7 @@ const shop: ApplicationData = {
 
 const opened: ServedApplication[] = [];
 afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close({ timeoutMs: 0 });
+  for (const application of opened.splice(0)) await application.close({ timeoutMs: 0 });
 });
 const serve = async (
   data: ApplicationData,

@@ -11,7 +11,7 @@ import { openSocket } from "./testing/socket-client.ts";
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const traceparent = `00-${trace}-00f067aa0ba902b7-01`;
 const headers = { traceparent, tracestate: "rojo=1" };
-const given = { traceparent, tracestate: "rojo=1" };
+const sentTrace = { traceparent, tracestate: "rojo=1" };
 
 let served: ServedService;
 let events: KitEvent[] = [];
@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 
 /** The trace of the first operation, or of the run. */
-async function asked(): Promise<unknown> {
+async function readTrace(): Promise<unknown> {
   for (;;) {
     const [first] = events.filter(({ type }) => type === "operation_start" || type === "run_start");
     if (first !== undefined && "traceparent" in first) {
@@ -91,7 +91,7 @@ const routes: readonly (readonly [string, () => Promise<unknown>])[] = [
     async () => {
       const socket = await openSocket(`${served.url}/agents/echo/3`);
       await socket.next();
-      socket.send({ type: "prompt", request_id: "1", message: "hello", ...given });
+      socket.send({ type: "prompt", request_id: "1", message: "hello", ...sentTrace });
       await socket.until("result");
       socket.socket.close();
     },
@@ -101,7 +101,7 @@ const routes: readonly (readonly [string, () => Promise<unknown>])[] = [
     async () => {
       const socket = await openSocket(`${served.url}/workflows/hand-on`);
       await socket.next();
-      socket.send({ type: "invoke", request_id: "1", ...given });
+      socket.send({ type: "invoke", request_id: "1", ...sentTrace });
       await socket.until("result");
     },
   ],
@@ -117,12 +117,12 @@ const routes: readonly (readonly [string, () => Promise<unknown>])[] = [
 ];
 
 function client(): KitClient {
-  return new KitClient({ baseUrl: served.url, trace: () => given });
+  return new KitClient({ baseUrl: served.url, trace: () => sentTrace });
 }
 
 test.each(routes)("the trace of %s is the trace of its work", async (_name, ask) => {
   await ask();
-  expect(await asked()).toEqual(given);
+  expect(await readTrace()).toEqual(sentTrace);
 });
 
 const hostile: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
@@ -138,7 +138,7 @@ test.each(hostile)(
   async (_name, sent) => {
     const reply = await served.send("/agents/echo/6", { body, headers: sent });
     expect(reply.status).toBe(200);
-    expect(await asked()).toBeUndefined();
+    expect(await readTrace()).toBeUndefined();
   },
 );
 
@@ -150,10 +150,10 @@ test("two parents count as none, and an invalid state leaves the parent", async 
   ]);
   const url = `${served.url}/agents/echo/7`;
   expect((await fetch(url, { method: "POST", headers: twice, body: JSON.stringify(body) })).status).toBe(200);
-  expect(await asked()).toBeUndefined();
+  expect(await readTrace()).toBeUndefined();
   events = [];
   await served.send("/agents/echo/7", { body, headers: { traceparent, tracestate: "=,=,=" } });
-  expect(await asked()).toEqual({ traceparent });
+  expect(await readTrace()).toEqual({ traceparent });
 });
 
 test("a frame whose trace is not text is answered like any other", async () => {
@@ -175,10 +175,10 @@ test("parallel requests have separate traces, and a request without a trace gets
       }),
     ),
   );
-  const found = events.flatMap((event) =>
+  const traces = events.flatMap((event) =>
     event.type === "operation_start" ? [[event.instance_id, event.traceparent?.slice(3, 35)]] : [],
   );
-  expect(new Map(found as [string, string | undefined][])).toEqual(
+  expect(new Map(traces as [string, string | undefined][])).toEqual(
     new Map(ids.map((at) => [`side-${at}`, at % 2 === 0 ? idOf(at) : undefined])),
   );
 });

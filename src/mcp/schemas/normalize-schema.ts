@@ -40,7 +40,7 @@ export function pointerOf(reference: string): string {
   return percentDecoded(reference.slice(1));
 }
 
-interface Place {
+interface SchemaPosition {
   readonly pointer: string;
   readonly depth: number;
 }
@@ -51,21 +51,22 @@ interface Reading {
   readonly keepsPattern: (pattern: string) => boolean;
 }
 
-function readSchema(raw: unknown, place: Place, reading: Reading): unknown {
-  if (place.depth > limits.schemaDepth) throw new SchemaFault(`is deeper than ${limits.schemaDepth} levels`);
-  if (typeof raw !== "boolean" && !isRecord(raw)) throw new SchemaFault(`has no schema at ${at(place)}`);
-  const schema = typeof raw === "boolean" ? raw : readKeywords(withPrefixItems(raw), place, reading);
-  reading.parts.set(place.pointer, schema);
+function readSchema(raw: unknown, position: SchemaPosition, reading: Reading): unknown {
+  if (position.depth > limits.schemaDepth)
+    throw new SchemaFault(`is deeper than ${limits.schemaDepth} levels`);
+  if (typeof raw !== "boolean" && !isRecord(raw)) throw new SchemaFault(`has no schema at ${at(position)}`);
+  const schema = typeof raw === "boolean" ? raw : readKeywords(withPrefixItems(raw), position, reading);
+  reading.parts.set(position.pointer, schema);
   return schema;
 }
 
-function readKeywords(raw: SchemaObject, place: Place, reading: Reading): SchemaObject {
+function readKeywords(raw: SchemaObject, position: SchemaPosition, reading: Reading): SchemaObject {
   const entries: [string, unknown][] = [];
   for (const [keyword, value] of Object.entries(raw)) {
     if (!schemaKeywords.has(keyword)) continue;
     if (keyword === "pattern" && !(typeof value === "string" && reading.keepsPattern(value))) continue;
-    const below = { pointer: `${place.pointer}/${escapeToken(keyword)}`, depth: place.depth };
-    entries.push([keyword, readKeyword(keyword, value, { place: below, reading })]);
+    const keywordPosition = { pointer: `${position.pointer}/${escapeToken(keyword)}`, depth: position.depth };
+    entries.push([keyword, readKeyword(keyword, value, { position: keywordPosition, reading })]);
   }
   return Object.fromEntries(entries);
 }
@@ -73,25 +74,25 @@ function readKeywords(raw: SchemaObject, place: Place, reading: Reading): Schema
 function readKeyword(
   keyword: string,
   value: unknown,
-  { place, reading }: { readonly place: Place; readonly reading: Reading },
+  { position, reading }: { readonly position: SchemaPosition; readonly reading: Reading },
 ): unknown {
-  const below = (name: string | number): Place => ({
-    pointer: `${place.pointer}/${escapeToken(String(name))}`,
-    depth: place.depth + 1,
+  const positionOf = (name: string | number): SchemaPosition => ({
+    pointer: `${position.pointer}/${escapeToken(String(name))}`,
+    depth: position.depth + 1,
   });
-  const wrong = (): SchemaFault => new SchemaFault(`is wrong at ${at(place)}`);
+  const wrong = (): SchemaFault => new SchemaFault(`is wrong at ${at(position)}`);
   switch (schemaKeywords.get(keyword)) {
     case "schema":
-      return readSchema(value, { ...place, depth: place.depth + 1 }, reading);
+      return readSchema(value, { ...position, depth: position.depth + 1 }, reading);
     case "schemas":
       if (!Array.isArray(value) || value.length === 0) throw wrong();
-      return value.map((item, index) => readSchema(item, below(index), reading));
+      return value.map((item, index) => readSchema(item, positionOf(index), reading));
     case "schema_map":
       if (!isRecord(value)) throw wrong();
       return Object.fromEntries(
         Object.entries(value).map(([name, item]) => [
           checkName(name),
-          readSchema(item, below(name), reading),
+          readSchema(item, positionOf(name), reading),
         ]),
       );
     case "reference":
@@ -165,8 +166,8 @@ function escapeToken(token: string): string {
   return token.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-function at(place: Place): string {
-  return place.pointer === "" ? "its root" : quoteText(place.pointer);
+function at(position: SchemaPosition): string {
+  return position.pointer === "" ? "its root" : quoteText(position.pointer);
 }
 
 function quoteText(text: string): string {

@@ -12,7 +12,11 @@ async function accepts(schema: unknown, value: unknown): Promise<boolean> {
   return (await validate(checked, value)).length === 0;
 }
 
-const object = (properties: unknown, more: object = {}): unknown => ({ type: "object", properties, ...more });
+const object = (properties: unknown, keywords: object = {}): unknown => ({
+  type: "object",
+  properties,
+  ...keywords,
+});
 
 test("an ordinary schema is passed on without unknown keywords", async () => {
   const schema = object(

@@ -10,14 +10,14 @@ test("toProjectPath accepts relative and absolute paths, also through links, of 
     const root = join(base, "project");
     mkdirSync(join(root, "src"), { recursive: true });
     symlinkSync(root, join(base, "link"));
-    const given = [
+    const paths = [
       "src/a.ts",
       "./src//a.ts",
       join(root, "src/a.ts"),
       join(base, "link/src/a.ts"),
       "src/../src/a.ts",
     ];
-    expect(given.map((path) => toProjectPath(path, root))).toEqual(given.map(() => "src/a.ts"));
+    expect(paths.map((path) => toProjectPath(path, root))).toEqual(paths.map(() => "src/a.ts"));
     expect(toProjectPath("..hidden/a.ts", root)).toBe("..hidden/a.ts");
     for (const path of ["../x", "/etc/passwd", base, root, ".", "", `${root}-other/a.ts`]) {
       expect(() => toProjectPath(path, root), path).toThrow("not inside the project");

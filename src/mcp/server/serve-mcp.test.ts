@@ -234,12 +234,12 @@ test("answers follow the files while they change", async () => {
 /** Starts a server in a separate process, with line-by-line access. */
 function spawnServer() {
   const child = spawn(process.execPath, [script, shop.root], { stdio: ["pipe", "pipe", "pipe"] });
-  const said = { output: "", errors: "" };
+  const output = { output: "", errors: "" };
   child.stdout.on("data", (chunk: Buffer) => {
-    said.output += chunk.toString("utf8");
+    output.output += chunk.toString("utf8");
   });
   child.stderr.on("data", (chunk: Buffer) => {
-    said.errors += chunk.toString("utf8");
+    output.errors += chunk.toString("utf8");
   });
   child.stdin.on("error", () => undefined);
   const send = (message: object): void => {
@@ -251,7 +251,7 @@ function spawnServer() {
     clientInfo: { name: "raw", version: "1" },
   };
   send({ id: 1, method: "initialize", params });
-  return { child, said, send, exit: once(child, "exit").then(([code]) => code as unknown) };
+  return { child, said: output, send, exit: once(child, "exit").then(([code]) => code as unknown) };
 }
 
 test("stdout carries the protocol only, and the process ends when the client disconnects", async () => {

@@ -22,7 +22,7 @@ interface Exchange {
   readonly kind: "request" | "subscription" | "notification";
   readonly ending: AbortController;
   /** Reports that no answer will arrive. */
-  lost: () => void;
+  onLost: () => void;
   /** Why its last response was refused. */
   failure: ServerFailure | undefined;
   /** Consecutive times that its stream was reopened. */
@@ -46,8 +46,8 @@ export function createAddressTransport(
   const closing = new AbortController();
   let failure: ServerFailure | undefined;
 
-  const cutOff = (what: string): void => {
-    failure ??= new ServerFailure(what, { outcome: "unknown", isFlood: true });
+  const cutOff = (reason: string): void => {
+    failure ??= new ServerFailure(reason, { outcome: "unknown", isFlood: true });
     void transport.close().catch(() => undefined);
   };
   const boundedFetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
@@ -82,7 +82,7 @@ export function createAddressTransport(
     if (exchange === undefined || closing.signal.aborted) return;
     const pause = nextPause(exchange, { askedMs, now: clock.now() });
     if (pause === undefined) {
-      exchange.lost();
+      exchange.onLost();
       if (exchange.kind === "notification" && exchange.failure?.outcome !== "refused")
         onUnheard(exchange.failure ?? closedTooOften());
       return;
@@ -121,7 +121,7 @@ export function createAddressTransport(
     const { ending } = exchange;
     const signals = options.requestSignal === undefined ? [] : [options.requestSignal];
     const id = "method" in message && "id" in message ? message.id : undefined;
-    exchange.lost = () => {
+    exchange.onLost = () => {
       options.onRequestStreamEnd?.();
       if (id === undefined) return;
       open.delete(id);
@@ -140,7 +140,7 @@ export function createAddressTransport(
         send(message, {
           ...options,
           requestSignal: AbortSignal.any([ending.signal, ...signals]),
-          onRequestStreamEnd: exchange.lost,
+          onRequestStreamEnd: exchange.onLost,
         }),
       );
     } catch (error) {
@@ -151,7 +151,7 @@ export function createAddressTransport(
     }
   };
   transport.send = async (message, options) => {
-    for (const one of Array.isArray(message) ? message : [message]) await sendOne(one, options);
+    for (const single of Array.isArray(message) ? message : [message]) await sendOne(single, options);
   };
   return Object.defineProperty(transport, "failure", { get: () => failure }) as AddressTransport;
 }
@@ -162,7 +162,7 @@ function createExchange(message: JSONRPCMessage): Exchange {
   return {
     kind: isSubscription ? "subscription" : isRequest ? "request" : "notification",
     ending: new AbortController(),
-    lost: () => undefined,
+    onLost: () => undefined,
     failure: undefined,
     reconnects: 0,
     openedAt: 0,
@@ -190,6 +190,6 @@ function nextPause(
   // Streams of a call have no limit, because they end with the call.
   if (kind === "notification" && exchange.reconnects > limits.reconnects) return undefined;
   const doubled = times.firstBackoff * 2 ** Math.min(exchange.reconnects - 1, 10);
-  const own = Math.min(doubled, kind === "request" ? times.maxCallBackoff : times.maxBackoff);
-  return Math.max(own, Math.min(askedMs, times.maxBackoff));
+  const backoff = Math.min(doubled, kind === "request" ? times.maxCallBackoff : times.maxBackoff);
+  return Math.max(backoff, Math.min(askedMs, times.maxBackoff));
 }

@@ -56,12 +56,12 @@ async function* readPieces(
   { isStream, onExcess }: BoundOptions,
 ): AsyncGenerator<Uint8Array, void> {
   const whyTooMuch = createBound(isStream);
-  const held = new Uint8Array(limits.reads.bytes);
+  const buffer = new Uint8Array(limits.reads.bytes);
   let [heldLength, count] = [0, 0];
   const take = (): Uint8Array => {
-    const taken = held.slice(0, heldLength);
+    const chunk = buffer.slice(0, heldLength);
     heldLength = 0;
-    return taken;
+    return chunk;
   };
   for (let part = await source.read(); !part.done; part = await source.read()) {
     for (let start = 0; start < part.value.length; start += limits.reads.bytes) {
@@ -75,10 +75,10 @@ async function* readPieces(
         source.cancel().catch(() => undefined);
         throw new TooLongError(tooMuch);
       }
-      if (heldLength + piece.length > held.length) yield take();
-      held.set(piece, heldLength);
+      if (heldLength + piece.length > buffer.length) yield take();
+      buffer.set(piece, heldLength);
       heldLength += piece.length;
-      if (endsEvent || heldLength === held.length) yield take();
+      if (endsEvent || heldLength === buffer.length) yield take();
     }
   }
   if (heldLength > 0) yield take();

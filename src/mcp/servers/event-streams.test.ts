@@ -13,10 +13,10 @@ async function reconnectsWithin(
   const clock = createManualClock();
   let streams = 0;
   const { url } = await serveHttp(
-    oldListener((given) => {
-      if (given.message !== undefined) return false;
+    oldListener((message) => {
+      if (message.message !== undefined) return false;
       streams += 1;
-      stream(given);
+      stream(message);
       return true;
     }),
   );

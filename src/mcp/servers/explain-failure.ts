@@ -27,9 +27,9 @@ const untrusted = /CERT|SELF_SIGNED|^ERR_TLS/;
  * addresses, headers and bodies; only a server's own error message is, cleaned and shortened.
  */
 export function toServerFailure(sdk: McpSdk, error: unknown, timeoutMs: number): ServerFailure {
-  for (const one of chainOf(error)) {
-    const known = one instanceof ServerFailure ? one : explain(sdk, one, timeoutMs);
-    if (known !== undefined) return known;
+  for (const cause of chainOf(error)) {
+    const explained = cause instanceof ServerFailure ? cause : explain(sdk, cause, timeoutMs);
+    if (explained !== undefined) return explained;
   }
   return new ServerFailure("The connection to it was lost.", {
     outcome: "unknown",

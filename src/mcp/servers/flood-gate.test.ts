@@ -4,12 +4,16 @@ import { createFloodGate, type FloodLimits } from "./flood-gate.ts";
 const limits: FloodLimits = { burstBytes: 10_000, bytesPerSecond: 1_000, lineBytes: 100 };
 
 /** Counts how often output passes a gate that is called every `everyMs`, up to 1,000 times. */
-function passes(what: { readonly bytes: number; readonly lines: number; readonly everyMs: number }): number {
+function passes(traffic: {
+  readonly bytes: number;
+  readonly lines: number;
+  readonly everyMs: number;
+}): number {
   let now = 0;
   const gate = createFloodGate(limits, () => now);
   for (let count = 0; count < 1_000; count += 1) {
-    if (!gate.take(what.bytes, what.lines)) return count;
-    now += what.everyMs;
+    if (!gate.take(traffic.bytes, traffic.lines)) return count;
+    now += traffic.everyMs;
   }
   return 1_000;
 }

@@ -16,15 +16,16 @@ export interface FloodGate {
 
 /** Creates a token bucket of `burstBytes` that refills by `bytesPerSecond`. `now` is in milliseconds. */
 export function createFloodGate(limits: FloodLimits, now: () => number = () => performance.now()): FloodGate {
-  let left = limits.burstBytes;
+  let bytesLeft = limits.burstBytes;
   let at = now();
   return {
     take(bytes, lines) {
       const time = now();
       const refilled = (Math.max(0, time - at) / 1000) * limits.bytesPerSecond;
-      left = Math.min(limits.burstBytes, left + refilled) - Math.max(bytes, lines * limits.lineBytes);
+      bytesLeft =
+        Math.min(limits.burstBytes, bytesLeft + refilled) - Math.max(bytes, lines * limits.lineBytes);
       at = time;
-      return left >= 0;
+      return bytesLeft >= 0;
     },
   };
 }

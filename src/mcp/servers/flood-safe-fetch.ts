@@ -23,22 +23,24 @@ function listen(): void {
   if (isListening) return;
   isListening = true;
   subscribe("undici:request:create", (message) => {
-    const one = current.getStore();
-    if (one !== undefined) waiting.set((message as { readonly request: object }).request, one);
+    const exchange = current.getStore();
+    if (exchange !== undefined) waiting.set((message as { readonly request: object }).request, exchange);
   });
   subscribe("undici:request:headers", (message) => {
     const { request, response } = message as {
       readonly request: object;
       readonly response: { readonly statusCode: number };
     };
-    const one = waiting.get(request);
-    if (one === undefined || response.statusCode >= 200) return;
-    one.interimAnswers += 1;
-    if (one.interimAnswers > limits.interimAnswers) one.flooded.abort(new TooLongError(interimFlood));
+    const exchange = waiting.get(request);
+    if (exchange === undefined || response.statusCode >= 200) return;
+    exchange.interimAnswers += 1;
+    if (exchange.interimAnswers > limits.interimAnswers)
+      exchange.flooded.abort(new TooLongError(interimFlood));
   });
   subscribe("undici:request:bodyChunkReceived", (message) => {
-    const one = waiting.get((message as { readonly request: object }).request);
-    if (one !== undefined && !one.pieces.take(0, 1)) one.flooded.abort(new TooLongError(pieceFlood));
+    const exchange = waiting.get((message as { readonly request: object }).request);
+    if (exchange !== undefined && !exchange.pieces.take(0, 1))
+      exchange.flooded.abort(new TooLongError(pieceFlood));
   });
 }
 

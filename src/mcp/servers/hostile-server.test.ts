@@ -16,8 +16,8 @@ import type { McpClient } from "../create-mcp-client.ts";
 import { limits } from "../limits.ts";
 
 /** Opens a client of a server that misbehaves; `seconds` is a short time limit. */
-function open(scenario: string, more: object = {}): McpClient {
-  return openServer({ ...hostileServer(scenario), ...more });
+function open(scenario: string, settings: object = {}): McpClient {
+  return openServer({ ...hostileServer(scenario), ...settings });
 }
 
 async function complaintsAbout(scenario: string): Promise<string> {
@@ -105,13 +105,13 @@ test("the problem of a server that exits at once contains the end of its stderr 
 
 test("a server's configured secret appears in none of its results", async () => {
   const env = { PATH: process.env.PATH, API_TOKEN: "s3cret-value" };
-  const given = { timeout_seconds: 60, env: ["API_TOKEN"] };
-  const started = openServer({ ...hostileServer("exit-at-once"), ...given }, { env });
+  const settings = { timeout_seconds: 60, env: ["API_TOKEN"] };
+  const started = openServer({ ...hostileServer("exit-at-once"), ...settings }, { env });
   expect(JSON.stringify(await toolsAndProblems(started))).toContain("TOKEN=[secret]");
-  const telling = openServer({ ...hostileServer("tell-secrets"), ...given }, { env });
+  const telling = openServer({ ...hostileServer("tell-secrets"), ...settings }, { env });
   expect(textOf(await callTool(telling, "plain"))).toBe("It is [secret].");
   const failing = textOf(
-    await callTool(openServer({ ...hostileServer("error-answer"), ...given }, { env }), "plain"),
+    await callTool(openServer({ ...hostileServer("error-answer"), ...settings }, { env }), "plain"),
   );
   expect(failing).toContain("It answered with error -32000: No: [secret] !!!");
   expect(failing.length).toBeLessThan(limits.errorChars + 200);
@@ -201,8 +201,8 @@ test("thousands of tools are reduced to the limit of a request, with a problem r
     mode: "search_execute",
     servers: { s: { ...hostileServer("many-tools"), timeout_seconds: 60 } },
   });
-  const found = textOf(await callTool(searched, "mcp_search", { args: { query: "tool_1999" } }));
-  expect(found).toContain("mcp__s__tool_1999");
+  const listed = textOf(await callTool(searched, "mcp_search", { args: { query: "tool_1999" } }));
+  expect(listed).toContain("mcp__s__tool_1999");
   expect(searched.problems()[0]?.message).toBe(
     "It offers too many tools: the first 2000 are used, 3000 others are not available: tool_2000, tool_2001, tool_2002, tool_2003, tool_2004 and 2995 more. Name the tools that you need in `allow`.",
   );

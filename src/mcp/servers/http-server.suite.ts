@@ -114,9 +114,9 @@ export function oldListener(misbehave: (given: HttpMessage) => boolean | undefin
 }
 
 /** The problems that the client reports of a server that answers everything the same way. */
-export async function complaintAbout(listener: RequestListener, more: object = {}): Promise<string> {
+export async function complaintAbout(listener: RequestListener, settings: object = {}): Promise<string> {
   const { url } = await serveHttp(listener);
-  const client = openServer({ url, ...more });
+  const client = openServer({ url, ...settings });
   const { tools, problems } = await toolsAndProblems(client);
   expect(tools).toEqual([]);
   return problems.map((problem) => problem.message).join("\n");

@@ -157,10 +157,10 @@ test("a read-only call is repeated once after a crash", async () => {
 campaignTest("a server that keeps crashing is restarted after longer and longer pauses", async () => {
   const client = openServer(toolServer(), { clock: createSkippingClock() });
   await callTool(client, "echo", { args: { text: "works" } });
-  const said: string[] = [];
+  const lines: string[] = [];
   for (let count = 0; count < 5; count += 1)
-    said.push(textOf(await callTool(client, "crash", { args: { code: 1 } })));
-  expect(said.at(-1)).toMatch(/kit tries again in \d+ seconds\. The call was not done\./);
+    lines.push(textOf(await callTool(client, "crash", { args: { code: 1 } })));
+  expect(lines.at(-1)).toMatch(/kit tries again in \d+ seconds\. The call was not done\./);
   expect(client.problems()[0]?.message).toContain("Its process ended with code 1.");
 });
 

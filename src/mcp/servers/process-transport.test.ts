@@ -29,7 +29,7 @@ test("the output of a process arrives completely, and other work runs between it
     .split("\n");
   expect(lines.length).toBe(100_001);
   expect(lines.findIndex((line, index) => index < 100_000 && line !== String(index))).toBe(-1);
-  const ofTurns = Map.groupBy(pieces, (one) => one.turn);
+  const ofTurns = Map.groupBy(pieces, (piece) => piece.turn);
   for (const together of ofTurns.values()) {
     const bytes = together.reduce((sum, { piece }) => sum + piece.length, 0);
     // The transport reads the rest of an ended process's output at once: at most twice the size of a pipe.

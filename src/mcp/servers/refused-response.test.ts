@@ -116,20 +116,20 @@ test("the error of a refused call says why, and that the call was not done", asy
 
 test("kit sends no request while a server asks to wait", async () => {
   const clock = createManualClock();
-  let asked = 0;
+  let requests = 0;
   const { url } = await serveHttp((_, reply) => {
-    asked += 1;
+    requests += 1;
     reply.writeHead(429, { "retry-after": "50" }).end();
   });
   const client = openServer({ url }, { clock });
   await client.tools();
-  const before = asked;
-  for (const [seconds, more] of [
+  const before = requests;
+  for (const [seconds, added] of [
     [49, 0],
     [2, 1],
   ] as const) {
     await clock.advance(1_000 * seconds);
     await client.tools();
-    expect(asked - before).toBe(more);
+    expect(requests - before).toBe(added);
   }
 });

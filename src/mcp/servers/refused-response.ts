@@ -36,9 +36,9 @@ export function refusedResponse(request: HttpRequest, response: Response): Serve
       retryAfterMs === undefined
         ? ""
         : ` Wait ${Math.ceil(retryAfterMs / 1000)} seconds before the next request.`;
-    const what =
+    const reason =
       status === 429 ? "It gets too many requests (HTTP 429)." : `It has an internal error (HTTP ${status}).`;
-    return new ServerFailure(`${what}${pause}`, {
+    return new ServerFailure(`${reason}${pause}`, {
       outcome: status === 429 ? "refused" : "unknown",
       retryAfterMs,
     });

@@ -154,10 +154,10 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
 /** The SDK would refuse a result because of one unknown part. */
 function acceptAnyResult(client: Client): void {
   const request = client.request.bind(client);
-  client.request = (({ method, ...rest }: Parameters<Client["request"]>[0], ...more: [never, never?]) =>
+  client.request = (({ method, ...rest }: Parameters<Client["request"]>[0], ...options: [never, never?]) =>
     method === "tools/call"
-      ? request({ method, ...rest }, anySchema, more[0])
-      : request({ method, ...rest }, ...more)) as Client["request"];
+      ? request({ method, ...rest }, anySchema, options[0])
+      : request({ method, ...rest }, ...options)) as Client["request"];
 }
 
 interface Opened {

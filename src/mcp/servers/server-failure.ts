@@ -46,10 +46,10 @@ export class ServerFailure extends Error {
 }
 
 /** Creates the failure of a timeout: "It did not answer within 2 seconds." */
-export function timedOut(what: string, ms: number, options: ServerFailureOptions): ServerFailure {
+export function timedOut(action: string, ms: number, options: ServerFailureOptions): ServerFailure {
   const seconds = ms / 1000;
   return new ServerFailure(
-    `It did not ${what} within ${seconds} second${seconds === 1 ? "" : "s"}.`,
+    `It did not ${action} within ${seconds} second${seconds === 1 ? "" : "s"}.`,
     options,
   );
 }

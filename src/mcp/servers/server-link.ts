@@ -38,7 +38,7 @@ export class ServerLink {
   }
 
   /** The last known tools, without asking the server. */
-  known(): Catalogue | undefined {
+  lastCatalogue(): Catalogue | undefined {
     return this.#catalogue;
   }
 
@@ -154,7 +154,7 @@ export class ServerLink {
         onUnheard: (why) => {
           this.#unheard = why;
         },
-        onLost: (reason) => this.#lost(reason),
+        onLost: (reason) => this.#recordFailure(reason),
         clock: this.#clock,
         signal,
       });
@@ -168,7 +168,7 @@ export class ServerLink {
       this.#connection = opened;
       return opened;
     } catch (error) {
-      if (error instanceof ServerFailure && !signal.aborted) this.#lost(error);
+      if (error instanceof ServerFailure && !signal.aborted) this.#recordFailure(error);
       throw error;
     }
   }
@@ -189,18 +189,18 @@ export class ServerLink {
 
   /** After a slow call, disconnects the server only if it does not answer at all: it may be working on other calls. */
   #checkLife(slow: Connection): void {
-    const gone = new ServerFailure("It no longer answers.", { outcome: "unknown" });
-    const limit = { ms: times.lifeSign, onTimeout: () => gone };
-    withDeadline(slow.list(), limit).catch(() => this.#drop(slow, gone));
+    const failure = new ServerFailure("It no longer answers.", { outcome: "unknown" });
+    const limit = { ms: times.lifeSign, onTimeout: () => failure };
+    withDeadline(slow.list(), limit).catch(() => this.#drop(slow, failure));
   }
 
   #drop(useless: Connection, reason: ServerFailure): void {
     if (!useless.isOpen) return;
     useless.kill();
-    this.#lost(reason);
+    this.#recordFailure(reason);
   }
 
-  #lost(reason: ServerFailure): void {
+  #recordFailure(reason: ServerFailure): void {
     this.#failure = reason;
     this.#backoff.failed(reason);
   }

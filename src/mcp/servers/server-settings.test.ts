@@ -43,9 +43,9 @@ test("values with secret names and all variables in headers are masked, other va
     "x-api-key": "literal-key",
   };
   const { secrets } = toServerSettings("s", { url: "https://example.org/mcp", headers }, world);
-  const said = "Bearer ghp_0123456789, debug, literal-key, Z2hwXzAxMjM0NTY3ODk=";
+  const text = "Bearer ghp_0123456789, debug, literal-key, Z2hwXzAxMjM0NTY3ODk=";
   for (const secret of ["ghp_0123456789", "debug", "literal-key", "Z2hwXzAxMjM0NTY3ODk"]) {
-    expect(maskSecrets(said, secrets)).not.toContain(secret);
+    expect(maskSecrets(text, secrets)).not.toContain(secret);
   }
 });
 

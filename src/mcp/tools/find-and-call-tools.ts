@@ -77,11 +77,11 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
       // The tool's name contains the server's name, so other servers need no request.
       const owner = links.filter((link) => name.startsWith(`mcp__${link.name}__`));
       const offers = await offersOf(owner.length === 0 ? links : owner, context.signal);
-      const found = offers.find(({ tool }) => tool.fullName === name);
-      if (found === undefined) return missingTool(name, offers, owner);
-      const issues = await issuesOf(found.tool, args, validateJson);
-      if (issues.length > 0 || !isRecord(args)) return wrongArguments(found.tool, issues);
-      return runServerTool(found.link, { tool: found.tool, args }, context);
+      const offer = offers.find(({ tool }) => tool.fullName === name);
+      if (offer === undefined) return missingTool(name, offers, owner);
+      const issues = await issuesOf(offer.tool, args, validateJson);
+      if (issues.length > 0 || !isRecord(args)) return wrongArguments(offer.tool, issues);
+      return runServerTool(offer.link, { tool: offer.tool, args }, context);
     },
   };
   return definition;
@@ -90,7 +90,7 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
 /** The origin of a tool, if it is known without a request to its server. */
 function knownOrigin(links: readonly ServerLink[], fullName: unknown): McpOrigin | undefined {
   for (const link of links) {
-    const tool = link.known()?.tools.find((each) => each.fullName === fullName);
+    const tool = link.lastCatalogue()?.tools.find((each) => each.fullName === fullName);
     if (tool !== undefined) return originOf(link, tool);
   }
   return undefined;
@@ -108,7 +108,7 @@ async function offersOf(links: readonly ServerLink[], signal: AbortSignal): Prom
 
 function describeFound(
   ranked: readonly ListedTool[],
-  found: {
+  search: {
     readonly searched: readonly ServerLink[];
     readonly offers: readonly Offer[];
     readonly searchLimit: number;
@@ -116,18 +116,18 @@ function describeFound(
 ): string {
   const sections: string[] = [];
   let chars = 0;
-  for (const tool of ranked.slice(0, found.searchLimit)) {
+  for (const tool of ranked.slice(0, search.searchLimit)) {
     const section = `${tool.fullName}\n${tool.description}\nInput schema: ${JSON.stringify(tool.schema.bounded)}`;
     chars += section.length;
     if (sections.length > 0 && chars > maxAnswerChars) break;
     sections.push(section);
   }
-  const total = found.offers.length;
+  const total = search.offers.length;
   const heading =
     ranked.length === 0
       ? `None of the ${total} tools contains one of these words.`
       : `${sections.length} of ${ranked.length} tools found${sections.length < ranked.length ? "; use more words to narrow the search" : ""}.`;
-  const missing = missingOf(found.searched);
+  const missing = missingOf(search.searched);
   return [heading, ...missing, ...sections].join("\n\n");
 }
 
@@ -135,7 +135,7 @@ function describeFound(
 function missingOf(links: readonly ServerLink[]): readonly string[] {
   return links.flatMap((link) => {
     const failure = link.failure();
-    const leftOut = link.known()?.leftOut.size ?? 0;
+    const leftOut = link.lastCatalogue()?.leftOut.size ?? 0;
     if (failure === undefined && leftOut > 0)
       return [
         `The MCP server "${link.name}" offers more tools than kit accepts: ${leftOut} are not available.`,

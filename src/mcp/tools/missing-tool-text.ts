@@ -6,15 +6,15 @@ import type { ServerLink } from "../servers/server-link.ts";
  * Explains to a model that a tool is missing because of a limit; `undefined` if no limit is the reason.
  */
 export function leftOutText(toolName: string, links: readonly ServerLink[]): string | undefined {
-  const owner = links.find((link) => link.known()?.leftOut.has(toolName));
+  const owner = links.find((link) => link.lastCatalogue()?.leftOut.has(toolName));
   if (owner === undefined) {
     const unread = links.find(
-      (link) => link.known()?.isPartial && toolName.startsWith(`mcp__${link.name}__`),
+      (link) => link.lastCatalogue()?.isPartial && toolName.startsWith(`mcp__${link.name}__`),
     );
     if (unread === undefined) return undefined;
     return `There is no tool named "${toolName}" among those that kit reads from the MCP server "${unread.name}", which lists more.`;
   }
-  const used = owner.known()?.tools.length;
+  const used = owner.lastCatalogue()?.tools.length;
   const search = owner.settings.maxTools < limits.tools ? ", or set mcp.mode to search_execute" : "";
   return `The MCP server "${owner.name}" has the tool "${toolName}", but it is not available: kit accepts only the first ${used} of its tools. The person who configured the server can add it to \`allow\`${search}.`;
 }

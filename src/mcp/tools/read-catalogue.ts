@@ -78,10 +78,10 @@ function tooManyRemark(
 ): readonly string[] {
   if (leftOut.length === 0) return [];
   const names = leftOut.slice(0, 5).join(", ");
-  const more = leftOut.length > 5 ? ` and ${leftOut.length - 5} more` : "";
+  const moreText = leftOut.length > 5 ? ` and ${leftOut.length - 5} more` : "";
   const search = maxTools < limits.tools ? ", or set mcp.mode to search_execute" : "";
   return [
-    `It offers too many tools: the first ${used} are used, ${leftOut.length} others are not available: ${names}${more}. Name the tools that you need in \`allow\`${search}.`,
+    `It offers too many tools: the first ${used} are used, ${leftOut.length} others are not available: ${names}${moreText}. Name the tools that you need in \`allow\`${search}.`,
   ];
 }
 
@@ -202,9 +202,9 @@ export function matchesName(name: string, pattern: string): boolean {
   let from = first.length;
   const end = name.length - last.length;
   for (const part of rest) {
-    const found = name.indexOf(part, from);
-    if (found < 0 || found + part.length > end) return false;
-    from = found + part.length;
+    const index = name.indexOf(part, from);
+    if (index < 0 || index + part.length > end) return false;
+    from = index + part.length;
   }
   return true;
 }

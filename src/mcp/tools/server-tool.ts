@@ -137,8 +137,8 @@ function toParts(blocks: readonly unknown[]): readonly Part[] {
   const dropped = blocks.length - limits.resultParts;
   if (dropped <= 0) return blocks.map(toPart);
   const head = Math.ceil(limits.resultParts * 0.7);
-  const left = note(`${dropped} parts of the result are missing here.`);
-  return [...blocks.slice(0, head).map(toPart), left, ...blocks.slice(head + dropped).map(toPart)];
+  const remark = note(`${dropped} parts of the result are missing here.`);
+  return [...blocks.slice(0, head).map(toPart), remark, ...blocks.slice(head + dropped).map(toPart)];
 }
 
 function withImageLimit(parts: readonly Part[]): Part[] {

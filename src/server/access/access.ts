@@ -190,19 +190,19 @@ function unauthorized(): KitError {
 export function createKeyCheck(
   keys: readonly string[],
 ): (authorization: string | undefined) => string | undefined {
-  const known = keys.map((key) => {
+  const digests = keys.map((key) => {
     const digest = digestOf(key);
     return { digest, id: `key_${digest.toString("hex").slice(0, 12)}` };
   });
   return (authorization) => {
     const token = /^Bearer +([^\s]+) *$/i.exec(authorization ?? "")?.[1];
     if (token === undefined) return undefined;
-    const given = digestOf(token);
-    let found: string | undefined;
-    for (const { digest, id } of known) {
-      if (timingSafeEqual(digest, given)) found = id;
+    const tokenDigest = digestOf(token);
+    let matchingId: string | undefined;
+    for (const { digest, id } of digests) {
+      if (timingSafeEqual(digest, tokenDigest)) matchingId = id;
     }
-    return found;
+    return matchingId;
   };
 }
 

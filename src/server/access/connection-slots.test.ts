@@ -10,16 +10,16 @@ test("the next principal always gets a slot, and all slots are released", () => 
   fc.assert(
     fc.property(fc.integer({ min: 8, max: 40 }), steps, (total, moves) => {
       const open = createConnectionSlots({ what: "streams", slots: total });
-      const held: (readonly [client: number, place: ConnectionSlot])[] = [];
+      const takenSlots: (readonly [client: number, place: ConnectionSlot])[] = [];
       for (const { client, leaves } of moves) {
         if (leaves) {
-          held.shift()?.[1].release();
+          takenSlots.shift()?.[1].release();
           continue;
         }
-        const own = held.filter(([one]) => one === client).length;
-        const mayTake = own < Math.max(1, total - held.length);
+        const ownSlots = takenSlots.filter(([one]) => one === client).length;
+        const mayTake = ownSlots < Math.max(1, total - takenSlots.length);
         try {
-          held.push([client, open.take(`p${client}`)]);
+          takenSlots.push([client, open.take(`p${client}`)]);
           expect(mayTake).toBe(true);
         } catch (error) {
           if (!(error instanceof KitError)) throw error;
@@ -28,7 +28,7 @@ test("the next principal always gets a slot, and all slots are released", () => 
       }
       // Five principals never take all of eight places or more.
       expect(() => open.take("stranger").release()).not.toThrow();
-      for (const [, place] of held) for (const _ of [1, 2]) place.release();
+      for (const [, slot] of takenSlots) for (const _ of [1, 2]) slot.release();
       expect(Array.from({ length: total }, () => open.take(undefined)).length).toBe(total);
       expect(() => open.take(undefined)).toThrow("Too many streams are open.");
     }),
@@ -37,11 +37,11 @@ test("the next principal always gets a slot, and all slots are released", () => 
 
 test("a configured share is enforced, and senders without a principal have none", () => {
   const open = createConnectionSlots({ what: "connections", slots: 5, share: 4 });
-  const own = [1, 2, 3, 4].map(() => open.take("one"));
+  const slotsOfOne = [1, 2, 3, 4].map(() => open.take("one"));
   expect(() => open.take("one")).toThrow(
     "You have 4 open connections, the most that one principal may have.",
   );
-  own[0]?.release();
+  slotsOfOne[0]?.release();
   open.take("one");
   open.take(undefined);
   expect(() => open.take("two")).toThrow("Too many connections are open.");

@@ -45,13 +45,13 @@ export function createConnectionSlots({ what, slots, share }: ConnectionSlotsOpt
       const meta = { scope: "server", retry_after_s: retryAfterS };
       throw new KitError({ code: "unavailable", message: `Too many ${what} are open.`, meta });
     }
-    const own = principal === undefined ? 0 : (perPrincipal.get(principal) ?? 0);
-    if (own < Math.max(1, share ?? slots - taken)) return;
+    const openCount = principal === undefined ? 0 : (perPrincipal.get(principal) ?? 0);
+    if (openCount < Math.max(1, share ?? slots - taken)) return;
     throw new KitError({
       code: "too_many_requests",
-      message: `You have ${own} open ${what}, the most that one principal may have.`,
+      message: `You have ${openCount} open ${what}, the most that one principal may have.`,
       hint: "Close those that you no longer read, or try again when others are closed.",
-      meta: { scope: "principal", open: own, retry_after_s: retryAfterS },
+      meta: { scope: "principal", open: openCount, retry_after_s: retryAfterS },
     });
   };
   return {

@@ -23,8 +23,8 @@ const bearer = { authorization: `Bearer ${key}` };
 
 describe("authorize", () => {
   test("is called for every action with principal, action and target, and never gets a key", async () => {
-    const asked: AuthorizeRequest[] = [];
-    const authorize = (request: AuthorizeRequest): boolean => asked.push(request) > 0;
+    const authorized: AuthorizeRequest[] = [];
+    const authorize = (request: AuthorizeRequest): boolean => authorized.push(request) > 0;
     await withServer({ access: { apiKeys: [key] }, authorize }, async ({ send, stream, url }) => {
       const headers = bearer;
       await send("/agents/echo/1", { body: { message: "x" }, headers });
@@ -49,7 +49,7 @@ describe("authorize", () => {
       await socket.until("result");
       const instance = { agent: "echo", instance: "1" };
       const ofRun = { workflow: "strict", run_id: run.body.run_id };
-      expect(asked.map(({ principal: _, ...rest }) => rest)).toEqual([
+      expect(authorized.map(({ principal: _, ...rest }) => rest)).toEqual([
         { action: "agent.prompt", ...instance },
         { action: "agent.dispatch", ...instance },
         { action: "agent.read", ...instance },
@@ -72,9 +72,9 @@ describe("authorize", () => {
         { action: "agent.prompt", agent: "echo", instance: "2" },
         { action: "agent.prompt", agent: "echo", instance: "2" },
       ]);
-      expect(new Set(asked.map(({ principal }) => principal?.id)).size).toBe(1);
-      expect(asked[0]?.principal).toEqual({ id: expect.stringMatching(/^key_[0-9a-f]{12}$/) });
-      expect(JSON.stringify(asked)).not.toContain(key);
+      expect(new Set(authorized.map(({ principal }) => principal?.id)).size).toBe(1);
+      expect(authorized[0]?.principal).toEqual({ id: expect.stringMatching(/^key_[0-9a-f]{12}$/) });
+      expect(JSON.stringify(authorized)).not.toContain(key);
     });
   });
 
@@ -126,7 +126,7 @@ describe("authorize", () => {
 
   test("records the principal who approved a call", async () => {
     await withServer({ access: { apiKeys: [key] } }, async ({ send, stream }) => {
-      const asked = send("/agents/careful/1", { body: { message: "pay 1" }, headers: bearer });
+      const reply = send("/agents/careful/1", { body: { message: "pay 1" }, headers: bearer });
       const events = await stream("/agents/careful/1/events", { headers: bearer });
       let text = "";
       for await (const chunk of events.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -136,7 +136,7 @@ describe("authorize", () => {
       const { body } = await send("/agents/careful/1/approvals", { headers: bearer });
       const path = `/agents/careful/1/approvals/${body.approvals[0].approval_id}`;
       await send(path, { body: { approved: true }, headers: bearer });
-      await asked;
+      await reply;
       const replay = await stream("/agents/careful/1/events", { headers: bearer });
       for await (const chunk of replay.body?.pipeThrough(new TextDecoderStream()) ?? []) {
         text += chunk;

@@ -51,10 +51,10 @@ export function createConsole({ isReadOnly, folder = builtFolder() }: ConsoleOpt
   };
   const files = new Map<string, Promise<StaticFile>>();
   const read = (name: string): Promise<StaticFile> => {
-    const known = files.get(name) ?? readStatic(join(folder, name));
-    files.set(name, known);
-    known.catch(() => files.delete(name));
-    return known;
+    const file = files.get(name) ?? readStatic(join(folder, name));
+    files.set(name, file);
+    file.catch(() => files.delete(name));
+    return file;
   };
 
   async function page(path: string, headers: Headers): Promise<Response> {
@@ -112,8 +112,8 @@ const notBuilt =
  * below a path of its own.
  */
 function baseOf(path: string): string {
-  const below = path.split("/").length - 2;
-  return path === "/" || path === "/console" ? "console/" : below <= 1 ? "./" : "../".repeat(below - 1);
+  const depth = path.split("/").length - 2;
+  return path === "/" || path === "/console" ? "console/" : depth <= 1 ? "./" : "../".repeat(depth - 1);
 }
 
 function builtFolder(): string {
@@ -122,14 +122,14 @@ function builtFolder(): string {
   return top.endsWith(`${sep}src${sep}`) ? join(top, "../dist/console") : join(top, "console");
 }
 
-async function listFolder(folder: string, below = ""): Promise<ReadonlySet<string>> {
-  const found = await readdir(join(folder, below), { withFileTypes: true }).catch(() => []);
+async function listFolder(folder: string, prefix = ""): Promise<ReadonlySet<string>> {
+  const entries = await readdir(join(folder, prefix), { withFileTypes: true }).catch(() => []);
   // Read folder by folder: with `recursive`, workerd returns other names.
   const parts = await Promise.all(
-    found.map(async (one) => {
-      const path = `${below}${one.name}`;
-      if (one.isDirectory()) return [...(await listFolder(folder, `${path}/`))];
-      return one.isFile() && extname(path) !== ".gz" ? [path] : [];
+    entries.map(async (entry) => {
+      const path = `${prefix}${entry.name}`;
+      if (entry.isDirectory()) return [...(await listFolder(folder, `${path}/`))];
+      return entry.isFile() && extname(path) !== ".gz" ? [path] : [];
     }),
   );
   return new Set(parts.flat());

@@ -14,7 +14,7 @@ import { vercelFunction } from "./vercel.ts";
 let postgres: PostgresServer;
 const before = process.cwd();
 const { env } = process;
-const given = { ...env };
+const savedEnvironment = { ...env };
 const temporary = mkdtempSync(join(tmpdir(), "kit-function-test-"));
 const secret = "secret-of-the-schedule-1";
 
@@ -23,14 +23,19 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  Object.assign(env, { ...given, TMPDIR: temporary, KIT_API_KEYS: "key-1", DATABASE_URL: postgres.url });
+  Object.assign(env, {
+    ...savedEnvironment,
+    TMPDIR: temporary,
+    KIT_API_KEYS: "key-1",
+    DATABASE_URL: postgres.url,
+  });
   env.CRON_SECRET = secret;
 });
 
 afterAll(async () => {
   process.chdir(before);
   for (const name of ["KIT_API_KEYS", "DATABASE_URL", "CRON_SECRET", "TMPDIR"]) delete env[name];
-  Object.assign(env, given);
+  Object.assign(env, savedEnvironment);
   await postgres?.stop();
   rmSync(temporary, { recursive: true, force: true });
 });
@@ -54,7 +59,7 @@ const application = (): ApplicationData => ({
 
 const host = "https://shop.example";
 
-function asked(path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Request {
+function toRequest(path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Request {
   return new Request(`${host}${path}`, {
     method: body === undefined ? "GET" : "POST",
     headers: { Authorization: "Bearer key-1", "Content-Type": "application/json", ...headers },
@@ -75,25 +80,25 @@ async function call(
 }
 
 const recordOf = async (id: string): Promise<{ readonly status: string; readonly attempts: number }> =>
-  JSON.parse((await call(asked(`/dispatches/${id}`))).text);
+  JSON.parse((await call(toRequest(`/dispatches/${id}`))).text);
 
 test("without a key the function answers no request, and names the variable to set", async () => {
   delete env.KIT_API_KEYS;
-  const { status, text } = await call(asked("/health"));
+  const { status, text } = await call(toRequest("/health"));
   expect(status).toBe(503);
   expect(text).toContain("KIT_API_KEYS");
 });
 
 test("without a database specs and guidelines are served, and work is refused as unavailable with the reason", async () => {
   delete env.DATABASE_URL;
-  const specs = await call(asked("/api/specs"));
+  const specs = await call(toRequest("/api/specs"));
   expect(specs.status, specs.text).toBe(200);
-  expect((await call(asked("/agents"))).status).toBe(200);
+  expect((await call(toRequest("/agents"))).status).toBe(200);
   const works = [
-    asked("/agents/helper/1", { message: "Hello" }),
-    asked("/agents/helper/1/dispatch", { input: "Hello" }),
-    asked("/workflows/add", {}),
-    asked("/health"),
+    toRequest("/agents/helper/1", { message: "Hello" }),
+    toRequest("/agents/helper/1/dispatch", { input: "Hello" }),
+    toRequest("/workflows/add", {}),
+    toRequest("/health"),
   ];
   for (const request of works) {
     const { status, text } = await call(request);
@@ -118,8 +123,8 @@ test("a prompt that exceeds the platform's time limit is answered before the lim
   answersAfter = 10_000;
   const started = performance.now();
   const [plain, streamed] = await Promise.all([
-    call(asked("/agents/helper/late", { message: "Hello" }), { seconds: 8 }),
-    call(asked("/agents/helper/later", { message: "Hello" }, { Accept: "text/event-stream" }), {
+    call(toRequest("/agents/helper/late", { message: "Hello" }), { seconds: 8 }),
+    call(toRequest("/agents/helper/later", { message: "Hello" }, { Accept: "text/event-stream" }), {
       seconds: 8,
     }),
   ]);
@@ -132,7 +137,7 @@ test("a prompt that exceeds the platform's time limit is answered before the lim
 
 test("a longer dispatch is handed over without counting an attempt, and a scheduled call finishes it", async () => {
   answersAfter = 10_000;
-  const { status, text, over } = await call(asked("/agents/helper/long/dispatch", { input: "Hello" }), {
+  const { status, text, over } = await call(toRequest("/agents/helper/long/dispatch", { input: "Hello" }), {
     seconds: 2,
   });
   expect(status).toBe(202);
@@ -146,7 +151,7 @@ test("a longer dispatch is handed over without counting an attempt, and a schedu
 
 test("on a platform that freezes a process after its reply, a dispatch is accepted, and a scheduled call runs it", async () => {
   answersAfter = 200;
-  const { status, text } = await call(asked("/agents/helper/frozen/dispatch", { input: "Hello" }), {
+  const { status, text } = await call(toRequest("/agents/helper/frozen/dispatch", { input: "Hello" }), {
     waits: false,
   });
   expect(status).toBe(202);
@@ -163,12 +168,12 @@ test("parallel calls of a process share its resources, and the last one releases
   const context = { waitUntil: (work: Promise<unknown>) => void promised.push(work) };
   const replies = await Promise.all(
     ["a", "b", "c", "d"].map(
-      async (id) => await serve(asked(`/agents/helper/${id}`, { message: "Hello" }), context),
+      async (id) => await serve(toRequest(`/agents/helper/${id}`, { message: "Hello" }), context),
     ),
   );
   for (const reply of replies) expect(await reply.json()).toMatchObject({ result: { text: "An answer." } });
   await Promise.all(promised);
-  const again = await serve(asked("/agents/helper/a/history"), context);
+  const again = await serve(toRequest("/agents/helper/a/history"), context);
   const { messages } = (await again.json()) as { readonly messages: readonly unknown[] };
   expect(messages).toHaveLength(2);
 });

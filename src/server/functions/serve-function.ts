@@ -54,11 +54,11 @@ export class ServedFunction {
       limit.end();
       return toResponse(error);
     }
-    const answered = Promise.withResolvers<void>();
-    const over = this.#finish(shift, { answered: answered.promise, limit, ...invocation });
+    const replySent = Promise.withResolvers<void>();
+    const over = this.#finish(shift, { answered: replySent.promise, limit, ...invocation });
     invocation.waitUntil?.(over);
     // Without `waitUntil`, the platform can freeze the process after the last byte of the reply.
-    const held = invocation.waitUntil === undefined ? over : undefined;
+    const untilOver = invocation.waitUntil === undefined ? over : undefined;
     const signal = AbortSignal.any([request.signal, limit.signal]);
     const late = limit.passed.then(() => delay(lateMs)).then(() => toResponse(overTime()));
     try {
@@ -66,10 +66,10 @@ export class ServedFunction {
         shift.fetch(new Request(request, { signal }), invocation.sender),
         late,
       ]);
-      return await untilSent(reply, { answered: answered.resolve, held });
+      return await untilSent(reply, { onSent: replySent.resolve, untilOver });
     } catch (error) {
-      answered.resolve();
-      await held;
+      replySent.resolve();
+      await untilOver;
       return toResponse(error);
     }
   }
@@ -85,10 +85,10 @@ export class ServedFunction {
       return toResponse(error);
     }
     let failure: unknown;
-    const answered = shift.takeDue().catch((error: unknown) => {
+    const dueTaken = shift.takeDue().catch((error: unknown) => {
       failure = error;
     });
-    await this.#finish(shift, { answered, limit, waitUntil: () => undefined });
+    await this.#finish(shift, { answered: dueTaken, limit, waitUntil: () => undefined });
     return failure === undefined ? Response.json({ ok: true }) : toResponse(failure);
   }
 
@@ -173,14 +173,14 @@ export function toResponse(error: unknown): Response {
   return new Response(body, rest);
 }
 
-/** The reply, which says when its last byte is on its way; with `held`, that byte waits for it. */
+/** The reply, which says when its last byte is on its way; with `untilOver`, that byte waits for it. */
 async function untilSent(
   reply: Response,
-  { answered, held }: { readonly answered: () => void; readonly held: Promise<void> | undefined },
+  { onSent, untilOver }: { readonly onSent: () => void; readonly untilOver: Promise<void> | undefined },
 ): Promise<Response> {
   if (reply.body === null) {
-    answered();
-    await held;
+    onSent();
+    await untilOver;
     return reply;
   }
   const reader = reply.body.getReader();
@@ -190,16 +190,16 @@ async function untilSent(
         try {
           const { done, value } = await reader.read();
           if (!done) return controller.enqueue(value);
-          answered();
-          await held;
+          onSent();
+          await untilOver;
           controller.close();
         } catch (error) {
-          answered();
+          onSent();
           controller.error(error);
         }
       },
       async cancel(reason) {
-        answered();
+        onSent();
         await reader.cancel(reason);
       },
     },

@@ -62,10 +62,10 @@ const maxConnections = 4;
 
 /** Opens the agents of a project with their own engine, and the server for them. */
 export async function openShift(
-  { project, loaded: given }: ApplicationProject,
+  { project, loaded: givenConfig }: ApplicationProject,
   modules: ApplicationData["modules"],
 ): Promise<OpenedShift> {
-  const loaded = onPostgres(given);
+  const loaded = onPostgres(givenConfig);
   const mask = maskOf(loaded);
   // The platform stores what functions write to the console.
   const onError = (error: unknown): void => {

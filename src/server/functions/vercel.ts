@@ -11,7 +11,7 @@ interface RequestContext {
   readonly waitUntil?: Invocation["waitUntil"];
 }
 
-const place = Symbol.for("@vercel/request-context");
+const contextKey = Symbol.for("@vercel/request-context");
 
 /** Creates the default export of a Vercel function that serves an application; `limit` is the time limit of one call. */
 export function vercelFunction(
@@ -34,7 +34,9 @@ export function vercelFunction(
 }
 
 function contextOf(): RequestContext | undefined {
-  const holder = (globalThis as { readonly [place]?: { get?(): RequestContext | undefined } })[place];
+  const holder = (globalThis as { readonly [contextKey]?: { get?(): RequestContext | undefined } })[
+    contextKey
+  ];
   return holder?.get?.();
 }
 

@@ -45,10 +45,10 @@ interface Forgery {
 
 async function call(
   to: ServedNode,
-  { name = "abort", body = "{}", ...given }: Forgery = {},
+  { name = "abort", body = "{}", ...headers }: Forgery = {},
 ): Promise<Response> {
-  const { node = to.cluster.node, at = to.cluster.now(), signed = body } = given;
-  const secret = given.secret ?? (await to.cluster.secret());
+  const { node = to.cluster.node, at = to.cluster.now(), signed = body } = headers;
+  const secret = headers.secret ?? (await to.cluster.secret());
   const digest = digestOf(signed);
   return await fetch(`${to.url}/_kit/nodes/${name}`, {
     method: "POST",
@@ -180,8 +180,8 @@ test("a silent node counts as lost once the database no longer knows it", async 
   const port = typeof address === "object" ? address?.port : 0;
   const gone: ClusterNode = { node: "gone", host: "far", address: `http://127.0.0.1:${port}` };
   const client = new NodeClient(one.cluster);
-  const asked = client.ask(gone, { name: "abort", request: { agent: "echo", instance_id: "i" } });
-  await expect(asked).rejects.toBeInstanceOf(NodeLost);
+  const answer = client.ask(gone, { name: "abort", request: { agent: "echo", instance_id: "i" } });
+  await expect(answer).rejects.toBeInstanceOf(NodeLost);
   client.close();
   silent.closeAllConnections();
   silent.close();
@@ -199,17 +199,17 @@ test("a node that has answered does not count as lost if this machine was frozen
   const node: ClusterNode = { node: "other", host: "far", address: `http://127.0.0.1:${port}` };
   const client = new NodeClient(one.cluster, { silenceMs: 300 });
   const taken = Promise.withResolvers<void>();
-  const asked = client.ask(
+  const answer = client.ask(
     node,
     { name: "abort", request: { agent: "echo", instance_id: "i" } },
     { onTaken: taken.resolve },
   );
-  asked.catch(() => undefined);
+  answer.catch(() => undefined);
   await taken.promise;
   reply?.end('{"is":"result","value":true}\n');
   standStill(600);
   try {
-    expect(await asked).toBe(true);
+    expect(await answer).toBe(true);
   } finally {
     client.close();
     other.closeAllConnections();
@@ -225,9 +225,9 @@ test("an address without a listener is tried again, and in the end reported as u
     .poll(() => one.cluster.owner({ agent: "echo", instance_id: id }))
     .toMatchObject({ address: "http://127.0.0.1:9" });
   const began = performance.now();
-  const asked = one.send(`/agents/echo/${id}`, { body: { message: "Hello." }, headers: authorized });
+  const reply = one.send(`/agents/echo/${id}`, { body: { message: "Hello." }, headers: authorized });
   setTimeout(() => void two.cluster.announce(two.url), 700);
-  expect((await asked).body.result.text).toBe("Hello.");
+  expect((await reply).body.result.text).toBe("Hello.");
   expect(performance.now() - began).toBeGreaterThan(600);
 });
 

@@ -91,8 +91,8 @@ async function perform(
   outgoing: ServerResponse,
   { cluster, unreadBytes, onError }: NodeAnswersOptions,
 ): Promise<void> {
-  const gone = new AbortController();
-  const abort = (message: string): void => gone.abort(new KitError({ code: "aborted", message }));
+  const callerGone = new AbortController();
+  const abort = (message: string): void => callerGone.abort(new KitError({ code: "aborted", message }));
   outgoing.once("close", () => {
     if (!outgoing.writableFinished) abort("The client has disconnected.");
   });
@@ -112,7 +112,7 @@ async function perform(
   };
   try {
     const value = cluster.answer(name, request, {
-      signal: gone.signal,
+      signal: callerGone.signal,
       onStart: () => void answer.write(toLine({ is: "start" })),
       onEvent: (event) => queue.push(toFrameItem(event, toEventLine)),
       deliver: (event) => answer.write(toEventLine(event)),

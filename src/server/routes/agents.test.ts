@@ -153,13 +153,13 @@ describe("agents", () => {
   test("run a repeated request with the same key once, also after its client has disconnected", async () => {
     const headers = { "idempotency-key": "order 1" };
     const gone = new AbortController();
-    const asked = served.stream("/agents/echo/keyed", {
+    const reply = served.stream("/agents/echo/keyed", {
       body: { message: "hold" },
       headers,
       signal: gone.signal,
     });
     await served.echo.held(1);
-    await (await asked).body?.cancel();
+    await (await reply).body?.cancel();
     gone.abort();
     const again = served.send("/agents/echo/keyed", { body: { message: "hold" }, headers });
     served.echo.release();
@@ -187,23 +187,23 @@ describe("agents", () => {
   test("stop working if a client without a key disconnects", async () => {
     for (const how of ["send", "stream"] as const) {
       const gone = new AbortController();
-      const asked = served[how](`/agents/echo/${how}`, { body: { message: "hold" }, signal: gone.signal });
+      const reply = served[how](`/agents/echo/${how}`, { body: { message: "hold" }, signal: gone.signal });
       await served.echo.held(how === "send" ? 2 : 3);
-      if (how === "stream") await asked;
+      if (how === "stream") await reply;
       gone.abort();
-      await asked.catch(() => undefined);
+      await reply.catch(() => undefined);
       const aborted = await firstEvent(`/agents/echo/${how}/events`, "aborted");
       expect(aborted.data).toMatchObject({ agent: "echo", instance_id: how, session: "default" });
     }
   });
 
   test("are aborted on request, by session or all together, and report whether anything was running", async () => {
-    const asked = served.send("/agents/echo/busy", { body: { message: "hold", session: "s" } });
+    const reply = served.send("/agents/echo/busy", { body: { message: "hold", session: "s" } });
     await served.echo.held(4);
     const abort = (body: unknown) => served.send("/agents/echo/busy/abort", { body });
     expect((await abort({ session: "other" })).body).toEqual({ aborted: false });
     expect((await abort({ session: "s" })).body).toEqual({ aborted: true });
-    expect([(await asked).status, (await asked).body.error.type]).toEqual([409, "aborted"]);
+    expect([(await reply).status, (await reply).body.error.type]).toEqual([409, "aborted"]);
     expect((await abort({})).body).toEqual({ aborted: false });
     expect((await abort({ session: 7 })).status).toBe(400);
   });
@@ -211,13 +211,13 @@ describe("agents", () => {
   test("can take longer than the idle limit of a connection", async () => {
     const patient = await serveService({ limits: { idleTimeoutMs: 100 } });
     try {
-      const asked = patient.send("/agents/echo/1", { body: { message: "hold" } });
+      const reply = patient.send("/agents/echo/1", { body: { message: "hold" } });
       await patient.echo.held(1);
       const silent = connect({ host: "127.0.0.1", port: patient.port });
       silent.resume();
       await once(silent, "close");
       patient.echo.release();
-      expect((await asked).body.result.text).toBe("hold");
+      expect((await reply).body.result.text).toBe("hold");
     } finally {
       await patient.close();
     }
@@ -232,7 +232,7 @@ describe("agents", () => {
   });
 
   test("wait for an approval before a tool that needs one", async () => {
-    const asked = served.send("/agents/careful/1", { body: { message: "pay 5" } });
+    const reply = served.send("/agents/careful/1", { body: { message: "pay 5" } });
     const request = await firstEvent("/agents/careful/1/events", "approval_request");
     const { body } = await served.send("/agents/careful/1/approvals");
     expect(body.approvals).toMatchObject([
@@ -245,7 +245,7 @@ describe("agents", () => {
     expect((await decide("1", { approved: "yes" })).status).toBe(400);
     expect((await served.send("/agents/careful/2/approvals")).body).toEqual({ approvals: [] });
     expect((await decide("1", { approved: true })).body).toEqual({ approved: true });
-    expect((await asked).body.result.text).toBe("It is done.");
+    expect((await reply).body.result.text).toBe("It is done.");
     expect((await decide("1", { approved: true })).status).toBe(404);
     const history = await served.send("/agents/careful/1/history");
     expect(JSON.stringify(history.body)).toContain("Paid 5 cents.");

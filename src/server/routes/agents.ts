@@ -60,7 +60,7 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
       const after = readEventPosition(input, input.query);
       const about = { principal, action, agent: target.agent, instance: target.instance_id };
       return streamInstance(context, target, {
-        place: context.streams.reserve(principal),
+        slot: context.streams.reserve(principal),
         permit: authorization.whilePermitted(about),
         resumes: isReconnect(input),
         session: input.query.session,
@@ -174,7 +174,7 @@ interface InstanceStreamOptions {
   readonly session?: string | undefined;
   /** Whether `after` is the position at which an earlier stream ended. */
   readonly resumes: boolean;
-  readonly place: ConnectionSlot;
+  readonly slot: ConnectionSlot;
   /** Throws if the sender is no longer permitted to read the instance. */
   readonly permit: () => Promise<void>;
 }
@@ -183,7 +183,7 @@ interface InstanceStreamOptions {
 function streamInstance(
   { service, streams, toEnvelope }: ServiceContext,
   target: InstanceTarget,
-  { place, permit, resumes, after: position, ...options }: InstanceStreamOptions,
+  { slot, permit, resumes, after: position, ...options }: InstanceStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
@@ -210,7 +210,7 @@ function streamInstance(
     if (logIsOpen) yield positionReset;
   };
   return streams.open(source(), {
-    place,
+    slot,
     resumable: true,
     onEnd: () => controller.abort(),
     toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
@@ -234,11 +234,11 @@ async function streamPrompt(
 ): Promise<Response> {
   // Before the slot is reserved: an invalid header throws.
   const sent = callOf(sender);
-  const gone = sender.clientGone();
-  const place = streams.reserve(sender.principal);
+  const clientGone = sender.clientGone();
+  const slot = streams.reserve(sender.principal);
   const controller = new AbortController();
-  const abort = (): void => controller.abort(gone.aborted ? gone.reason : clientDisconnected());
-  gone.addEventListener("abort", abort, { once: true });
+  const abort = (): void => controller.abort(clientGone.aborted ? clientGone.reason : clientDisconnected());
+  clientGone.addEventListener("abort", abort, { once: true });
   const started = Promise.withResolvers<void>();
   const queue = createFrameBuffer({
     maxLength: limits.unreadBytes,
@@ -255,7 +255,7 @@ async function streamPrompt(
   try {
     await Promise.race([started.promise, reply]);
   } catch (error) {
-    place.release();
+    slot.release();
     throw error;
   } finally {
     clearTimeout(timer);
@@ -276,9 +276,9 @@ async function streamPrompt(
   };
   try {
     const ends = sent.idempotencyKey !== undefined;
-    return streams.open(source(), { place, resumable: false, ends, onEnd: abort, toLastChunk });
+    return streams.open(source(), { slot, resumable: false, ends, onEnd: abort, toLastChunk });
   } catch (error) {
-    place.release();
+    slot.release();
     abort();
     throw error;
   }

@@ -9,8 +9,8 @@ import { type ServedService, serveService } from "../testing/serve-service.ts";
 const agent = (profile: string): string =>
   `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
 
-const tool = (more = "") =>
-  `{ name: "refund", description: "Pays back.", input: { type: "object", properties: { order: {} } }, execute: () => "Paid."${more} }`;
+const tool = (options = "") =>
+  `{ name: "refund", description: "Pays back.", input: { type: "object", properties: { order: {} } }, execute: () => "Paid."${options} }`;
 
 const toml =
   '# How we work\n[agent.approvals]\ntools = ["refund", "write"] # ask us\n\n# the server\n[server]\nport = 1\n';
@@ -25,8 +25,8 @@ afterEach(async () => {
 const model = createScriptedModel(({ prompt }) => {
   const last = prompt.at(-1);
   if (last?.role !== "user") return { text: "Done." };
-  const said = last.content.map((part) => ("text" in part ? part.text : "")).join("");
-  const [name = "", ...input] = said.trim().split(" ");
+  const text = last.content.map((part) => ("text" in part ? part.text : "")).join("");
+  const [name = "", ...input] = text.trim().split(" ");
   return { toolCalls: [{ name, input: JSON.parse(input.join(" ")) }] };
 });
 

@@ -108,33 +108,33 @@ export default { kind: "kit.agent", describe: async () => ({ tools: [pay], hooks
 `;
 
 describe("arguments that an approver can change", () => {
-  let own: ServedService;
+  let service: ServedService;
   beforeAll(async () => {
-    own = await serveService({ files: { "src/agents/editable.ts": editable } });
+    service = await serveService({ files: { "src/agents/editable.ts": editable } });
   });
   afterAll(async () => {
-    expect(own.errors).toEqual([]);
-    await own.close();
+    expect(service.errors).toEqual([]);
+    await service.close();
   });
 
-  async function asked(id: string) {
-    const { body } = await own.send(`/agents/editable/${id}/dispatch`, { body: { input: "pay 5" } });
-    const list = async () => (await own.send(`/agents/editable/${id}/approvals`)).body.approvals;
+  async function requestApproval(id: string) {
+    const { body } = await service.send(`/agents/editable/${id}/dispatch`, { body: { input: "pay 5" } });
+    const list = async () => (await service.send(`/agents/editable/${id}/approvals`)).body.approvals;
     await expect.poll(async () => (await list()).length).toBe(1);
     const [request] = await list();
     const decide = (decision: object) =>
-      own.send(`/agents/editable/${id}/approvals/${request.approval_id}`, { body: decision });
+      service.send(`/agents/editable/${id}/approvals/${request.approval_id}`, { body: decision });
     const result = async () => {
-      await own.service.engine.awaitDispatch(body.dispatch_id);
-      const { messages } = (await own.send(`/agents/editable/${id}/history`)).body;
+      await service.service.engine.awaitDispatch(body.dispatch_id);
+      const { messages } = (await service.send(`/agents/editable/${id}/history`)).body;
       return messages.find(({ role }: { role: string }) => role === "tool").content[0];
     };
     return { request, decide, result };
   }
 
   test("are accepted over a WebSocket too, with the same checks as over HTTP", async () => {
-    const { request, result } = await asked("socket");
-    await using connection = await new KitClient({ baseUrl: own.url }).agents.connect("editable", {
+    const { request, result } = await requestApproval("socket");
+    await using connection = await new KitClient({ baseUrl: service.url }).agents.connect("editable", {
       id: "socket",
     });
     const { approval_id } = request;
@@ -145,16 +145,16 @@ describe("arguments that an approver can change", () => {
   });
 
   test("replace the model's arguments; the model reads what changed, and the event has the new arguments", async () => {
-    const { request, decide, result } = await asked("changed");
+    const { request, decide, result } = await requestApproval("changed");
     expect(request).toMatchObject({ input_schema: { required: ["cents"] }, touches: ["ledger.md"] });
     expect(await decide({ approved: true, args: { cents: 7 } })).toMatchObject({ status: 200 });
     const { content } = await result();
     expect(content[0].text).toBe(
       '[The arguments were changed before the call was approved: {"cents":7}]\nPaid 7 cents.',
     );
-    const { operations } = (await own.send("/agents/editable/changed/operations")).body;
+    const { operations } = (await service.send("/agents/editable/changed/operations")).body;
     const { events } = (
-      await own.send(
+      await service.send(
         `/agents/editable/changed/operations/${operations[0].operation_id}/events?types=approval,tool_start`,
       )
     ).body;
@@ -165,7 +165,7 @@ describe("arguments that an approver can change", () => {
   });
 
   test("are refused if they do not match the schema, and the call keeps waiting", async () => {
-    const { decide, result } = await asked("refused");
+    const { decide, result } = await requestApproval("refused");
     for (const args of [{ cents: 0 }, { cents: "7" }, {}])
       expect(await decide({ approved: true, args })).toMatchObject({
         status: 400,
@@ -180,7 +180,7 @@ describe("arguments that an approver can change", () => {
   });
 
   test("are checked by the hooks again: a refused call does not run", async () => {
-    const { decide, result } = await asked("hooked");
+    const { decide, result } = await requestApproval("hooked");
     expect(await decide({ approved: true, args: { cents: 2_000 } })).toMatchObject({ status: 200 });
     const { content, is_error } = await result();
     expect(content[0].text).toContain("More than the limit.");
@@ -188,16 +188,16 @@ describe("arguments that an approver can change", () => {
   });
 
   test("cannot be changed if the tool does not allow it", async () => {
-    const { body } = await own.send("/agents/careful/fixed/dispatch", { body: { input: "pay 5" } });
-    const list = async () => (await own.send("/agents/careful/fixed/approvals")).body.approvals;
+    const { body } = await service.send("/agents/careful/fixed/dispatch", { body: { input: "pay 5" } });
+    const list = async () => (await service.send("/agents/careful/fixed/approvals")).body.approvals;
     await expect.poll(async () => (await list()).length).toBe(1);
     const [request] = await list();
     expect(request.input_schema).toBeUndefined();
     const path = `/agents/careful/fixed/approvals/${request.approval_id}`;
-    const refused = await own.send(path, { body: { approved: true, args: { cents: 7 } } });
+    const refused = await service.send(path, { body: { approved: true, args: { cents: 7 } } });
     expect(refused).toMatchObject({ status: 400, body: { error: { type: "invalid_request" } } });
     expect(refused.body.error.message).toContain("editableArguments");
-    await own.send(path, { body: { approved: false } });
-    await own.service.engine.awaitDispatch(body.dispatch_id);
+    await service.send(path, { body: { approved: false } });
+    await service.service.engine.awaitDispatch(body.dispatch_id);
   });
 });

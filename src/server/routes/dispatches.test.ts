@@ -123,18 +123,20 @@ test("a dead letter can be read and retried", async () => {
 });
 
 test("dead letters are retried together: the requested ones that the sender may retry", async () => {
-  const own = await serveService({
+  const service = await serveService({
     authorize: ({ action, instance }) => !(action === "dispatch.retry" && instance === "locked"),
   });
   try {
     for (const id of ["a", "b", "c", "locked"]) {
-      const { body } = await own.send(`/agents/echo/${id}/dispatch`, { body: { input: "fail for good" } });
-      await own.service.engine.awaitDispatch(body.dispatch_id);
+      const { body } = await service.send(`/agents/echo/${id}/dispatch`, {
+        body: { input: "fail for good" },
+      });
+      await service.service.engine.awaitDispatch(body.dispatch_id);
     }
-    const retry = async (body: object) => (await own.send("/dispatches/retry", { body })).body;
-    const one = await retry({ agent: "echo", instance_id: "b" });
-    expect([one.retried.length, one.failed, one.next_cursor]).toEqual([1, [], undefined]);
-    await own.service.engine.awaitDispatch(one.retried[0]);
+    const retry = async (body: object) => (await service.send("/dispatches/retry", { body })).body;
+    const receipt = await retry({ agent: "echo", instance_id: "b" });
+    expect([receipt.retried.length, receipt.failed, receipt.next_cursor]).toEqual([1, [], undefined]);
+    await service.service.engine.awaitDispatch(receipt.retried[0]);
     const retried: string[] = [];
     let cursor: string | undefined;
     do {
@@ -143,12 +145,12 @@ test("dead letters are retried together: the requested ones that the sender may 
       cursor = page.next_cursor;
     } while (cursor !== undefined);
     const instances = await Promise.all(
-      retried.map(async (id) => (await own.service.engine.getDispatch(id))?.instance_id),
+      retried.map(async (id) => (await service.service.engine.getDispatch(id))?.instance_id),
     );
     expect(new Set(instances)).toEqual(new Set(["a", "b", "c"]));
     for (const body of [{ limit: 0 }, { status: "failed" }, { agent: "" }, { cursor: "none" }])
-      expect([body, (await own.send("/dispatches/retry", { body })).status]).toEqual([body, 400]);
+      expect([body, (await service.send("/dispatches/retry", { body })).status]).toEqual([body, 400]);
   } finally {
-    await own.close();
+    await service.close();
   }
 });

@@ -64,26 +64,28 @@ test("a sync is shown as files before and after, and written only on request and
 
 test("a write over HTTP is bound to its preview if the client requests that", async () => {
   const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
-  const own = new KitClient({ baseUrl: open.url });
+  const openClient = new KitClient({ baseUrl: open.url });
   const request = { source: "fw_c", targets: ["agents"] } as const;
-  const { entries } = await own.guidelines.sync(request);
+  const { entries } = await openClient.guidelines.sync(request);
   const expected = entries.map(({ path, digest }) => ({ path, digest }));
   const target = join(open.root, "AGENTS.md");
   writeFileSync(target, "# By hand\n");
-  await expect(own.guidelines.sync({ ...request, preview: false, expected })).rejects.toMatchObject({
+  await expect(openClient.guidelines.sync({ ...request, preview: false, expected })).rejects.toMatchObject({
     code: "conflict",
     meta: { files: ["AGENTS.md"] },
   });
-  await expect(own.guidelines.sync({ ...request, preview: false, expected: [] })).rejects.toMatchObject({
+  await expect(
+    openClient.guidelines.sync({ ...request, preview: false, expected: [] }),
+  ).rejects.toMatchObject({
     code: "conflict",
   });
   expect(readFileSync(target, "utf8")).toBe("# By hand\n");
-  const [guideline] = (await own.guidelines.list({ source: "fw_c" })).guidelines;
+  const [guideline] = (await openClient.guidelines.list({ source: "fw_c" })).guidelines;
   const conversion = { guideline_id: guideline?.id ?? "", format: "gemini" } as const;
-  const { change } = await own.guidelines.convert(conversion);
+  const { change } = await openClient.guidelines.convert(conversion);
   writeFileSync(join(open.root, "GEMINI.md"), "# By hand\n");
   await expect(
-    own.guidelines.convert({ ...conversion, preview: false, expected: change?.digest }),
+    openClient.guidelines.convert({ ...conversion, preview: false, expected: change?.digest }),
   ).rejects.toMatchObject({ code: "conflict", meta: { files: ["GEMINI.md"] } });
   expect(readFileSync(join(open.root, "GEMINI.md"), "utf8")).toBe("# By hand\n");
   await open.close();

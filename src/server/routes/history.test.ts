@@ -95,9 +95,9 @@ test("a page in the middle of an answer and the events after its index are the c
 
 test("a page read at any time and the events after it have each text once", async () => {
   const id = "any-time";
-  const said = Array.from({ length: 12 }, (_, turn) => `turn ${turn} has some words`);
+  const texts = Array.from({ length: 12 }, (_, turn) => `turn ${turn} has some words`);
   const working = (async () => {
-    for (const message of said) await served.send(`/agents/echo/${id}`, { body: { message } });
+    for (const message of texts) await served.send(`/agents/echo/${id}`, { body: { message } });
   })();
   const pages: Awaited<ReturnType<typeof client.agents.historyPage>>[] = [];
   let over = false;
@@ -115,10 +115,10 @@ test("a page read at any time and the events after it have each text once", asyn
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   const last = await served.service.engine.events.last(`agent/echo/${id}`);
-  const whole = said.flatMap((text) => [`user: ${text}`, `assistant: ${text}`]);
+  const lines = texts.flatMap((text) => [`user: ${text}`, `assistant: ${text}`]);
   expect(pages.length).toBeGreaterThan(3);
   for (const { messages, event_index = 0 } of pages)
-    expect(toLines(messages, await eventsAfter(id, event_index, last))).toEqual(whole);
+    expect(toLines(messages, await eventsAfter(id, event_index, last))).toEqual(lines);
 });
 
 test("a stream from now on has all later events, also after its connection breaks", async () => {

@@ -50,12 +50,12 @@ export function bindDescriptionRoutes(routes: readonly Route[]): readonly Route[
   let document: ReturnType<typeof toOpenApiDocument> | undefined;
   const handlers: Handlers<typeof descriptionRoutes> = {
     "GET /openapi.json"() {
-      document ??= toOpenApiDocument([...routes, ...own]);
+      document ??= toOpenApiDocument([...routes, ...ownRoutes]);
       return document;
     },
   };
-  const own = bindRoutes(descriptionRoutes, handlers);
-  return own;
+  const ownRoutes = bindRoutes(descriptionRoutes, handlers);
+  return ownRoutes;
 }
 
 /** The reply of `GET /` in JSON, with links that lead to something in this very project. */

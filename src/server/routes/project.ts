@@ -123,8 +123,8 @@ async function findImpact(
   { since, graph, files = [], ...request }: ImpactBody,
 ): Promise<Impact> {
   const changed = since === undefined ? undefined : await changedSince(project.root, since);
-  const found = project.specs.impact({ ...request, files: [...files, ...(changed ?? [])], graph });
-  const signed = changed === undefined ? found : { ...found, changed_files: changed };
+  const impact = project.specs.impact({ ...request, files: [...files, ...(changed ?? [])], graph });
+  const signed = changed === undefined ? impact : { ...impact, changed_files: changed };
   if (signed.graph === undefined) return signed;
   return { ...signed, graph: withTests(signed.graph, await specCoverage(project)) };
 }
@@ -238,7 +238,11 @@ function toReferences(
   return {
     tool,
     applied: applied.map(toReference),
-    shadowed: shadowed.map(({ shadowed_by, rule, ...one }) => ({ ...toReference(one), shadowed_by, rule })),
+    shadowed: shadowed.map(({ shadowed_by, rule, ...shadowedGuideline }) => ({
+      ...toReference(shadowedGuideline),
+      shadowed_by,
+      rule,
+    })),
     tokens,
     notes,
   };

@@ -172,16 +172,18 @@ describe("runs", () => {
     const rest = [];
     for await (const event of live) rest.push(event);
     expect(rest.at(-1)).toMatchObject({ event: "result", data: { result: { said: "go" } } });
-    const whole = await collectEvents(await served.stream(path));
-    for (let after = 0; after < whole.length; after += 1) {
+    const allEvents = await collectEvents(await served.stream(path));
+    for (let after = 0; after < allEvents.length; after += 1) {
       const byHeader = { headers: { "last-event-id": String(after) } };
       // The result has no position: a browser that connects again after the last event has had it.
-      const again = after === whole.length - 1 ? [] : whole.slice(after);
+      const again = after === allEvents.length - 1 ? [] : allEvents.slice(after);
       expect(await collectEvents(await served.stream(path, byHeader))).toEqual(again);
-      expect(await collectEvents(await served.stream(`${path}?after=${after}`))).toEqual(whole.slice(after));
+      expect(await collectEvents(await served.stream(`${path}?after=${after}`))).toEqual(
+        allEvents.slice(after),
+      );
     }
     const both = await served.stream(`${path}?after=0`, { headers: { "last-event-id": "1" } });
-    expect(await collectEvents(both)).toEqual(whole.slice(1));
+    expect(await collectEvents(both)).toEqual(allEvents.slice(1));
     for (const id of ["-1", "x", "1.5", "1\t2"]) {
       const wrong = await served.send(path, { headers: { "last-event-id": id } });
       expect([id, wrong.status, wrong.body.error.type]).toEqual([id, 400, "invalid_request"]);

@@ -69,7 +69,7 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
       // A reader that reconnects after the end gets 204, so that it does not reconnect again.
       if (isReconnect(input) && (await isOver(engine, run, after ?? 0))) return emptyReply({});
       const permit = authorization.whilePermitted({ principal, action, workflow, run_id });
-      return streamRun(context, run_id, { place: context.streams.reserve(principal), permit, after });
+      return streamRun(context, run_id, { slot: context.streams.reserve(principal), permit, after });
     },
     "POST /runs/{run_id}/cancel": async (input) => ({
       cancelled: await engine.cancelRun((await find(input)).run_id),

@@ -168,10 +168,10 @@ test("an impact since a revision starts from the changed files, and a revision i
   writeFileSync(join(served.root, "src/login.ts"), "export const login = 2;\n");
   mkdirSync(dirname(join(served.root, "src/new/a.ts")), { recursive: true });
   writeFileSync(join(served.root, "src/new/a.ts"), "");
-  const found = await client.specs.impact({ since: "HEAD", graph: true });
-  expect(found.changed_files).toEqual(["src/login.ts", "src/new/a.ts"]);
-  expect(found.affected.map(({ id }) => id)).toContain("fw_a-auth-design-sessions");
-  expect(found.graph?.nodes.filter(({ changed }) => changed).map(({ id }) => id)).toEqual(["src/login.ts"]);
+  const impact = await client.specs.impact({ since: "HEAD", graph: true });
+  expect(impact.changed_files).toEqual(["src/login.ts", "src/new/a.ts"]);
+  expect(impact.affected.map(({ id }) => id)).toContain("fw_a-auth-design-sessions");
+  expect(impact.graph?.nodes.filter(({ changed }) => changed).map(({ id }) => id)).toEqual(["src/login.ts"]);
   for (const since of [
     "--output=/tmp/harm",
     "-p",

@@ -35,12 +35,12 @@ afterAll(async () => {
 
 async function turnsOf(agentName: string, id: string) {
   const { operations } = await client.agents.operations(agentName, { id });
-  const found = [];
+  const turns = [];
   for (const { operation_id, first_index } of [...operations].reverse()) {
     const { events } = await client.agents.operationEvents(agentName, { id, operation_id, first_index });
-    for (const event of events) if (event.type === "turn_request") found.push(event);
+    for (const event of events) if (event.type === "turn_request") turns.push(event);
   }
-  return found;
+  return turns;
 }
 
 test("a turn shows the system prompt, messages, tools and settings as they were sent, and the answer", async () => {
@@ -79,11 +79,11 @@ test("a turn of a compaction shows the exact prompt and answer, with secrets mas
   expect(turn.missing).toBeUndefined();
   expect(turn.messages.map(({ role }) => role)).toEqual(["system", "user"]);
   expect(turn.messages[0]?.content[0]?.text).toContain("a colleague needs");
-  const asked = String(turn.messages[1]?.content[0]?.text);
-  expect(asked).toMatch(/\[user\] Message 1 with .*\n.*Summarize the conversation above/s);
-  expect(asked).not.toContain("open-sesame-1234");
+  const promptText = String(turn.messages[1]?.content[0]?.text);
+  expect(promptText).toMatch(/\[user\] Message 1 with .*\n.*Summarize the conversation above/s);
+  expect(promptText).not.toContain("open-sesame-1234");
   // The echo model answers with the text that it was sent.
-  expect(turn.answer?.content[0]?.text).toBe(asked);
+  expect(turn.answer?.content[0]?.text).toBe(promptText);
 });
 
 test("a long prompt is split into pages, the newest messages first", async () => {
@@ -152,15 +152,15 @@ test("operations are listed newest first, in pages, optionally of one session", 
 test("the events of an operation are listed in pages, without those of others", async () => {
   const [newest, older] = (await client.agents.operations("echo", { id: "listed" })).operations;
   const target = { id: "listed", operation_id: older?.operation_id ?? "" };
-  const whole = await client.agents.operationEvents("echo", target);
-  expect(new Set(whole.events.map(({ operation_id }) => operation_id))).toEqual(
+  const allEvents = await client.agents.operationEvents("echo", target);
+  expect(new Set(allEvents.events.map(({ operation_id }) => operation_id))).toEqual(
     new Set([older?.operation_id]),
   );
-  expect(whole.events[0]?.index).toBe(older?.first_index);
+  expect(allEvents.events[0]?.index).toBe(older?.first_index);
   const page = await client.agents.operationEvents("echo", { ...target, limit: 2 });
-  expect(page.events).toEqual(whole.events.slice(0, 2));
+  expect(page.events).toEqual(allEvents.events.slice(0, 2));
   const next = await client.agents.operationEvents("echo", { ...target, after: page.next_after });
-  expect([...page.events, ...next.events]).toEqual(whole.events);
+  expect([...page.events, ...next.events]).toEqual(allEvents.events);
   expect(newest?.operation_id).not.toBe(older?.operation_id);
 });
 
@@ -243,26 +243,28 @@ test("a fork that is not possible is refused with the reason", async () => {
 });
 
 test("a caller who may prompt can fork, and needs a separate right to leave out rules", async () => {
-  const asked: string[] = [];
+  const actions: string[] = [];
   const guarded = await serveService({
     authorize: ({ action }) => {
-      asked.push(action);
+      actions.push(action);
       return action !== "agent.omit_rules";
     },
   });
-  const own = new KitClient({ baseUrl: guarded.url });
-  await own.agents.invoke("echo", { id: "g", message: "Hello." });
-  const [operation] = (await own.agents.operations("echo", { id: "g" })).operations;
-  const { events } = await own.agents.operationEvents("echo", {
+  const guardedClient = new KitClient({ baseUrl: guarded.url });
+  await guardedClient.agents.invoke("echo", { id: "g", message: "Hello." });
+  const [operation] = (await guardedClient.agents.operations("echo", { id: "g" })).operations;
+  const { events } = await guardedClient.agents.operationEvents("echo", {
     id: "g",
     operation_id: operation?.operation_id ?? "",
   });
   const turn_id = events.find(({ type }) => type === "turn_request")?.turn_id ?? "";
-  asked.length = 0;
-  await expect(own.agents.fork("echo", { id: "g", turn_id, without: ["CLAUDE.md"] })).rejects.toMatchObject({
+  actions.length = 0;
+  await expect(
+    guardedClient.agents.fork("echo", { id: "g", turn_id, without: ["CLAUDE.md"] }),
+  ).rejects.toMatchObject({
     code: "forbidden",
   });
-  expect(asked).toEqual(["agent.prompt", "agent.read", "agent.omit_rules"]);
-  await own.agents.fork("echo", { id: "g", turn_id });
+  expect(actions).toEqual(["agent.prompt", "agent.read", "agent.omit_rules"]);
+  await guardedClient.agents.fork("echo", { id: "g", turn_id });
   await guarded.close();
 });

@@ -46,9 +46,9 @@ export default { kind: "kit.agent", describe: async () => ({ hooks: ${adds(" age
   const config = `export default { agent: { hooks: ${adds(" project")} } };\n`;
   const other = await serveService({ files: { "kit.config.ts": config, "src/agents/hooked.ts": agent } });
   onTestFinished(() => other.close());
-  const said = async (name: string): Promise<string> =>
+  const textOf = async (name: string): Promise<string> =>
     (await other.send(`/agents/${name}/a`, { body: { message: "Go" } })).body.result.text;
-  expect([await said("hooked"), await said("echo")]).toEqual(["Go project agent", "Go project"]);
+  expect([await textOf("hooked"), await textOf("echo")]).toEqual(["Go project agent", "Go project"]);
 });
 
 test("partial results reach readers of SSE, WebSockets, the client and the instance's events", async () => {

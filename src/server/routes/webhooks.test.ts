@@ -117,7 +117,7 @@ describe("a webhook", () => {
 });
 
 test("deliveries are listed newest first, including refused ones, to callers who may see their webhook", async () => {
-  const own = await serveService({
+  const service = await serveService({
     access: { apiKeys: ["a-key"] },
     authorize: ({ action, webhook }) => action === "webhook.list" && webhook === "github",
   });
@@ -125,16 +125,16 @@ test("deliveries are listed newest first, including refused ones, to callers who
     const body = '{"n":1}';
     const digest = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
     const signature = signed ? `sha256=${digest}` : "sha256=00";
-    return fetch(`${own.url}/webhooks/${path}`, {
+    return fetch(`${service.url}/webhooks/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-hub-signature-256": signature },
       body,
     });
   };
   const list = (query = "") =>
-    own.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } });
+    service.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } });
   try {
-    expect((await own.send("/deliveries")).status).toBe(401);
+    expect((await service.send("/deliveries")).status).toBe(401);
     const accepted = (await (await send("github", true)).json()) as WebhookAccepted;
     await send("github", false);
     await send("slack", false);
@@ -167,7 +167,7 @@ test("deliveries are listed newest first, including refused ones, to callers who
     for (const query of ["?outcome=lost", "?limit=0", "?cursor=none", "?name=github"])
       expect([query, (await list(query)).status]).toEqual([query, 400]);
   } finally {
-    await own.close();
+    await service.close();
   }
 });
 
@@ -185,8 +185,8 @@ describe("records of deliveries", () => {
     };
     return { method: "POST", headers, body };
   }
-  const list = async (own: Pick<ServedService, "send">, query = "") =>
-    (await own.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } })).body;
+  const list = async (service: Pick<ServedService, "send">, query = "") =>
+    (await service.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } })).body;
 
   test("remain after a restart, including refused ones, with the work that they started", async () => {
     const engineFolder = await mkdtemp(join(tmpdir(), "kit-deliveries-"));
@@ -195,19 +195,21 @@ describe("records of deliveries", () => {
         access: { apiKeys: ["a-key"] },
         openService: (from) => createTestService({ ...from, engineFolder }),
       });
-    let own = await open();
+    let service = await open();
     try {
-      const reply = await fetch(`${own.url}/webhooks/standard`, standard("msg_night", "{}"));
+      const reply = await fetch(`${service.url}/webhooks/standard`, standard("msg_night", "{}"));
       const accepted = (await reply.json()) as WebhookAccepted;
       const dispatch_id = accepted.dispatches[0]?.dispatch_id;
-      expect((await fetch(`${own.url}/webhooks/github`, { method: "POST", body: "{}" })).status).toBe(401);
+      expect((await fetch(`${service.url}/webhooks/github`, { method: "POST", body: "{}" })).status).toBe(
+        401,
+      );
       expect(
-        (await fetch(`${own.url}/webhooks/standard`, standard("msg_fails", '{"fail":true}'))).status,
+        (await fetch(`${service.url}/webhooks/standard`, standard("msg_fails", '{"fail":true}'))).status,
       ).toBe(500);
-      const before = await list(own);
-      await own.close();
-      own = await open();
-      const after = await list(own);
+      const before = await list(service);
+      await service.close();
+      service = await open();
+      const after = await list(service);
       expect(after).toEqual(before);
       expect(after.deliveries).toMatchObject([
         { outcome: "failed", status: 500, delivery_id: "msg_fails", error: { type: "internal_error" } },
@@ -216,17 +218,17 @@ describe("records of deliveries", () => {
       ]);
       expect(JSON.stringify(after)).not.toMatch(/secret|v1,|whsec/);
       // Its repetition is a record of its own.
-      await fetch(`${own.url}/webhooks/standard`, standard("msg_night", "{}"));
-      const again = await list(own, "?delivery_id=msg_night");
+      await fetch(`${service.url}/webhooks/standard`, standard("msg_night", "{}"));
+      const again = await list(service, "?delivery_id=msg_night");
       expect(again.deliveries.map((one: Delivery) => one.dispatches)).toEqual([[dispatch_id], [dispatch_id]]);
     } finally {
-      await own.close();
+      await service.close();
       await rm(engineFolder, { recursive: true });
     }
   });
 
   test("name the invalid field of a payload, and the part of a reply that is not JSON", async () => {
-    const own = await serveService({
+    const service = await serveService({
       files: {
         "src/webhooks/strict.ts": `export default {
   kind: "kit.webhook",
@@ -240,7 +242,7 @@ describe("records of deliveries", () => {
     });
     try {
       const send = async (id: string, body: string) =>
-        (await fetch(`${own.url}/webhooks/strict`, standard(id, body))).json();
+        (await fetch(`${service.url}/webhooks/strict`, standard(id, body))).json();
       expect(await send("msg_wrong", '{"order": 5}')).toMatchObject({
         error: { type: "invalid_request", meta: { issues: [{ path: "body.payload.order" }] } },
       });
@@ -251,12 +253,12 @@ describe("records of deliveries", () => {
         },
       });
     } finally {
-      await own.close();
+      await service.close();
     }
   });
 
   test("stay open while the file works, once it has started work", async () => {
-    const own = await serveService({
+    const service = await serveService({
       files: {
         "src/webhooks/held.ts": `export default {
   kind: "kit.webhook",
@@ -272,19 +274,19 @@ describe("records of deliveries", () => {
       access: { apiKeys: ["a-key"] },
     });
     try {
-      const reply = fetch(`${own.url}/webhooks/held`, standard("msg_held", "{}"));
+      const reply = fetch(`${service.url}/webhooks/held`, standard("msg_held", "{}"));
       await expect.poll(() => Reflect.has(globalThis, "endHeldDelivery")).toBe(true);
-      const [open] = (await list(own, "?outcome=open")).deliveries;
+      const [open] = (await list(service, "?outcome=open")).deliveries;
       expect(open).toMatchObject({ webhook: "held", delivery_id: "msg_held", bytes: 2 });
       expect([open.status, open.duration_ms]).toEqual([undefined, undefined]);
       Reflect.get(globalThis, "endHeldDelivery")();
       expect((await reply).status).toBe(202);
-      expect((await list(own)).deliveries).toMatchObject([
+      expect((await list(service)).deliveries).toMatchObject([
         { record_id: open.record_id, outcome: "accepted" },
       ]);
     } finally {
       Reflect.deleteProperty(globalThis, "endHeldDelivery");
-      await own.close();
+      await service.close();
     }
   });
 

@@ -115,16 +115,16 @@ class DeliveryRecord {
   watch(calls: ApplicationCalls): ApplicationCalls {
     return {
       getRun: calls.getRun,
-      dispatch: async (...asked) => {
+      dispatch: async (...args) => {
         const opened = this.#open();
-        const receipt = await calls.dispatch(...asked);
+        const receipt = await calls.dispatch(...args);
         if (this.#dispatches.size < mostBegun) this.#dispatches.add(receipt.dispatch_id);
         await opened;
         return receipt;
       },
-      startRun: (async (...asked: Parameters<StartRun>) => {
+      startRun: (async (...args: Parameters<StartRun>) => {
         const opened = this.#open();
-        const run = await calls.startRun(...asked);
+        const run = await calls.startRun(...args);
         if (this.#runs.size < mostBegun) this.#runs.add(run.runId);
         await opened;
         return run;
@@ -161,10 +161,10 @@ class DeliveryRecord {
     return written;
   }
 
-  async #write(known: Pick<Delivery, "outcome" | "status" | "duration_ms" | "error">): Promise<void> {
+  async #write(outcome: Pick<Delivery, "outcome" | "status" | "duration_ms" | "error">): Promise<void> {
     const record: Delivery = {
       ...this.#head,
-      ...known,
+      ...outcome,
       bytes: this.bytes,
       delivery_id: this.deliveryId,
       dispatches: [...this.#dispatches],

@@ -34,19 +34,19 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
     async "POST /workflows/{name}"(input) {
       const idempotencyKey = readIdempotencyKey(input);
       const streams = acceptsEvents(input.accept);
-      const place = streams ? context.streams.reserve(input.principal) : undefined;
+      const slot = streams ? context.streams.reserve(input.principal) : undefined;
       const waits = input.query.wait === "result" && !streams;
-      const gone = waits ? input.clientGone({ silent: true }) : undefined;
+      const clientGone = waits ? input.clientGone({ silent: true }) : undefined;
       const start = service.startRun(input.segment("name"), input.body, {
         request: input.raw,
         principal: input.principal?.id,
         idempotencyKey,
       });
-      start.catch(() => place?.release());
+      start.catch(() => slot?.release());
       const { run_id } = await start;
-      if (place !== undefined) return streamRun(context, run_id, { place });
-      if (gone === undefined) return { status: "accepted", run_id };
-      return new EndReply(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: gone })));
+      if (slot !== undefined) return streamRun(context, run_id, { slot });
+      if (clientGone === undefined) return { status: "accepted", run_id };
+      return new EndReply(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: clientGone })));
     },
   };
   return bindRoutes(workflowRoutes, handlers, async ({ segment, principal, action }) => {

@@ -212,13 +212,13 @@ describe("a connection to an agent", () => {
 });
 
 test("undecided approvals are limited, and count against the rate limit", async () => {
-  const asked = Promise.withResolvers<boolean>();
+  const requested = Promise.withResolvers<boolean>();
   // Files that are written within a tick of the clock after a tool ran count as written by it.
   await delay(40);
   const small = await serveService({
     limits: { webSocketPrompts: 2 },
     rateLimit: { requests: 4, per_seconds: 3_600 },
-    authorize: ({ action }) => (action === "agent.approve" ? asked.promise : true),
+    authorize: ({ action }) => (action === "agent.approve" ? requested.promise : true),
   });
   try {
     // The handshake is the first of four.
@@ -229,7 +229,7 @@ test("undecided approvals are limited, and count against the rate limit", async 
     for (const request_id of ["1", "2", "3"]) approve(request_id);
     const refused = (await client.until("error")).at(-1);
     expect(refused).toMatchObject({ request_id: "3", error: { type: "too_many_requests" } });
-    asked.resolve(true);
+    requested.resolve(true);
     for (const request_id of ["1", "2"]) {
       const judged = (await client.until("error")).at(-1);
       expect(judged).toMatchObject({ request_id, error: { type: "not_found" } });

@@ -168,9 +168,9 @@ class AgentFrames implements FrameHandler {
       const { signal } = controller;
       const onStart = (): void => connection.send({ type: "started", request_id });
       const onEvent = (event: KitEvent): void => queue.push(toFrameItem(event, encode));
-      const asked = { signal, onStart, onEvent, principal: principal?.id };
+      const callOptions = { signal, onStart, onEvent, principal: principal?.id };
       return await inTraceOf({ traceparent, tracestate }, handshake, () =>
-        service.prompt({ ...this.#target, session }, request, asked),
+        service.prompt({ ...this.#target, session }, request, callOptions),
       );
     } finally {
       queue.end();
@@ -201,10 +201,10 @@ class AgentFrames implements FrameHandler {
   }
 }
 
-function tooMany(what: string, limit: number): KitError {
+function tooMany(requests: string, limit: number): KitError {
   return new KitError({
     code: "too_many_requests",
-    message: `${limit} ${what} are under way on this connection.`,
+    message: `${limit} ${requests} are under way on this connection.`,
     meta: { retry_after_s: 1 },
   });
 }

@@ -54,17 +54,17 @@ describe("a handshake", () => {
   test.each(["end", "resetAndDestroy"] as const)(
     "takes no slot if its client disconnects (%s) before it is admitted",
     async (disconnect) => {
-      const asked = Promise.withResolvers<void>();
+      const requested = Promise.withResolvers<void>();
       const permitted = Promise.withResolvers<true>();
       const auth = (): Promise<true> => {
-        asked.resolve();
+        requested.resolve();
         return permitted.promise;
       };
       const small = await serveService({ limits: { webSockets: 1 }, access: { auth } });
       const client = connect(small.port, "127.0.0.1");
       try {
         client.write(`GET /agents/echo/1 HTTP/1.1\r\nHost: 127.0.0.1:${small.port}\r\n${handshake}\r\n`);
-        await asked.promise;
+        await requested.promise;
         client[disconnect]();
         await new Promise((resolve) => setTimeout(resolve, 50));
         permitted.resolve(true);
@@ -87,8 +87,8 @@ describe("a handshake", () => {
       status: 403,
     });
     expect(await refusal(url, { headers: { host: "evil.example" } })).toMatchObject({ status: 403 });
-    const own = await open("/agents/echo/1", { headers: { origin: served.url } });
-    own.socket.close();
+    const socket = await open("/agents/echo/1", { headers: { origin: served.url } });
+    socket.socket.close();
   });
 
   test("carries its key in a header or, from a browser, as a subprotocol", async () => {
@@ -152,14 +152,14 @@ test("with keys, a principal has a limited share of the connections, so that oth
   });
   const url = `${shared.url}/agents/echo/1`;
   try {
-    const own = [await openSocket(url, first), await openSocket(url, first)];
+    const sockets = [await openSocket(url, first), await openSocket(url, first)];
     expect(await refusal(url, first)).toMatchObject({
       status: 429,
       body: { error: { type: "too_many_requests", meta: { scope: "principal", open: 2 } } },
     });
     (await openSocket(url, second)).socket.close();
-    own[0]?.socket.close();
-    await own[0]?.closed;
+    sockets[0]?.socket.close();
+    await sockets[0]?.closed;
     (await openSocket(url, first)).socket.close();
   } finally {
     await shared.close();
@@ -256,16 +256,16 @@ test("a closing server waits no longer than its time limit", async () => {
 });
 
 test("a closing server ends a handshake that is not decided yet", async () => {
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const closing = await serveService({
     limits: { closeGraceMs: 50, hookTimeoutMs: 3_600_000 },
     authorize: () => {
-      asked.resolve();
+      requested.resolve();
       return new Promise<never>(() => undefined);
     },
   });
   const refused = openSocket(`${closing.url}/agents/echo/1`).catch((error: unknown) => error);
-  await asked.promise;
+  await requested.promise;
   await closing.close();
   expect(await refused).toBeInstanceOf(Error);
 });

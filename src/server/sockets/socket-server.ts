@@ -17,7 +17,7 @@ import { serveWorkflow } from "./workflow-connection.ts";
 interface Admission {
   readonly target: SocketTarget;
   readonly peer: ConnectionPeer;
-  readonly place: ConnectionSlot;
+  readonly slot: ConnectionSlot;
 }
 
 interface OpenSocket {
@@ -95,7 +95,7 @@ export class SocketServer {
       await promise;
       report(101);
     } catch (error) {
-      admission?.place.release();
+      admission?.slot.release();
       report(toErrorReply(error, { dev: false }).status);
       throw error;
     }
@@ -128,10 +128,10 @@ export class SocketServer {
     }
     const count = (): void => gate.count(principal, handshake.remoteAddress);
     const peer = { principal, count, request: toRequest(handshake) };
-    return { target, peer, place: this.#slots.take(principal?.id) };
+    return { target, peer, slot: this.#slots.take(principal?.id) };
   }
 
-  #begin(socket: WebSocket, { target, peer, place }: Admission): void {
+  #begin(socket: WebSocket, { target, peer, slot }: Admission): void {
     const context = this.#context;
     const { limits } = context;
     const connection = createConnection(socket, context);
@@ -146,7 +146,7 @@ export class SocketServer {
     socket.on("message", revive);
     socket.on("close", () => {
       this.#open.delete(entry);
-      place.release();
+      slot.release();
       if (this.#open.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;

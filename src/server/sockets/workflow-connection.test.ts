@@ -59,18 +59,18 @@ describe("a connection to a workflow", () => {
   });
 
   test("cancels its run only for whom `authorize` lets cancel it", async () => {
-    const kept = await serveService({ authorize: ({ action }) => action !== "run.cancel" });
+    const service = await serveService({ authorize: ({ action }) => action !== "run.cancel" });
     try {
-      const client = await openSocket(`${kept.url}/workflows/waiting`);
+      const client = await openSocket(`${service.url}/workflows/waiting`);
       client.send({ type: "invoke", request_id: "1" });
       const { run_id } = (await client.until("started")).at(-1);
       client.send({ type: "abort", request_id: "1" });
       const refused = (await client.until("error")).at(-1);
       expect([refused.request_id, refused.error.type]).toEqual([undefined, "forbidden"]);
-      await kept.service.engine.signal(run_id, { name: "word", payload: 1 });
+      await service.service.engine.signal(run_id, { name: "word", payload: 1 });
       expect((await client.until("result")).at(-1)).toMatchObject({ request_id: "1", result: { said: 1 } });
     } finally {
-      await kept.close();
+      await service.close();
     }
   });
 

@@ -27,20 +27,20 @@ export function serveWorkflow(
 ): FrameHandler {
   const { service, authorization } = context;
   const { engine } = service;
-  const gone = new AbortController();
+  const clientGone = new AbortController();
   let requestId: string | undefined;
   let runId: string | undefined;
   let cancelled = false;
   let cancelling = false;
 
   const perform = async ({ request_id, payload = {}, ...trace }: InvokeFrame): Promise<void> => {
-    const { signal } = gone;
+    const { signal } = clientGone;
     try {
       // Check the permission again: the handshake can be long ago.
       await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
-      const asked = { request: peer.request, principal: peer.principal?.id };
+      const caller = { request: peer.request, principal: peer.principal?.id };
       const { run_id } = await inTraceOf(trace, peer.request, () =>
-        service.startRun(workflow, payload, asked),
+        service.startRun(workflow, payload, caller),
       );
       runId = run_id;
       if (cancelled) await cancel();
@@ -93,7 +93,7 @@ export function serveWorkflow(
           throw misplacedFrame(frame.type);
       }
     },
-    onClose: () => gone.abort(),
+    onClose: () => clientGone.abort(),
     finish: () => connection.close(closeCodes.goingAway, "The server is closing."),
   };
 }

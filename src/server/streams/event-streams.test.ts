@@ -53,12 +53,12 @@ describe("the events of an instance", () => {
       await served.send(path, { body: { message: `turn ${turn} has some words to say` } });
     }
     const last = await served.service.engine.events.last("agent/echo/resumed");
-    const whole = await allEvents(`${path}/events`);
-    expect(whole.at(-1)?.index).toBe(last);
+    const all = await allEvents(`${path}/events`);
+    expect(all.at(-1)?.index).toBe(last);
     await fc.assert(
       fc.asyncProperty(pieces, async (sizes) => {
         const seen = await readInPieces(`${path}/events`, sizes, ({ index }) => index === last);
-        expect(saidBy(seen)).toBe(saidBy(whole));
+        expect(saidBy(seen)).toBe(saidBy(all));
       }),
       { numRuns: 15 },
     );
@@ -78,9 +78,9 @@ describe("the events of an instance", () => {
         for (const turn of ["one", "two", "three"]) {
           await served.send(path, { body: { message: `${turn}, with a few more words to say` } });
         }
-        const whole = saidBy(await allEvents(`${path}/events`));
-        expect(whole).toContain("three, with a few more words to say");
-        for (const seen of await Promise.all(reading)) expect(saidBy(seen)).toBe(whole);
+        const fullText = saidBy(await allEvents(`${path}/events`));
+        expect(fullText).toContain("three, with a few more words to say");
+        for (const seen of await Promise.all(reading)) expect(saidBy(seen)).toBe(fullText);
       }),
       { numRuns: 20 },
     );

@@ -16,7 +16,7 @@ export interface EventStreamsOptions {
 
 export interface StreamOptions {
   /** The slot from `reserve`; the stream releases it when it ends. */
-  readonly place: ConnectionSlot;
+  readonly slot: ConnectionSlot;
   /** Whether the reader can resume the stream: the server ends such a stream when it closes. */
   readonly resumable: boolean;
   /** Whether the stream ends after `streamMs`, because its reader can request the rest; default `resumable`. */
@@ -88,7 +88,7 @@ export function createEventStreams({ heartbeatMs, streamMs, slots }: EventStream
         onEnd: () => {
           clearTimeout(limit);
           remove(stream);
-          options.place.release();
+          options.slot.release();
           options.onEnd?.();
         },
       });
@@ -148,8 +148,8 @@ function createStream(
   };
   const body = new ReadableStream<Uint8Array>(
     {
-      start(own) {
-        controller = own;
+      start(streamController) {
+        controller = streamController;
       },
       pull,
       cancel() {

@@ -8,7 +8,7 @@ import type { WorkContext } from "../service-context.ts";
 import { encodeEvent, encodeOutcome, encodePosition } from "./event-streams.ts";
 
 export interface RunStreamOptions {
-  readonly place: ConnectionSlot;
+  readonly slot: ConnectionSlot;
   readonly after?: number | undefined;
   /** Throws if the sender is no longer permitted to read the run. Absent for the sender that has just started the run. */
   readonly permit?: (() => Promise<void>) | undefined;
@@ -18,7 +18,7 @@ export interface RunStreamOptions {
 export function streamRun(
   { service, streams, masked, toEnvelope }: WorkContext,
   runId: string,
-  { place, permit, ...options }: RunStreamOptions,
+  { slot, permit, ...options }: RunStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
@@ -41,7 +41,7 @@ export function streamRun(
     }
   };
   return streams.open(source(), {
-    place,
+    slot,
     resumable: true,
     onEnd: () => controller.abort(),
     toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),

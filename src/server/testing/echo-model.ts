@@ -20,7 +20,7 @@ export function createEchoModel(): EchoModel {
   const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   const hold = async (signal: AbortSignal | undefined): Promise<void> => {
     count += 1;
-    for (const one of waiting) if (one.count <= count) one.resolve();
+    for (const waiter of waiting) if (waiter.count <= count) waiter.resolve();
     const aborted = Promise.withResolvers<never>();
     signal?.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
     await Promise.race([gate.promise, aborted.promise]);

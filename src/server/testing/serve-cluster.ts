@@ -39,17 +39,17 @@ export async function serveNode(
     },
   });
   if (cluster === undefined) throw new Error("The engine has no cluster.");
-  const own = cluster;
+  const nodeCluster = cluster;
   return {
     ...served,
-    cluster: own,
+    cluster: nodeCluster,
     async owned(agent, count = 0) {
       const ids = Array.from({ length: 1_000 }, (_, number) => `i${number}`);
       return await vi.waitFor(
         () => {
-          const found = ids.filter((instance_id) => own.owns({ agent, instance_id }))[count];
-          if (found === undefined) throw new Error("The node owns too few instances.");
-          return found;
+          const instanceId = ids.filter((instance_id) => nodeCluster.owns({ agent, instance_id }))[count];
+          if (instanceId === undefined) throw new Error("The node owns too few instances.");
+          return instanceId;
         },
         { timeout: 30_000 },
       );
@@ -59,12 +59,12 @@ export async function serveNode(
 
 /** Serves several nodes, and waits until each owns its share. */
 export async function serveCluster(
-  place: { readonly url: string; readonly schema: string },
+  target: { readonly url: string; readonly schema: string },
   count = 2,
   options: ServeOptions = {},
 ): Promise<readonly ServedNode[]> {
   const nodes: ServedNode[] = [];
-  for (let number = 0; number < count; number += 1) nodes.push(await serveNode(place, options));
+  for (let number = 0; number < count; number += 1) nodes.push(await serveNode(target, options));
   const ids = Array.from({ length: 200 }, (_, number) => ({ run_id: `${number}` }));
   for (let rounds = 0; rounds < 200; rounds += 1) {
     const shares = nodes.map(({ cluster }) => ids.filter((owned) => cluster.owns(owned)).length);

@@ -40,8 +40,9 @@ export function guidelineConvertTool(guidelines: ProjectGuidelines): ReadTool<In
       return { ...result, ...partOf(result.content, cursor) };
     },
     toText: ({ filename, content, losses, next_cursor }) => {
-      const lost = losses.length === 0 ? "" : `\n\nLost:\n${losses.map((loss) => `- ${loss}`).join("\n")}`;
-      return `${filename}:\n\n${content}${lost}${nextPageMark(next_cursor)}`;
+      const lossText =
+        losses.length === 0 ? "" : `\n\nLost:\n${losses.map((loss) => `- ${loss}`).join("\n")}`;
+      return `${filename}:\n\n${content}${lossText}${nextPageMark(next_cursor)}`;
     },
   };
 }

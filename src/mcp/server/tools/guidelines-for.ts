@@ -9,7 +9,7 @@ import { cutMark, cutText, maxListedContent, nextPageMark, pageOf, toProjectPath
 import type { ReadTool } from "../read-tool.ts";
 import { fileInput, nextCursor, toolInput } from "./tool-fields.ts";
 
-const place = { id: z.string(), title: z.string(), source_file: z.string() };
+const reference = { id: z.string(), title: z.string(), source_file: z.string() };
 
 const input = z.strictObject({
   file: fileInput,
@@ -25,7 +25,7 @@ const output = z.object({
   applied: z
     .array(
       z.object({
-        ...place,
+        ...reference,
         is_sample: z
           .boolean()
           .meta({ description: "A sample from kit, because the repository has no guidelines." }),
@@ -38,7 +38,7 @@ const output = z.object({
     )
     .meta({ description: "In the tool's reading order." }),
   tokens: z.int().meta({ description: "Estimated tokens of the guidelines that apply automatically." }),
-  shadowed: z.array(z.object({ ...place, shadowed_by: z.string(), rule: z.string() })),
+  shadowed: z.array(z.object({ ...reference, shadowed_by: z.string(), rule: z.string() })),
   next_cursor: z.string().exactOptional(),
 });
 type Output = Infer<typeof output>;
@@ -76,8 +76,8 @@ export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
 function toOutput(explanation: Explanation, cursor: string | undefined): Output {
   const { file, tool, applied, shadowed, tokens } = explanation;
   // Skip a guideline that only imports others, which are listed themselves.
-  const own = applied.filter(({ guideline }) => !isOnlyImports(guideline.content));
-  const { items, total, next_cursor } = pageOf(own, { cursor, toItem });
+  const direct = applied.filter(({ guideline }) => !isOnlyImports(guideline.content));
+  const { items, total, next_cursor } = pageOf(direct, { cursor, toItem });
   return {
     file,
     ...(tool === undefined ? {} : { tool }),

@@ -62,7 +62,7 @@ function boundedMetadata(metadata: SpecMetadata): { metadata: SpecMetadata; cut:
 
 function toText({ spec, metadata_cut = [], next_cursor }: Output): string {
   const { id, title, content, spec_type, framework, lifecycle, priority, path, metadata } = spec;
-  const place = placeOf(path, metadata.source?.start_line);
+  const location = placeOf(path, metadata.source?.start_line);
   const kind = `${frameworkLabel(framework)} ${spec_type}, ${lifecycle}, priority ${priority}`;
   const links = [
     listed("Related", metadata.related_specs),
@@ -71,7 +71,7 @@ function toText({ spec, metadata_cut = [], next_cursor }: Output): string {
     listed("[cut] Too long to show", metadata_cut),
   ];
   const parts = [
-    `# ${title}\n(${kind}; ${place}; id ${id})`,
+    `# ${title}\n(${kind}; ${location}; id ${id})`,
     content,
     links.filter((line) => line !== "").join("\n"),
   ];
