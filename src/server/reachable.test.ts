@@ -120,6 +120,27 @@ describe("kit dev", () => {
     }
   });
 
+  test("answers an unknown name with the names that callers can use, and kit start does not", async () => {
+    const nameless = async (options: Parameters<typeof serveService>[0]) => {
+      const served = await serveService(options);
+      try {
+        const agent = await served.send("/agents/ecko/1", { body: message });
+        const workflow = await served.send("/workflows/strikt", { body: {} });
+        return [agent.body.error.dev?.hint, workflow.body.error.dev?.hint];
+      } finally {
+        await served.close();
+      }
+    };
+    const workflows = expect.stringMatching(/^The workflows are: .*strict/);
+    expect(await nameless({ dev: true })).toEqual([
+      "The agents are: careful, default, echo, hidden.",
+      workflows,
+    ]);
+    const onPublicAddress = { dev: true, host: "0.0.0.0", access: { insecure: true } } as const;
+    expect(await nameless(onPublicAddress)).toEqual(["The agents are: careful, default, echo.", workflows]);
+    expect(await nameless({})).toEqual([undefined, undefined]);
+  });
+
   test("on a public address serves only agents that declare a trigger", async () => {
     const served = await serveService({ dev: true, host: "0.0.0.0", access: { insecure: true } });
     try {

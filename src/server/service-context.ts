@@ -1,7 +1,7 @@
 import type { Exposure } from "../app/config/server-schema.ts";
 import type { App } from "../app/service/app.ts";
 import type { InstanceTarget, Service } from "../app/service/service.ts";
-import type { LoadedAgent } from "../app/sources/discover-sources.ts";
+import type { LoadedAgent, SourceProblem } from "../app/sources/discover-sources.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { Authorization } from "./access/authorize.ts";
@@ -58,7 +58,7 @@ export function checkAgent(
   name: string,
 ): void {
   const agent = app.agents().find((loaded) => loaded.name === name);
-  if (agent === undefined) checkMissing(app, name);
+  if (agent === undefined) checkMissing(app, reach, name);
   if (reach.serves(agent)) return;
   throw new KitError({
     code: "agent_not_webhook",
@@ -70,7 +70,7 @@ export function checkAgent(
 }
 
 /** Throws for a name without a usable file, except the name of the default agent. */
-function checkMissing(app: App, name: string): void {
+function checkMissing(app: App, reach: Reach, name: string): void {
   const problem = app.problems().find(({ source }) => source?.kind === "agent" && source.name === name);
   if (problem === undefined && name === defaultAgentName) return;
   throw new KitError({
@@ -79,7 +79,11 @@ function checkMissing(app: App, name: string): void {
       problem === undefined
         ? "There is no agent of this name."
         : "This agent cannot be used: its file is broken.",
-    hint: problem && `${problem.path}: ${problem.message}`,
+    hint: hintFor(
+      problem,
+      "agents",
+      app.agents().filter((agent) => reach.serves(agent)),
+    ),
   });
 }
 
@@ -93,8 +97,20 @@ export function checkWorkflow(app: App, name: string): void {
       problem === undefined
         ? "There is no workflow of this name."
         : "This workflow cannot be used: its file is broken.",
-    hint: problem && `${problem.path}: ${problem.message}`,
+    hint: hintFor(problem, "workflows", app.workflows()),
   });
+}
+
+/** Why a file cannot be used, or which names there are. Only `kit dev` sends hints to callers. */
+function hintFor(
+  problem: SourceProblem | undefined,
+  what: string,
+  known: readonly { readonly name: string }[],
+): string {
+  if (problem !== undefined) return `${problem.path}: ${problem.message}`;
+  return known.length === 0
+    ? `This project has no ${what}.`
+    : `The ${what} are: ${known.map(({ name }) => name).join(", ")}.`;
 }
 
 /** Decides which agents are reachable over HTTP. */

@@ -79,6 +79,7 @@ const form = expecting("an object such as { beforeTool: (call) => … }, or a li
 /** The hooks of a profile, or of the configuration. */
 export const hooks = z.union([agentHooks, list(agentHooks)], { error: form });
 
-export function areHooks(value: unknown): boolean {
-  return faultOf(hooks, value) === undefined;
+/** Returns the first error of hooks, as a sentence without a full stop. */
+export function faultOfHooks(value: unknown): string | undefined {
+  return faultOf(hooks, value);
 }

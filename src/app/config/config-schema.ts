@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
-import { type AgentHooks, areHooks } from "../../agents/define/hooks.ts";
+import { type AgentHooks, faultOfHooks } from "../../agents/define/hooks.ts";
 import { type BackendChoice, isBackend } from "../../backends/contract.ts";
+import { suggest } from "../../base/error-text.ts";
 import {
   amount,
   checkSettings,
@@ -121,8 +122,12 @@ const agentTable = table({
   project_instructions: flag,
   /** Hooks around model and tool calls of every agent; they run before the agent's own hooks. */
   hooks: live<AgentHooks | readonly AgentHooks[]>(
-    "hooks such as { beforeTool: (call) => … } (only in kit.config.ts)",
-    areHooks,
+    (value) => {
+      const fault = faultOfHooks(value);
+      const field = fault?.startsWith("`") ? `: ${fault}` : "";
+      return `hooks such as { beforeTool: (call) => … } (only in kit.config.ts)${field}`;
+    },
+    (value) => faultOfHooks(value) === undefined,
   ),
 });
 export interface AgentConfig extends Infer<typeof agentTable> {}
@@ -141,7 +146,14 @@ function postgresUrl(purpose: string) {
   return textLike<string>(purpose, postgresUrlPattern, isPostgresUrl);
 }
 
-const storeError = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store");
+/** Names no text: an address can have a password. */
+function storeError(issue: { readonly input?: unknown }): string {
+  const near = typeof issue.input === "string" ? suggest(issue.input, ["sqlite", "memory"]) : undefined;
+  const expected = expecting("sqlite, memory, a postgres:// address or (only in kit.config.ts) a store")(
+    issue,
+  );
+  return near === undefined ? expected : `${expected}; did you mean ${near}?`;
+}
 
 /**
  * The store of session histories: `sqlite` (default, in `.kit/sessions.db`), `memory`, the address of a

@@ -87,6 +87,11 @@ test("kit.config.ts is imported unchanged, with functions and adapters", async (
   expect(file).toMatch(/kit\.config\.ts$/);
 });
 
+test("hooks of the configuration that kit does not know are named", async () => {
+  const loading = load({ "kit.config.ts": "export default { agent: { hooks: { beforTool() {} } } };" });
+  await expect(loading).rejects.toThrow("`beforTool` is not a hook; did you mean beforeTool?");
+});
+
 test("a file named with --config replaces the conventional one", async () => {
   const files = { "kit.toml": "[server]\nport = 1", "ci/other.toml": "[server]\nport = 2" };
   expect((await load(files, { file: "ci/other.toml" })).config.server?.port).toBe(2);
@@ -172,6 +177,7 @@ test.each([
   ],
   ['store = "redis://host"', "store must be sqlite, memory, a postgres:// address or (only in"],
   ['store = "postgres://u:p/w@host/db"', "store must be sqlite, memory, a postgres:// address or (only in"],
+  ['store = "sqlit"', "not a text; did you mean sqlite?"],
   ["[store]\nappend = 1", "not a table"],
   [
     "[[agent.allowed_commands]]\ncommand = 12:00:00",
