@@ -187,6 +187,22 @@ test("an index that several processes create at the same time is created once, a
   expect(errors).toEqual([]);
 });
 
+test("several processes replace an index of another version at the same time, and it opens for each", async () => {
+  await using folder = await createTemporaryRepository();
+  const errors = await threadsAtOnce({
+    rounds: 60,
+    data: {
+      file: join(folder.root, "index.db"),
+      module: new URL("../store/open-index.ts", import.meta.url).href,
+    },
+    setUp: "const { openIndex, writeMeta } = await import(data.module)",
+    body: `const { database } = openIndex(data.file, String(round));
+      database.transaction(() => writeMeta(database, "head_key", "a"));
+      database.close()`,
+  });
+  expect(errors).toEqual([]);
+});
+
 test("an index that is deleted while it is in use is made again by the next pass", async () => {
   putIndex(intactBytes);
   const project = await open();

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { isBusy } from "../../sqlite/database-file.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { Folder, Link, Links, Tree } from "../scan/tree.ts";
+import { exclusively } from "./exclusively.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
 import {
   busyTimeoutMs,
@@ -10,6 +11,7 @@ import {
   type IndexPlace,
   inMemory,
   isDamage,
+  lockOf,
   openIndex,
   openTables,
   parseStored,
@@ -196,7 +198,11 @@ export class IndexSession {
       this.#rebuilt = damaged;
       const { shared } = this.#options.place;
       if (shared !== undefined) removeTables(shared);
-      else if (inode !== undefined && inodeOf(this.file) === inode) removeIndex(this.file);
+      else if (inode !== undefined && this.file !== inMemory) {
+        exclusively(lockOf(this.file), () => {
+          if (inodeOf(this.file) === inode) removeIndex(this.file);
+        });
+      }
       return true;
     }
     if (!this.#options.place.leave(error)) return false;

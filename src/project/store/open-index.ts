@@ -18,6 +18,7 @@ import { makeFolderSync } from "../../files/replace-file.ts";
 import { resultCode, retryWhileBusy, sqliteFault } from "../../sqlite/database-file.ts";
 import type { Database } from "../../sqlite/statements.ts";
 import { Connection } from "../../sqlite/statements.ts";
+import { exclusively } from "./exclusively.ts";
 
 /** Marks a database as an index of kit: "kit1" in ASCII. */
 const applicationId = 0x6b697431;
@@ -125,7 +126,18 @@ export const damaged = "The index was damaged.";
 
 /** Opens the index at a path. Replaces a file that is damaged, foreign or of another version by an empty index. */
 export function openIndex(file: string, fingerprint: string): OpenedIndex {
-  if (file !== inMemory) makeIndexFolder(file);
+  if (file === inMemory) return replaceUnusable(file, fingerprint);
+  makeIndexFolder(file);
+  // A process that removes an index must not remove parts of the one that another process creates in its place.
+  return exclusively(lockOf(file), () => replaceUnusable(file, fingerprint));
+}
+
+/** The lock of those that create or remove an index. */
+export function lockOf(file: string): string {
+  return `${file}.lock`;
+}
+
+function replaceUnusable(file: string, fingerprint: string): OpenedIndex {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   // A system crash can leave an empty file.
   const opened = size === 0 ? undefined : openExisting(file, fingerprint);
