@@ -1,7 +1,7 @@
 import type { TestProject } from "vitest/node";
 import { build } from "../scripts/build.ts";
 
-/** Vitest calls it before the tests that drive what `dist/` holds. Those of the campaigns compile against its types, too. */
+/** Builds `dist/` before the tests that use it; Vitest calls it. The tests of the campaigns also compile against its types. */
 export async function setup({ name }: TestProject): Promise<void> {
   await build({ declarations: name === "campaigns" });
 }

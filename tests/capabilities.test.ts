@@ -36,7 +36,7 @@ const linksIn = (cell: string): readonly Link[] =>
   }));
 
 /**
- * The titles of the tests of a file that are run, and of the shared cases that it imports. Comments, groups and tests that are always skipped do not count.
+ * Returns the titles of a file's tests and of the shared cases that it imports, without comments, groups and tests that are always skipped.
  */
 async function testTitles(file: string): Promise<readonly string[]> {
   const source = await readFile(file, "utf8");
@@ -71,7 +71,7 @@ test.each(rows.map((cells) => [cells[0], cells]))(
       expect(path).toMatch(/\.(test|suite)\.ts$/);
       expect(title, `the title of a test, in quotes after ${path}`).not.toBe("");
       const titles = await testTitles(resolve(dirname(page), path));
-      // The beginning is enough: titles may go on with what a run is given.
+      // The beginning is enough, because titles can end with parameters of the run.
       expect(
         titles.filter((each) => each.startsWith(title)),
         `a test of ${path} that is called "${title}" and is not skipped`,

@@ -41,12 +41,12 @@ test.each(lines)("$place: $line", async ({ words }) => {
   const [args, file] = redirect === -1 ? [words] : [words.slice(0, redirect), words[redirect + 1]];
   const { exitCode, stdout, stderr } = await runKit(args, { cwd: shop });
   if (file !== undefined) await writeFile(join(shop, file), stdout);
-  // 1 is an answer, too: there are findings. 2 would be a command or an option that does not exist.
+  // Exit code 1 reports findings, so it passes. 2 would mean an unknown command or option.
   expect([0, 1], stderr).toContain(exitCode);
   expect(stderr).not.toMatch(/^\s+at .*:\d+:\d+\)?$/m);
 });
 
-/** Lines of `sh` fences that call kit; without the ones that serve until they are stopped. */
+/** Returns the lines of `sh` fences that call kit, without the commands that serve until they are stopped. */
 async function commandLines(
   file: string,
 ): Promise<readonly { place: string; line: string; words: string[] }[]> {

@@ -10,7 +10,7 @@ import { campaignTest } from "../src/testing/campaign.suite.ts";
 const run = promisify(execFile);
 let folder = "";
 
-// As `npm install` leaves it: kit is a link to its folder, for which `file:` stands in package.json.
+// The result of `npm install`: kit is a link to its folder, and package.json has a `file:` dependency.
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "kit-new-project-")));
   await run(process.execPath, [join(repositoryRoot, "bin/kit.mjs"), "init", folder]);

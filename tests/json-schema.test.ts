@@ -89,7 +89,7 @@ test.each([
   expect(isConfig(parse(toml))).toBe(parseConfig(parse(toml)).issues.length === 0);
 });
 
-/** Values of every kind; some are right for some keys. */
+/** Values of every kind; some are valid for some keys. */
 const someValues: readonly unknown[] = [
   ...[null, true, false, 0, 1, -1, 1.5, 1e300, [], {}, { x: 1 }, { "": "" }, [1], [""], [null], [[]]],
   ...["", "x", "a b", "\0", "Kiro", "agnets", "8080", "/x", "../x", "{}", "x".repeat(5_000)],
@@ -163,15 +163,15 @@ test("the schema of the configuration refuses what kit refuses, and nothing else
       const config = of(value) as object;
       const sandboxes = path.startsWith("sandbox.options") ? ["virtual", "local", "e2b"] : [];
       const all = [config, ...sandboxes.map((sandbox) => ({ ...config, agent: { sandbox } }))];
-      for (const whole of all) {
-        const isKits = parseConfig(whole).issues.length === 0;
+      for (const configuration of all) {
+        const isKits = parseConfig(configuration).issues.length === 0;
         if (isKits) accepted += 1;
-        if (isConfig(whole) !== isKits)
+        if (isConfig(configuration) !== isKits)
           differing.add(`${isKits ? "kit" : "schema"} accepts ${path} ${JSON.stringify(value)}`);
       }
     }
   expect(accepted).toBeGreaterThan(1_000);
-  // No pattern says what a number means.
+  // A JSON Schema pattern cannot express what a number in a text means.
   const numbers = ["agent.allow_network", "sandbox.options.network"].flatMap((key) => [
     `schema accepts ${key} ["8080"]`,
     `schema accepts ${key} ["h:99999"]`,

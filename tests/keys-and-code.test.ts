@@ -119,12 +119,16 @@ test.skipIf(process.platform !== "linux")(
       { name: "grep", input: { pattern: "canary", path: ".env" } },
     ]);
     const history = await (await fetch(`${served.url}/agents/worker/1/history`)).text();
-    const kept = readdirSync(join(project.root, ".kit"), { recursive: true, withFileTypes: true })
+    const storedTexts = readdirSync(join(project.root, ".kit"), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => readFileSync(join(entry.parentPath, entry.name), "latin1"));
-    const everywhere = [printed, history, served.output(), JSON.stringify(server.requests), ...kept].join(
-      "\n",
-    );
+    const everywhere = [
+      printed,
+      history,
+      served.output(),
+      JSON.stringify(server.requests),
+      ...storedTexts,
+    ].join("\n");
     expect(printed).toContain(`/proc/${served.id}/environ`);
     expect(printed).toContain("[secret]");
     for (const canary of ["canary-one", "canary-two", "canary-three", "canary-four", providerKey]) {
@@ -138,7 +142,7 @@ test.skipIf(process.platform !== "linux")(
     expect(JSON.stringify(server.requests.at(-1))).toContain(
       ".env holds secrets, and is not for models to read",
     );
-    // The process itself shows nothing, masked or not.
+    // The process itself shows no key, masked or not.
     expect(readFileSync(`/proc/${served.id}/environ`, "latin1")).not.toContain("canary");
   },
 );

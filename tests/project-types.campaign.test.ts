@@ -81,7 +81,7 @@ await agents.invoke("reviwer", { id: "1", message: "Look." });
   ]);
 });
 
-/** Returns the compiler's messages, without the lines that explain one. */
+/** Returns the compiler's messages, without the lines that explain them. */
 async function compile(cwd: string): Promise<readonly string[]> {
   const tsc = join(repositoryRoot, "node_modules/typescript/bin/tsc");
   const { stdout } = await promisify(execFile)(process.execPath, [tsc, "--pretty", "false"], { cwd }).catch(

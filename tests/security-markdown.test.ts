@@ -4,7 +4,7 @@ import { isForThisSystem } from "./security/corpus.ts";
 import { loadCase, warmUp } from "./security/load-case.ts";
 import { type MarkdownCase, readMarkdownCases } from "./security/markdown-case.ts";
 
-// The campaign measures every case in a process of its own: `security-markdown.campaign.test.ts`.
+// The campaign measures every case in a separate process: `security-markdown.campaign.test.ts`.
 describe("hostile Markdown", () => {
   beforeAll(warmUp);
   for (const markdownCase of readMarkdownCases().cases.map(sliceOf)) {
@@ -16,7 +16,7 @@ describe("hostile Markdown", () => {
   }
 });
 
-/** A case of very many headings with a tenth of them, and half of the time. */
+/** A case with very many headings, reduced to a tenth of the headings and half of the time limit. */
 function sliceOf(markdownCase: MarkdownCase): MarkdownCase {
   const { content_gen: content, expected, why } = markdownCase;
   const { heading_count: count, max_ms: ms = 2_000 } = expected;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { repositoryRoot } from "../scripts/files.ts";
 
 /**
- * A file of the corpus that lies beside a checkout in some places, and in others does not; the tests
- * that need it skip themselves then.
+ * Finds a file of the corpus, which is next to the checkout only on some machines; tests that need it are skipped
+ * without it.
  */
 export function sharedFile(name: string): string | undefined {
   const file = join(repositoryRoot, "..", "shared", name);

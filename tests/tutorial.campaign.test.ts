@@ -10,7 +10,7 @@ import { readMarkdownPage } from "../scripts/markdown-page.ts";
 const run = promisify(execFile);
 let folder = "";
 
-// The project of docs/tutorial.md at its end: each fence that names its file is that file.
+// The project at the end of docs/tutorial.md: each fence that names a file is the content of that file.
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "kit-tutorial-")));
   await run(process.execPath, [join(repositoryRoot, "bin/kit.mjs"), "init", folder]);
@@ -27,7 +27,7 @@ beforeAll(async () => {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), code);
   }
-  // Step 14 says to add it.
+  // Step 14 tells the reader to add it.
   const agent = join(folder, "src/agents/support.ts");
   const code = (await readFile(agent, "utf8")).replace("[orderStatus]", "[orderStatus, giveCredit]");
   await writeFile(agent, `import { giveCredit } from "../tools/give-credit.ts";\n${code}`);

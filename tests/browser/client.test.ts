@@ -1,4 +1,4 @@
-/** kit/client as a page loads it: the built files as they are, in a browser, against a server of another origin. */
+/** Tests the built files of kit/client, unchanged, in a browser, against a server of another origin. */
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -10,7 +10,7 @@ import type * as Client from "../../src/client/index.ts";
 import { type ServedService, serveService } from "../../src/server/testing/serve-service.ts";
 import { openBrowser } from "./open-browser.ts";
 
-/** The address and key that a page connects with. */
+/** The address and the key with which a page connects. */
 interface Place {
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -76,16 +76,16 @@ test("a browser reads prompts, streams and errors", async () => {
     const client = new globalThis.kitClient.KitClient(options);
     const stream = client.agents.stream("echo", { id: "page", message: "one two three" });
     const types: string[] = [];
-    let said = "";
+    let text = "";
     for await (const event of stream) {
       types.push(event.type);
-      if (event.type === "text_delta") said += event.text;
+      if (event.type === "text_delta") text += event.text;
     }
     const refused = await new globalThis.kitClient.KitClient({ ...options, apiKey: "wrong" }).agents
       .list()
       .catch((error: unknown) => error);
     return {
-      said,
+      said: text,
       types,
       text: (await stream.result()).text,
       health: (await client.health()).ok,
@@ -109,8 +109,8 @@ test("headers of the application reach the server", async () => {
   expect(agents).toContainEqual(expect.objectContaining({ name: "echo" }));
 });
 
-test("a path as the address is relative to the server that the page came from", async () => {
-  const asked = await page.evaluate(async () => {
+test("a path as the address is relative to the page's server", async () => {
+  const requests = await page.evaluate(async () => {
     const urls: string[] = [];
     const client = new globalThis.kitClient.KitClient({
       baseUrl: "/kit/",
@@ -122,10 +122,10 @@ test("a path as the address is relative to the server that the page came from", 
     await client.health();
     return urls;
   });
-  expect(asked).toEqual([`${originOf(pages)}/kit/health`]);
+  expect(requests).toEqual([`${originOf(pages)}/kit/health`]);
 });
 
-test("an instance's events resume after the last one that was read, and reading can stop early", async () => {
+test("events of an instance resume after the last event that was read, and a reader can stop early", async () => {
   const indexes = await page.evaluate(async (options: Place) => {
     const client = new globalThis.kitClient.KitClient(options);
     await client.agents.dispatch("echo", { id: "events", input: "hello there" });
@@ -144,7 +144,7 @@ test("an instance's events resume after the last one that was read, and reading 
     await read(3);
     return all;
   }, place);
-  // Deltas of a turn that is over may have become one event by then.
+  // The log may already have joined the deltas of a finished turn.
   expect(indexes.slice(0, 2)).toEqual([1, 2]);
   expect(indexes).toHaveLength(5);
   expect(indexes).toEqual([...new Set(indexes)].sort((left, right) => left - right));

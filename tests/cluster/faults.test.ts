@@ -39,11 +39,11 @@ test("a node that was frozen for five seconds loses its leases, and settles and 
   await delay(5_000);
   cluster.thaw(kit);
   await cluster.settled(long);
-  const own = cluster.effects().filter((one) => one.node === node && long.lines.includes(one.line));
+  const effects = cluster.effects().filter((one) => one.node === node && long.lines.includes(one.line));
   // Its work ended there after it got `lease_lost`, and was done by another node.
-  expect(own.length).toBeGreaterThan(0);
-  for (const { effect } of own) {
-    const steps = own.filter((one) => one.effect === effect).map(({ what }) => what);
+  expect(effects.length).toBeGreaterThan(0);
+  for (const { effect } of effects) {
+    const steps = effects.filter((one) => one.effect === effect).map(({ what }) => what);
     expect(steps).toEqual(["begin", "lost", "end"]);
   }
   await checkEnd(short);

@@ -20,7 +20,7 @@ afterEach(() => cluster.heal());
 
 afterAll(() => cluster?.stop());
 
-/** The ports of the nodes that own the shards. */
+/** Returns the ports of the nodes that own the shards. */
 async function owners(): Promise<ReadonlyMap<number, number>> {
   const { rows } = await cluster.database.query(
     "SELECT shard, address FROM kit.shards JOIN kit.nodes USING (node)",
@@ -28,7 +28,7 @@ async function owners(): Promise<ReadonlyMap<number, number>> {
   return new Map(rows.map(({ shard, address }) => [Number(shard), Number(new URL(String(address)).port)]));
 }
 
-/** An instance of another node than the front, whose effects take `ms`. */
+/** Returns an instance that the front node does not own, whose effects take `ms`. */
 async function ownedElsewhere(ms: number): Promise<{ readonly path: string; readonly owner: Kit }> {
   const ports = await owners();
   for (;;) {

@@ -52,7 +52,7 @@ describe.skipIf(!hasRestate)(
 
     test("prompts and streams go through the node that does not own the instance, and survive its owner", async () => {
       const path = "/agents/worker/hop-1500ms";
-      const asked = post(kits[0], path, { body: { message: "#1" }, headers: { "idempotency-key": "one" } });
+      const reply = post(kits[0], path, { body: { message: "#1" }, headers: { "idempotency-key": "one" } });
       const owner = await ownerOf(kits[0], path);
       const other = kits.find((kit) => kit !== owner) as Kit;
       const live = await fetch(`${other.process.url}${path}/events`, { headers: sse });
@@ -63,7 +63,7 @@ describe.skipIf(!hasRestate)(
           if (event === "operation") return;
         }
       })();
-      expect(await (await asked).text()).toContain(answerTo("#1"));
+      expect(await (await reply).text()).toContain(answerTo("#1"));
       await reading;
       expect(seen).toContain("text_delta");
       const streamed = collectEvents(await post(other, path, { body: { message: "#2" }, headers: sse }));

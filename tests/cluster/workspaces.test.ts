@@ -7,7 +7,7 @@ import { type Kit, Kits } from "./harness/kits.ts";
 
 const calls = 4;
 
-/** Reports which change it finds, complete or not, and makes the next one: three files and a line of a list, in one call. */
+/** Reports the change that it finds, complete or not, and makes the next one: three files and a line of a list, in one call. */
 const command = (label: string, ms: number): string =>
   [
     'echo "found $(tail -n 1 list 2>/dev/null || echo none): $(for i in 1 2 3; do uniq -c part$i 2>/dev/null; done | tr -s " \\n" " ")"',
@@ -109,7 +109,7 @@ async function callsOf(line: string): Promise<readonly Call[]> {
  * was interrupted after that, and finds it complete; the list has every change with a result, once, in order.
  */
 async function findings(lines: readonly string[]): Promise<readonly string[]> {
-  const found: string[] = [];
+  const violations: string[] = [];
   for (const line of lines) {
     const { dispatch_id } = await cluster.ask(`/agents/builder/${line}/dispatch`, {
       body: { input: "list" },
@@ -118,7 +118,7 @@ async function findings(lines: readonly string[]): Promise<readonly string[]> {
     await cluster.until(async () => (await cluster.engine.open(cluster.database, [dispatch_id])) === 0);
     const made = await callsOf(line);
     if (made.filter(({ result }) => result !== undefined).length < calls)
-      found.push(`${line}: hardly a call`);
+      violations.push(`${line}: hardly a call`);
     let possible = new Set(["none"]);
     for (const { label, result } of made) {
       if (result === undefined) {
@@ -129,20 +129,20 @@ async function findings(lines: readonly string[]): Promise<readonly string[]> {
       const complete =
         seen === "none" ? "" : [1, 2, 3].map((part) => `${Math.floor(60_000 / part)} ${seen}`).join(" ");
       if (!possible.has(seen))
-        found.push(`${line}: ${label} found ${seen}, not ${[...possible].join(" or ")}`);
-      else if (parts.trim() !== complete) found.push(`${line}: ${label} found ${seen} and ${parts}`);
+        violations.push(`${line}: ${label} found ${seen}, not ${[...possible].join(" or ")}`);
+      else if (parts.trim() !== complete) violations.push(`${line}: ${label} found ${seen} and ${parts}`);
       possible = new Set([label]);
     }
     const { messages } = await cluster.ask(`/agents/builder/${line}/history`);
     const listed = textOf(messages.at(-2)?.content).match(/0*\d+-\d/g) ?? [];
-    const kept = listed.filter((label) =>
+    const labels = listed.filter((label) =>
       made.some((call) => call.label === label && call.result !== undefined),
     );
     const expected = made.flatMap(({ label, result }) => (result === undefined ? [] : [label]));
-    if (kept.join() !== expected.join())
-      found.push(`${line}: listed ${kept.join()}, and made ${expected.join()}`);
+    if (labels.join() !== expected.join())
+      violations.push(`${line}: listed ${labels.join()}, and made ${expected.join()}`);
   }
-  return found;
+  return violations;
 }
 
 test("the files of every call with a result survive the kill of its node, between calls and during a save", async () => {

@@ -50,7 +50,7 @@ campaignTest("npm installs the packed package into an empty project", async () =
   await planInstall({});
 });
 
-// These bring OpenTelemetry at versions of their own.
+// These packages depend on other versions of OpenTelemetry.
 campaignTest.for(["@daytona/sdk", "@google/adk", "@opentelemetry/sdk-node"])(
   "npm installs the packed package together with %s",
   async (name) => {
@@ -62,7 +62,7 @@ campaignTest("npm installs the packed package together with all packages of kit'
   await planInstall(manifest.kit.optionalPackages);
 });
 
-/** Entries that export types alone: nothing of them runs. */
+/** Entries that export only types and run no code. */
 const typeEntries = ["kit/agents", "kit/app", "kit/contracts", "kit/workflows"];
 
 test("every entry of the packed package can be imported", async () => {
@@ -108,7 +108,7 @@ function compile(...args: readonly string[]): Promise<string> {
 
 test("on an older Node, and on Bun, each entry prints one line with what it needs", async () => {
   const old = join(folder, "old.mjs");
-  // A worker of Cloudflare is not a Node, though it says that it is one.
+  // A worker of Cloudflare is not Node, although it claims to be.
   const anywhere = [
     "kit/client",
     "kit/cloudflare",
@@ -161,22 +161,22 @@ test("the packed command answers, and reads a project", async () => {
 test("kit init requires the installed kit, and no Node if the machine has one", async () => {
   const kit = join(folder, "node_modules/kit/bin/kit.mjs");
   const note = join(folder, "node_modules/.package-lock.json");
-  const asked = async (name: string, resolved: string | undefined): Promise<string> => {
+  const initRange = async (name: string, resolved: string | undefined): Promise<string> => {
     const packages = { "node_modules/kit": resolved === undefined ? {} : { resolved } };
     await writeFile(note, JSON.stringify({ packages }));
     await run(process.execPath, [kit, "init", name], { cwd: folder });
     return JSON.parse(await readFile(join(folder, name, "package.json"), "utf8")).dependencies.kit;
   };
   const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz")) ?? "";
-  expect(await asked("from-tarball", `file:${tarball}`)).toBe(`file:../${tarball}`);
-  expect(await asked("without-note", undefined)).toBe("file:../node_modules/kit");
-  expect(await asked("tarball-gone", "file:gone.tgz")).toBe("file:../node_modules/kit");
+  expect(await initRange("from-tarball", `file:${tarball}`)).toBe(`file:../${tarball}`);
+  expect(await initRange("without-note", undefined)).toBe("file:../node_modules/kit");
+  expect(await initRange("tarball-gone", "file:gone.tgz")).toBe("file:../node_modules/kit");
   const address = "https://downloads.example/kit.tgz";
-  expect(await asked("from-address", address)).toBe(address);
-  expect(await asked("from-git", "git+https://git.example/kit.git#abc")).toBe(
+  expect(await initRange("from-address", address)).toBe(address);
+  expect(await initRange("from-git", "git+https://git.example/kit.git#abc")).toBe(
     "git+https://git.example/kit.git#abc",
   );
-  expect(await asked("from-registry", "https://registry.example/kit/-/kit-0.3.0.tgz")).toMatch(
+  expect(await initRange("from-registry", "https://registry.example/kit/-/kit-0.3.0.tgz")).toMatch(
     /^\d+\.\d+\.\d+$/,
   );
 });

@@ -22,7 +22,7 @@ async function request(port: number, lines: string, body = ""): Promise<Socket> 
   return socket;
 }
 
-test(`${open} idle event streams and ${open} WebSockets leave room for work, and are cleaned up`, async () => {
+test(`${open} idle event streams and ${open} WebSockets do not prevent work, and are cleaned up`, async () => {
   const { kit } = await createFaultProject(createRandom(seed));
   await kit.start();
   await send(`${kit.url}/agents/worker/warm`, { message: "Hello?" });

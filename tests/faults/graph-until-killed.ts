@@ -1,6 +1,6 @@
 /**
- * Runs a graph of four steps as one operation, and hangs at one place until it is killed: `node graph-until-killed.ts
- * <database> <place>`, where a place is `step 2` (after its answer and its call) or `tool 3` (inside its call). Prints
+ * Runs a graph of four steps as one operation, and hangs at one point until it is killed: `node graph-until-killed.ts
+ * <database> <point>`, where a point is `step 2` (after its answer and its call) or `tool 3` (inside its call). Prints
  * the requests to the model, the calls that run, and the answer.
  */
 import { writeSync } from "node:fs";
@@ -14,14 +14,14 @@ import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { createTestAgent } from "../../src/testing/test-runtime.ts";
 
-const [file = "", place] = process.argv.slice(2);
+const [file = "", hangsAt] = process.argv.slice(2);
 
 function print(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
 async function pass(here: string): Promise<void> {
-  if (here !== place) return;
+  if (here !== hangsAt) return;
   // The log is written a moment after the work has continued.
   await delay(250);
   print("hangs");
@@ -29,9 +29,9 @@ async function pass(here: string): Promise<void> {
 }
 
 const model = createScriptedModel(({ prompt }) => {
-  const asked = /Step (\d) of/.exec(JSON.stringify(prompt.at(-1)))?.[1];
-  print(`asked ${asked ?? "to end"}`);
-  return { text: asked === undefined ? "All is done." : `Plan ${asked}.` };
+  const step = /Step (\d) of/.exec(JSON.stringify(prompt.at(-1)))?.[1];
+  print(`asked ${step ?? "to end"}`);
+  return { text: step === undefined ? "All is done." : `Plan ${step}.` };
 });
 const mark = defineTool<{ readonly step: number }>({
   name: "mark",

@@ -25,9 +25,9 @@ test("a graph whose process is killed with SIGKILL resumes without a repeated re
 });
 
 /** Runs the process until it hangs and is killed, or ends; returns what it prints. */
-async function live(file: string, place: string | undefined): Promise<readonly string[]> {
+async function live(file: string, hangsAt: string | undefined): Promise<readonly string[]> {
   const script = join(import.meta.dirname, "graph-until-killed.ts");
-  const child = spawn(process.execPath, [script, file, ...(place === undefined ? [] : [place])]);
+  const child = spawn(process.execPath, [script, file, ...(hangsAt === undefined ? [] : [hangsAt])]);
   let output = "";
   let failed = "";
   child.stdout.on("data", (chunk) => {
@@ -39,6 +39,6 @@ async function live(file: string, place: string | undefined): Promise<readonly s
   });
   const [code, signal] = await once(child, "close");
   expect(failed).toBe("");
-  expect([code, signal]).toEqual(place === undefined ? [0, null] : [null, "SIGKILL"]);
+  expect([code, signal]).toEqual(hangsAt === undefined ? [0, null] : [null, "SIGKILL"]);
   return output.trimEnd().split("\n");
 }

@@ -31,13 +31,13 @@ test(
 
     expect(project.model.refused).toEqual([]);
     const noted = project.effects("note");
-    expect(new Set(noted.map(({ place }) => place)).size).toBe(noted.length);
+    expect(new Set(noted.map(({ call }) => call)).size).toBe(noted.length);
     // Only an interrupted step is repeated, so no step runs after a later one.
     const steps = project.effects("steps");
-    expect(new Set(steps.map(({ key, place }) => `${key} ${place}`)).size).toBe(2 * runs);
+    expect(new Set(steps.map(({ key, call }) => `${key} ${call}`)).size).toBe(2 * runs);
     for (let number = 1; number <= runs; number += 1) {
-      const mine = steps.filter(({ place }) => place === `order-${number}#${number}`).map(({ key }) => key);
-      expect(mine).toEqual(mine.toSorted());
+      const keys = steps.filter(({ call }) => call === `order-${number}#${number}`).map(({ key }) => key);
+      expect(keys).toEqual(keys.toSorted());
     }
     const { body } = await send(`${kit.url}/runs?status=completed&limit=1000`);
     expect(body.runs).toHaveLength(runs);
@@ -58,8 +58,8 @@ async function converse({ url }: KitProcess, instance: string): Promise<void> {
 
 async function checkHistory({ url }: KitProcess, instance: string): Promise<void> {
   const { body } = await send(`${url}/agents/worker/${instance}/history`);
-  const asked = body.messages.filter(({ role }: { readonly role: string }) => role === "user");
-  expect(JSON.stringify(asked).match(/#\d+/g)).toEqual(prompts);
+  const questions = body.messages.filter(({ role }: { readonly role: string }) => role === "user");
+  expect(JSON.stringify(questions).match(/#\d+/g)).toEqual(prompts);
 }
 
 async function order({ url }: KitProcess, number: number): Promise<void> {

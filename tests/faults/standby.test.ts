@@ -57,11 +57,9 @@ test(
 
     // No step runs after a later one, and only an interrupted step runs twice.
     const steps = project.effects("steps");
-    expect(new Set(steps.map(({ key, place }) => `${key} ${place}`)).size).toBe(2 * runs);
+    expect(new Set(steps.map(({ key, call }) => `${key} ${call}`)).size).toBe(2 * runs);
     for (let number = 1; number <= runs; number += 1) {
-      const mine = steps
-        .filter(({ place }) => place === `approval-${number}#${number}`)
-        .map(({ key }) => key);
+      const mine = steps.filter(({ call }) => call === `approval-${number}#${number}`).map(({ key }) => key);
       expect(mine).toEqual(mine.toSorted());
     }
     await checkTicks(project);

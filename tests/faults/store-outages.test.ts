@@ -82,18 +82,18 @@ test("a session store that another program locks for long causes no dead letters
 async function startFarPostgres() {
   const postgres = await startPostgres();
   onTestFinished(() => postgres.stop());
-  const way = await openWay(new URL(postgres.url));
-  onTestFinished(() => way.close());
-  return way;
+  const relay = await openWay(new URL(postgres.url));
+  onTestFinished(() => relay.close());
+  return relay;
 }
 
 test("a Postgres that is down for long causes no dead letters, and two servers on it record no input twice", async () => {
-  const way = await startFarPostgres();
-  const project = await createFaultProject(random, { engine: "max_attempts = 1", store: way.url });
+  const relay = await startFarPostgres();
+  const project = await createFaultProject(random, { engine: "max_attempts = 1", store: relay.url });
   await project.kit.start();
   await workThroughOutage(project, {
-    go: way.close,
-    come: way.open,
+    go: relay.close,
+    come: relay.open,
   });
   // Another server, with its own engine, over the same sessions.
   const other = await project.another({ ownEngine: true });
@@ -112,15 +112,15 @@ test("a Postgres that is down for long causes no dead letters, and two servers o
 });
 
 test("when Postgres hangs, requests fail within seconds, a stop does not wait, and work continues once it answers", async () => {
-  const way = await startFarPostgres();
-  const project = await createFaultProject(random, { engine: "max_attempts = 1", store: way.url });
+  const relay = await startFarPostgres();
+  const project = await createFaultProject(random, { engine: "max_attempts = 1", store: relay.url });
   const { kit } = project;
   await kit.start();
   const dispatch = (id: string): Promise<Answer> =>
     send(`${kit.url}/agents/worker/${id}/dispatch`, { input: "#1" });
   await dispatch("before");
   await untilSettled(kit.url);
-  way.freeze();
+  relay.freeze();
   const begun = performance.now();
   const accepted = await dispatch("during");
   expect(accepted.status).toBe(202);
@@ -139,7 +139,7 @@ test("when Postgres hangs, requests fail within seconds, a stop does not wait, a
   // A drain that waits for running work takes thirty seconds.
   expect(performance.now() - stopping).toBeLessThan(20_000);
   await kit.start();
-  way.thaw();
+  relay.thaw();
   await untilSettled(kit.url);
   expect((await send(`${kit.url}/dispatches/${accepted.body.dispatch_id}`)).body).toMatchObject({
     status: "completed",

@@ -139,13 +139,13 @@ export function readHttpCases(): Corpus<unknown, HttpCase> {
   });
 }
 
-/** What a case sends as its body; undefined for none. */
+/** The body that a case sends; `undefined` for none. */
 export function bodyOf(one: HttpCase): string | Uint8Array | undefined {
   if (one.body_b64 !== undefined) return Buffer.from(one.body_b64, "base64");
   return one.body_gen === undefined ? one.body : generate(one.body_gen);
 }
 
-/** The headers that sign a case's body, as its sender would, with texts filled in; none for one that is not signed. */
+/** The headers with which the sender of a case signs its body, with placeholders replaced; none for an unsigned body. */
 export function signatureOf(
   { sign }: HttpCase,
   body: string | Uint8Array,

@@ -131,12 +131,12 @@ export async function snapshot(
   const found: string[] = [];
   const inspect = async (path: string): Promise<void> => {
     if (leaveOut(path)) return;
-    const place = join(base, path);
-    const stats = await lstat(place);
+    const target = join(base, path);
+    const stats = await lstat(target);
     const text = stats.isFile()
-      ? await readFile(place, "utf8")
+      ? await readFile(target, "utf8")
       : stats.isSymbolicLink()
-        ? await readlink(place)
+        ? await readlink(target)
         : "";
     found.push(`${path} ${stats.mode} ${text}`);
     if (stats.isDirectory()) await inspectFolder(path);

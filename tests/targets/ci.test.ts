@@ -70,7 +70,7 @@ interface Step {
 test("the steps of the GitHub workflow run unchanged: they annotate the change, and the agent's answer becomes a comment", async () => {
   const workflow = parse(await readFile(join(project.root, ".github/workflows/kit.yml"), "utf8"));
   const jobs: readonly { readonly steps: readonly Step[] }[] = Object.values(workflow.jobs);
-  const said: Record<string, string> = {};
+  const outputs: Record<string, string> = {};
   const context: Readonly<Record<string, string>> = {
     "github.event.pull_request.base.sha": base,
     "github.event.pull_request.number": "7",
@@ -91,12 +91,12 @@ test("the steps of the GitHub workflow run unchanged: they annotate the change, 
     };
     // The runner does the same for `shell: bash`.
     const { stdout } = await run("bash", ["--noprofile", "--norc", "-eo", "pipefail", "-c", script], options);
-    said[name] = stdout;
+    outputs[name] = stdout;
   }
-  expect(said["What the change affects"]).toMatch(
+  expect(outputs["What the change affects"]).toMatch(
     /^::notice file=\.kiro\/specs\/returns\/requirements\.md,line=\d+,title=/m,
   );
-  expect(said["Criteria without a test"]).toMatch(
+  expect(outputs["Criteria without a test"]).toMatch(
     /^::notice file=\.kiro\/specs\/returns\/requirements\.md,line=\d+,title=returns#1\.1 has no test::/m,
   );
   expect(await readFile(join(project.root, "answer.md"), "utf8")).toMatch(/offline\/guide/);

@@ -35,7 +35,10 @@ async function serveWorker(
   variables: Readonly<Record<string, string>> = {},
 ): Promise<ServerOutput> {
   const port = await freePort();
-  const given = Object.entries(variables).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
+  const variableArguments = Object.entries(variables).flatMap(([name, value]) => [
+    "--var",
+    `${name}:${value}`,
+  ]);
   const state = await newFolder();
   const server = new ServerOutput(
     [
@@ -49,7 +52,7 @@ async function serveWorker(
         state,
         "--show-interactive-dev-session=false",
       ],
-      ...given,
+      ...variableArguments,
     ],
     { CI: "1", WRANGLER_SEND_METRICS: "false", XDG_CONFIG_HOME: state },
   );
@@ -85,13 +88,13 @@ describe.skipIf(!hasWrangler)("a worker", () => {
     await expect.poll(async () => (await client.runs.get(run_id)).status).toBe("waiting");
     await server.restart();
     await new Promise((resolve) => setTimeout(resolve, 5_000));
-    const asked = Date.now();
+    const requestedAt = Date.now();
     const run = await new KitClient({ baseUrl: server.url, apiKey }).runs.get(run_id);
     expect(run).toMatchObject({ status: "completed", result: { words: 2 } });
-    expect(Date.parse(String(run.ended_at))).toBeLessThan(asked);
+    expect(Date.parse(String(run.ended_at))).toBeLessThan(requestedAt);
   });
 
-  test("its size is within the free plan, and the build prints it", async () => {
+  test("the size of a worker is within the free plan, and the build prints it", async () => {
     const code = await readFile(join(project.root, "build/cloudflare/app/worker.js"));
     expect(gzipSync(code).byteLength).toBeLessThan(3 * 1024 * 1024);
     expect(built).toMatch(/The worker has \d\.\d MB, \d\.\d MB compressed; Workers take 3\.0 MB/);
@@ -107,7 +110,7 @@ describe.skipIf(!hasWrangler)("a worker", () => {
     expect([code.includes(project.root), code.includes(repositoryRoot)]).toEqual([false, false]);
   });
 
-  test("it refuses a WebSocket and names the alternative", async () => {
+  test("a worker refuses a WebSocket and names the alternative", async () => {
     const reply = await fetch(`${server.url}/agents/reviewer/1`, { headers: { Upgrade: "websocket" } }).catch(
       () => undefined,
     );

@@ -69,7 +69,7 @@ describe.skipIf(!hasBuildah)("a container of buildah (skipped without buildah or
       const { exitCode, stderr } = await project.kit(["build", "--target", target]);
       expect(stderr).toBe("");
       expect(exitCode).toBe(0);
-      // A file that people leave next to the output.
+      // A file that a person has left next to the output.
       await writeFile(join(project.root, `build/${target}/.env`), "SECRET=of-the-project\n");
       await writeFile(join(project.root, `build/${target}/notes.txt`), "notes\n");
       await buildah(
@@ -130,7 +130,7 @@ describe.skipIf(!hasBuildah)("a container of buildah (skipped without buildah or
     },
   );
 
-  test("without keys it refuses to listen on a public address", async () => {
+  test("a server without keys refuses to listen on a public address", async () => {
     const container = await buildah("from", "--pull-never", "docker");
     const failed: unknown = await buildah("run", container, "--", "node", "server.mjs").catch(
       (error: unknown) => error,

@@ -43,7 +43,7 @@ beforeAll(async () => {
     expect(exitCode).toBe(0);
     // The output contains the packages, so nothing needs to be installed.
     expect(stdout).not.toContain("Not part of it");
-    // Outside the project, so that none of its packages is found by chance.
+    // Outside the project, so that Node finds none of its packages by chance.
     await cp(join(project.root, "build", target), join(work, target), { recursive: true });
   }
 });
@@ -71,7 +71,7 @@ async function ask<Row>(url: string, sql: string): Promise<readonly Row[]> {
 }
 
 /** Returns how many connections frozen functions have to a database, and how many locks they hold. */
-async function held(url: string): Promise<readonly unknown[]> {
+async function readHoldings(url: string): Promise<readonly unknown[]> {
   return await ask(
     url,
     `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -98,14 +98,14 @@ async function archives(): Promise<readonly string[]> {
   const root = join(work, "netlify");
   const { publish, functions } = await makeNetlifyArchives(root, work);
   expect(publish).toBe(join(root, "app/public"));
-  const found = new Map(functions.map((one) => [one.name, one]));
-  expect(found.get("kit")).toMatchObject({
+  const functionsByName = new Map(functions.map((one) => [one.name, one]));
+  expect(functionsByName.get("kit")).toMatchObject({
     runtimeAPIVersion: 2,
     bundler: "none",
     routes: [{ pattern: "/*", methods: [] }],
   });
-  expect(found.get("kit-work")).toMatchObject({ schedule: "* * * * *" });
-  return ["kit", "kit-work"].map((name) => found.get(name)?.folder ?? "");
+  expect(functionsByName.get("kit-work")).toMatchObject({ schedule: "* * * * *" });
+  return ["kit", "kit-work"].map((name) => functionsByName.get(name)?.folder ?? "");
 }
 
 test("a function that is frozen during its work loses the work to a scheduled call, and writes nothing when it resumes", async () => {
@@ -141,7 +141,7 @@ test("a function that is frozen during its work loses the work to a scheduled ca
       "SELECT count(*) FROM kit.run_journal WHERE kind = 'step'",
     );
     expect(ends).toEqual([{ count: "3" }]);
-    await expect.poll(() => held(url)).toEqual([]);
+    await expect.poll(() => readHoldings(url)).toEqual([]);
   } finally {
     await Promise.all([one.end(), other.end()]);
   }
@@ -171,6 +171,6 @@ describe.each(["vercel", "netlify"] as const)("%s, with Postgres and frozen betw
     await output.stopSchedule();
     // Overlapping calls keep the process awake, so the number of earlier freezes depends on the machine.
     await expect.poll(() => output.frozen).toBeGreaterThan(0);
-    await expect.poll(() => held(postgres.url.replace(/\/postgres$/, `/${platform}`))).toEqual([]);
+    await expect.poll(() => readHoldings(postgres.url.replace(/\/postgres$/, `/${platform}`))).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { ServerOutput } from "./server-output.ts";
 import { createTargetProject, type TargetProject } from "./target-project.ts";
 
 let project: TargetProject;
-// Outside the project, so that none of its packages is found by chance.
+// Outside the project, so that Node finds none of its packages by chance.
 const folder = join(tmpdir(), `kit-output-${process.pid}`);
 let server: ServerOutput;
 
@@ -72,7 +72,7 @@ test("the same project builds to the same bytes, and contains no path of this ma
   }
 });
 
-test("SIGTERM ends it with 0, and its data is in its own folder", async () => {
+test("a server that gets SIGTERM exits with 0, and its data is in its own folder", async () => {
   expect(existsSync(join(folder, ".kit/sessions.db"))).toBe(true);
   expect(await server.end("SIGTERM")).toBe(0);
 });

@@ -95,9 +95,9 @@ export async function createTargetProject(
     from = join(repositoryRoot, "node_modules"),
   ): Promise<void> => {
     for (const name of names) {
-      const place = join(root, "node_modules", name);
-      await mkdir(dirname(place), { recursive: true });
-      await symlink(join(from, name), place);
+      const target = join(root, "node_modules", name);
+      await mkdir(dirname(target), { recursive: true });
+      await symlink(join(from, name), target);
     }
   };
   for (const [path, text] of Object.entries({ ...files, ...more })) await write(path, text);

@@ -1,4 +1,4 @@
-/** The console as people use it: a real browser, a real `kit start`, a model that follows a script. */
+/** Tests the console as people use it: with a real browser, a real `kit start`, and a model that follows a script. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Page } from "playwright-core";
@@ -8,7 +8,7 @@ import { type Demo, startDemo } from "./demo-project.ts";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 declare global {
-  // axe's script, and what hostile text would set.
+  // The global of axe's script, and the one that hostile text would set.
   var axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
   var hacked: unknown;
 }
@@ -128,7 +128,7 @@ test("an approval is announced in the tab's title and in the inbox, and is decid
   await expect.poll(() => page.title()).toMatch(/^\(1\) Approvals/);
   await page.getByLabel("Reason").focus();
   await page.keyboard.type("paid already");
-  // Past "Always allow…", to "Deny".
+  // Moves past "Always allow…" to "Deny".
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
@@ -201,7 +201,7 @@ test("every screen fits 390 px and has no violation that axe finds, in light and
           (await globalThis.axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
         );
       const scrollWidth = () => page.evaluate("document.documentElement.scrollWidth");
-      // A list draws itself again a moment after its entries have come.
+      // A list renders again a moment after its entries have arrived.
       await expect
         .poll(async () => [path, await violations(), await scrollWidth()])
         .toEqual([path, [], width]);
@@ -210,7 +210,7 @@ test("every screen fits 390 px and has no violation that axe finds, in light and
   expect(faults).toEqual([]);
 });
 
-test("a server with keys asks for one, and the page forgets it when it closes unless the user wants to keep it", async () => {
+test("a server with keys requires one, and a closed page forgets it unless the user chooses to keep it", async () => {
   await using locked = await startDemo({ KIT_API_KEYS: "open-sesame", KIT_CONSOLE: "read" });
   await page.goto(`${locked.kit.url}/console/agents`);
   await page.getByLabel("API key").fill("wrong");
@@ -219,7 +219,7 @@ test("a server with keys asks for one, and the page forgets it when it closes un
   await page.getByLabel("API key").fill("open-sesame");
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "mender" }).click();
-  // Told to look only, the page offers nothing that would change anything.
+  // With a read-only console, the page offers no action that changes something.
   await page.getByText("Read-only").waitFor();
   await expect.poll(() => page.getByRole("button", { name: "Open" }).count()).toBe(0);
   await page.reload();
@@ -232,7 +232,7 @@ test("a server with keys asks for one, and the page forgets it when it closes un
   expect(await page.evaluate(() => localStorage.length)).toBe(0);
 });
 
-// Last: the next server waits until the killed one no longer holds the work.
+// This test is the last, because the next server waits until the lease of the killed one has expired.
 test("an answer continues after the server was killed in the middle, with each word once", async () => {
   await open("/console/agents/mender/killed");
   await print("count");

@@ -1,7 +1,7 @@
 import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
 import { createKitProcess, type KitProcess } from "../../faults/service/kit-process.ts";
 
-/** A text that would run, load or disguise something, were it anything but text. */
+/** A text that would run, load or disguise something if the page did not show it as plain text. */
 export const hostileText = [
   '<script>globalThis.hacked = "script"</script>',
   '<img src=x onerror="globalThis.hacked = 1">',
@@ -99,7 +99,7 @@ export const demoFiles: Readonly<Record<string, string>> = {
 
 export interface Demo extends AsyncDisposable {
   readonly kit: KitProcess;
-  /** Sends JSON, with the key where there is one. */
+  /** Sends JSON, with the key if there is one. */
   send(path: string, body?: unknown): Promise<unknown>;
 }
 

@@ -5,14 +5,14 @@ import { expect } from "vitest";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** A screen of the console in a browser of its own. */
+/** A screen of the console in its own browser. */
 export interface OpenedScreen extends AsyncDisposable {
   readonly page: Page;
-  /** Broken rules of the page's policy, errors of scripts, and requests to other origins. */
+  /** Violations of the page's content policy, errors of scripts, and requests to other origins. */
   readonly faults: readonly string[];
 }
 
-/** Opens an address of a server at a width. */
+/** Opens an address of a server in a window of a given width. */
 export async function openScreen(
   browser: Browser,
   {
@@ -34,7 +34,7 @@ export async function openScreen(
   return { page, faults, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** The rules of accessibility that the page breaks. */
+/** Returns the accessibility rules that the page breaks. */
 export async function violations(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe);
   return await page.evaluate(async () => {
@@ -45,18 +45,18 @@ export async function violations(page: Page): Promise<readonly string[]> {
   });
 }
 
-/** Fails where a screen, at the width of a phone or at a large one, is too wide, breaks a rule of accessibility, or has a fault. */
+/** Fails if a screen, at the width of a phone or of a large monitor, is too wide, breaks an accessibility rule, or has a fault. */
 export async function checkWidths({ page, faults }: OpenedScreen, path: string): Promise<void> {
   for (const width of [390, 2_560]) {
     await page.setViewportSize({ width, height: 800 });
-    // A virtual list and a graph draw themselves again a moment after the width has changed.
-    const found = async () => [path, width, await isTooWide(page), await violations(page)];
-    await expect.poll(found).toEqual([path, width, false, []]);
+    // A virtual list and a graph render again a moment after the width has changed.
+    const findFaults = async () => [path, width, await isTooWide(page), await violations(page)];
+    await expect.poll(findFaults).toEqual([path, width, false, []]);
   }
   expect(faults).toEqual([]);
 }
 
-/** Whether something is drawn beside the screen. */
+/** Whether the page extends beyond the screen. */
 export async function isTooWide(page: Page): Promise<boolean> {
   return (await page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")) === true;
 }

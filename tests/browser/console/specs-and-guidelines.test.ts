@@ -50,7 +50,7 @@ beforeAll(async () => {
   git("add", "--all");
   git("commit", "--quiet", "--message=First");
   await served.send("/api/specs/results", { body: { report: results } });
-  // After the results, and not committed.
+  // A change after the results, which is not committed.
   writeFileSync(join(served.root, "src/login.ts"), "export const login = 2;\n");
   browser = await openBrowser();
 }, 60_000);
@@ -151,14 +151,14 @@ test("the impact since a revision is drawn and listed with the reason of each ed
 test("problems are filtered by severity, rule, framework and file, and lead to their lines", async () => {
   await using opened = await open("/console/specs/problems?path=.kiro/specs/hostile");
   const { page } = opened;
-  const place = page.getByRole("link", { name: /hostile\/tasks\.md:\d/ });
-  await place.waitFor();
+  const location = page.getByRole("link", { name: /hostile\/tasks\.md:\d/ });
+  await location.waitFor();
   await page.getByRole("button", { name: /^Errors/ }).click();
   await page.getByText("None of this kind").waitFor();
   await page.getByRole("button", { name: /^Warnings/ }).click();
   await page.getByRole("combobox", { name: "Rule" }).selectOption("dangling-reference");
   await page.getByRole("combobox", { name: "Framework" }).selectOption("Kiro");
-  await place.click();
+  await location.click();
   await page.locator("[data-marked]").getByText("7.7").waitFor();
   expect(new URL(page.url()).pathname).toBe("/console/files");
   expect(opened.faults).toEqual([]);
@@ -202,11 +202,11 @@ test("a sync writes the diff that the page shows, and a file that changes in the
     .getByText(/^Written: /)
     .waitFor();
   expect(existsSync(target)).toBe(true);
-  // The browser tells of the refusal itself.
+  // The browser itself logs the refusal.
   expect(opened.faults.filter((fault) => !fault.includes("409"))).toEqual([]);
 });
 
-test("a conversion is written from its preview, and replaces a file of a person only if the reader accepts its diff", async () => {
+test("a conversion is written from its preview, and replaces a person's file only if the user accepts its diff", async () => {
   const target = join(served.root, ".github/instructions/money.instructions.md");
   const { body } = await served.send("/api/guidelines?source=fw_c");
   const { id } = body.guidelines.find(({ title }: { title: string }) => title === "Money");
@@ -237,7 +237,7 @@ test("a conversion is written from its preview, and replaces a file of a person 
     .getByRole("group", { name: /^Change of/ })
     .getByText("# Mine, again")
     .waitFor();
-  // The text that the reader agreed to replace is gone, so the page asks again.
+  // The file no longer has the text that the user agreed to replace, so the page asks again.
   expect(await write.isDisabled()).toBe(true);
   await page.getByLabel(/^Replace what is in/).check();
   await write.click();
@@ -282,7 +282,7 @@ test.each(["requirements", "design"])("hostile %s are shown as text on their scr
   expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);
   await checkWidths(opened, name);
   if (name === "requirements") return;
-  // Its links lead to files of the repository, or nowhere.
+  // The links of the text lead to files of the repository, or nowhere.
   const links = page.locator(".markdown a");
   await expect
     .poll(() => links.evaluateAll((all) => all.map((link) => link.getAttribute("href"))))

@@ -1,4 +1,4 @@
-/** Traces and forks in a real browser, against a server in this process. */
+/** Tests traces and forks in a real browser, against a server in this process. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
@@ -58,8 +58,8 @@ test("a turn of a compaction opens its prompt and answer", async () => {
     .getByRole("button", { name: /, summary/ })
     .first()
     .click();
-  const asked = page.getByRole("region", { name: "message 2, user" });
-  await asked.getByText("Summarize the conversation above").waitFor();
+  const message = page.getByRole("region", { name: "message 2, user" });
+  await message.getByText("Summarize the conversation above").waitFor();
   await page.getByRole("button", { name: "Answer" }).click();
   await page.getByRole("region", { name: "assistant" }).getByText("[user] First.").waitFor();
   await page.getByRole("button", { name: /^In the model's context/ }).click();

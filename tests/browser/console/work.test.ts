@@ -1,4 +1,4 @@
-/** Approvals and runs in a real browser, against a server in this process. */
+/** Tests approvals and runs in a real browser, against a server in this process. */
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -164,7 +164,7 @@ export class Database {
       join(folder, "postgresql.auto.conf"),
       `primary_conninfo = 'host=127.0.0.1 port=${this.port} user=kit password=${password} application_name=replica'\n`,
     );
-    own(folder, statSync(this.#folder));
+    changeOwner(folder, statSync(this.#folder));
     const replica = new Database(folder, await freePort(), this.#settings);
     await replica.up();
     await client.query("ALTER SYSTEM SET synchronous_standby_names = 'replica'");
@@ -191,10 +191,10 @@ export class Database {
   }
 }
 
-function own(path: string, { uid, gid }: { uid: number; gid: number }): void {
+function changeOwner(path: string, { uid, gid }: { uid: number; gid: number }): void {
   chownSync(path, uid, gid);
   if (!statSync(path).isDirectory()) return;
-  for (const name of readdirSync(path)) own(join(path, name), { uid, gid });
+  for (const name of readdirSync(path)) changeOwner(join(path, name), { uid, gid });
 }
 
 function platform(): string {

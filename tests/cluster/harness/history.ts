@@ -1,4 +1,4 @@
-/** The record of a test of a cluster; times are ms since 1970, of one machine. */
+/** The record of a cluster test; times are ms since 1970, of one machine. */
 export type HistoryEntry =
   /** A sender got its receipt; a sender sends the inputs of its line one after the other. */
   | { readonly what: "accepted"; readonly at: number; readonly id: string; readonly line: string }
@@ -142,13 +142,13 @@ function checkEffects(history: readonly HistoryEntry[]): readonly Finding[] {
   for (const [line, effects] of byLine(history.filter(isEffect))) {
     const stopped = history.filter(isStop);
     const intervals = toIntervals(effects, stopped);
-    for (const one of intervals) {
+    for (const interval of intervals) {
       for (const other of intervals) {
-        if (one.node === other.node || other.from < one.from || one === other) continue;
-        if (other.from < one.to - slackMs) {
+        if (interval.node === other.node || other.from < interval.from || interval === other) continue;
+        if (other.from < interval.to - slackMs) {
           findings.push({
             kind: "overlap",
-            text: `${line}: ${one.effect} of node ${one.node} until ${one.to}, ${other.effect} of node ${other.node} from ${other.from}`,
+            text: `${line}: ${interval.effect} of node ${interval.node} until ${interval.to}, ${other.effect} of node ${other.node} from ${other.from}`,
           });
         }
       }

@@ -218,10 +218,10 @@ export class Kits {
     const rows = await this.engine.history(this.database);
     const lines = new Set(loads.flatMap((load) => load.lines));
     const all = [...this.#entries, ...rows, ...this.effects()];
-    const own = all.filter((entry) => !("line" in entry) || lines.has(entry.line));
-    const found = [...checkHistory(own)];
-    for (const line of lines) found.push(...(await this.#sessionFindings(line)));
-    return found;
+    const entries = all.filter((entry) => !("line" in entry) || lines.has(entry.line));
+    const violations = [...checkHistory(entries)];
+    for (const line of lines) violations.push(...(await this.#sessionFindings(line)));
+    return violations;
   }
 
   /** Each input is in its session once, in order, followed by its answer. */

@@ -63,22 +63,24 @@ export function checkEffects(
   accepted: readonly Accepted[],
   uncertain: ReadonlySet<string>,
 ): void {
-  const kept = effects("keep");
+  const repeatable = effects("keep");
   const noted = effects("note");
   // A call has one key, however often it ran; a call that must not be repeated ran once.
-  expect(new Set(kept.map(({ key }) => key)).size).toBe(new Set(kept.map(({ place }) => place)).size);
-  expect(new Set(noted.map(({ place }) => place)).size).toBe(noted.length);
-  const done = new Set([...kept, ...noted].map(({ place }) => place));
+  expect(new Set(repeatable.map(({ key }) => key)).size).toBe(
+    new Set(repeatable.map(({ call }) => call)).size,
+  );
+  expect(new Set(noted.map(({ call }) => call)).size).toBe(noted.length);
+  const done = new Set([...repeatable, ...noted].map(({ call }) => call));
   const undone = accepted
     .map(({ instance, input }) => `${instance}${input}`)
-    .filter((place) => !done.has(place));
+    .filter((call) => !done.has(call));
   // After a crash between the record of a call and the call, the model only gets an unknown outcome.
-  expect(undone.filter((place) => !uncertain.has(place))).toEqual([]);
+  expect(undone.filter((call) => !uncertain.has(call))).toEqual([]);
   for (const instance of new Set(accepted.map((one) => one.instance))) {
-    for (const lines of [kept, noted]) {
+    for (const lines of [repeatable, noted]) {
       const numbers = lines
-        .filter(({ place }) => place.startsWith(`${instance}#`))
-        .map(({ place }) => Number(place.split("#")[1]));
+        .filter(({ call }) => call.startsWith(`${instance}#`))
+        .map(({ call }) => Number(call.split("#")[1]));
       expect(numbers).toEqual(numbers.toSorted((left, right) => left - right));
     }
   }

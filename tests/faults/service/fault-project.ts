@@ -15,7 +15,7 @@ export interface FaultProject {
   /** The lines that a tool or a workflow has written: the key and the number of each call that ran. */
   effects(
     log: "keep" | "note" | "steps" | "ticks",
-  ): readonly { readonly key: string; readonly place: string }[];
+  ): readonly { readonly key: string; readonly call: string }[];
 }
 
 // `keep` can be repeated after a crash, `note` cannot. Both take a moment after their effect.
@@ -108,8 +108,8 @@ export async function createFaultProject(
     effects(log) {
       const lines = readLines(join(root, `${log}.log`));
       return lines.map((line) => {
-        const [key = "", place = ""] = line.split(" ");
-        return { key, place };
+        const [key = "", call = ""] = line.split(" ");
+        return { key, call };
       });
     },
   };

@@ -49,7 +49,7 @@ export async function startModelServer(
   let abandoned = 0;
   const server = createServer(async (request, response) => {
     count += 1;
-    for (const one of waiting) if (one.count <= count) one.resolve();
+    for (const waiter of waiting) if (waiter.count <= count) waiter.resolve();
     response.on("close", () => {
       if (!response.writableFinished) abandoned += 1;
     });
