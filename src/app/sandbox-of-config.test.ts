@@ -22,9 +22,9 @@ async function open(
 const envOf = async (sandbox: Sandbox): Promise<string> => (await sandbox.exec({ command: ["env"] })).stdout;
 
 test("the local sandbox of a configuration is the project, or a folder below it", async () => {
-  const whole = await open({ "kit.toml": '[agent]\nsandbox = "local"\n', "a.txt": "alpha" });
-  expect(whole.sandbox.name).toBe("local");
-  expect(await whole.sandbox.readFile("a.txt")).toBe("alpha");
+  const opened = await open({ "kit.toml": '[agent]\nsandbox = "local"\n', "a.txt": "alpha" });
+  expect(opened.sandbox.name).toBe("local");
+  expect(await opened.sandbox.readFile("a.txt")).toBe("alpha");
 
   const toml = '[agent]\nsandbox = "local"\n[sandbox.options]\nroot = "api"\n';
   const part = await open({ "kit.toml": toml, "api/b.txt": "beta" });
@@ -80,8 +80,8 @@ test("an agent's own sandbox wins, and works in the agent's project by default",
 
 test("the configured isolation applies to every sandbox, and no option weakens it", async () => {
   const files = { "kit.toml": '[sandbox]\nisolation = "required"\n', "a.txt": "alpha" };
-  const whole = await open(files, { sandbox: local({ root: "/", isolation: "off" }) });
-  const refused = whole.sandbox.exec({ command: "true" });
+  const opened = await open(files, { sandbox: local({ root: "/", isolation: "off" }) });
+  const refused = opened.sandbox.exec({ command: "true" });
   await expect(refused).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("required"),

@@ -34,10 +34,10 @@ async function runAfter(prepare: string, args: readonly string[]): Promise<Said>
   await using project = await createTemporaryRepository(files);
   const env = { ...process.env, KIT_DEBUG: "", NO_COLOR: "1" };
   const words = ["-rm", "sh", "-c", `${prepare}\ncd "$PWD" && exec "$@"`, "sh", ...kitCommandLine(args)];
-  const said = spawnSync("unshare", words, { cwd: project.root, env, encoding: "utf8", timeout: 30_000 });
-  expect(said.stderr).not.toContain("Something went wrong");
-  expect(said.stderr).not.toContain(project.root);
-  return said;
+  const result = spawnSync("unshare", words, { cwd: project.root, env, encoding: "utf8", timeout: 30_000 });
+  expect(result.stderr).not.toContain("Something went wrong");
+  expect(result.stderr).not.toContain(project.root);
+  return result;
 }
 
 const disksOfReaders = [

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createEmbeddedEngine } from "./embedded/create-embedded-engine.ts";
 import { createEngineOnDemand } from "./open-engine.ts";
 
-const place = { agent: "echo", instance_id: "1", session: "default" };
+const session = { agent: "echo", instance_id: "1", session: "default" };
 
 function onDemand() {
   const calls = { created: 0 };
@@ -28,8 +28,8 @@ test("the first call creates and starts the engine, and concurrent calls share i
   const { calls, engine } = onDemand();
   await engine.start(handlers);
   const [{ dispatch_id }, given] = await Promise.all([
-    engine.admit({ ...place, input: "Hello" }),
-    engine.inLine(place, async () => "inside"),
+    engine.admit({ ...session, input: "Hello" }),
+    engine.inLine(session, async () => "inside"),
   ]);
   expect(given).toBe("inside");
   expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", result: "done" });
@@ -43,7 +43,7 @@ test("a drained engine accepts nothing, whether it was created before or not", a
     await engine.start(handlers);
     if (before) await engine.load();
     await engine.drain();
-    await expect(engine.admit({ ...place, input: "Hello" })).rejects.toMatchObject({ code: "unavailable" });
+    await expect(engine.admit({ ...session, input: "Hello" })).rejects.toMatchObject({ code: "unavailable" });
   }
 });
 

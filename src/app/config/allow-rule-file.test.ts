@@ -59,11 +59,11 @@ test.each([
   [undefined, "no kit.toml"],
   ["kit.config.ts", "is code"],
 ])("a project with %s says why it takes none", async (name, why) => {
-  const own = new AllowRuleFile({
+  const ruleFile = new AllowRuleFile({
     file: name === undefined ? undefined : join(root, name),
     defaults: toProfile({ approvals: { tools: ["bash"] } }),
     writes,
   });
-  expect(own.describe([rule]).problem).toContain(why);
-  await expect(own.write(rule)).rejects.toMatchObject({ code: "unavailable" });
+  expect(ruleFile.describe([rule]).problem).toContain(why);
+  await expect(ruleFile.write(rule)).rejects.toMatchObject({ code: "unavailable" });
 });

@@ -138,11 +138,11 @@ export class AgentFactory {
   /** Wraps the sandbox of a profile or a runtime, so that the store persists its workspaces. */
   #keptIn<Given extends { readonly sandbox?: SandboxFactory | undefined }>(
     store: SessionStore,
-    given: Given,
+    parts: Given,
   ): Given {
     const { keepWorkspaces } = this.#options;
-    if (keepWorkspaces === undefined || given.sandbox === undefined) return given;
-    return { ...given, sandbox: keepWorkspaces(given.sandbox, store) };
+    if (keepWorkspaces === undefined || parts.sandbox === undefined) return parts;
+    return { ...parts, sandbox: keepWorkspaces(parts.sandbox, store) };
   }
 
   /** Returns the profile of a definition; an error of the project's code names the place. */

@@ -155,9 +155,9 @@ test("the instructions of the project and of the working folder are in the syste
 });
 
 test("instructions that only the workspace has are in the prompt, too", async () => {
-  const own = { "AGENTS.md": "OF-THE-WORKSPACE\n" };
+  const workspaceFiles = { "AGENTS.md": "OF-THE-WORKSPACE\n" };
   const { session, received } = await open([{ text: "Done." }], (root) => ({
-    sandbox: virtual({ root, files: own }),
+    sandbox: virtual({ root, files: workspaceFiles }),
   }));
   await session.prompt("Hello.");
   expect(received[0]).toContain("OF-THE-WORKSPACE");

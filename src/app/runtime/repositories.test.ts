@@ -28,14 +28,14 @@ const ruleOf = (repositories: Repositories, root: string): Promise<string | unde
 
 /** How many indexes this process holds open. */
 function heldIndexes(): number {
-  const held = readdirSync("/proc/self/fd").flatMap((descriptor) => {
+  const openFiles = readdirSync("/proc/self/fd").flatMap((descriptor) => {
     try {
       return [readlinkSync(`/proc/self/fd/${descriptor}`)];
     } catch {
       return [];
     }
   });
-  return new Set(held.filter((path) => path.includes("kit-index-") && path.endsWith("index.db"))).size;
+  return new Set(openFiles.filter((path) => path.includes("kit-index-") && path.endsWith("index.db"))).size;
 }
 
 const onLinux = test.skipIf(process.platform !== "linux");

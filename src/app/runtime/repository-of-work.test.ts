@@ -167,7 +167,7 @@ test("a repository inside the project has its own rules, and a plain folder thos
     received.push(JSON.stringify(prompt));
     return { text: "Done." };
   });
-  for (const [place, rule] of [
+  for (const [folderName, rule] of [
     ["work/tree", "RULE-OF-THE-TREE"],
     ["plain", "RULE-OF-THE-SERVICE"],
     ["", "RULE-OF-THE-SERVICE"],
@@ -176,11 +176,11 @@ test("a repository inside the project has its own rules, and a plain folder thos
     const app = await openTestApp({
       root: inside.root,
       model,
-      sandbox: local({ root: join(inside.root, place) }),
+      sandbox: local({ root: join(inside.root, folderName) }),
     });
     await (await app.instance("default", "1")).session().prompt("Hello.");
     await app.close();
-    expect([place, received.at(-1)?.match(/RULE-OF-[A-Z-]+/g)]).toEqual([place, [rule]]);
+    expect([folderName, received.at(-1)?.match(/RULE-OF-[A-Z-]+/g)]).toEqual([folderName, [rule]]);
   }
 });
 
@@ -226,13 +226,13 @@ test("a remote sandbox has instructions but no index, and the prompt says so", a
 });
 
 test("an agent's own tool can have the name of a spec tool, in every repository", async () => {
-  const asked: string[] = [];
+  const toolCalls: string[] = [];
   const tool = {
     name: "spec_search",
     description: "Mine.",
     input: { type: "object", properties: {} },
     execute: () => {
-      asked.push("mine");
+      toolCalls.push("mine");
       return "mine";
     },
   };
@@ -242,7 +242,7 @@ test("an agent's own tool can have the name of a spec tool, in every repository"
     { tools: [tool] },
   );
   await (await session("one")).prompt("Review.");
-  expect(asked).toEqual(["mine"]);
+  expect(toolCalls).toEqual(["mine"]);
   expect(received[1]).toContain("mine");
 });
 

@@ -158,13 +158,13 @@ export async function run(ctx) {
   await app.run("report", { onEvent: (event) => events.push(event) });
   const steps = events.filter((event) => event.type === "step_start");
   expect(new Set(steps.map(({ step_id }) => step_id)).size).toBe(2);
-  const asked = events.filter((event) => event.type === "operation_start");
-  expect(asked.map(({ session, step }) => [session, step]).sort()).toEqual([
+  const starts = events.filter((event) => event.type === "operation_start");
+  expect(starts.map(({ session, step }) => [session, step]).sort()).toEqual([
     ["one", "write"],
     ["three", undefined],
     ["two", "write"],
   ]);
-  expect(new Set(asked.flatMap(({ step_id }) => step_id ?? []))).toEqual(
+  expect(new Set(starts.flatMap(({ step_id }) => step_id ?? []))).toEqual(
     new Set(steps.map(({ step_id }) => step_id)),
   );
   expect(events.at(-1)).toMatchObject({ type: "run_end", reason: "completed" });

@@ -7,24 +7,24 @@ const key: SessionKey = { agent: "writer", instance_id: "pr-7", session: "defaul
 const append = (expected: number) => ({ key, expected, entries: [] });
 
 test("an agent's own store refuses a stale node, as the service's store does", async () => {
-  const own = new InMemorySessionStore();
+  const agentStore = new InMemorySessionStore();
   const [one, two] = [
     new FencedStore(new InMemorySessionStore()),
     new FencedStore(new InMemorySessionStore()),
   ];
   await one.takeOver(key, 1);
-  const first = one.guard(own);
-  expect(one.guard(own)).toBe(first);
+  const first = one.guard(agentStore);
+  expect(one.guard(agentStore)).toBe(first);
   await first.append(append(0));
   await two.takeOver(key, 2);
-  await two.guard(own).read(key);
+  await two.guard(agentStore).read(key);
   await expect(first.append(append(0))).rejects.toMatchObject({ code: "lease_lost" });
-  await two.guard(own).append(append(0));
+  await two.guard(agentStore).append(append(0));
 });
 
 test("an agent's own store that checks no fences is refused, with a hint", () => {
   const { append: _, ...rest } = new InMemorySessionStore();
-  const own = {
+  const agentStore = {
     ...rest,
     append: () => undefined,
     read: () => [],
@@ -33,7 +33,7 @@ test("an agent's own store that checks no fences is refused, with a hint", () =>
     delete: () => undefined,
     close: () => undefined,
   };
-  expect(() => new FencedStore(new InMemorySessionStore()).guard(own)).toThrow(
+  expect(() => new FencedStore(new InMemorySessionStore()).guard(agentStore)).toThrow(
     expect.objectContaining({ code: "invalid_request", hint: expect.stringContaining("claim") }),
   );
 });
@@ -41,9 +41,9 @@ test("an agent's own store that checks no fences is refused, with a hint", () =>
 test("after a session is deleted, the next input claims the instance again without becoming a new owner", async () => {
   let claims = 0;
   class Counting extends InMemorySessionStore {
-    override claim(...given: Parameters<InMemorySessionStore["claim"]>): void {
+    override claim(...args: Parameters<InMemorySessionStore["claim"]>): void {
       claims += 1;
-      super.claim(...given);
+      super.claim(...args);
     }
   }
   const fenced = new FencedStore(new Counting());
@@ -72,14 +72,14 @@ test("a stale worker of a run cannot append for the run's agents once another no
 });
 
 test("an agent's own store refuses a stale worker of a run", async () => {
-  const own = new InMemorySessionStore();
+  const agentStore = new InMemorySessionStore();
   const nodes = [
     new FencedStore(new InMemorySessionStore()),
     new FencedStore(new InMemorySessionStore()),
   ] as const;
-  const stale = nodes[0].forRun({ id: "run_1", fence: 3 }, own);
+  const stale = nodes[0].forRun({ id: "run_1", fence: 3 }, agentStore);
   await stale.append(append(0));
-  await nodes[1].forRun({ id: "run_1", fence: 4 }, own).read(key);
+  await nodes[1].forRun({ id: "run_1", fence: 4 }, agentStore).read(key);
   await expect(stale.append(append(0))).rejects.toMatchObject({ code: "lease_lost" });
 });
 

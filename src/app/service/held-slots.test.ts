@@ -43,14 +43,14 @@ test("calls that wait for approval do not block other work", async () => {
     await service.close();
     await repository[Symbol.asyncDispose]();
   });
-  const asked = new EventTarget();
+  const approvalEvents = new EventTarget();
   service.app.onEvent(({ type }) => {
-    if (type === "approval_request") asked.dispatchEvent(new Event("asked"));
+    if (type === "approval_request") approvalEvents.dispatchEvent(new Event("asked"));
   });
   const target = (instance_id: string) => ({ agent: "payer", instance_id, session: "default" });
   const paid: Promise<unknown>[] = [];
   const ask = async (work: () => Promise<unknown>): Promise<void> => {
-    const received = once(asked, "asked");
+    const received = once(approvalEvents, "asked");
     paid.push(work());
     await received;
   };

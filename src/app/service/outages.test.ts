@@ -27,7 +27,7 @@ interface FailingStore extends SessionStore {
 
 function createFailingStore(): FailingStore {
   const store = new InMemorySessionStore();
-  const asked = async <Value>(work: () => Value): Promise<Value> => {
+  const unlessDown = async <Value>(work: () => Value): Promise<Value> => {
     if (failing.isAway) {
       failing.refused += 1;
       throw storeUnavailable({ store: "The session store", reason: "it is away", hint: "" });
@@ -40,12 +40,12 @@ function createFailingStore(): FailingStore {
     refused: 0,
     append: (request) => {
       failing.onAppend(JSON.stringify(request.entries));
-      return asked(() => store.append(request));
+      return unlessDown(() => store.append(request));
     },
-    read: (key, after) => asked(() => store.read(key, after)),
-    info: (key) => asked(() => store.info(key)),
-    list: (filter) => asked(() => store.list(filter)),
-    delete: (key) => asked(() => store.delete(key)),
+    read: (key, after) => unlessDown(() => store.read(key, after)),
+    info: (key) => unlessDown(() => store.info(key)),
+    list: (filter) => unlessDown(() => store.list(filter)),
+    delete: (key) => unlessDown(() => store.delete(key)),
     close: () => undefined,
   };
   return failing;
@@ -249,9 +249,9 @@ async function openMover(tools: readonly string[], away: string) {
   Reflect.set(globalThis, "kitToolRuns", []);
   const repository = await createTemporaryRepository({ "src/agents/helper.ts": toolAgent });
   const store = createFailingStore();
-  let asked = 0;
+  let requestCount = 0;
   const model = createScriptedModel(({ prompt }) => {
-    asked += 1;
+    requestCount += 1;
     if (prompt.at(-1)?.role === "tool" || JSON.stringify(prompt.at(-1)).includes("next"))
       return { text: "all done" };
     return { toolCalls: tools.map((name) => ({ name, input: {} })) };
@@ -274,7 +274,7 @@ async function openMover(tools: readonly string[], away: string) {
   };
   const runs = (): string[] => Reflect.get(globalThis, "kitToolRuns");
   const told503 = { code: "store_unavailable" };
-  return { service, store, reported, runs, told503, close, asked: () => asked };
+  return { service, store, reported, runs, told503, close, asked: () => requestCount };
 }
 
 async function resultsIn(service: TestService): Promise<readonly string[]> {

@@ -100,9 +100,9 @@ async function work(opened: Opened, restMs: number): Promise<Opened & { readonly
 test("an input that rested while its call waited has the same events as one that did not rest", async () => {
   // Files that are written while a tool of any agent of the process runs are not loaded.
   const [first, second] = [await open(scriptOf("pay"), 60_000), await open(scriptOf("pay"), 20)];
-  const kept = await work(first, 60_000);
+  const retained = await work(first, 60_000);
   const rested = await work(second, 20);
-  expect(outlineOf(rested.events)).toEqual(outlineOf(kept.events));
+  expect(outlineOf(rested.events)).toEqual(outlineOf(retained.events));
   expect(rested.events.map(({ type }) => type)).toContain("approval");
 });
 

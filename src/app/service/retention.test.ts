@@ -194,18 +194,18 @@ test("a server logs one line about removed sessions, and none if nothing was rem
     await service.prompt(keyOf(instance), { message: "Hello." });
     age(instance, 31);
   }
-  const said: string[] = [];
+  const messages: string[] = [];
   const errors: unknown[] = [];
   const end = pruneHourly(service.sessions, {
     ...month,
     everyMs: 5,
-    onRemoved: (text) => said.push(text),
+    onRemoved: (text) => messages.push(text),
     onError: (error) => errors.push(error),
   });
-  await expect.poll(() => said.length).toBeGreaterThan(0);
+  await expect.poll(() => messages.length).toBeGreaterThan(0);
   await setTimeout(30);
   await end();
-  expect([said, errors]).toEqual([["Removed 2 sessions of 2 instances, untouched for 30 days."], []]);
+  expect([messages, errors]).toEqual([["Removed 2 sessions of 2 instances, untouched for 30 days."], []]);
 });
 
 test("a session with a call that waits for approval is never removed, resting or not, and continues after the decision", async () => {

@@ -16,9 +16,9 @@ const helper = `export default { kind: "kit.agent", describe: async () => ({ ins
 const files = { "src/agents/helper.ts": helper, "src/agents/other.ts": helper };
 
 const echo: Script = ({ prompt }) => {
-  const said = prompt.findLast(({ role }) => role === "user")?.content;
+  const message = prompt.findLast(({ role }) => role === "user")?.content;
   return {
-    text: `You said: ${typeof said === "string" ? said : said?.map((part) => ("text" in part ? part.text : "")).join("")}`,
+    text: `You said: ${typeof message === "string" ? message : message?.map((part) => ("text" in part ? part.text : "")).join("")}`,
   };
 };
 

@@ -123,9 +123,9 @@ export default { kind: "kit.workflow", run: async ({ init }) => (await (await in
 function toMethods(store: WorkspaceStore): WorkspaceStore {
   return {
     read: (key) => store.read(key),
-    readPiece: (...given) => store.readPiece(...given),
-    writePiece: (...given) => store.writePiece(...given),
-    commit: (...given) => store.commit(...given),
+    readPiece: (...args) => store.readPiece(...args),
+    writePiece: (...args) => store.writePiece(...args),
+    commit: (...args) => store.commit(...args),
     remove: (key) => store.remove(key),
   };
 }
@@ -158,10 +158,10 @@ export default { kind: "kit.workflow", run: async ({ init }) => (await (await in
     class TakenOver extends PostgresSessionStore {
       override readonly workspaces: WorkspaceStore = {
         ...toMethods(store.workspaces),
-        async writePiece(...given) {
+        async writePiece(...args) {
           pieces += 1;
           if (pieces === 2) await store.claim(lease, Number.MAX_SAFE_INTEGER);
-          await store.workspaces.writePiece(...given);
+          await store.workspaces.writePiece(...args);
         },
       };
     }

@@ -45,9 +45,9 @@ export async function run(ctx) {
   const log = join(root, "charges.log");
   const { run_id } = await service.startRun("order", { log });
   await waiting(service, run_id);
-  const asked: string[] = [];
+  const prompts: string[] = [];
   const second = await restart(({ prompt }) => {
-    asked.push(JSON.stringify(prompt.at(-1)));
+    prompts.push(JSON.stringify(prompt.at(-1)));
     return { text: "Now." };
   });
   await second.engine.signal(run_id, { name: "approve", payload: { by: "Ada" } });
@@ -63,8 +63,8 @@ export async function run(ctx) {
     },
   });
   expect((await readFile(log, "utf8")).split("\n")).toEqual([`${run_id}:3`, ""]);
-  expect(asked).toHaveLength(1);
-  expect(asked[0]).toContain("And now?");
+  expect(prompts).toHaveLength(1);
+  expect(prompts[0]).toContain("And now?");
   const types = (await eventsOf(second, run_id)).map(({ type }) => type);
   for (const once of ["run_start", "step_start", "step_end", "run_end"]) {
     expect(types.filter((type) => type === once)).toHaveLength(1);
@@ -142,9 +142,9 @@ export async function run(ctx) {
   });
   const { run_id } = await service.startRun("all", {});
   await waiting(service, run_id);
-  let asked = 0;
+  let requestCount = 0;
   const second = await restart(() => {
-    asked += 1;
+    requestCount += 1;
     return { text: "Again." };
   });
   await second.engine.signal(run_id, { name: "go" });
@@ -153,7 +153,7 @@ export async function run(ctx) {
     status: "completed",
     result: { missing: true, skill: "Done.", task: "Done.", listed: true },
   });
-  expect(asked).toBe(0);
+  expect(requestCount).toBe(0);
 });
 
 test("a payload is checked before a run is accepted, and the workflow gets it as its schema parsed it", async () => {

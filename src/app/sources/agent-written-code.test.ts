@@ -195,7 +195,7 @@ say({ tried, free, said, after, problems: app.problems() });`;
 });
 
 test("isolated commands cannot change protected files, but can write others", async ({ skip }) => {
-  const kept = {
+  const files = {
     "package.json": '{ "type": "module" }',
     "kit.toml": "",
     ".env": "A=1\n",
@@ -207,7 +207,7 @@ test("isolated commands cannot change protected files, but can write others", as
     "node_modules/dep/package.json": '{ "type": "module", "exports": "./index.js" }\n',
   };
   await using folder = await createTemporaryRepository({
-    ...kept,
+    ...files,
     "node_modules/.cache/a": "",
     "free.txt": "",
   });
@@ -216,7 +216,7 @@ const app = await open(script);
 const sandbox = await local({ root }).open({ agent: "a", instance_id: "1", session: "s" });
 if ((await sandbox.isolation()).wall === "none") say("no wall");
 else {
-  const kept = ${JSON.stringify(Object.keys(kept))};
+  const kept = ${JSON.stringify(Object.keys(files))};
   const over = { allowShell: true, allowCompoundCommands: true };
   for (const path of kept) await callTool(app, "bash", { command: "echo evil > " + path + "; rm -f " + path + "; echo evil > /tmp/x; mv /tmp/x " + path }, over);
   await callTool(app, "bash", { command: "echo evil > src/agents/new.ts; echo evil > free.txt; echo evil > node_modules/.cache/a" }, over);
@@ -225,5 +225,5 @@ else {
 await app.close();`;
   const found = await inNode(folder.root, code);
   skip(found === "no wall", "This machine cannot isolate commands.");
-  expect(found).toEqual({ texts: kept, fresh: false, free: "evil\n", cache: "evil\n" });
+  expect(found).toEqual({ texts: files, fresh: false, free: "evil\n", cache: "evil\n" });
 });

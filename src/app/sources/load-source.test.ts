@@ -230,9 +230,9 @@ test("a misspelled export is found when the file is loaded, with a suggestion", 
     "src/agents/fine.ts",
     "src/workflows/fine.ts",
   ]);
-  const said = new Map(loaded.problems);
+  const problems = new Map(loaded.problems);
   for (const [name, [, expected]] of Object.entries(slips))
-    expect([name, said.get(`src/${name}.ts`)]).toEqual([name, expect.stringContaining(expected)]);
+    expect([name, problems.get(`src/${name}.ts`)]).toEqual([name, expect.stringContaining(expected)]);
   expect(JSON.stringify(loaded.problems)).not.toContain("hunter2");
 });
 

@@ -12,9 +12,9 @@ function begin(
   const lost: [number, string][] = [];
   const exporter: SpanExporter = {
     export(spans, done) {
-      const said = answer(spans);
-      if (said.code === 0) sent.push(spans);
-      done(said);
+      const reply = answer(spans);
+      if (reply.code === 0) sent.push(spans);
+      done(reply);
     },
     shutdown: async () => undefined,
   };

@@ -104,9 +104,9 @@ test("kit add installs the package, sets the configuration's key, names the vari
     "package/package.json": JSON.stringify({ name: "@ai-sdk/anthropic", version: anthropic }),
   });
   execFileSync("tar", ["-czf", tarball, "-C", folder, "package"]);
-  const asked: string[] = [];
+  const requestedUrls: string[] = [];
   const registry = createServer(({ url = "", headers }, reply) => {
-    asked.push(url);
+    requestedUrls.push(url);
     if (url.endsWith(".tgz")) return void reply.end(readFileSync(tarball));
     const name = "@ai-sdk/anthropic";
     const dist = { tarball: `http://${headers.host}/a.tgz` };
@@ -132,7 +132,7 @@ test("kit add installs the package, sets the configuration's key, names the vari
     expect(stdout).toContain(`$ npm install --save --no-audit --no-fund @ai-sdk/anthropic@${anthropic}`);
     expect(stdout).toContain("! anthropic  ANTHROPIC_API_KEY is not set.");
     expect(exitCode).toBe(0);
-    expect(asked).toContain("/a.tgz");
+    expect(requestedUrls).toContain("/a.tgz");
     expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).dependencies).toEqual({
       "@ai-sdk/anthropic": `^${anthropic}`,
     });

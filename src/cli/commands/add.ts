@@ -79,7 +79,7 @@ function printPlan({ packages, command, change, dryRun }: Plan, output: Output):
     if (install === undefined) output.line(`${output.style("dim", "=")} ${name} ${installed ?? ""} (kept)`);
   // Commands to copy are not wrapped.
   if (command !== undefined) output.line(`${output.style("green", dryRun ? "+" : "$")} ${command.join(" ")}`);
-  for (const { key, present } of change.kept)
+  for (const { key, present } of change.differing)
     output.line(
       `${output.style("dim", "=")} ${key} stays ${safeLine(JSON.stringify(present) ?? String(present))}`,
     );
@@ -98,7 +98,7 @@ function printResult({ addition, change, command }: Plan, checks: readonly Check
   const { name, remark, docs } = addition;
   printChange(change, output);
   if (command === undefined && change.lines.length === 0) output.note(`${name} was added before.`);
-  for (const { key, value } of change.kept)
+  for (const { key, value } of change.differing)
     output.line(`${output.style("yellow", "!")} To use it: ${key} = ${JSON.stringify(value)}`);
   if (remark !== undefined) output.line(`${output.style("yellow", "!")} ${remark}`);
   output.line(`  ${output.style("dim", `Read on in ${docs} of kit.`)}`);
@@ -183,7 +183,7 @@ interface ConfigurationChange {
   /** The lines to add, by kit or by hand. */
   readonly lines: readonly string[];
   /** Keys that already have another value. The user set them, so they stay. */
-  readonly kept: readonly { readonly key: string; readonly value: string; readonly present: unknown }[];
+  readonly differing: readonly { readonly key: string; readonly value: string; readonly present: unknown }[];
   /** Writes the file. Throws `conflict` if the file has changed since. Absent where the user has to edit it. */
   readonly write?: () => Promise<void>;
 }
@@ -208,23 +208,23 @@ async function planConfiguration(
     value,
     present: valueAt(ownConfig, key.split(".")),
   }));
-  const kept = keys.filter(({ value, present }) => present !== undefined && present !== value);
+  const differing = keys.filter(({ value, present }) => present !== undefined && present !== value);
   const missing = keys.filter(({ present }) => present === undefined);
-  if (missing.length === 0) return { file, lines: [], kept };
+  if (missing.length === 0) return { file, lines: [], differing };
   const lines = isToml
     ? missing.map(({ key, value }) => `${key} = ${JSON.stringify(value)}`)
     : codeLines(missing);
-  if (!isToml || !isInside) return { file, lines, kept };
+  if (!isToml || !isInside) return { file, lines, differing };
   let changed: string | undefined = text;
   for (const { key, value } of missing)
     changed = changed === undefined ? undefined : setTomlKey(changed, key.split("."), value);
   if (changed === undefined || parseConfig(parseToml(changed)).issues.length > 0)
-    return { file, lines, kept };
+    return { file, lines, differing };
   const content = changed;
   return {
     file,
     lines,
-    kept,
+    differing,
     write: () =>
       writeFileInside({ root, readOnly: false }, { path: file, content, expected: bytes ?? null }).then(
         () => undefined,

@@ -93,16 +93,16 @@ describe("convert and export", () => {
   });
 
   test("--write writes, and refuses to replace a file that a person wrote", async () => {
-    const own = await createSampleProject();
-    const run = kitIn(own);
+    const sample = await createSampleProject();
+    const run = kitIn(sample);
     const id = await idOf("cursor", "Tests");
     const { stdout } = await run("convert", id, "-f", "steering", "--write");
     expect(stdout).toBe("Written to .kiro/steering/tests.md.\n");
-    await own.write(".kiro/steering/tests.md", "mine\n");
+    await sample.write(".kiro/steering/tests.md", "mine\n");
     expect(await run("convert", id, "-f", "steering", "--write")).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(readFileSync(join(own.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
+    expect(readFileSync(join(sample.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
     expect((await run("convert", id, "-f", "steering", "--write", "--overwrite")).exitCode).toBe(0);
-    await own[Symbol.asyncDispose]();
+    await sample[Symbol.asyncDispose]();
   });
 
   test("export prints one file, and both need a format", async () => {
@@ -126,9 +126,9 @@ describe("lint and sync", () => {
   });
 
   test("sync reports which tool reads the source itself, and writes nothing for it", async () => {
-    const own = await createSampleProject();
-    await own.write("AGENTS.md", "## Style\n\nTabs.\n");
-    const at = (...args: readonly string[]) => runKit(["guidelines", "sync", ...args], { cwd: own.root });
+    const sample = await createSampleProject();
+    await sample.write("AGENTS.md", "## Style\n\nTabs.\n");
+    const at = (...args: readonly string[]) => runKit(["guidelines", "sync", ...args], { cwd: sample.root });
     const { stdout, stderr, exitCode } = await at("--from", "agents", "--to", "windsurf,copilot");
     expect([stdout, exitCode]).toEqual(["", 0]);
     expect(stderr).toBe(
@@ -139,46 +139,46 @@ describe("lint and sync", () => {
     );
     const { stderr: none } = await at("--from", "zed", "--to", "agents");
     expect(none).toContain("There is no hand-written guideline in .rules");
-    await own[Symbol.asyncDispose]();
+    await sample[Symbol.asyncDispose]();
   });
 
   test("--plan writes only the plan that an earlier --json has printed", async () => {
-    const own = await createSampleProject();
-    const run = kitIn(own);
+    const sample = await createSampleProject();
+    const run = kitIn(sample);
     const sync = ["sync", "--from", "claude", "--to", "agents"] as const;
-    await own.write("plan.json", (await run(...sync, "--json")).stdout);
-    await own.write("AGENTS.md", "# Meanwhile\n");
+    await sample.write("plan.json", (await run(...sync, "--json")).stdout);
+    await sample.write("AGENTS.md", "# Meanwhile\n");
     const refused = await run(...sync, "--write", "--plan", "plan.json");
     expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
     expect(refused.stderr).toContain("AGENTS.md is not as the preview showed it any more");
-    expect(readFileSync(join(own.root, "AGENTS.md"), "utf8")).toBe("# Meanwhile\n");
-    await own.write("plan.json", (await run(...sync, "--json")).stdout);
+    expect(readFileSync(join(sample.root, "AGENTS.md"), "utf8")).toBe("# Meanwhile\n");
+    await sample.write("plan.json", (await run(...sync, "--json")).stdout);
     expect((await run(...sync, "--write", "--plan", "plan.json")).exitCode).toBe(0);
     expect(await run(...sync, "--plan", "plan.json")).toMatchObject({ exitCode: 2 });
     expect((await run(...sync, "--write", "--plan", "AGENTS.md")).stderr).toContain("is not the preview");
     expect((await run(...sync, "--write", "--plan", "none.json")).stderr).toContain("cannot be read");
     const convert = ["convert", await idOf("cursor", "Tests"), "-f", "steering"] as const;
-    await own.write("plan.json", (await run(...convert, "--json")).stdout);
-    await own.write(".kiro/steering/tests.md", "mine\n");
+    await sample.write("plan.json", (await run(...convert, "--json")).stdout);
+    await sample.write(".kiro/steering/tests.md", "mine\n");
     const late = await run(...convert, "--write", "--overwrite", "--plan", "plan.json");
     expect(late).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(readFileSync(join(own.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
-    await own[Symbol.asyncDispose]();
+    expect(readFileSync(join(sample.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
+    await sample[Symbol.asyncDispose]();
   });
 
   test("sync prints what it would write, writes it, and checks it", async () => {
-    const own = await createSampleProject();
-    await own.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");
-    const run = kitIn(own);
+    const sample = await createSampleProject();
+    await sample.git("rm", "--quiet", ".cursorrules", ".cursor/rules/tests.mdc");
+    const run = kitIn(sample);
     const planned = await run("sync", "--from", "claude", "--to", "agents,cursor");
     expect(planned).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^create\t.*AGENTS\.md/m) });
     expect((await run("sync", "--from", "claude", "--to", "agents", "--check")).exitCode).toBe(1);
     expect((await run("sync", "--from", "claude", "--to", "agents", "--write")).exitCode).toBe(0);
-    expect(readFileSync(join(own.root, "AGENTS.md"), "utf8")).toContain("Amounts are whole cents");
+    expect(readFileSync(join(sample.root, "AGENTS.md"), "utf8")).toContain("Amounts are whole cents");
     expect((await run("sync", "--from", "claude", "--to", "agents", "--check")).exitCode).toBe(0);
     expect((await run("sync", "--from", "claude", "--write", "--check")).exitCode).toBe(2);
     expect((await run("sync")).exitCode).toBe(2);
-    await own[Symbol.asyncDispose]();
+    await sample[Symbol.asyncDispose]();
   });
 });
 

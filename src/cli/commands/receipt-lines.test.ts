@@ -53,12 +53,12 @@ test("a log prints one line with the new items of the model's context, and none 
 
 test("with --receipts all items are printed with each turn", () => {
   const lines = createReceiptLines({ isWhole: true });
-  const said = events.map(lines);
-  expect(said[1]).toEqual([
+  const printed = events.map(lines);
+  expect(printed[1]).toEqual([
     "  in the model's context: 1 item, about 1,200 tokens",
     "    instructions AGENTS.md:1: instructions of the project, about 1,200 tokens",
   ]);
-  expect(said[2]?.at(-1)).toBe("    guideline 0a1b rules/api.mdc:4: applies to a.ts, about 30 tokens");
+  expect(printed[2]?.at(-1)).toBe("    guideline 0a1b rules/api.mdc:4: applies to a.ts, about 30 tokens");
   // A log that is read from its middle does not know what was told before.
   const [, , last] = events;
   expect(last && createReceiptLines({ isWhole: true })(last).at(-1)).toBe("    and 1 more");

@@ -25,21 +25,21 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** Resolves with what a process has said on stderr, once it has said this. */
 async function untilSaid(child: ReturnType<typeof startKit>, expected: RegExp): Promise<string> {
-  let said = "";
+  let output = "";
   for await (const chunk of child.stderr) {
-    said += String(chunk);
-    if (expected.test(said)) return said;
+    output += String(chunk);
+    if (expected.test(output)) return output;
   }
-  throw new Error(`It ended without saying so: ${said}`);
+  throw new Error(`It ended without saying so: ${output}`);
 }
 
 test("a run that waits prints the command for its signal, and ends once another terminal runs that command", async () => {
   const child = startKit(["run", "release"], { cwd: root });
   const stdout = text(child.stdout);
   const ended = once(child, "close");
-  const said = await untilSaid(child, /--payload .*\n/);
-  expect(said).toContain("The run waits for approval.");
-  const [, runId = ""] = /kit runs signal (run_\w+) approval --payload '\{\}'/.exec(said) ?? [];
+  const output = await untilSaid(child, /--payload .*\n/);
+  expect(output).toContain("The run waits for approval.");
+  const [, runId = ""] = /kit runs signal (run_\w+) approval --payload '\{\}'/.exec(output) ?? [];
 
   const list = await runKit(["runs", "list"], { cwd: root });
   expect(list.stdout).toContain(`${runId}\trelease\twaiting`);

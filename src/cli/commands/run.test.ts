@@ -290,8 +290,8 @@ describe("a workflow", () => {
     expect(value.exitCode).toBe(0);
     expect(JSON.parse(value.stdout)).toEqual({ words: 3 });
     expect(value.stderr).toContain('Counting {"characters":13}');
-    const asked = await run(["count", "--payload", '{"text": "How many?", "ask": true}', "--stream"]);
-    expect(asked.stdout).toBe("Three words.\n");
+    const result = await run(["count", "--payload", '{"text": "How many?", "ask": true}', "--stream"]);
+    expect(result.stdout).toBe("Three words.\n");
   });
 
   test("--json is the body of POST /workflows/{name}?wait=result", async () => {

@@ -46,8 +46,8 @@ test("machines are listed, and the changes of a session are shown, and applied o
   const { stdout } = await kit("diff", "fixer", "pr-42");
   expect(stdout).toContain("diff --git a/a.txt b/a.txt");
   expect(stdout).toContain("-one\n+two\n");
-  const asked = await kit("apply", "fixer", "pr-42");
-  expect(asked).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("--yes") });
+  const result = await kit("apply", "fixer", "pr-42");
+  expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("--yes") });
   expect(await readFile(join(folder.root, "a.txt"), "utf8")).toBe("one\n");
   const applied = await kit("apply", "fixer", "pr-42", "--yes");
   expect(applied).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("Applied to 1 file.") });

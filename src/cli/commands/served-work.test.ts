@@ -273,7 +273,7 @@ test("a call is always allowed by a rule that is shown before it is written", as
 
 test("Ctrl-C stops a prompt and reports that, but a prompt with an idempotency key continues", async () => {
   await serve("start");
-  for (const [id, key, said] of [
+  for (const [id, key, output] of [
     ["left", [], "Stopped. The session keeps what was done so far."],
     ["keyed", ["--idempotency-key", "k1"], "The work continues: repeat the command to wait for its answer."],
   ] as const) {
@@ -281,7 +281,7 @@ test("Ctrl-C stops a prompt and reports that, but a prompt with an idempotency k
     await expect.poll(prompt.text).toContain("waits for approval");
     prompt.stop();
     expect(await prompt.ended).toBe(130);
-    expect(prompt.text()).toContain(said);
+    expect(prompt.text()).toContain(output);
   }
   const listed = async (): Promise<string> => (await kit("approvals", "list", "careful")).stdout;
   await expect.poll(listed).toMatch(/^[^\n]*\tcareful\/keyed\t[^\n]*\n$/);

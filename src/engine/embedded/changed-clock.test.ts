@@ -58,20 +58,20 @@ test("after the machine was asleep, due runs and schedules begin within a minute
 
 test("a drain does not wait half a minute for an approval", async () => {
   const { engine, clock } = open();
-  const asked = gate();
+  const requested = gate();
   const reasons: unknown[] = [];
   await engine.start(
     handlers({
       async dispatch({ releaseSlot, signal }) {
         releaseSlot();
-        asked.open();
+        requested.open();
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         reasons.push(signal.reason instanceof KitError ? signal.reason.meta : signal.reason);
       },
     }),
   );
   await engine.admit({ ...key, input: 1 });
-  await asked.opened;
+  await requested.opened;
   const drained = engine.drain({ timeoutMs: 30_000 });
   await pass(clock, 4_000);
   expect(reasons).toEqual([]);

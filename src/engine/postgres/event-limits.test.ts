@@ -42,10 +42,10 @@ test("above the limits of a stream and of all bytes the oldest events are delete
   const indexes = async () => (await engine.events.read(stream, { limit: 100 })).map(({ index }) => index);
   const limits = { eventsPerStream: 30, eventBytes: 150_000 } as PostgresBase["limits"];
   while (await pruneStreams(base, limits));
-  const kept = await database.row<{ events: number; first: number }>(
+  const remaining = await database.row<{ events: number; first: number }>(
     "SELECT (SELECT events FROM $s.streams) AS events, (SELECT min(first) FROM $s.batches) AS first",
   );
-  expect(kept).toEqual({ events: 30, first: 11 });
+  expect(remaining).toEqual({ events: 30, first: 11 });
   while (await pruneBytes(base, limits));
   const left = await database.row<{ count: number }>("SELECT count(*) FROM $s.batches");
   expect(left?.count).toBeLessThanOrEqual(15);

@@ -102,8 +102,8 @@ function createFileFinder({
   const byStem = Map.groupBy(all, (path) => stemOf(path.slice(path.lastIndexOf("/") + 1)));
   const pathOfLocation = new Map<string, string | undefined>();
 
-  const findPath = (place: string): string | undefined => {
-    const path = place
+  const findPath = (location: string): string | undefined => {
+    const path = location
       .replace(/^file:\/\//, "")
       .replaceAll("\\", "/")
       .replace(/^(?:\.\/)+/, "");
@@ -119,9 +119,9 @@ function createFileFinder({
   };
 
   /** `tests.test_auth.TestLogin`, `com.acme.LoginTest`: modules and classes with dots between. */
-  const findModule = (place: string): string | undefined => {
-    if (!/^[\w$]+(?:\.[\w$]+)+$/.test(place)) return undefined;
-    const parts = place.replace(/\$.*$/, "").split(".");
+  const findModule = (location: string): string | undefined => {
+    if (!/^[\w$]+(?:\.[\w$]+)+$/.test(location)) return undefined;
+    const parts = location.replace(/\$.*$/, "").split(".");
     for (let length = parts.length; length > 0; length -= 1) {
       const path = parts.slice(0, length).join("/");
       const alike = (byStem.get(parts[length - 1] ?? "") ?? []).filter((candidate) =>

@@ -68,20 +68,20 @@ test("a store of an older kit is upgraded, and keeps its content", () => {
 });
 
 test("a store of a newer kit is refused", () => {
-  const place = folder();
-  const database = openDatabase(place);
+  const target = folder();
+  const database = openDatabase(target);
   database.exec("PRAGMA user_version = 999");
   database.close();
-  expect(() => openDatabase(place)).toThrow(refused);
+  expect(() => openDatabase(target)).toThrow(refused);
 });
 
 test("a store with a damaged first page is refused, and not deleted", () => {
-  const place = folder();
-  openDatabase(place).close();
-  const file = join(place, "engine.db");
+  const target = folder();
+  openDatabase(target).close();
+  const file = join(target, "engine.db");
   const bytes = readFileSync(file);
   bytes.fill(7, 100, 2_000);
   writeFileSync(file, bytes);
-  expect(() => openDatabase(place)).toThrow(refused);
+  expect(() => openDatabase(target)).toThrow(refused);
   expect(readFileSync(file)).toEqual(bytes);
 });

@@ -28,22 +28,24 @@ async function fill(events: number): Promise<EmbeddedEventLog> {
 test("a reader of removed events gets a gap, and then the remaining events", async () => {
   const log = await fill(600);
   const [first] = await log.read(stream, { limit: 1 });
-  const kept = first?.index ?? 0;
-  expect(kept).toBeGreaterThan(100);
-  const gap = { type: "gap", missing_from: 6, missing_to: kept - 1, index: kept - 1 };
+  const firstIndex = first?.index ?? 0;
+  expect(firstIndex).toBeGreaterThan(100);
+  const gap = { type: "gap", missing_from: 6, missing_to: firstIndex - 1, index: firstIndex - 1 };
   expect((await log.read(stream, { after: 5, limit: 2 })).map(({ index }) => index)).toEqual([
-    kept - 1,
-    kept,
+    firstIndex - 1,
+    firstIndex,
   ]);
   expect((await log.read(stream, { after: 5, limit: 1 }))[0]).toMatchObject({ ...gap, agent: "reviewer" });
-  expect((await log.read(stream, { after: 5, types: ["log"], limit: 1 }))[0]).toMatchObject({ index: kept });
+  expect((await log.read(stream, { after: 5, types: ["log"], limit: 1 }))[0]).toMatchObject({
+    index: firstIndex,
+  });
   const reader = log.subscribe(stream, { after: 5 })[Symbol.asyncIterator]();
   expect((await reader.next()).value).toMatchObject(gap);
-  expect((await reader.next()).value).toMatchObject({ type: "log", index: kept });
+  expect((await reader.next()).value).toMatchObject({ type: "log", index: firstIndex });
   // A reader that had the removed events, or starts at the beginning, gets no gap.
-  expect((await log.read(stream, { after: kept - 1, limit: 1 }))[0]).toMatchObject({
+  expect((await log.read(stream, { after: firstIndex - 1, limit: 1 }))[0]).toMatchObject({
     type: "log",
-    index: kept,
+    index: firstIndex,
   });
   expect(first?.type).toBe("log");
   await reader.return?.();
