@@ -79,6 +79,15 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }));
 const type = fc.constantFrom("null", "boolean", "number", "integer", "string", "array", "object");
 const count = fc.integer({ min: 0, max: 3 });
+test.each([
+  ["^\\p{Letter}+$", "ñandú", "n4"],
+  ["^\\P{L}$", "4", "n"],
+  ["^[\\p{Script=Greek}\\p{gc=Decimal_Number}]+$", "αβγ4", "abc"],
+  ["^\\\\p{2}$", "\\pp", "pp"],
+])("the Unicode classes of the pattern %s are those of JavaScript", (source, text, other) => {
+  expect([fits({ pattern: source }, text), fits({ pattern: source }, other)]).toEqual([true, false]);
+});
+
 const pattern = fc.constantFrom("^a", "b$", "^[a-z]+$", "\\d", "^(a|b)*$", "^.{2}$", "\\w+");
 const { schema } = fc.letrec<{ schema: unknown }>((tie) => {
   const several = fc.array(tie("schema"), { minLength: 1, maxLength: 3 });

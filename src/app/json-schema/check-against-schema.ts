@@ -325,10 +325,61 @@ function compile(pattern: string): LinearPattern | undefined {
   // The engine would read a named back-reference as a letter.
   if (pattern.length > maxSize || pattern.includes("\\k<")) return undefined;
   try {
-    const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));
+    const expression = RE2JS.compile(RE2JS.translateRegExp(withShortClasses(pattern)));
     const size = expression.programSize();
     return size > maxSize ? undefined : { size, matches: (text) => expression.test(text) };
   } catch {
     return undefined;
   }
+}
+
+/** The long names of Unicode's general categories; RE2 knows only their short ones. */
+const categories: Readonly<Record<string, string>> = {
+  Letter: "L",
+  Cased_Letter: "LC",
+  Uppercase_Letter: "Lu",
+  Lowercase_Letter: "Ll",
+  Titlecase_Letter: "Lt",
+  Modifier_Letter: "Lm",
+  Other_Letter: "Lo",
+  Mark: "M",
+  Nonspacing_Mark: "Mn",
+  Spacing_Mark: "Mc",
+  Enclosing_Mark: "Me",
+  Number: "N",
+  Decimal_Number: "Nd",
+  Letter_Number: "Nl",
+  Other_Number: "No",
+  Punctuation: "P",
+  Connector_Punctuation: "Pc",
+  Dash_Punctuation: "Pd",
+  Open_Punctuation: "Ps",
+  Close_Punctuation: "Pe",
+  Initial_Punctuation: "Pi",
+  Final_Punctuation: "Pf",
+  Other_Punctuation: "Po",
+  Symbol: "S",
+  Math_Symbol: "Sm",
+  Currency_Symbol: "Sc",
+  Modifier_Symbol: "Sk",
+  Other_Symbol: "So",
+  Separator: "Z",
+  Space_Separator: "Zs",
+  Line_Separator: "Zl",
+  Paragraph_Separator: "Zp",
+  Other: "C",
+  Control: "Cc",
+  Format: "Cf",
+  Surrogate: "Cs",
+  Private_Use: "Co",
+  Unassigned: "Cn",
+};
+
+/** Writes `\p{Letter}` and `\p{Script=Greek}` of JavaScript as `\p{L}` and `\p{Greek}` of RE2. */
+function withShortClasses(pattern: string): string {
+  return pattern.replaceAll(
+    /\\(?:(p)\{(?:(?:General_Category|gc|Script|sc)=)?(\w+)\}|.)/gis,
+    (text, sign: string | undefined, name: string | undefined) =>
+      sign === undefined || name === undefined ? text : `\\${sign}{${categories[name] ?? name}}`,
+  );
 }

@@ -64,6 +64,8 @@ test.each<readonly [string, object, string]>([
   ["a reference to itself", { $ref: "#" }, "which leads back to itself without end"],
   ["a pattern that is not one", { pattern: "(" }, 'the pattern "(" of `pattern` is not a regular expression'],
   ["a look-ahead", { pattern: "^(?!a)" }, "has a look-around or a back-reference"],
+  ["a part that is repeated too often", { pattern: "^.{1,2000}$" }, "repeats a part more than 1000 times"],
+  ["nested repetitions", { pattern: "^(?:(a{2}){50}b){11}$" }, "repeats a part more than 1000 times"],
   [
     "a back-reference in a name",
     { patternProperties: { "(a)\\1": {} } },
@@ -134,7 +136,18 @@ test.each<readonly [string, object]>([
   [
     "patterns with classes, flags and names",
     {
-      allOf: ["[(?=]\\\\1", "(?i)a", "(?P<y>\\d)", "\\-", "\\(?=", "\\p{L}"].map((pattern) => ({ pattern })),
+      allOf: [
+        "[(?=]\\\\1",
+        "(?i)a",
+        "(?P<y>\\d)",
+        "\\-",
+        "\\(?=",
+        "\\p{L}",
+        "a{1000}b{9}",
+        "(a{500}){2}",
+        "(a{100})\\d{20}",
+        "\\{2000}[{2000}]",
+      ].map((pattern) => ({ pattern })),
     },
   ],
   ["boolean schemas", { additionalProperties: false, items: true, not: false }],

@@ -189,11 +189,29 @@ function faultOfPattern(value: unknown, place: Place): string | undefined {
   if (typeof value !== "string") return expected("a text", value, place);
   const name = `the pattern ${excerpt(value)} of \`${pathText(place)}\``;
   if (value.length > maxPatternChars) return `${name} is longer than ${maxPatternChars} characters`;
-  // Escaped characters and classes; a back-reference stays.
-  const bare = value.replaceAll(/\\(?![1-9]|k<).|\[(?:\\.|[^\]\\])*\]/gs, "");
+  // An "x" for each escaped character and class; a back-reference stays.
+  const bare = value.replaceAll(/\\(?![1-9]|k<).|\[(?:\\.|[^\]\\])*\]/gs, "x");
   if (/\\(?:[1-9]|k<)|\(\?<?[=!]/.test(bare))
     return `${name} has a look-around or a back-reference, which kit does not match: only patterns that take linear time`;
+  if (largestRepeat(bare) > maxRepeat)
+    return `${name} repeats a part more than ${maxRepeat} times, which kit does not match; bound the text with maxLength`;
   return isPattern(value) ? undefined : `${name} is not a regular expression`;
+}
+
+/** RE2 matches no more: https://github.com/google/re2/wiki/Syntax */
+const maxRepeat = 1_000;
+
+/** The largest number of times that a pattern without escapes and classes repeats a part; nested repetitions multiply. */
+function largestRepeat(pattern: string): number {
+  const groups = [1];
+  let last = 1;
+  for (const [text, least, most] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}|./gs)) {
+    if (text === "(") groups.push(1);
+    if (text === ")" && groups.length > 1) last = groups.pop() ?? 1;
+    else last = least === undefined ? 1 : last * Math.max(1, Number(least), Number(most ?? 0));
+    groups[groups.length - 1] = Math.max(groups.at(-1) ?? 1, last);
+  }
+  return Math.max(...groups);
 }
 
 /** Accepts expressions of JavaScript, with or without its flag `u`, and flags and names as RE2 writes them. */
