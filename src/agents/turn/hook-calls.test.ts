@@ -104,6 +104,25 @@ test.each<[keyof AgentHooks, string]>([
   expect(results).toMatchObject(texts.map((text) => ({ content: [{ type: "text", text }] })));
 });
 
+test("the usage of an answer that a hook refuses counts for the operation, its budget and that of its parent", async () => {
+  const events: KitEvent[] = [];
+  const refuse = { afterModel: () => ({ refuse: "It names a customer." }) };
+  const usage = { input: 100, output: 10 };
+  const script: Script = ({ prompt: sent }) =>
+    JSON.stringify(sent).includes("Check it.")
+      ? { text: "Ann", usage }
+      : { toolCalls: [{ name: "task", input: { prompt: "Check it.", agent: "checker" } }], usage };
+  const agent = createTestAgent(createScriptedModel(script), {
+    subagents: [{ name: "checker", description: "Checks.", hooks: refuse }],
+    budget: { maxTokens: 200 },
+    onEvent: (event) => void events.push(event),
+  });
+  await expect(agent.session().prompt("Go.")).rejects.toMatchObject({ code: "budget_exceeded" });
+  await agent.close();
+  const spent = events.flatMap((event) => (event.type === "operation" ? [event.usage?.total_tokens] : []));
+  expect(spent).toEqual([110, 220]);
+});
+
 const cyclic: Record<string, unknown> = {};
 cyclic.itself = cyclic;
 

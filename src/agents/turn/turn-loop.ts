@@ -237,7 +237,7 @@ export async function runModelTurn(
         onDelta: deltas.push,
       });
       deltas.end();
-      const reply = loop.hooks === undefined ? answer : await loop.hooks.after(answer, model);
+      const reply = loop.hooks === undefined ? answer : await askAfterModel(loop, loop.hooks, answer);
       const message = await storeReply(loop, reply, timing);
       admission?.settle(message.usage.total_tokens);
       return message;
@@ -269,6 +269,16 @@ export async function runModelTurn(
         throw plan.failure.error;
       }
     }
+  }
+}
+
+/** Asks the hooks after a model call. An answer that they refuse is not stored, but it is paid for. */
+async function askAfterModel(loop: TurnLoop, hooks: TurnHooks, answer: ModelReply): Promise<ModelReply> {
+  try {
+    return await hooks.after(answer, loop.modelName);
+  } catch (error) {
+    loop.spending.addUnlogged(toUsage(answer.usage, loop.price));
+    throw error;
   }
 }
 
