@@ -18,7 +18,7 @@ interface Budget {
 }
 
 const budgets: Readonly<Record<string, Budget>> = {
-  kit: { packages: [], kilobytes: 232 },
+  kit: { packages: [], kilobytes: 234 },
   "kit/agents": { packages: [], kilobytes: 1 },
   "kit/workflows": { packages: [], kilobytes: 1 },
   "kit/app": { packages: [], kilobytes: 1 },
@@ -30,7 +30,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/client": { packages: [], kilobytes: 70, download: 12 },
   "kit/server": {
     packages: ["@hono/node-server", "hono", "ws", "zod"],
-    kilobytes: 775,
+    kilobytes: 780,
   },
   "kit/engines/restate": { packages: ["croner"], kilobytes: 335 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 340 },
@@ -49,7 +49,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/stores/memory": { packages: [], kilobytes: 14 },
   "kit/stores/postgres": { packages: [], kilobytes: 140 },
   "kit/stores/sqlite": { packages: [], kilobytes: 150 },
-  "kit/webhooks": { packages: [], kilobytes: 33 },
+  "kit/webhooks": { packages: [], kilobytes: 35 },
   "kit/testing": { packages: [], kilobytes: 700 },
 };
 
