@@ -7,6 +7,7 @@ import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
 import { alreadyStarted, closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
+import { engineCalls } from "../shared/engine-calls.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { lineOf } from "../shared/queue/owners.ts";
 import type { Schedules } from "../shared/schedules.ts";
@@ -98,10 +99,13 @@ class EmbeddedEngine {
 
   toEngine(): Engine {
     const { base, lease } = this.#core;
-    const dispatches = this.#dispatches;
-    const runs = this.#runs;
-    const schedules = this.#schedules;
-    const load = createLoadReader(base, () => dispatches.attached());
+    const parts = {
+      dispatches: this.#dispatches,
+      runs: this.#runs,
+      schedules: this.#schedules,
+      outcomes: this.#outcomes,
+    };
+    const load = createLoadReader(base, () => this.#dispatches.attached());
     const mayForget = createForgetting(base, { lease, events: this.#events });
     /** Wraps a call that works until the end of the drain, and converts faults of the store to errors of kit. */
     const reading =
@@ -130,12 +134,12 @@ class EmbeddedEngine {
       problem: () =>
         this.#state === "closed" ? undefined : (this.#core.file.problem() ?? this.#events.problem()),
       load: reading(async () => load()),
+      ...engineCalls(parts, { accepting: open, reading }),
       start: open((handlers) => this.#start(handlers)),
       drain: ({ timeoutMs = 30_000 } = {}) => {
         this.#drained ??= this.#drain(timeoutMs);
         return this.#drained;
       },
-      admit: open((request) => dispatches.admit(request)),
       inLine: async (place, work, how) => {
         this.#checkOpen();
         if (this.#state === "new") {
@@ -144,26 +148,9 @@ class EmbeddedEngine {
           this.#checkOpen();
         }
         if (!lease.isHeld) throw closing();
-        return await dispatches.inLine(place, work, how);
+        return await this.#dispatches.inLine(place, work, how);
       },
-      once: open((key, work) => this.#outcomes.once(key, work)),
-      getDispatch: reading((id) => dispatches.getDispatch(id)),
-      listDispatches: reading((filter) => dispatches.listDispatches(filter)),
-      awaitDispatch: reading((id, how) => dispatches.awaitDispatch(id, how)),
-      cancelDispatch: reading((id) => dispatches.cancelDispatch(id)),
-      listDeadLetters: reading((filter) => dispatches.listDeadLetters(filter)),
-      redrive: reading((id) => dispatches.redrive(id)),
       mayForget: reading(mayForget),
-      startRun: open((request) => runs.startRun(request)),
-      getRun: reading((id) => runs.getRun(id)),
-      readJournal: reading((id, page) => runs.readJournal(id, page)),
-      listRuns: reading((filter) => runs.listRuns(filter)),
-      awaitRun: reading((id, how) => runs.awaitRun(id, how)),
-      cancelRun: reading((id) => runs.cancelRun(id)),
-      signal: reading((id, signal) => runs.signal(id, signal)),
-      putSchedule: reading((schedule) => schedules.putSchedule(schedule)),
-      deleteSchedule: reading((name) => schedules.deleteSchedule(name)),
-      listSchedules: reading(() => schedules.listSchedules()),
     };
   }
 

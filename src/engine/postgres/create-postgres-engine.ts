@@ -5,6 +5,7 @@ import type { Engine, EngineHandlers } from "../contract.ts";
 import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { alreadyStarted, closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
+import { engineCalls } from "../shared/engine-calls.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { lineOf } from "../shared/queue/owners.ts";
@@ -183,9 +184,12 @@ class PostgresEngine {
         return await call(...args);
       };
     const base = this.#base;
-    const dispatches = this.#dispatches;
-    const runs = this.#runs;
-    const schedules = this.#schedules;
+    const parts = {
+      dispatches: this.#dispatches,
+      runs: this.#runs,
+      schedules: this.#schedules,
+      outcomes: this.#outcomes,
+    };
     return {
       capabilities: { durable: true, distributed: true },
       events: this.#events,
@@ -200,38 +204,21 @@ class PostgresEngine {
         ...(await clusterState(base)),
         engine: this.#calledWork?.name ?? "postgres",
       })),
+      ...engineCalls(parts, { accepting: open, reading: open }),
       start: (handlers) => this.#start(handlers),
       leave: open(() => this.#leave()),
       drain: ({ timeoutMs = 30_000 } = {}) => {
         this.#drained ??= this.#drain(timeoutMs);
         return this.#drained;
       },
-      admit: open((request) => dispatches.admit(request)),
       inLine: async (session, work, how) => {
         this.#checkOpen();
         // The work comes after the inputs that were accepted before, so it waits until those are in line.
         if (this.#state === "new") await raceSignal(this.#started.promise, how?.signal);
         this.#checkOpen();
-        return await dispatches.inLine(session, work, how);
+        return await this.#dispatches.inLine(session, work, how);
       },
-      once: open((key, work) => this.#outcomes.once(key, work)),
-      getDispatch: open((id) => dispatches.getDispatch(id)),
-      listDispatches: open((filter) => dispatches.listDispatches(filter)),
-      awaitDispatch: open((id, how) => dispatches.awaitDispatch(id, how)),
-      cancelDispatch: open((id) => dispatches.cancelDispatch(id)),
-      listDeadLetters: open((filter) => dispatches.listDeadLetters(filter)),
-      redrive: open((id) => dispatches.redrive(id)),
       mayForget: open((key, touchedMs) => this.#mayForget(key, touchedMs)),
-      startRun: open((request) => runs.startRun(request)),
-      getRun: open((id) => runs.getRun(id)),
-      readJournal: open((id, page) => runs.readJournal(id, page)),
-      listRuns: open((filter) => runs.listRuns(filter)),
-      awaitRun: open((id, how) => runs.awaitRun(id, how)),
-      cancelRun: open((id) => runs.cancelRun(id)),
-      signal: open((id, signal) => runs.signal(id, signal)),
-      putSchedule: open((schedule) => schedules.putSchedule(schedule)),
-      deleteSchedule: open((name) => schedules.deleteSchedule(name)),
-      listSchedules: open(() => schedules.listSchedules()),
     };
   }
 

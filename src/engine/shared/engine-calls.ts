@@ -1,0 +1,56 @@
+import type { Engine } from "../contract.ts";
+
+/** Checks whether the engine takes a call now, before each call. */
+type Guard = <Arguments extends unknown[], Result>(
+  call: (...args: Arguments) => Promise<Result>,
+) => (...args: Arguments) => Promise<Result>;
+
+type DispatchCalls = Pick<
+  Engine,
+  | "admit"
+  | "getDispatch"
+  | "listDispatches"
+  | "awaitDispatch"
+  | "cancelDispatch"
+  | "listDeadLetters"
+  | "redrive"
+>;
+type RunCalls = Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal"> &
+  Required<Pick<Engine, "readJournal">>;
+type ScheduleCalls = Pick<Engine, "putSchedule" | "deleteSchedule" | "listSchedules">;
+
+/**
+ * The calls of an engine that its parts answer. `accepting` guards those that accept work, `reading` the others, which an engine
+ * can still answer while it drains.
+ */
+export function engineCalls(
+  parts: {
+    readonly dispatches: DispatchCalls;
+    readonly runs: RunCalls;
+    readonly schedules: ScheduleCalls;
+    readonly outcomes: Pick<Engine, "once">;
+  },
+  { accepting, reading }: { readonly accepting: Guard; readonly reading: Guard },
+): DispatchCalls & RunCalls & ScheduleCalls & Pick<Engine, "once"> {
+  const { dispatches, runs, schedules, outcomes } = parts;
+  return {
+    admit: accepting((request) => dispatches.admit(request)),
+    once: accepting((key, work) => outcomes.once(key, work)),
+    getDispatch: reading((id) => dispatches.getDispatch(id)),
+    listDispatches: reading((filter) => dispatches.listDispatches(filter)),
+    awaitDispatch: reading((id, options) => dispatches.awaitDispatch(id, options)),
+    cancelDispatch: reading((id) => dispatches.cancelDispatch(id)),
+    listDeadLetters: reading((filter) => dispatches.listDeadLetters(filter)),
+    redrive: reading((id) => dispatches.redrive(id)),
+    startRun: accepting((request) => runs.startRun(request)),
+    getRun: reading((id) => runs.getRun(id)),
+    readJournal: reading((id, page) => runs.readJournal(id, page)),
+    listRuns: reading((filter) => runs.listRuns(filter)),
+    awaitRun: reading((id, options) => runs.awaitRun(id, options)),
+    cancelRun: reading((id) => runs.cancelRun(id)),
+    signal: reading((id, signal) => runs.signal(id, signal)),
+    putSchedule: reading((schedule) => schedules.putSchedule(schedule)),
+    deleteSchedule: reading((name) => schedules.deleteSchedule(name)),
+    listSchedules: reading(() => schedules.listSchedules()),
+  };
+}
