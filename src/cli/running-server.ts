@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/state-folder.ts";
 import { makeFolderSync } from "../files/replace-file.ts";
+import { isAlive } from "../processes/is-alive.ts";
 
 /** A server's record of its address and project, for commands that call it. */
 export interface RunningServer {
@@ -113,15 +114,5 @@ function readAnnouncement(file: string): RunningServer | undefined {
   } catch {
     // A crash cut the file off, or it was removed meanwhile.
     return undefined;
-  }
-}
-
-/** Whether a process with this id is there. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

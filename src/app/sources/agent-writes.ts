@@ -10,6 +10,7 @@ import {
 import type { SourceGuard, Writer } from "../../agents/project-context.ts";
 import { createUlid } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isAlive } from "../../processes/is-alive.ts";
 import { stateFolder } from "../state-folder.ts";
 import { isLoadedFile, loadedBelow } from "./follow-sources.ts";
 
@@ -348,14 +349,5 @@ function parseLine(text: string): Line | undefined {
   } catch {
     // A crash cut this line off.
     return undefined;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

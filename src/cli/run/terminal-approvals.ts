@@ -6,9 +6,9 @@ import { type Approvals, createApprovals } from "../../agents/approvals/approval
 import { stateFolder } from "../../app/state-folder.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
+import { isAlive } from "../../processes/is-alive.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { Output } from "../print/output.ts";
-import { isAlive } from "../running-server.ts";
 import { safeLine, toSafeJson } from "../text/safe-text.ts";
 
 export interface ApprovalTerminal {
