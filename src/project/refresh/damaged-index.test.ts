@@ -1,4 +1,13 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
@@ -201,6 +210,16 @@ test("several processes replace an index of another version at the same time, an
       database.close()`,
   });
   expect(errors).toEqual([]);
+});
+
+test("an index opens at once although a process was killed while it opened it", async () => {
+  const { pid } = spawnSync(process.execPath, ["--version"]);
+  writeFileSync(`${indexFile()}.lock`, String(pid));
+  const start = performance.now();
+  const project = await open();
+  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(existsSync(`${indexFile()}.lock`)).toBe(false);
+  await project.close();
 });
 
 test("an index that is deleted while it is in use is made again by the next pass", async () => {
