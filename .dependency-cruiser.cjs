@@ -47,7 +47,7 @@ const rooms = {
   agents: low,
   backends: low,
   models: low,
-  processes: low,
+  processes: [...low, "files"],
   sandboxes: [...low, "files", "processes"],
   postgres: low,
   stores: [...low, "files", "sqlite", "postgres"],

@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { version } from "../../base/own-package.ts";
-import { runGit } from "../../project/scan/git/git-state.ts";
+import { runGit } from "../../processes/git.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { type Check, printChecks } from "../doctor/checks.ts";
 
@@ -53,7 +53,14 @@ async function checkGit(): Promise<Check> {
   const name = "Git";
   const result = await runGit(["--version"], { cwd: tmpdir() });
   if (result.status === "ok")
-    return { name, status: "ok", message: result.stdout.trim().replace(/^git version /, "") };
+    return {
+      name,
+      status: "ok",
+      message: result.stdout
+        .toString()
+        .trim()
+        .replace(/^git version /, ""),
+    };
   return {
     name,
     status: "warning",

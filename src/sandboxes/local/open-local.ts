@@ -1,9 +1,9 @@
-import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, realpath, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { loadOuterRules } from "../../files/ignore-scope.ts";
+import { runGit } from "../../processes/git.ts";
 import type { IsolationOptions, Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/command-environment.ts";
@@ -61,19 +61,21 @@ function createOwnFolder(): { make(): Promise<string>; remove(): Promise<void> }
 let identity: Promise<string> | undefined;
 
 /** The user's name and address for commits; the rest of their Git settings stays out, as it may hold keys. */
-function gitIdentity(): Promise<string> {
-  identity ??= new Promise((found) => {
-    const args = ["config", "--global", "--null", "--get-regexp", "^user\\.(name|email)$"];
-    execFile("git", args, { cwd: "/", timeout: 5_000 }, (error, stdout) => {
-      const lines = error === null ? stdout.split("\0").filter((line) => line !== "") : [];
-      const settings = lines.map((line) => {
+async function gitIdentity(): Promise<string> {
+  identity ??= runGit(["config", "--global", "--null", "--get-regexp", "^user\\.(name|email)$"], {
+    cwd: "/",
+    timeoutMs: 5_000,
+  }).then((result) => {
+    const lines = result.status === "ok" ? result.stdout.toString().split("\0") : [];
+    const settings = lines
+      .filter((line) => line !== "")
+      .map((line) => {
         const [name = "", ...value] = line.split("\n");
         return `\t${name.slice("user.".length)} = "${value.join(" ").replace(/["\\]/g, "\\$&")}"\n`;
       });
-      found(settings.length === 0 ? "" : `[user]\n${settings.join("")}`);
-    });
+    return settings.length === 0 ? "" : `[user]\n${settings.join("")}`;
   });
-  return identity;
+  return await identity;
 }
 
 function environmentOf(env: NonNullable<LocalOptions["env"]>): Record<string, string> {

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import type { SandboxChanges } from "../contract.ts";
 import { type ArchivedFile, readArchive, unpack } from "./archive.ts";
-import { git } from "./git.ts";
+import { gitOnProject } from "./git.ts";
 import { walkRemotely } from "./remote-search.ts";
 import { failure, namesOf, type RemoteView, runOnPath } from "./remote-view.ts";
 import { scripts, withInput } from "./scripts.ts";
@@ -86,21 +86,13 @@ async function toPatch(before: readonly ArchivedFile[], after: readonly Archived
     ] as const) {
       await writeTree(join(folder, name), files);
     }
-    const flags = [
-      "--no-index",
-      "--no-prefix",
-      "--binary",
-      "--no-color",
-      "--no-ext-diff",
-      "--no-textconv",
-      "--no-renames",
-    ];
-    const { exitCode, stdout, stderr } = await git(folder, ["diff", ...flags, "--", "a", "b"]);
-    if (exitCode > 1 || exitCode < 0) {
-      const cause = new Error(stderr.slice(0, 1_000));
-      throw new KitError({ code: "unavailable", message: "Git could not write the patch.", cause });
-    }
-    return stdout.toString("utf8");
+    const flags = ["--no-index", "--no-prefix", "--binary", "--no-color", "--no-renames"];
+    const result = await gitOnProject(folder, ["diff", ...flags, "--", "a", "b"]);
+    // Git ends with 1 if there are differences.
+    if (result.status === "ok" || (result.status === "failed" && result.exitCode === 1))
+      return result.stdout.toString();
+    const cause = new Error(result.status === "failed" ? result.stderr.slice(0, 1_000) : result.status);
+    throw new KitError({ code: "unavailable", message: "Git could not write the patch.", cause });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -134,10 +126,10 @@ export async function applyChanges(root: string, { patch }: Pick<SandboxChanges,
     ({ path, target }) => !staysInside(path, target) || /(?:^|\/)\.git(?:\/|$)/i.test(target),
   );
   if (linkOut !== undefined) throw leadsOut(linkOut);
-  const check = await git(root, ["apply", "--check", "-"], patch);
-  if (check.exitCode !== 0) throw doesNotFit(check.stderr);
-  const applied = await git(root, ["apply", "-"], patch);
-  if (applied.exitCode !== 0) throw doesNotFit(applied.stderr);
+  for (const step of [["--check"], []]) {
+    const result = await gitOnProject(root, ["apply", "--whitespace=nowarn", ...step, "-"], patch);
+    if (result.status !== "ok") throw doesNotFit(result.status === "failed" ? result.stderr : "");
+  }
 }
 
 interface PatchedLink {

@@ -6,7 +6,7 @@ import { invalid } from "../../files/obstacle.ts";
 import type { SandboxOwner } from "../contract.ts";
 import { readProjectFile, readSkills } from "../project-files.ts";
 import { type ArchivedFile, pack, writeArchive } from "./archive.ts";
-import { git } from "./git.ts";
+import { gitOnProject } from "./git.ts";
 import type { OpenMachine } from "./machine-link.ts";
 import type { RemoteOptions } from "./remote-options.ts";
 import { failure } from "./remote-view.ts";
@@ -68,16 +68,17 @@ function checkPath(path: string): string {
  */
 async function readRepository(root: string, folder: string): Promise<readonly ArchivedFile[]> {
   const subfolder = folder.replace(/^\.?\/+|\/+$/g, "");
-  const names = ["--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-  const listed = await git(root, [...names, ...(subfolder === "" ? [] : ["--", subfolder])]);
-  if (listed.exitCode !== 0) {
+  const names = ["-z", "--cached", "--others", "--exclude-standard"];
+  const below = subfolder === "" ? [] : ["--", subfolder];
+  const listed = await gitOnProject(root, ["ls-files", ...names, ...below]);
+  if (listed.status !== "ok") {
     throw new KitError({
       code: "invalid_request",
       message: "The project cannot be uploaded, because it is not in a Git repository.",
       hint: "kit asks Git which files to upload. Run 'git init' and add a .gitignore, or remove the option upload.",
     });
   }
-  const paths = [...new Set(listed.stdout.toString("utf8").split("\0"))].filter((path) => path !== "");
+  const paths = [...new Set(listed.stdout.toString().split("\0"))].filter((path) => path !== "");
   if (paths.length === 0 && subfolder !== "") throw invalid(`There is nothing to upload in ${subfolder}.`);
   const files: ArchivedFile[] = [];
   let size = 0;

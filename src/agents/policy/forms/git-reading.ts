@@ -1,3 +1,4 @@
+import { inertGitSettings, toGitVariables, withoutFilters } from "../../../base/git-settings.ts";
 import { type Form, form, type KnownForm, type ParsedArguments } from "./form.ts";
 import { searchForm } from "./other-programs.ts";
 
@@ -138,42 +139,11 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
   worktree: oneOf({ list: form({ options: "-v --verbose --porcelain -z", max: 0 }) }),
 };
 
-/**
- * Settings that prevent Git from running other programs; they override the repository's configuration. Hooks,
- * monitors, pagers, editors, credential helpers and signing programs are off, and submodules are ignored.
- */
-const settings: Readonly<Record<string, string>> = {
-  "safe.bareRepository": "explicit",
-  "core.hooksPath": "/dev/null",
-  "core.fsmonitor": "false",
+/** Files that only the settings of the user and the system name, which known forms do not read. */
+const settings = {
+  ...inertGitSettings,
   "core.attributesFile": "/dev/null",
-  "core.alternateRefsCommand": "true",
-  "core.pager": "cat",
-  "core.editor": "true",
-  "sequence.editor": "true",
-  "credential.helper": "",
-  "commit.gpgSign": "false",
-  "tag.gpgSign": "false",
-  "tag.forceSignAnnotated": "false",
-  "push.gpgSign": "false",
-  "gpg.program": "false",
-  "gpg.openpgp.program": "false",
-  "gpg.x509.program": "false",
-  "gpg.ssh.program": "false",
-  "gpg.ssh.defaultKeyCommand": "",
-  "log.showSignature": "false",
-  "merge.verifySignatures": "false",
-  "diff.submodule": "short",
-  "diff.ignoreSubmodules": "dirty",
-  "status.submoduleSummary": "false",
-  "submodule.recurse": "false",
-  "fetch.recurseSubmodules": "false",
-  "push.recurseSubmodules": "no",
-  "gc.auto": "0",
-  "maintenance.auto": "false",
-  "protocol.ext.allow": "never",
-  "init.templateDir": "",
-  "help.autoCorrect": "0",
+  "core.excludesFile": "/dev/null",
 };
 
 /** The environment for a known form of Git: ignores the user's and the system's configuration, not the repository's. */
@@ -181,8 +151,7 @@ export function gitEnvironment(
   known: KnownForm,
   more: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  const all = Object.entries({ ...settings, ...more });
-  const environment: Record<string, string> = {
+  return {
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_CONFIG_SYSTEM: "/dev/null",
     GIT_CONFIG_NOSYSTEM: "1",
@@ -198,13 +167,8 @@ export function gitEnvironment(
     GIT_ALLOW_PROTOCOL: known.connects === true ? "https:http:ssh:git" : "none",
     GIT_NO_LAZY_FETCH: known.connects === true ? "0" : "1",
     ...(known.writes === true ? {} : { GIT_OPTIONAL_LOCKS: "0" }),
-    GIT_CONFIG_COUNT: String(all.length),
+    ...toGitVariables({ ...settings, ...more }),
   };
-  for (const [index, [key, value]] of all.entries()) {
-    environment[`GIT_CONFIG_KEY_${index}`] = key;
-    environment[`GIT_CONFIG_VALUE_${index}`] = value;
-  }
-  return environment;
 }
 
 /** Whether a repository's configuration may define drivers, which are programs for filters, diffs and merges. */
@@ -229,13 +193,6 @@ const merges = new Set("merge rebase cherry-pick revert stash pull checkout swit
 
 /** Returns how to prevent a known form from running programs that the configuration names; `keys` are all its keys. */
 export function guardDrivers(keys: readonly string[], subcommand: string): DriverGuard {
-  const disabled: Record<string, string> = {};
-  for (const key of keys) {
-    const filter = /^(filter\..*\.)(clean|smudge|process|required)$/is.exec(key)?.[1];
-    if (filter === undefined) continue;
-    for (const name of ["clean", "smudge", "process"]) disabled[`${filter}${name}`] = "";
-    disabled[`${filter}required`] = "false";
-  }
   const draws = keys.some((key) => /^diff\.(external|.*\.(command|textconv))$/is.test(key));
   const options = !draws
     ? []
@@ -245,5 +202,5 @@ export function guardDrivers(keys: readonly string[], subcommand: string): Drive
         ? ["--no-ext-diff", "--no-textconv"]
         : [];
   const driver = merges.has(subcommand) ? keys.find((key) => /^merge\..*\.driver$/is.test(key)) : undefined;
-  return { settings: disabled, options, ...(driver === undefined ? {} : { refused: driver }) };
+  return { settings: withoutFilters(keys), options, ...(driver === undefined ? {} : { refused: driver }) };
 }

@@ -1,8 +1,9 @@
 import { headKeyOf } from "../../../files/git-folder.ts";
+import { type GitArguments, type GitResult, runGit } from "../../../processes/git.ts";
 import { toAuthorName } from "../../../specs/model/block-title.ts";
 import type { Connection } from "../../../sqlite/statements.ts";
 import { readMeta, writeMeta } from "../../store/open-index.ts";
-import { type GitResult, type GitState, readGitState, runGit } from "./git-state.ts";
+import { type GitState, readGitState } from "./git-state.ts";
 
 /** When a file was committed, and by whom first. Times are in whole seconds since 1970, of the committer. */
 export interface FileDates {
@@ -73,14 +74,14 @@ async function continuation(
 ): Promise<string | undefined> {
   const [head, shallowKey] = previous?.historyKey.split(":") ?? [];
   if (!head || state.head === undefined || shallowKey !== state.historyKey.split(":")[1]) return undefined;
-  const ask = (...args: readonly string[]): Promise<GitResult> => runGit(args, { cwd: root, signal });
+  const ask = (...args: GitArguments): Promise<GitResult> => runGit(args, { cwd: root, signal });
   const [ancestor, changed] = await Promise.all([
     ask("merge-base", "--is-ancestor", head, state.head),
     // Only the top folder, because `.mailmap` there decides the names of authors.
     ask("diff-tree", "-z", "--name-only", "--no-relative", head, state.head),
   ]);
   if (ancestor.status !== "ok" || changed.status !== "ok") return undefined;
-  return changed.stdout.split("\0").includes(".mailmap") ? undefined : head;
+  return changed.stdout.toString().split("\0").includes(".mailmap") ? undefined : head;
 }
 
 async function readLog(options: ReadFileDatesOptions, range: string, history: History): Promise<boolean> {
@@ -96,9 +97,6 @@ async function readLog(options: ReadFileDatesOptions, range: string, history: Hi
       "--find-renames",
       "--root",
       "--relative",
-      "--no-show-signature",
-      "--no-ext-diff",
-      "--no-textconv",
       "--no-notes",
       "--no-color",
       "--ignore-submodules=all",
@@ -111,9 +109,7 @@ async function readLog(options: ReadFileDatesOptions, range: string, history: Hi
       cwd: options.root,
       signal: options.signal,
       timeoutMs: options.timeoutMs ?? 120_000,
-      maxLength: Number.POSITIVE_INFINITY,
-      // The setting could name any file of the machine; Git reads the `.mailmap` of the work tree without it.
-      settings: [["mailmap.file", "/dev/null"]],
+      maxBytes: Number.POSITIVE_INFINITY,
       onOutput: parser.push,
     },
   );

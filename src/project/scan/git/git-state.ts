@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { delimiter, isAbsolute, resolve } from "node:path";
+import { resolve } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
-import { isShortage, systemObstacle } from "../../../files/obstacle.ts";
-import { startProcess, stopOn, terminate } from "../../../processes/start-process.ts";
+import { type GitResult, runGit } from "../../../processes/git.ts";
 
 /** The state of Git for a folder. A folder outside of any repository is a normal answer, not an error. */
 export type GitState =
@@ -27,14 +26,16 @@ export async function readGitState(root: string, signal?: AbortSignal): Promise<
     return { kind: "none", reason: "Git did not answer in time." };
   }
   // Before the first commit HEAD cannot be resolved: Git answers the other questions and then fails.
-  const [inside, shallow, shallowFile, commit] = result.stdout.split("\n");
+  const [inside, shallow, shallowFile, commit] = result.stdout.toString().split("\n");
   if (inside !== "true" || shallowFile === undefined) {
-    const foreign = result.status === "failed" && result.stderr.includes("safe.directory");
+    const message = result.status === "failed" ? result.stderr : "";
     return {
       kind: "none",
-      reason: foreign
+      reason: message.includes("safe.directory")
         ? "Git refuses the repository because it belongs to another user (see git config safe.directory)."
-        : "Not a Git repository.",
+        : message.startsWith("The .git ")
+          ? message
+          : "Not a Git repository.",
     };
   }
   const boundary = shallow === "true" ? await readBoundary(resolve(root, shallowFile)) : new Set<string>();
@@ -56,115 +57,6 @@ function historyKeyOf(head: string, boundary: ReadonlySet<string>): string {
     .update([...boundary].sort().join("\n"))
     .digest("hex");
   return `${head}:${digest.slice(0, 16)}`;
-}
-
-/** The result of one call of Git. Only an abort throws; every failure is a value. */
-export type GitResult =
-  | { readonly status: "ok"; readonly stdout: string }
-  | { readonly status: "failed"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  | { readonly status: "missing" }
-  | { readonly status: "timeout" }
-  | { readonly status: "too-large" };
-
-interface RunGitOptions {
-  /** The folder Git runs in; must exist. */
-  readonly cwd: string;
-  readonly signal?: AbortSignal | undefined;
-  /** After this the process is stopped; default 20,000. */
-  readonly timeoutMs?: number;
-  /** After this many characters of output the process is stopped; default 64 Mi. */
-  readonly maxLength?: number;
-  /** Settings of the call beyond the hardening ones, as `[key, value]`. */
-  readonly settings?: readonly (readonly [string, string])[];
-  /** Receives the output in pieces; `stdout` of the result is then empty. */
-  readonly onOutput?: (text: string) => void;
-}
-
-/**
- * Settings that keep a repository's own configuration from starting programs or the network: a repository can come from an
- * archive, with a `.git/config` that a stranger wrote.
- */
-const hardening: readonly (readonly [string, string])[] = [
-  ["core.fsmonitor", "false"],
-  ["core.hooksPath", "/dev/null"],
-  ["log.showSignature", "false"],
-  ["log.showRoot", "true"],
-  ["protocol.allow", "never"],
-  ["safe.bareRepository", "explicit"],
-  ["submodule.recurse", "false"],
-];
-
-/** Variables Git needs to be found and to know its user; none of `GIT_*` is passed on. */
-const passedOn = ["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SystemRoot", "TEMP", "TMP", "TMPDIR"];
-
-/**
- * Runs Git without a shell, in a clean environment, never asking and never writing.
- *
- * `args` start with the subcommand. Callers put `--end-of-options` before user input.
- */
-export async function runGit(args: readonly string[], options: RunGitOptions): Promise<GitResult> {
-  const { signal, timeoutMs = 20_000, maxLength = 64 * 1024 * 1024 } = options;
-  signal?.throwIfAborted();
-  const git = startProcess({
-    program: "git",
-    args: ["--no-pager", "--literal-pathspecs", ...args],
-    cwd: options.cwd,
-    env: gitEnvironment(options.settings ?? []),
-  });
-  const stop = stopOn({ timeoutMs, signals: [signal] }, () => terminate(git));
-  let length = 0;
-  let stderr = "";
-  const stdout: string[] = [];
-  git.stdout.setEncoding("utf8").on("data", (text: string) => {
-    length += text.length;
-    if (length > maxLength) stop.now("flood");
-    else if (options.onOutput === undefined) stdout.push(text);
-    else if (stop.reason() === undefined) options.onOutput(text);
-  });
-  git.stderr.setEncoding("utf8").on("data", (text: string) => {
-    if (stderr.length < 4096) stderr += text;
-  });
-  try {
-    const { code } = await git.exited;
-    await git.closed;
-    signal?.throwIfAborted();
-    if (stop.reason() !== undefined) return { status: stop.reason() === "flood" ? "too-large" : "timeout" };
-    const text = stdout.join("");
-    return code === 0
-      ? { status: "ok", stdout: text }
-      : { status: "failed", exitCode: code ?? -1, stdout: text, stderr };
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (!isShortage(error)) return { status: "missing" };
-    const obstacle = `git cannot be started: ${systemObstacle(error)}`;
-    return { status: "failed", exitCode: -1, stdout: "", stderr: obstacle };
-  } finally {
-    stop.release();
-  }
-}
-
-function gitEnvironment(settings: readonly (readonly [string, string])[]): NodeJS.ProcessEnv {
-  // The system would look up a relative entry of PATH in the repository, which can contain a `git` program.
-  const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => isAbsolute(entry));
-  const env: NodeJS.ProcessEnv = {
-    PATH: path.join(delimiter),
-    LC_ALL: "C",
-    GIT_OPTIONAL_LOCKS: "0",
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_NO_LAZY_FETCH: "1",
-  };
-  for (const name of passedOn) {
-    const value = process.env[name];
-    if (value !== undefined) env[name] = value;
-  }
-  // Passes settings in the environment, where a key can hold any character.
-  const all = [...hardening, ...settings];
-  env.GIT_CONFIG_COUNT = String(all.length);
-  all.forEach(([key, value], index) => {
-    env[`GIT_CONFIG_KEY_${index}`] = key;
-    env[`GIT_CONFIG_VALUE_${index}`] = value;
-  });
-  return env;
 }
 
 export interface ChangedFile {
@@ -201,8 +93,7 @@ export async function readChangedFiles(options: ChangedFilesOptions): Promise<re
   const commit = await resolveRevision(options);
   const mergeBase = await runGit(["merge-base", commit, "HEAD"], { cwd, signal });
   // Unrelated histories, and clones too shallow to tell, have no merge base.
-  const base = mergeBase.status === "ok" ? mergeBase.stdout.trim() : commit;
-  const settings = await withoutFilters(options);
+  const base = mergeBase.status === "ok" ? mergeBase.stdout.toString().trim() : commit;
   const diff = await runGit(
     [
       "diff",
@@ -210,16 +101,13 @@ export async function readChangedFiles(options: ChangedFilesOptions): Promise<re
       "--name-status",
       "--find-renames",
       "--relative",
-      "--no-ext-diff",
-      "--no-textconv",
       "--no-color",
-      "--ignore-submodules=dirty",
       "--end-of-options",
       base,
       "--",
       ".",
     ],
-    { cwd, signal, settings },
+    { cwd, signal },
   );
   const untracked = await runGit(["ls-files", "-z", "--others", "--exclude-standard", "--", "."], {
     cwd,
@@ -267,7 +155,7 @@ async function resolveRevision({ root: cwd, since, signal }: ChangedFilesOptions
   });
   if (result.status === "ok") {
     // `--end-of-options` is echoed by some versions of Git.
-    const commit = result.stdout.trim().split("\n").at(-1);
+    const commit = result.stdout.toString().trim().split("\n").at(-1);
     if (commit !== undefined && /^[0-9a-f]{40,64}$/.test(commit)) return commit;
   }
   if (result.status === "failed" && !result.stderr.includes("not a git repository")) {
@@ -275,19 +163,6 @@ async function resolveRevision({ root: cwd, since, signal }: ChangedFilesOptions
   }
   outputOf(result);
   throw unknown(`Git knows no revision "${since}" here.`);
-}
-
-/**
- * Settings that turn off every clean filter of the repository: comparing the working tree would
- * otherwise run the commands that the repository's configuration names.
- */
-async function withoutFilters({
-  root: cwd,
-  signal,
-}: ChangedFilesOptions): Promise<readonly (readonly [string, string])[]> {
-  const result = await runGit(["config", "-z", "--name-only", "--get-regexp", "^filter\\."], { cwd, signal });
-  if (result.status !== "ok") return [];
-  return [...new Set(tokensOf(result.stdout))].map((key) => [key, key.endsWith(".required") ? "false" : ""]);
 }
 
 const changeOfLetter: Readonly<Record<string, ChangedFile["change"]>> = {
@@ -318,7 +193,7 @@ function tokensOf(output: string): string[] {
 }
 
 function outputOf(result: GitResult): string {
-  if (result.status === "ok") return result.stdout;
+  if (result.status === "ok") return result.stdout.toString();
   const reasons: Record<Exclude<GitResult["status"], "ok">, string> = {
     missing: "Git is not installed, and what changed is Git's to say.",
     failed: "This is not a Git repository, or Git cannot read it.",
