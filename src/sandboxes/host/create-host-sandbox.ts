@@ -29,7 +29,7 @@ export function createHostSandbox(
   return viewFrom("", {
     name,
     ...(options.shared === true ? { hostRoot: workspace.root } : {}),
-    workspace: { ...workspace, closing: controller.signal },
+    workspace: { ...workspace, shared: options.shared === true, closing: controller.signal },
     running,
     async close() {
       controller.abort();

@@ -76,6 +76,8 @@ export interface Workspace {
   /** Ignore rules from above the root that searches follow. */
   readonly outerRules: () => readonly OuterRules[];
   readonly isolation: IsolationOptions;
+  /** Whether the folder belongs to people, who work in it with programs of their own. */
+  readonly shared?: boolean;
   /** Absolute paths of kit's own folders, which commands cannot see. */
   readonly hidden: readonly string[];
   /** The `.kit` folder in the workspace. If it is missing it is created before a command could create it. */

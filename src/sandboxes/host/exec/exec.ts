@@ -55,7 +55,9 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
         ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
         ...(request.onOutput === undefined ? {} : { onOutput: request.onOutput }),
       });
-      return await running.finally(launch.close);
+      const notes: string[] = [];
+      const result = await running.finally(async () => void notes.push(...((await launch.close?.()) ?? [])));
+      return { ...result, stderr: [result.stderr, ...notes.map((note) => `${note}\n`)].join("") };
     },
   });
 }

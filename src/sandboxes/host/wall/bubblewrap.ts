@@ -8,6 +8,13 @@ export const innerHome: string = homedir() === "/home/kit" ? "/home/sandbox" : "
 /** The socket of the proxy to allowed hosts, as isolated commands see it. */
 export const innerSocket = "/run/kit/proxy.sock";
 
+/** A file or folder of this machine that a command sees at a path. */
+export interface Mount {
+  readonly source: string;
+  readonly path: string;
+  readonly write: boolean;
+}
+
 /** The paths that one command can read and write. All are absolute and without links. */
 export interface WallPlan {
   readonly root: string;
@@ -19,6 +26,8 @@ export interface WallPlan {
   readonly seen: readonly string[];
   /** The writable ones of these paths. */
   readonly changed: readonly string[];
+  /** Mounts that cover parts of the workspace and of `seen`: the repository. */
+  readonly mounts: readonly Mount[];
   /** Paths below the writable ones that are read-only. */
   readonly protectedPaths: readonly string[];
   /** Folders of kit, which appear empty. */
@@ -64,8 +73,10 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     // In its home, a command could put a link where the next command has a mount.
     ...plan.seen.filter((path) => outside(path) && !isInside(innerHome, path)).flatMap(readOnly),
     ...plan.changed.flatMap(changeable),
+    ...plan.mounts.filter(({ path }) => outside(path)).flatMap(toMount),
     ...plan.protectedPaths.filter(outside).flatMap(readOnly),
     ...(plan.write ? changeable(root) : readOnly(root)),
+    ...plan.mounts.filter(({ path }) => inside(path)).flatMap(toMount),
     ...heldFolders(root, plan.protectedPaths.filter(inside)).flatMap(changeable),
     ...plan.protectedPaths.filter(inside).flatMap(readOnly),
     ...plan.hidden.filter(inside).flatMap((path) => ["--tmpfs", path, "--remount-ro", path]),
@@ -107,5 +118,10 @@ export function canHold(root: string): boolean {
   return !needed.some((path) => isInside(root, path)) && !isInside(innerHome, root);
 }
 
+const toMount = ({ source, path, write }: Mount): readonly string[] => [
+  write ? "--bind" : "--ro-bind",
+  source,
+  path,
+];
 const readOnly = (path: string): readonly string[] => ["--ro-bind", path, path];
 const changeable = (path: string): readonly string[] => ["--bind", path, path];

@@ -1,13 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { findPlace } from "../../../files/find-place.ts";
 import type { CommandAccess, SandboxIsolation } from "../../contract.ts";
 import { isInside, type Workspace } from "../workspace-path.ts";
 import { canHold, innerHome, innerSocket, toBubblewrap } from "./bubblewrap.ts";
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
-import { gitPartsOf, undoUnwanted } from "./git-parts.ts";
+import { type GitParts, gitPartsOf } from "./git-parts.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
+import { type OwnRepository, openOwnRepository } from "./own-repository.ts";
 import { bridgeArguments, bridgePort, openProxy } from "./proxy.ts";
 import { toSeatbeltProfile } from "./seatbelt.ts";
 import { systemParts, toolFolders, type Visible } from "./system-folders.ts";
@@ -19,8 +21,8 @@ export interface Launch {
   readonly environment: Readonly<Record<string, string>>;
   /** Set for bubblewrap, which writes its status to descriptor 3 and reads the system-call filter from descriptor 4. */
   readonly wall?: { readonly filter: number | undefined };
-  /** Releases what was opened for the command; call it after the command has ended. */
-  readonly close?: () => Promise<void>;
+  /** Releases what was opened for the command; call it after the command has ended. Returns sentences for its caller. */
+  readonly close?: () => Promise<readonly string[]>;
 }
 
 interface Command extends Launch {
@@ -44,23 +46,34 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   await using cleanup = new AsyncDisposableStack();
   const { root } = workspace;
   const { write = true, network = [] } = command.access;
-  const [ownFolders, { etc, filter: filterFile }] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
+  const [ownFolders, parts] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
+  const { etc, filter: filterFile } = parts;
   const git = gitPartsOf(root, write);
+  const notes: string[] = [];
+  const repository =
+    write && git.folder !== undefined && foundWall.wall === "bubblewrap"
+      ? openOwnRepository({ folder: git.folder, root, copies: parts.copies })
+      : undefined;
+  if (repository !== undefined) cleanup.defer(async () => void notes.push(...(await repository.close())));
   if (write) {
-    cleanup.defer(() => undoUnwanted(git));
     const { stateFolder } = workspace;
     if (stateFolder !== undefined && lstatSync(stateFolder, { throwIfNoEntry: false }) === undefined)
       mkdirSync(stateFolder);
   }
+  const gitPaths =
+    foundWall.wall === "seatbelt" || !write
+      ? git.protectedPaths
+      : await gitPathsOf(workspace, git, repository);
   const plan = {
     root,
     write,
     seen: [...toolsOf(command.environment.PATH ?? "", workspace), ...git.seen],
     changed: git.changed,
+    mounts: repository?.mounts ?? [],
     protectedPaths: write
       ? [
-          ...git.protectedPaths.filter((path) => !isInside(root, path)),
-          ...holdReadOnly(root, [...git.protectedPaths, ...readOnlyPathsOf(root, command.access)], cleanup),
+          ...gitPaths.filter((path) => !isInside(root, path)),
+          ...holdReadOnly(root, [...gitPaths, ...readOnlyPathsOf(root, command.access)], cleanup),
         ]
       : [],
     hidden: workspace.hidden.flatMap((path) => hiddenFolder(root, path)),
@@ -68,15 +81,19 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const limits = { ...defaultLimits, ...workspace.isolation.limits };
   const commandLine = [command.program, ...command.args];
   const proxyAccess = network.length === 0 ? undefined : await openProxyAccess(ownFolders, network, cleanup);
-  const environment = { ...command.environment, ...(proxyAccess?.environment ?? {}) };
-  const close = (): (() => Promise<void>) => {
+  const environment = withLooseRefs({ ...command.environment, ...(proxyAccess?.environment ?? {}) });
+  const close = (): (() => Promise<readonly string[]>) => {
     const opened = cleanup.move();
-    return () => opened.disposeAsync();
+    return async () => {
+      await opened.disposeAsync();
+      return notes;
+    };
   };
   if (foundWall.wall === "seatbelt") {
     const hidden = plan.hidden.filter((path) => !isInside(path, root));
     const profile = toSeatbeltProfile({
       ...plan,
+      changed: git.folder === undefined ? git.changed : [...git.changed, git.folder],
       hidden,
       ownFolder: ownFolders.folder,
       proxyPort: proxyAccess?.port,
@@ -117,6 +134,43 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     wall: { filter },
     close: close(),
   };
+}
+
+/**
+ * Keeps `git gc` from packing branches: it removes their files from the repository, while the file that then holds them is still in the
+ * copy.
+ */
+function withLooseRefs(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const count = Number(environment.GIT_CONFIG_COUNT ?? "0");
+  return {
+    ...environment,
+    GIT_CONFIG_COUNT: String(count + 1),
+    [`GIT_CONFIG_KEY_${count}`]: "gc.packRefs",
+    [`GIT_CONFIG_VALUE_${count}`]: "false",
+  };
+}
+
+/** The paths that must be read-only next to the copy of the repository. */
+async function gitPathsOf(
+  { root, shared }: Workspace,
+  { folder, protectedPaths }: GitParts,
+  repository: OwnRepository | undefined,
+): Promise<readonly string[]> {
+  if (folder === undefined) return protectedPaths;
+  // A folder without a repository: a command could make one, with its own settings.
+  if (repository === undefined) return shared === true ? [folder] : [];
+  const submodules = repository.gitlinks.map(async (path) => {
+    const place = await findPlace({ root, path, createFolders: true, end: "folder" }).catch(() => undefined);
+    await place?.close();
+    if (place === undefined || place.path !== path) return [];
+    const entry = join(root, path, ".git");
+    // Git runs in the folder of each gitlink that has a repository, with the settings of that repository.
+    return [lstatSync(entry, { throwIfNoEntry: false }) === undefined ? join(root, path) : entry];
+  });
+  return [
+    ...protectedPaths.filter((path) => !isInside(folder, path)),
+    ...(await Promise.all(submodules)).flat(),
+  ];
 }
 
 /** The real folder to hide; for a link in the workspace, its target. Empty if there is nothing to hide. */

@@ -22,6 +22,8 @@ export interface WallParts {
   readonly etc: string;
   /** The file of the system-call filter; `undefined` for a processor without one. */
   readonly filter: string | undefined;
+  /** The folder for copies of repositories. */
+  readonly copies: string;
 }
 
 const ready = new WeakMap<Workspace["ownFolder"], Promise<OwnFolders>>();
@@ -72,7 +74,11 @@ async function makeParts(): Promise<WallParts> {
   }
   const filter = syscallFilter(process.arch);
   if (filter !== undefined) await writeFile(join(folder, "filter"), filter);
-  return { etc, filter: filter === undefined ? undefined : join(folder, "filter") };
+  return {
+    etc,
+    filter: filter === undefined ? undefined : join(folder, "filter"),
+    copies: join(folder, "repositories"),
+  };
 }
 
 const leftovers = new Set<string>();

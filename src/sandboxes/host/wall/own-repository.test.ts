@@ -1,0 +1,228 @@
+import { execFileSync } from "node:child_process";
+import { appendFileSync, existsSync } from "node:fs";
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
+
+const folder = await createFolder();
+const access = { write: true };
+const asAuthor = "git -c user.name=a -c user.email=a@b.c";
+let count = 0;
+
+/** A repository with one commit, a program that leaves a mark if the person's Git runs it, and that Git. */
+async function openRepository(): Promise<
+  Walled & { git(...args: readonly string[]): string; ran(): boolean }
+> {
+  count += 1;
+  const root = join(folder, `repository-${count}`);
+  const mark = join(folder, `ran-${count}`);
+  await mkdir(root);
+  const git = (...args: readonly string[]): string =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...args], {
+      cwd: root,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  git("init", "--quiet", "--initial-branch=main");
+  await writeFile(join(root, "a.txt"), "a\n");
+  await writeFile(join(root, "run.sh"), `#!/bin/sh\necho ran > ${mark}\n`);
+  await chmod(join(root, "run.sh"), 0o755);
+  git("add", ".");
+  git("commit", "--quiet", "--message=first");
+  const walled = await openWalled(folder, { root });
+  return { ...walled, git, ran: () => existsSync(mark) };
+}
+
+/** Commands that people, editors and prompts run. */
+const personsCommands = [
+  ["status"],
+  ["diff"],
+  ["status", "--porcelain", "-uall"],
+  ["diff", "HEAD"],
+  ["log", "-p"],
+  ["stash", "list"],
+];
+
+/** Runs a command that waits, calls `during`, and ends the command. */
+async function whileRunning(
+  { run, root }: Walled,
+  command: string,
+  during: () => Promise<void>,
+): Promise<void> {
+  const running = run(`${command}\ntouch ready; until [ -e done ]; do sleep 0.02; done`, { access });
+  const end = Date.now() + 10_000;
+  while (!existsSync(join(root, "ready")) && Date.now() < end)
+    await new Promise((next) => setTimeout(next, 20));
+  try {
+    await during();
+  } finally {
+    await writeFile(join(root, "done"), "");
+    await running;
+    for (const name of ["ready", "done"]) await rm(join(root, name), { force: true });
+  }
+}
+
+const nested =
+  "git init -q evil; git -C evil -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m x; git -C evil config core.fsmonitor $PWD/run.sh";
+const hostile: Readonly<Record<string, string>> = {
+  "a gitlink": `${nested}; git update-index --add --cacheinfo 160000,$(git -C evil rev-parse HEAD),evil`,
+  "an added repository": `${nested}; git add evil 2>/dev/null`,
+  "a gitlink in an index of version 4": `${nested}; git add evil 2>/dev/null; git update-index --index-version 4; git add evil a.txt 2>/dev/null`,
+  "a gitlink in a split index": `${nested}; git update-index --split-index; git add evil 2>/dev/null`,
+  "a gitlink to a repository that a file names":
+    "git init -q --bare stuff; git -C stuff config core.bare false; git -C stuff config core.worktree ..; git -C stuff config core.fsmonitor $PWD/run.sh; mkdir evil; echo 'gitdir: ../stuff' > evil/.git; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),evil",
+  "a committed gitlink": `${nested}; git add evil 2>/dev/null; ${asAuthor} commit -q -m evil`,
+  commondir:
+    "mkdir x; cp -r .git/objects .git/refs x; (cat .git/config; printf '[core]\\n\\tfsmonitor = %s\\n' $PWD/run.sh) > x/config; echo ../x > .git/commondir",
+  "config.worktree": "printf '[core]\\n\\tfsmonitor = %s\\n' $PWD/run.sh > .git/config.worktree",
+  hooks:
+    "rm -rf .git/hooks; mkdir -p .git/hooks; cp run.sh .git/hooks/post-checkout; cp run.sh .git/hooks/fsmonitor-watchman",
+  "the whole folder":
+    "mv .git old; rm -f .git/HEAD .git/index .git/config; git init -q -b main .; git config core.fsmonitor $PWD/run.sh",
+};
+
+for (const [name, command] of Object.entries(hostile)) {
+  wallTest(
+    `during and after a command that leaves ${name}, the person's Git runs no program of it`,
+    async () => {
+      const repository = await openRepository();
+      repository.git("config", "extensions.worktreeConfig", "true");
+      const runPersonsGit = async (): Promise<void> => {
+        for (const args of personsCommands) repository.git(...args);
+        expect(repository.ran()).toBe(false);
+      };
+      await whileRunning(repository, command, runPersonsGit);
+      await runPersonsGit();
+      repository.git("fsck");
+      expect(
+        (await readdir(join(repository.root, ".git"))).filter((entry) => /commondir|lock|\.kit$/.test(entry)),
+      ).toEqual([]);
+    },
+  );
+}
+
+wallTest("a submodule without a repository gets none from a command", async () => {
+  const repository = await openRepository();
+  const { git, run } = repository;
+  git("update-index", "--add", "--cacheinfo", `160000,${git("rev-parse", "HEAD").trim()},libs/sub`);
+  git("commit", "--quiet", "--message=submodule");
+  await whileRunning(
+    repository,
+    "cd libs/sub; git init -q .; git config core.fsmonitor $PWD/../../run.sh; cd ../..; mv libs old; mkdir -p libs/sub; cp -r evil/.git libs/sub",
+    async () => {
+      git("status");
+      expect(repository.ran()).toBe(false);
+    },
+  );
+  expect(git("ls-files", "--stage", "libs/sub")).toMatch(/^160000/);
+  const { stdout } = await run("git submodule status; git status --short", { access });
+  expect(stdout).not.toContain("libs");
+});
+
+wallTest("commits, branches, stashes, conflicts and their end are the repository's", async () => {
+  const { run, git, root } = await openRepository();
+  const script = async (text: string): Promise<string> => {
+    const { stdout, stderr } = await run(text, {
+      access,
+      env: {
+        GIT_AUTHOR_NAME: "a",
+        GIT_AUTHOR_EMAIL: "a@b.c",
+        GIT_COMMITTER_NAME: "a",
+        GIT_COMMITTER_EMAIL: "a@b.c",
+      },
+    });
+    return stdout + stderr;
+  };
+  expect(
+    await script(
+      "echo b > b.txt; git add b.txt; git commit -q -m second; git checkout -q -b topic; echo t > a.txt; git commit -qam topic; git tag v1",
+    ),
+  ).toBe("");
+  expect([git("log", "--format=%s", "-3"), git("status", "--short", "--branch"), git("tag")]).toEqual([
+    "topic\nsecond\nfirst\n",
+    "## topic\n",
+    "v1\n",
+  ]);
+  expect(
+    await script(
+      "git checkout -q main; echo m > a.txt; git commit -qam main; git stash list; git merge topic >/dev/null",
+    ),
+  ).toBe("");
+  expect(git("status", "--short")).toBe("UU a.txt\n");
+  expect(existsSync(join(root, ".git/MERGE_HEAD"))).toBe(true);
+  expect(await script("git merge --abort; git rebase topic >/dev/null 2>&1; git status | head -1")).toContain(
+    "rebase in progress",
+  );
+  expect(git("status")).toContain("rebase in progress");
+  expect(
+    await script(
+      "git rebase --abort; git pack-refs --all; git branch -q -D topic 2>/dev/null; echo x > c.txt; git add c.txt; git stash -q",
+    ),
+  ).toBe("");
+  expect([
+    git("branch", "--format=%(refname:short)"),
+    git("stash", "list").length > 0,
+    git("status", "--short"),
+  ]).toEqual(["main\n", true, ""]);
+  expect((await readdir(join(root, ".git"))).filter((name) => name.startsWith("rebase"))).toEqual([]);
+  git("fsck", "--strict");
+});
+
+wallTest("a rebase whose steps run programs is not taken over", async () => {
+  const { run, git, root } = await openRepository();
+  const { stderr } = await run(
+    "git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m second; GIT_SEQUENCE_EDITOR=true git -c user.name=a -c user.email=a@b.c rebase -q -x false -x ./run.sh HEAD~1",
+    { access },
+  );
+  expect(stderr).toContain("its next steps run programs");
+  await readFile(join(root, ".git/rebase-merge/git-rebase-todo")).then(
+    () => expect.unreachable(),
+    () => undefined,
+  );
+  expect(() => git("rebase", "--continue")).toThrow();
+  expect(existsSync(join(folder, `ran-${count}`))).toBe(false);
+});
+
+wallTest(
+  "the person's Git and several commands at once stage and commit without losing each other's files",
+  async () => {
+    const repository = await openRepository();
+    const { run, git, root } = repository;
+    const add = (name: string): Promise<unknown> =>
+      run(`echo ${name} > ${name}; until git add ${name} 2>/dev/null; do sleep 0.01; done; sleep 0.1`, {
+        access,
+      });
+    await whileRunning(repository, "echo own > own.txt; git add own.txt", async () => {
+      await writeFile(join(root, "mine.txt"), "mine");
+      git("add", "mine.txt");
+      appendFileSync(join(root, "a.txt"), "more\n");
+      git("status");
+      await Promise.all(["b", "c", "d", "e"].map((name) => add(`${name}.txt`)));
+    });
+    const staged = git("diff", "--cached", "--name-only").trim().split("\n");
+    expect(staged).toEqual(["b.txt", "c.txt", "d.txt", "e.txt", "mine.txt", "own.txt"]);
+    git("fsck");
+  },
+);
+
+wallTest("a folder that a command puts in the place of .git, or links, is not touched", async () => {
+  const { root, run } = await openWalled(folder);
+  const victim = join(folder, `victim-${count}`);
+  await mkdir(join(victim, "config.worktree"), { recursive: true });
+  await writeFile(join(victim, "commondir"), "..");
+  await writeFile(join(victim, "config.worktree/file"), "kept");
+  for (const command of [
+    "mkdir .git",
+    `rmdir .git; ln -s ${victim} .git; sleep 0.1`,
+    "mkdir -p .git/objects; touch .git/HEAD",
+    `mv .git old; ln -s ${victim} .git`,
+  ])
+    await run(command, { access });
+  expect([
+    await readFile(join(victim, "commondir"), "utf8"),
+    await readFile(join(victim, "config.worktree/file"), "utf8"),
+  ]).toEqual(["..", "kept"]);
+  expect((await readdir(victim)).sort()).toEqual(["commondir", "config.worktree"]);
+  await rm(root, { recursive: true });
+});
