@@ -1,5 +1,6 @@
 import { longestTimerMs, systemClock } from "../base/clock.ts";
 import type { KitEvent } from "../protocol/event.ts";
+import { streamHeader } from "../protocol/routes/route.ts";
 import { anyOf, timedOut } from "./in-time.ts";
 import { isKnownEvent, readStream, type StreamItem } from "./read-stream.ts";
 import type { Call } from "./route-call.ts";
@@ -18,6 +19,8 @@ export async function* follow(
 ): AsyncGenerator<StreamItem, void> {
   const { retry, idleTimeoutMs } = transport;
   let { after } = call;
+  // The id of the instance's stream to which `after` belongs.
+  let stream: string | undefined;
   let failures = 0;
   // How many consecutive attempts can fail. The error that breaks a started stream does not count as an attempt.
   let most = retry.attempts - 1;
@@ -29,8 +32,9 @@ export async function* follow(
     for (;;) {
       let delayMs: number | undefined;
       try {
-        const response = await connect(transport, resumeAt(call, after), signal);
+        const response = await connect(transport, resumeAt(call, after, stream), signal);
         if (response.status === 204) return;
+        stream = response.headers.get(streamHeader) ?? undefined;
         failures = 0;
         most = retry.reconnects;
         for await (const item of readStream(response, idleTimeoutMs)) {
@@ -84,9 +88,12 @@ async function connect(transport: Transport, call: Call, signal: AbortSignal): P
   }
 }
 
-function resumeAt(call: Call, after: number | undefined): Call {
+function resumeAt(call: Call, after: number | undefined, stream: string | undefined): Call {
   const headers: Record<string, string> = { ...call.headers, accept: "text/event-stream" };
-  if (call.method === "GET" && after !== undefined) headers["last-event-id"] = String(after);
+  if (call.method === "GET" && after !== undefined) {
+    headers["last-event-id"] = String(after);
+    if (stream !== undefined) headers[streamHeader] = stream;
+  }
   return { ...call, headers };
 }
 

@@ -42,6 +42,7 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
     events: {
       last: async (stream) => (await engine?.events.last(stream)) ?? 0,
       begin: async (stream) => await (await open()).events.begin(stream),
+      state: async (stream) => (await engine?.events.state(stream)) ?? { id: undefined, highest: 0 },
       append: (stream, event) => engine?.events.append(stream, event),
       flush: async () => await engine?.events.flush(),
       read: async (stream, options) => (await engine?.events.read(stream, options)) ?? [],

@@ -1,4 +1,5 @@
 import { origins } from "../app/runtime/observers.ts";
+import { streamHeader } from "../protocol/routes/route.ts";
 import { readTraceContext, type TraceContext, traceIdsOf } from "../protocol/tracing.ts";
 import type { Gate } from "./access/access.ts";
 import type { AnswerRequest, ServerContext } from "./route.ts";
@@ -80,8 +81,8 @@ const preflight = {
   "access-control-max-age": "600",
 };
 
-// Without this header, a page cannot read `retry-after`.
-const readable = { "access-control-expose-headers": "retry-after" };
+// Without this header, a page cannot read these.
+const readable = { "access-control-expose-headers": `retry-after, ${streamHeader}` };
 
 /** One answered request, for a log. It has no query and no body, because both can be private. */
 export interface RequestEntry {

@@ -81,6 +81,8 @@ function pathParameters(route: Route): Json[] {
 const headerTexts = {
   "Idempotency-Key": "1 to 128 printable ASCII characters. The same work under the same key is done once.",
   "Last-Event-ID": "The `id` of the last event that was read; the stream goes on after it.",
+  "Kit-Stream":
+    "The header of the reply that `Last-Event-ID` comes from: if the instance has been deleted since, the stream starts at the first event of the new one.",
 };
 
 function headerParameters(route: Route): Json[] {

@@ -1,5 +1,5 @@
 import type { Owned } from "../../engine/cluster.ts";
-import type { EventReadOptions } from "../../engine/event-log-contract.ts";
+import type { EventReadOptions, StreamState } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
@@ -48,10 +48,11 @@ export interface NodeCalls {
   }): Promise<boolean>;
   /** Passes the events of a stream after an index, and each new one; resolves when the stream has ended. */
   events(
-    request: { readonly stream: string; readonly after: number },
+    request: { readonly stream: string; readonly after: number; readonly id?: string | undefined },
     listeners: CallListeners,
   ): Promise<void>;
   lastEvent(request: { readonly stream: string }): Promise<number>;
+  streamState(request: { readonly stream: string }): Promise<StreamState>;
   readEvents(request: { readonly stream: string } & EventReadOptions): Promise<readonly KitEvent[]>;
 }
 
@@ -71,6 +72,7 @@ export const ownedBy: { readonly [Name in CallName]: (request: AskedBy<Name>) =>
   forget: ({ session }) => instanceOf(session),
   events: ({ stream }) => ownedByStream(stream),
   lastEvent: ({ stream }) => ownedByStream(stream),
+  streamState: ({ stream }) => ownedByStream(stream),
   readEvents: ({ stream }) => ownedByStream(stream),
 };
 

@@ -44,14 +44,14 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
 
   async function* follow(
     stream: string,
-    { after: from = 0, signal }: EventSubscription,
+    { after: from = 0, id, signal }: EventSubscription,
   ): AsyncGenerator<KitEvent> {
     let after = from;
     for (let isRetry = false; !isOver(signal); isRetry = true) {
       const writer = await writerOf(stream, isRetry);
       if (writer !== undefined) {
         try {
-          const call = { name: "events", request: { stream, after }, signal } as const;
+          const call = { name: "events", request: { stream, after, id }, signal } as const;
           for await (const frame of client.frames(writer, call)) {
             if (frame.is !== "event") continue;
             after = frame.event.index;
@@ -69,7 +69,7 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
       const timer = writer === undefined ? undefined : setTimeout(end, fromLogMs).unref();
       signal?.addEventListener("abort", end, { once: true });
       try {
-        for await (const event of events.subscribe(stream, { after, signal: stop.signal })) {
+        for await (const event of events.subscribe(stream, { after, id, signal: stop.signal })) {
           after = event.index;
           yield event;
         }
@@ -87,6 +87,13 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
         ask: (node) => client.ask(node, { name: "lastEvent", request: { stream } }),
         read: () => events.last(stream),
       }),
+    async state(stream) {
+      const writer = await writerOf(stream);
+      if (writer === undefined) return await events.state(stream);
+      const asked = client.ask(writer, { name: "streamState", request: { stream } });
+      // The log knows the same, with an upper bound for the indexes; a node of an earlier version does not answer.
+      return await asked.catch(() => events.state(stream));
+    },
     read: (stream, options = {}) =>
       askWriter(stream, {
         ask: (node) => client.ask(node, { name: "readEvents", request: { ...options, stream } }),
@@ -101,18 +108,19 @@ export function createSharedEvents({ events, cluster, client }: SharedEventsOpti
   };
 }
 
-export type StreamAnswers = Pick<NodeCalls, "events" | "lastEvent" | "readEvents">;
+export type StreamAnswers = Pick<NodeCalls, "events" | "lastEvent" | "streamState" | "readEvents">;
 
 /** Creates the answers to other nodes about the streams that this node writes. */
 export function createStreamAnswers(events: EventLog, cluster: EngineCluster): StreamAnswers {
   return {
-    async events({ stream, after }, { signal, deliver }) {
-      for await (const event of events.subscribe(stream, { after, signal })) await deliver(event);
+    async events({ stream, after, id }, { signal, deliver }) {
+      for await (const event of events.subscribe(stream, { after, id, signal })) await deliver(event);
       const owned = ownedByStream(stream);
       // A closing log is not the end of the stream.
       if (owned === undefined || !cluster.owns(owned)) throw new NotBegun();
     },
     lastEvent: ({ stream }) => events.last(stream),
+    streamState: ({ stream }) => events.state(stream),
     readEvents: ({ stream, ...options }) => events.read(stream, options),
   };
 }

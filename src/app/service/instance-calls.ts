@@ -155,12 +155,9 @@ export function createInstanceAdmin({
       sources.checkAgent(target.agent);
       return await (nodes === undefined ? answers.remove(target) : nodes.ask("remove", target));
     },
-    events(target, { after, session, signal }) {
+    events(target, { session, ...subscription }) {
       sources.checkAgent(target.agent);
-      const all = log.subscribe(agentStream(target.agent, target.instance_id), {
-        after,
-        signal,
-      });
+      const all = log.subscribe(agentStream(target.agent, target.instance_id), subscription);
       return session === undefined ? all : ofSession(all, session);
     },
   };

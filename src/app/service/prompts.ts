@@ -155,6 +155,9 @@ interface Family {
   readonly members: Set<string>;
 }
 
+/** Events that are read at a time once the work has ended. */
+const restPage = 500;
+
 /**
  * Passes the events of a stream after an index to a listener, until `until` has settled and the listener has received
  * all events appended by then. Settles as `until` does.
@@ -171,24 +174,27 @@ export async function followEvents<Value>(
   const { stream, after, until, listener } = request;
   const stop = new AbortController();
   let received = after;
-  let last = Number.POSITIVE_INFINITY;
+  const receive = async (event: KitEvent): Promise<void> => {
+    received = event.index;
+    await listener(event);
+  };
   const reading = (async () => {
-    for await (const event of events.subscribe(stream, { after, signal: stop.signal })) {
-      received = event.index;
-      await listener(event);
-      if (received >= last) return;
-    }
+    for await (const event of events.subscribe(stream, { after, signal: stop.signal })) await receive(event);
   })();
   // The promise is awaited below; a rejection before that must not count as unhandled.
   reading.catch(() => undefined);
   try {
     return await until;
   } finally {
-    last = await events.last(stream);
-    if (received >= last) stop.abort();
-    await reading.catch((error: unknown) => {
-      if (!stop.signal.aborted) throw error;
-    });
+    const last = await events.last(stream);
+    stop.abort();
+    await reading.catch(() => undefined);
+    // The last index may have no event, if events were lost with their writer: a page that is empty is the end.
+    while (received < last) {
+      const page = await events.read(stream, { after: received, limit: restPage });
+      if (page.length === 0) break;
+      for (const event of page) await receive(event);
+    }
   }
 }
 

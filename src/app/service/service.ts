@@ -106,6 +106,8 @@ export interface Service {
     target: InstanceTarget,
     options: {
       readonly after?: number | undefined;
+      /** The id of the stream that `after` belongs to; the events of another stream are not read. */
+      readonly id?: string | undefined;
       readonly session?: string | undefined;
       readonly signal?: AbortSignal;
     },

@@ -1,7 +1,8 @@
-import { deepEqual, equal, rejects, throws } from "node:assert/strict";
+import { deepEqual, equal, notEqual, ok, rejects, throws } from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { EventLog } from "../event-log-contract.ts";
+import { collect, delta, idle, indexes, indexOf, range, said, stream, textOf } from "./sample-events.ts";
 
 /** Opens the logs of the cases. */
 export interface EventLogSubject {
@@ -20,6 +21,11 @@ export interface OpenEventLog {
   close(): Promise<void>;
   /** Opens the same data again, after `close`. Absent if the data ends with the process. */
   reopen?(): OpenEventLog | Promise<OpenEventLog>;
+  /**
+   * Calls `append`, takes the right to write from this log before the events of `append` are written, and returns the log,
+   * here or in another process, that has it then. Absent if the data ends with the process.
+   */
+  loseWriter?(append: () => void): Promise<OpenEventLog>;
 }
 
 /** Opens logs for one case; the runner closes them after it. */
@@ -28,8 +34,6 @@ interface LogTools {
   closeAfter(log: OpenEventLog): void;
   readonly rounds: number;
 }
-
-const stream = "agent/reviewer/pr-7";
 
 /**
  * The promises of `EventLog`, the `events` of an engine, as tests for any runner. Each case creates a log and closes it at
@@ -239,6 +243,58 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
         await checkReaders(await create(), steps, late);
       }
     },
+  "a stream has an id, which a new stream of the same name does not have": async ({ create }) => {
+    const { log, settle } = await create();
+    deepEqual(await log.state(stream), { id: undefined, highest: 0 });
+    log.append(stream, delta(1));
+    equal((await log.state(stream)).highest, 1);
+    await settle();
+    const { id } = await log.state(stream);
+    equal(typeof id, "string");
+    const reader = log.subscribe(stream, { id })[Symbol.asyncIterator]();
+    equal((await reader.next()).value.index, 1);
+    await log.delete(stream);
+    equal((await reader.next()).done, true);
+    deepEqual(await log.state(stream), { id: undefined, highest: 0 });
+    for (let index = 1; index <= 3; index += 1) log.append(stream, delta(index, "anew"));
+    await settle();
+    const next = await log.state(stream);
+    notEqual(next.id, id);
+    equal(next.highest, 3);
+    equal((await log.subscribe(stream, { after: 1, id })[Symbol.asyncIterator]().next()).done, true);
+    const rest = log.subscribe(stream, { after: 1, id: next.id })[Symbol.asyncIterator]();
+    equal((await rest.next()).value.index, 2);
+    await rest.return?.();
+  },
+  "the indexes of events that were lost with their writer are not given again, and readers that had them go on":
+    async ({ create, closeAfter }) => {
+      const first = await create();
+      if (first.loseWriter === undefined) return;
+      for (let index = 1; index <= 3; index += 1) first.log.append(stream, delta(index));
+      await first.settle();
+      const { id } = await first.log.state(stream);
+      const live = first.log.subscribe(stream)[Symbol.asyncIterator]();
+      const seen = Array.from({ length: 7 }, async () => (await live.next()).value?.index);
+      const again = await first.loseWriter(() => {
+        for (let index = 4; index <= 6; index += 1) first.log.append(stream, delta(index));
+      });
+      closeAfter(again);
+      const { log } = again;
+      const state = await log.state(stream);
+      equal(state.id, id);
+      ok(state.highest >= 6, `highest ${state.highest}`);
+      const late = log.subscribe(stream, { after: 6, id })[Symbol.asyncIterator]();
+      const next = late.next();
+      const last = await log.last(stream);
+      ok(last >= 6, `last ${last}`);
+      throws(() => log.append(stream, delta(last)), { code: "conflict" });
+      log.append(stream, said(last + 1));
+      equal((await next).value.index, last + 1);
+      if (log === first.log) deepEqual(await Promise.all(seen), [...range(1, 6), last + 1]);
+      await Promise.all([late.return?.(), live.return?.()]);
+      await again.settle();
+      deepEqual(await indexes(log), [...range(1, 3), last + 1]);
+    },
   "after a clean close a stream continues at the next index, without a gap": async ({
     create,
     closeAfter,
@@ -251,6 +307,7 @@ const checks: Readonly<Record<string, (tools: LogTools) => Promise<void>>> = {
     const again = await first.reopen();
     closeAfter(again);
     equal(await again.log.last(stream), 2);
+    equal((await again.log.state(stream)).highest, 2);
     again.log.append(stream, delta(3));
     deepEqual(await indexes(again.log), [1, 2, 3]);
   },
@@ -345,50 +402,4 @@ async function checkReaders(
   for (const own of seen) deepEqual(own, range(1, written));
   for (const after of late) deepEqual(await collect(open.log, after), range(after + 1, written));
   await open.close();
-}
-
-function range(first: number, last: number): readonly number[] {
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, offset) => first + offset);
-}
-
-function delta(index: number, text = `word ${index} `): KitEvent {
-  return { ...context(index), type: "text_delta", text, turn_id: "turn_1" };
-}
-
-function said(index: number): KitEvent {
-  return { ...context(index), type: "log", level: "info", message: `said ${index}` };
-}
-
-function idle(index: number): KitEvent {
-  return { ...context(index), type: "idle" };
-}
-
-function context(index: number): Omit<Extract<KitEvent, { type: "idle" }>, "type"> {
-  const timestamp = "2026-11-21T10:00:00.000Z";
-  return {
-    index,
-    timestamp,
-    agent: "reviewer",
-    instance_id: "pr-7",
-    session: "default",
-    operation_id: "op_1",
-  };
-}
-
-function indexOf(event: KitEvent): number {
-  return event.index;
-}
-
-function textOf(event: KitEvent): string {
-  return event.type === "text_delta" ? event.text : "";
-}
-
-async function indexes(log: EventLog): Promise<readonly number[]> {
-  return (await log.read(stream)).map(indexOf);
-}
-
-async function collect(log: EventLog, after: number): Promise<readonly number[]> {
-  const seen: number[] = [];
-  for await (const event of log.subscribe(stream, { after })) seen.push(event.index);
-  return seen;
 }

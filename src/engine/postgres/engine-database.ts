@@ -345,6 +345,10 @@ CREATE INDEX deliveries_by_sender ON ${schema}.deliveries (delivery_id, record_i
 CREATE INDEX deliveries_unverified ON ${schema}.deliveries (webhook, record_id) WHERE delivery_id IS NULL;
 `;
 
+/** The ids of streams begin at the current time, so that those of recreated tables differ from those that readers know. */
+const laterStreamIds: Migration = (schema) =>
+  `SELECT setval(pg_get_serial_sequence('${schema}.streams', 'id'), extract(epoch FROM now())::bigint);`;
+
 /** The steps of the schema. A released step never changes; a new step is added at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -355,6 +359,7 @@ const steps: readonly Migration[] = [
   cheapClaims,
   declaredSchedules,
   deliveryTable,
+  laterStreamIds,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

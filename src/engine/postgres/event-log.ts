@@ -3,7 +3,7 @@ import type { KitError } from "../../base/kit-error.ts";
 import { Batcher } from "../../postgres/batcher.ts";
 import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { EventLog, EventReadOptions, EventSubscription } from "../event-log-contract.ts";
+import type { EventLog, EventReadOptions, EventSubscription, StreamState } from "../event-log-contract.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import {
   checkReadLimit,
@@ -14,7 +14,15 @@ import {
 } from "../shared/events/live-stream.ts";
 import { joinDeltas, toBatches } from "../shared/events/stored-events.ts";
 import { type EventPage, EventReader } from "./event-reader.ts";
-import { claimStreams, findStream, readEvents, type StreamRow, writeEvents } from "./event-rows.ts";
+import {
+  claimStreams,
+  findStream,
+  readEvents,
+  releaseStreams,
+  type StreamRow,
+  writeEvents,
+  writerOf,
+} from "./event-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOfStream } from "./shards.ts";
 
@@ -32,8 +40,10 @@ const keptStreams = 5_000;
 /** A stream that this node writes. */
 interface OwnStream {
   readonly name: string;
-  /** Whether its row names this node as the writer. */
-  isClaimed: boolean;
+  /** The id of its row; undefined before the first claim. */
+  id: number | undefined;
+  /** The writer that its row names, which is this node; undefined before the claim. */
+  writer: string | undefined;
   last: number;
   /** All events above this index are in the tail. */
   floor: number;
@@ -56,6 +66,8 @@ export class PostgresEventLog implements EventLog {
   readonly #closing = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
+  /** Claims wait for a release that has begun: it would end the claim. */
+  #releasing: Promise<void> = Promise.resolve();
 
   constructor(base: PostgresBase) {
     this.#base = base;
@@ -63,13 +75,22 @@ export class PostgresEventLog implements EventLog {
   }
 
   async last(stream: string): Promise<number> {
-    if (!this.#leaseOf(stream).signal.aborted) return (await this.#open(stream)).last;
+    if (this.#mayWrite(stream)) return (await this.#open(stream)).last;
     const row = await findStream(this.#base, stream);
     return row?.last ?? 0;
   }
 
   async begin(stream: string): Promise<void> {
-    if (!this.#leaseOf(stream).signal.aborted) await this.#open(stream);
+    if (this.#mayWrite(stream)) await this.#open(stream);
+  }
+
+  async state(stream: string): Promise<StreamState> {
+    const ownStream = this.#ownStreams.get(stream);
+    if (ownStream?.writer !== undefined) return { id: String(ownStream.id), highest: ownStream.last };
+    const row = await findStream(this.#base, stream);
+    if (row === undefined) return { id: undefined, highest: ownStream?.last ?? 0 };
+    const isExact = row.writer === null || row.writer === writerOf(this.#base, shardOfStream(stream) ?? -1);
+    return { id: String(row.id), highest: row.last + (isExact ? 0 : crashGap) };
   }
 
   /** A stream that was not opened before (`last`, `begin`) is claimed with its first write. */
@@ -97,9 +118,7 @@ export class PostgresEventLog implements EventLog {
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const writing = this.#writing.then(() => this.#write());
-    this.#writing = writing.catch(() => undefined);
-    await writing;
+    await this.#inTurn(() => this.#write());
   }
 
   async read(stream: string, options: EventReadOptions = {}): Promise<readonly KitEvent[]> {
@@ -181,12 +200,13 @@ export class PostgresEventLog implements EventLog {
     const tail = ownStream?.tail ?? [];
     const ended = ownStream?.ended;
     const newer = tail.slice(positionAfter(tail, after));
-    if (ownStream?.isClaimed === true && after >= ownStream.floor)
-      return { events: newer, isEnded: ownStream.ended, id: undefined };
+    if (ownStream?.writer !== undefined && after >= ownStream.floor)
+      return { events: newer, isEnded: ownStream.ended, id: String(ownStream.id) };
     const row = await findStream(this.#base, stream);
+    const id = row && String(row.id);
     const stored = row === undefined ? [] : await readEvents(this.#base, row, after);
-    if (stored.length > 0) return { events: stored, isEnded: false, id: row?.id };
-    return { events: newer, isEnded: ended ?? row?.ended ?? false, id: row?.id };
+    if (stored.length > 0) return { events: stored, isEnded: false, id };
+    return { events: newer, isEnded: ended ?? row?.ended ?? false, id };
   }
 
   /** Handles the news that another node has written to a stream. */
@@ -196,12 +216,8 @@ export class PostgresEventLog implements EventLog {
 
   /** Flushes and releases the streams of shards: the next owner continues at the last index. */
   async release(shards: ReadonlySet<number>): Promise<void> {
-    const names = [...this.#ownStreams.keys()].filter((name) => shards.has(Number(shardOfStream(name))));
     await this.flush();
-    await this.#base.database.run(
-      "UPDATE $s.streams SET writer = NULL WHERE writer = $1 AND name = ANY($2)",
-      [this.#base.ownership.node, names],
-    );
+    await this.#inTurn(() => this.#release(shards));
   }
 
   /** Forgets the streams of shards that another node owns now. */
@@ -217,11 +233,10 @@ export class PostgresEventLog implements EventLog {
   /** Flushes the events, releases the streams, and ends all readers. */
   async close(): Promise<void> {
     await this.flush().catch(() => undefined);
-    await this.#base.database
-      .run("UPDATE $s.streams SET writer = NULL WHERE writer = $1", [this.#base.ownership.node])
-      .catch(() => undefined);
     this.#closing.abort();
     clearTimeout(this.#timer);
+    const shards = new Set(this.#base.ownership.shards);
+    await this.#inTurn(() => this.#release(shards)).catch(() => undefined);
     for (const readers of [...this.#readers.values()]) for (const reader of readers) reader.wake();
   }
 
@@ -229,12 +244,16 @@ export class PostgresEventLog implements EventLog {
     return this.#base.ownership.leaseOfShard(shardOfStream(stream) ?? -1);
   }
 
+  #mayWrite(name: string): boolean {
+    return !this.#closing.signal.aborted && !this.#leaseOf(name).signal.aborted;
+  }
+
   #ownStream(name: string): OwnStream {
-    const { signal } = this.#leaseOf(name);
-    if (signal.aborted) throw leaseLost(signal.reason);
+    if (!this.#mayWrite(name)) throw leaseLost(this.#leaseOf(name).signal.reason);
     let ownStream = this.#ownStreams.get(name);
     if (ownStream === undefined) {
-      ownStream = { name, isClaimed: false, last: 0, floor: 0, tail: [], unwritten: 0, ended: false };
+      const row = { id: undefined, writer: undefined };
+      ownStream = { name, ...row, last: 0, floor: 0, tail: [], unwritten: 0, ended: false };
       this.#ownStreams.set(name, ownStream);
     }
     return ownStream;
@@ -242,7 +261,7 @@ export class PostgresEventLog implements EventLog {
 
   async #open(name: string): Promise<OwnStream> {
     const ownStream = this.#ownStream(name);
-    if (!ownStream.isClaimed) await this.#claims.add(ownStream);
+    if (ownStream.writer === undefined) await this.#claims.add(ownStream);
     return ownStream;
   }
 
@@ -259,11 +278,32 @@ export class PostgresEventLog implements EventLog {
     }
   }
 
+  /** Runs a change of rows after those before it. */
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const writing = this.#writing.then(work);
+    this.#writing = writing.catch(() => undefined);
+    await writing;
+  }
+
+  /** Releases streams of shards, except those with unwritten events: their next writer leaves a gap. */
+  async #release(shards: ReadonlySet<number>): Promise<void> {
+    const open: string[] = [];
+    for (const ownStream of this.#ownStreams.values()) {
+      if (ownStream.writer === undefined || ownStream.unwritten > 0) open.push(ownStream.name);
+      else if (shards.has(Number(shardOfStream(ownStream.name)))) ownStream.writer = undefined;
+    }
+    const writers = [...shards].map((shard) => writerOf(this.#base, shard));
+    const releasing = releaseStreams(this.#base, writers, open);
+    this.#releasing = releasing.catch(() => undefined);
+    await releasing;
+  }
+
   async #write(): Promise<void> {
-    const unclaimed = [...this.#dirty].filter(({ isClaimed }) => !isClaimed);
+    const unclaimed = [...this.#dirty].filter(({ writer }) => writer === undefined);
     await Promise.all(unclaimed.map((ownStream) => this.#claims.add(ownStream)));
     const written = [...this.#dirty].map((ownStream) => ({
       ownStream,
+      writer: ownStream.writer ?? "",
       count: ownStream.unwritten,
       ended: ownStream.ended,
       last: ownStream.last,
@@ -284,7 +324,7 @@ export class PostgresEventLog implements EventLog {
     { ownStream, count, ended, last }: { ownStream: OwnStream; count: number; ended: boolean; last: number },
     isOurs: boolean,
   ): void {
-    // Another node has taken the stream over: the unwritten events are lost.
+    // Another writer has taken the stream over: the unwritten events are lost.
     if (!isOurs) {
       if (this.#ownStreams.get(ownStream.name) === ownStream) this.#ownStreams.delete(ownStream.name);
       this.#dirty.delete(ownStream);
@@ -305,9 +345,10 @@ export class PostgresEventLog implements EventLog {
   }
 
   async #claimAll(all: readonly OwnStream[]): Promise<readonly (Error | undefined)[]> {
+    await this.#releasing;
     const open = [
       ...new Map(
-        all.filter((ownStream) => !ownStream.isClaimed).map((ownStream) => [ownStream.name, ownStream]),
+        all.filter(({ writer }) => writer === undefined).map((ownStream) => [ownStream.name, ownStream]),
       ).values(),
     ];
     const rows = await claimStreams(
@@ -319,11 +360,12 @@ export class PostgresEventLog implements EventLog {
       const row = byName.get(ownStream.name);
       if (row !== undefined) this.#noteClaim(ownStream, row);
     }
-    return all.map((ownStream) => (ownStream.isClaimed ? undefined : leaseLost()));
+    return all.map(({ writer }) => (writer === undefined ? leaseLost() : undefined));
   }
 
-  #noteClaim(ownStream: OwnStream, { last, ended }: StreamRow): void {
-    ownStream.isClaimed = true;
+  #noteClaim(ownStream: OwnStream, { id, writer, last, ended }: StreamRow & { writer: string }): void {
+    ownStream.id = id;
+    ownStream.writer = writer;
     ownStream.floor = last;
     // Drops events that were appended before the claim with an index that was already used.
     ownStream.tail.splice(0, positionAfter(ownStream.tail, last));

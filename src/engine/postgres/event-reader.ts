@@ -7,8 +7,8 @@ export interface EventPage {
   readonly events: readonly KitEvent[];
   /** Whether the stream has ended. */
   readonly isEnded: boolean;
-  /** The id of the stream's row; `undefined` if it has none yet. */
-  readonly id: number | undefined;
+  /** The id of the stream's row; `undefined` if it has none. */
+  readonly id: string | undefined;
 }
 
 export interface EventReaderOptions extends EventSubscription {
@@ -32,7 +32,7 @@ export class EventReader implements AsyncIterator<KitEvent> {
   #page: readonly KitEvent[] = [];
   #position = 0;
   /** The id of the stream's row: a new stream with the same name has another id. */
-  #id: number | undefined;
+  #id: string | undefined;
   #isDone = false;
   #wake = Promise.withResolvers<void>();
   #turn: Promise<unknown> = Promise.resolve();
@@ -41,6 +41,7 @@ export class EventReader implements AsyncIterator<KitEvent> {
     this.#log = log;
     this.#options = options;
     this.#cursor = options.after ?? 0;
+    this.#id = options.id;
     options.signal?.addEventListener("abort", () => this.wake(), { once: true });
   }
 
@@ -94,9 +95,8 @@ export class EventReader implements AsyncIterator<KitEvent> {
   async #read(stream: string): Promise<EventPage | undefined> {
     try {
       const page = await this.#log.page(stream, this.#cursor);
-      const isOther = this.#id !== undefined && page.id !== undefined && page.id !== this.#id;
-      if (isOther) return undefined;
       this.#id ??= page.id;
+      if (page.id !== this.#id) return undefined;
       return page;
     } catch (error) {
       this.finish();

@@ -12,6 +12,8 @@ const pruneRows = 500;
 export interface StreamRow {
   readonly id: number;
   readonly name: string;
+  /** See `writerOf`; null if all events that were given are written. */
+  readonly writer: string | null;
   readonly last: number;
   readonly ended: boolean;
   readonly events: number;
@@ -20,6 +22,7 @@ export interface StreamRow {
 /** The part of one statement that belongs to a stream. */
 export interface StreamWrite {
   readonly name: string;
+  readonly writer: string;
   readonly last: number;
   readonly ended: boolean;
   readonly batches: readonly Batch[];
@@ -40,9 +43,12 @@ export async function readEvents(
     [id, after],
   );
   const [oldest] = rows;
-  const events = rows.flatMap(({ data }) =>
-    decodeEvents(data).flatMap((event) => eventAfter(event, after) ?? []),
-  );
+  const events: KitEvent[] = [];
+  for (const stored of rows.flatMap(({ data }) => decodeEvents(data))) {
+    // After a write whose answer was lost, the next write contains its events again.
+    const event = eventAfter(stored, events.at(-1)?.index ?? after);
+    if (event !== undefined) events.push(event);
+  }
   if (after <= 0 || oldest === undefined || oldest.first <= after + 1) return events;
   // A jump of the indexes after a crash is not a gap; only removed events are. Older rows exist only in the first case.
   const before = await database.row("SELECT 1 FROM $s.batches WHERE stream_id = $1 AND last <= $2 LIMIT 1", [
@@ -52,17 +58,25 @@ export async function readEvents(
   return before === undefined && last > after ? [toGap(name, after, oldest.first - 1), ...events] : events;
 }
 
-/** Writes events of several streams in one statement. Returns the names of the streams of which this node is still the writer. */
+/**
+ * The writer of a stream on this node. A node that loses its lease drops its unwritten events, so it is another writer
+ * under each fence.
+ */
+export function writerOf({ ownership }: PostgresBase, shard: number): string {
+  return `${ownership.node}/${shard}/${ownership.leaseOfShard(shard).fence}`;
+}
+
+/** Writes events of several streams in one statement. Returns the names of the streams whose writer has not changed. */
 export async function writeEvents(
-  { database, ownership, clock }: PostgresBase,
+  { database, clock }: PostgresBase,
   writes: readonly StreamWrite[],
 ): Promise<ReadonlySet<string>> {
   const batches = writes.flatMap((write) => write.batches.map((batch) => ({ name: write.name, batch })));
   const rows = await database.rows<Pick<StreamRow, "name">>(
     `WITH written AS (
        UPDATE $s.streams AS s SET last = greatest(s.last, new.last), ended = new.ended, events = s.events + new.events
-       FROM unnest($2::text[], $3::bigint[], $4::boolean[], $5::int[]) AS new (name, last, ended, events)
-       WHERE s.name = new.name AND s.writer = $1 RETURNING s.id, s.name
+       FROM unnest($1::text[], $2::text[], $3::bigint[], $4::boolean[], $5::int[]) AS new (writer, name, last, ended, events)
+       WHERE s.name = new.name AND s.writer = new.writer RETURNING s.id, s.name
      ), added AS (
        INSERT INTO $s.batches (stream_id, first, last, events, written_ms, data)
        SELECT written.id, new.first, new.last, new.events, $11, new.data
@@ -72,7 +86,7 @@ export async function writeEvents(
      )
      SELECT name FROM written`,
     [
-      ownership.node,
+      writes.map(({ writer }) => writer),
       writes.map(({ name }) => name),
       writes.map(({ last }) => last),
       writes.map(({ ended }) => ended),
@@ -89,27 +103,40 @@ export async function writeEvents(
 }
 
 /**
- * Makes this node the writer of streams, under the fences of their shards. If the last writer has crashed, the indexes
- * continue after a gap. Returns the rows of the streams whose shards this node owns.
+ * Makes this node the writer of streams, under the fences of their shards. If another writer has not released a stream,
+ * its indexes continue after a gap. Returns the rows of the streams whose shards this node owns.
  */
 export async function claimStreams(
-  { database, ownership }: PostgresBase,
+  base: PostgresBase,
   names: readonly string[],
-): Promise<readonly StreamRow[]> {
-  return await database.rows<StreamRow>(
+): Promise<readonly (StreamRow & { readonly writer: string })[]> {
+  const shards = names.map((name) => shardOfStream(name) ?? -1);
+  return await base.database.rows(
     `INSERT INTO $s.streams AS s (name, writer)
-     SELECT name, $1 FROM unnest($2::text[], $3::int[], $4::bigint[]) AS asked (name, shard, fence)
+     SELECT name, writer FROM unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) AS asked (writer, name, shard, fence)
      JOIN $s.shards USING (shard, fence)
-     ON CONFLICT (name) DO UPDATE SET writer = $1,
-       last = s.last + CASE WHEN s.writer IS NULL OR s.writer = $1 THEN 0 ELSE ${crashGap} END
-     RETURNING id, name, last, ended, events`,
+     ON CONFLICT (name) DO UPDATE SET writer = excluded.writer,
+       last = s.last + CASE WHEN s.writer IS NULL OR s.writer = excluded.writer THEN 0 ELSE ${crashGap} END
+     RETURNING id, name, writer, last, ended, events`,
     [
-      ownership.node,
+      shards.map((shard) => writerOf(base, shard)),
       names,
-      names.map((name) => shardOfStream(name)),
-      names.map((name) => ownership.leaseOfShard(shardOfStream(name) ?? -1).fence),
+      shards,
+      shards.map((shard) => base.ownership.leaseOfShard(shard).fence),
     ],
   );
+}
+
+/** Releases the streams of writers: their next writers continue at the last index. `except` names those with unwritten events. */
+export async function releaseStreams(
+  { database }: PostgresBase,
+  writers: readonly string[],
+  except: readonly string[],
+): Promise<void> {
+  await database.run("UPDATE $s.streams SET writer = NULL WHERE writer = ANY($1) AND name <> ALL($2)", [
+    writers,
+    except,
+  ]);
 }
 
 /** Deletes some rows that were written before a time; true if there may be more. */

@@ -99,7 +99,7 @@ export const agentRoutes = defineRoutes({
     summary: "Stream the events of an instance",
     description:
       "From the first event, or after the event that `Last-Event-ID` or `after` names; with `after=now` only new events.",
-    headers: ["Last-Event-ID"],
+    headers: ["Last-Event-ID", "Kit-Stream"],
     query: instanceEventsQuerySchema,
     reply: eventSchema,
     stream: "always",

@@ -3,6 +3,9 @@ import type { ServiceAction } from "../access.ts";
 import type { ErrorCode } from "../error-code.ts";
 import type { Infer } from "../fields.ts";
 
+/** The reply header with the id of an instance's event stream. A client that resumes the stream repeats it. */
+export const streamHeader = "kit-stream";
+
 /**
  * A route as data: its input, its reply and the action that it requires. The server binds a handler to the route, the
  * client calls it by its key, and `/openapi.json` describes it.
@@ -16,7 +19,7 @@ export interface RouteSpec {
   /** The meaning of each parameter of the path, by name. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** The request headers that the route reads. */
-  readonly headers?: readonly ("Idempotency-Key" | "Last-Event-ID")[];
+  readonly headers?: readonly ("Idempotency-Key" | "Last-Event-ID" | "Kit-Stream")[];
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
   /** The limit for the body, if it is higher than that of other routes. */

@@ -1,10 +1,11 @@
 import type { InstanceTarget, PromptCall } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream } from "../../engine/event-log-contract.ts";
+import { agentStream, type StreamState } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts";
+import { streamHeader } from "../../protocol/routes/route.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ConnectionSlot } from "../access/connection-slots.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
@@ -54,15 +55,17 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
       });
       return { status: "accepted", dispatch_id: receipt.dispatch_id, accepted_at: receipt.accepted_at };
     },
-    "GET /agents/{name}/{id}/events"(input) {
+    async "GET /agents/{name}/{id}/events"(input) {
       const { principal, action } = input;
       const target = instanceOf(input);
       const after = readEventPosition(input, input.query);
       const about = { principal, action, agent: target.agent, instance: target.instance_id };
+      const state = await service.engine.events.state(agentStream(target.agent, target.instance_id));
       return streamInstance(context, target, {
         slot: context.streams.reserve(principal),
         permit: authorization.whilePermitted(about),
-        resumes: isReconnect(input),
+        id: state.id,
+        isOther: isReconnect(input) && isOther(state, { after, id: input.header(streamHeader) }),
         session: input.query.session,
         after,
       });
@@ -172,18 +175,28 @@ function withoutProvider(part: Message["content"][number]): HistoryMessage["cont
 interface InstanceStreamOptions {
   readonly after?: number | "now" | undefined;
   readonly session?: string | undefined;
-  /** Whether `after` is the position at which an earlier stream ended. */
-  readonly resumes: boolean;
+  /** The id of the stream; undefined if it has not begun. */
+  readonly id: string | undefined;
+  /** Whether `after` is a position in the stream of an instance that has been deleted. */
+  readonly isOther: boolean;
   readonly slot: ConnectionSlot;
   /** Throws if the sender is no longer permitted to read the instance. */
   readonly permit: () => Promise<void>;
+}
+
+/** Whether a position belongs to another stream. A client that does not know its stream's id cannot have been told a higher index. */
+function isOther(
+  { id, highest }: StreamState,
+  position: { readonly after: number | "now" | undefined; readonly id: string | undefined },
+): boolean {
+  return position.id === undefined ? Number(position.after) > highest : position.id !== id;
 }
 
 /** Answers with the events of an instance until the client disconnects or the instance is deleted. */
 function streamInstance(
   { service, streams, toEnvelope }: ServiceContext,
   target: InstanceTarget,
-  { slot, permit, resumes, after: position, ...options }: InstanceStreamOptions,
+  { slot, permit, id: begun, isOther: isGone, after: position, ...options }: InstanceStreamOptions,
 ): Response {
   const controller = new AbortController();
   const { signal } = controller;
@@ -193,28 +206,27 @@ function streamInstance(
     const after = position === "now" ? await events.last(stream) : position;
     // If the connection breaks before the first event, the reader resumes from this position.
     if (position === "now" && after !== undefined) yield encodePosition(after);
-    // A position after the end belongs to the stream of an instance that has been deleted.
-    const isGone = resumes && after !== undefined && after > (await events.last(stream));
     if (isGone) yield positionReset;
-    const from = isGone || after === undefined ? {} : { after };
+    let id = begun;
+    const from = { id, ...(isGone ? {} : { after }) };
     for await (const event of service.events(target, { ...options, ...from, signal })) {
       await permit();
+      id ??= (await events.state(stream)).id;
       yield encodeEvent(event);
     }
-    // The instance was deleted, or the log was closed. A new instance of this id counts its events from 1 again, so a
+    // The log was closed, or the instance was deleted. A new instance of this name counts its events from 1 again, so a
     // reader that resumed at the end of this stream would miss its first events.
-    const logIsOpen = await events.last(stream).then(
-      () => true,
-      () => false,
-    );
-    if (logIsOpen) yield positionReset;
+    const state = await events.state(stream).catch(() => undefined);
+    if (state !== undefined && state.id !== id) yield positionReset;
   };
-  return streams.open(source(), {
+  const reply = streams.open(source(), {
     slot,
     resumable: true,
     onEnd: () => controller.abort(),
     toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
   });
+  if (begun !== undefined) reply.headers.set(streamHeader, begun);
+  return reply;
 }
 
 /**

@@ -22,16 +22,19 @@ eventLogContract({ name: "The log in memory", create: () => openSubject(undefine
 
 function openSubject(folder: string | undefined, fence: number): OpenEventLog {
   const clock = createManualClock();
-  const log = new EmbeddedEventLog({
-    folder,
-    clock,
-    lease: createLease(fence).lease,
-  });
+  const { lease, lose } = createLease(fence);
+  const log = new EmbeddedEventLog({ folder, clock, lease });
+  const subject = { log, settle: () => clock.advance(200), close: async () => log.close() };
+  if (folder === undefined) return subject;
+  const reopen = (): OpenEventLog => openSubject(folder, fence + 1);
   return {
-    log,
-    settle: () => clock.advance(200),
-    close: async () => log.close(),
-    ...(folder === undefined ? undefined : { reopen: () => openSubject(folder, fence + 1) }),
+    ...subject,
+    reopen,
+    async loseWriter(append) {
+      append();
+      lose();
+      return reopen();
+    },
   };
 }
 

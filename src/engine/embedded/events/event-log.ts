@@ -6,7 +6,7 @@ import { storeUnavailable } from "../../../protocol/error-code.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { DatabaseFile, isFileFault, StoreFaults } from "../../../sqlite/database-file.ts";
 import type { Database } from "../../../sqlite/statements.ts";
-import type { EventLog, EventReadOptions, EventSubscription } from "../../event-log-contract.ts";
+import type { EventLog, EventReadOptions, EventSubscription, StreamState } from "../../event-log-contract.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 import { checkReadLimit, positionAfter } from "../../shared/events/live-stream.ts";
 import { createWatchers, EventReader, findGap, type Watchers } from "./event-reader.ts";
@@ -101,6 +101,10 @@ export class EmbeddedEventLog implements EventLog {
 
   async last(stream: string): Promise<number> {
     return stored(() => this.#writer.last(stream));
+  }
+
+  async state(stream: string): Promise<StreamState> {
+    return stored(() => this.#writer.state(stream));
   }
 
   /** The number of events in a stream; the last index can be higher. */

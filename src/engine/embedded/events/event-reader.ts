@@ -38,11 +38,12 @@ export class EventReader implements AsyncIterator<KitEvent> {
   /** Whether the reader listens to its signal. */
   #listens = false;
 
-  constructor(sources: ReaderSources, stream: string, { after = 0, signal }: EventSubscription) {
+  constructor(sources: ReaderSources, stream: string, { after = 0, id, signal }: EventSubscription) {
     this.#sources = sources;
     this.#stream = stream;
     this.#signal = signal;
     this.#cursor = after;
+    this.#streamId = id === undefined ? undefined : Number(id);
     this.#leave = sources.watchers.read(stream);
   }
 

@@ -276,6 +276,9 @@ CREATE TABLE batches (
 CREATE INDEX batches_by_stream ON batches (stream_id, last);
 `;
 
+/** The ids of streams begin at the current time, so that those of a recreated file differ from those that readers know. */
+const laterIds = "INSERT INTO sqlite_sequence (name, seq) VALUES ('streams', unixepoch());";
+
 /** Counts the bytes of events in a database that also holds other tables. */
 const countedBytes = `
 CREATE TABLE event_bytes (bytes INTEGER NOT NULL) STRICT;
@@ -291,7 +294,7 @@ BEGIN UPDATE event_bytes SET bytes = bytes - octet_length(old.data); END;
 const eventLog: StoreDefinition = {
   store: "The event log",
   applicationId: 0x6b697465, // "kite"
-  create: schema,
+  create: schema + laterIds,
   // Version 1 had the same tables; `decodeEvents` reads its rows of complete events.
   upgrades: [""],
   hint: "Update kit, or name another folder in `engine`.",

@@ -3,6 +3,7 @@ import type { KitError } from "../../../base/kit-error.ts";
 import { storeUnavailable } from "../../../protocol/error-code.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { isFileFault } from "../../../sqlite/database-file.ts";
+import type { StreamState } from "../../event-log-contract.ts";
 import { type Lease, leaseLost } from "../../shared/engine-base.ts";
 import {
   copyEvent,
@@ -70,6 +71,15 @@ export class EventWriter {
     // Opening the stream prevents an earlier writer from using further indexes.
     if (this.#holdsLease()) return this.#open(stream).last;
     return this.#table.findStream(stream)?.last ?? 0;
+  }
+
+  state(stream: string): StreamState {
+    const live = this.live(stream);
+    const row = this.#table.findStream(stream);
+    const id = live?.id ?? row?.id;
+    const generation = this.isWriting() ? this.#generation?.id : undefined;
+    const highest = live?.last ?? (row === undefined ? 0 : this.#floorOf(row, generation));
+    return { id: id === undefined ? undefined : String(id), highest };
   }
 
   /** Claims the row of a stream before its first append, in one write with other streams that begin now. */
@@ -210,7 +220,8 @@ export class EventWriter {
     });
   }
 
-  #floorOf(row: StreamRow, generation: number): number {
+  /** The highest index that a stream may have used, for a writer of a generation. */
+  #floorOf(row: StreamRow, generation: number | undefined): number {
     return row.generation === generation || this.#table.wasClosed(row.generation)
       ? row.last
       : row.last + crashGap;
