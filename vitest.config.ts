@@ -95,6 +95,8 @@ const config: ViteUserConfig = defineConfig({
     // Ten times what a test takes on a quiet machine: a busy one is late, and one that hangs is told.
     testTimeout: 60_000 * patience,
     hookTimeout: 60_000,
+    // The projects of the tests are those of their author; tests of trust unset it.
+    env: { KIT_TRUST: "1" },
     // Half of a test is waiting: for a process, a disk, a time limit. Other workers take the processor meanwhile.
     maxWorkers: availableParallelism() * 2 + 1,
     sequence: { sequencer: LongestFirst },

@@ -247,6 +247,8 @@ const { KIT_ENVIRONMENT_HANDED_OVER: isRestarted, PORT } = process.env;
 process.chdir(import.meta.dirname);
 // Platforms say by PORT where they expect a server, and send requests from other machines.
 if (PORT !== undefined && process.env.KIT_PORT === undefined) process.env.KIT_PORT = PORT;
+// The operator has built and deployed this folder: its configuration may say where keys go.
+process.env.KIT_TRUST ??= "1";
 if (isRestarted === undefined) process.argv.splice(2, 0, ${words}, "--cwd", import.meta.dirname);
 await import("./${kitFolder}/bin/kit.mjs");
 `;

@@ -351,6 +351,11 @@ export const commandTable: readonly AnyEntry[] = [
     ],
   },
   {
+    name: "trust",
+    summary: "Trust the code of this folder, and the addresses that it sends your keys to",
+    load: async () => (await import("./commands/trust.ts")).trust,
+  },
+  {
     name: "mcp",
     summary: "Serve specs and guidelines to a coding agent, over MCP on stdio",
     load: async () => (await import("./commands/mcp.ts")).mcp,

@@ -34,11 +34,9 @@ export async function main(
   const program = createProgram(output, async (globals, { run, drains }) => {
     json = globals.json;
     if (drains !== true) interrupt.insistAfter(patienceMs);
-    const { createContext, useProjectPackages } = await import("./create-context.ts");
+    const { createContext } = await import("./create-context.ts");
     const { signal } = interrupt;
-    const context = createContext(globals, { output, input, signal, platform, startedIn: cwd });
-    useProjectPackages(context.root);
-    exitCode = await run(context);
+    exitCode = await run(createContext(globals, { output, input, signal, platform, startedIn: cwd }));
   });
   try {
     await program.parseAsync(toCommandLine(argv), { from: "user" });

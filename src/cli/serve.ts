@@ -174,6 +174,9 @@ export function serve(
     },
     {
       background: true,
+      runsCode: true,
+      sendsKeys: true,
+      mayAsk: mode.dev,
       dotEnv: mode.dev,
       isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false,
     },

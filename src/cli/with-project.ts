@@ -1,9 +1,12 @@
-import { relative, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import type { KitConfig } from "../app/config/config-schema.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
 import type { CommandContext, ExitCode } from "./command.ts";
+import { canAsk } from "./print/output.ts";
 import { count } from "./print/table.ts";
+import { useProjectPackages } from "./project-packages.ts";
 import { safeLine } from "./text/safe-text.ts";
 
 /** An open, up-to-date project, as commands use it. */
@@ -17,6 +20,15 @@ export interface WithProjectOptions {
   readonly isReadOnly?: (config: KitConfig) => boolean;
   /** For servers: open before the index is complete. */
   readonly background?: boolean;
+  /**
+   * Whether the command runs the code of the project, as its user expects. Default false: its configuration in code is run only if a
+   * person trusts the folder.
+   */
+  readonly runsCode?: boolean;
+  /** Whether the command sends keys of the environment, for which a person must trust the addresses of the project. Default false. */
+  readonly sendsKeys?: boolean;
+  /** Whether kit may ask a person at the terminal for that. Default true. */
+  readonly mayAsk?: boolean;
   /** Whether the project's `.env` is read where the command line names no file; reported on stderr. */
   readonly dotEnv?: boolean;
 }
@@ -82,32 +94,66 @@ function warnOfUnsavedIndex(project: Project, { output }: CommandContext): void 
   );
 }
 
-/** Loads the project's configuration and prints its warnings on stderr. */
+type LoadOptions = Pick<WithProjectOptions, "dotEnv" | "runsCode" | "sendsKeys" | "mayAsk">;
+
+/**
+ * Loads the project's configuration and prints its warnings on stderr. Throws `forbidden` if a key of the environment would be sent
+ * to an address that no person trusts.
+ */
 export async function loadProjectConfig(
   context: CommandContext,
-  { dotEnv = false }: Pick<WithProjectOptions, "dotEnv"> = {},
+  { dotEnv = false, runsCode = false, sendsKeys = false, mayAsk = true }: LoadOptions = {},
 ): Promise<LoadedConfig> {
   const { root, cwd, configFile, envFile, output } = context;
   // Files on the line are relative to where it was written, and messages name them from the root.
   const fromRoot = (file: string | undefined): string | undefined =>
     file === undefined ? undefined : relative(root, resolve(cwd, file));
   const { loadConfig } = await import("../app/config/load-config.ts");
-  const loaded = await loadConfig({
+  const found = await loadConfig({
     cwd: root,
     file: fromRoot(configFile),
     envFile: envFile === false ? undefined : fromRoot(envFile),
     dotEnv: dotEnv && envFile !== false,
+    runsCode,
   });
-  if (loaded.envFile !== undefined) {
-    // Project code finds these variables in the environment, like all others.
+  if (found.skippedFile !== undefined) noteOfUnrunCode(found, context);
+  const mustConfirm = (sendsKeys && found.untrusted !== undefined) || (runsCode && canAsk(context));
+  const loaded = mustConfirm
+    ? await (await import("./confirm-trust.ts")).confirmTrust(found, {
+        ...context,
+        runsCode,
+        sendsKeys,
+        mayAsk,
+      })
+    : found;
+  if (loaded.untrustedCode !== true) useProjectPackages(root);
+  // Project code finds these variables in the environment, like all others.
+  if (loaded.envFile !== undefined && loaded.untrusted === undefined)
     for (const [name, value] of Object.entries(loaded.environment))
       if (value !== undefined) process.env[name] ??= value;
-    if (dotEnv) output.note(output.noteStyle("dim", readText(loaded.envFile)));
-  }
+  if (loaded.envFile !== undefined && dotEnv) output.note(output.noteStyle("dim", readText(loaded.envFile)));
   for (const warning of loaded.warnings) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
   }
   return loaded;
+}
+
+/** Says that the code of the project was not run, if it has some. */
+export function noteOfUnrunCode(
+  loaded: LoadedConfig,
+  { root, output }: Pick<CommandContext, "root" | "output">,
+): void {
+  const code = unrunCode(loaded, root);
+  if (code === undefined) return;
+  const text = `${code} was not run: you have not trusted the code of this folder. 'kit trust' does, or KIT_TRUST=1.`;
+  output.note(output.noteStyle("yellow", text));
+}
+
+/** The code of a project that must not run because no person trusts it; undefined if there is none. */
+export function unrunCode({ untrustedCode, skippedFile }: LoadedConfig, root: string): string | undefined {
+  if (untrustedCode !== true) return undefined;
+  const folders = ["src/agents", "src/workflows", "src/webhooks"];
+  return skippedFile ?? folders.find((folder) => existsSync(join(root, folder)));
 }
 
 function readText({ name, variables, set }: NonNullable<LoadedConfig["envFile"]>): string {

@@ -7,12 +7,12 @@ import type {
 import { type Clock, systemClock } from "../base/clock.ts";
 import { digestOf } from "../base/id.ts";
 import { KitError } from "../base/kit-error.ts";
+import { defined } from "../base/record.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { ModelResolver, PromptCache, ResolvedModel } from "./contract.ts";
 import { knownModel, type ModelName, parseModelName } from "./known-models.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
 import {
-  compatibleBaseUrls,
   isKnownProvider,
   knownProviders,
   type ProviderConfig,
@@ -161,9 +161,10 @@ async function load(
 ): Promise<LanguageModelV4> {
   const { provider, model } = name;
   const headers = config.headers === undefined ? {} : { headers: { ...config.headers } };
-  const base = config.base_url === undefined ? {} : { baseURL: config.base_url };
+  const baseURL = config.base_url ?? baseUrlOf(provider, options.env);
   const { fetchFor } = options;
   const own = { ...headers, ...(fetchFor === undefined ? {} : { fetch: fetchFor(`${provider}/${model}`) }) };
+  const base = defined({ baseURL });
   switch (provider) {
     case "anthropic": {
       const { createAnthropic } = await loadPackage(provider, () => import("@ai-sdk/anthropic"));
@@ -179,7 +180,6 @@ async function load(
       return createGoogle({ apiKey: requiredKey(provider, options), ...base, ...own })(model);
     }
     default: {
-      const baseURL = config.base_url ?? ownOf(compatibleBaseUrls, provider);
       if (baseURL === undefined) throw unknownProvider(provider, options);
       const { createOpenAICompatible } = await loadPackage(
         provider,
@@ -208,6 +208,19 @@ function configOf(provider: string, options: ModelResolverOptions): ProviderConf
   // Names of providers in model strings are read in any case, and so are those of the configuration.
   const found = Object.entries(options.providers ?? {}).find(([name]) => name.toLowerCase() === provider);
   return found?.[1] ?? {};
+}
+
+/** The variables with addresses that the packages of providers read. */
+const addressVariables: Readonly<Record<string, string>> = {
+  anthropic: "ANTHROPIC_BASE_URL",
+  openai: "OPENAI_BASE_URL",
+};
+
+/** Always an address for a known provider: its package would look it up in `process.env`, which any code can change. */
+function baseUrlOf(provider: string, env: ModelResolverOptions["env"]): string | undefined {
+  if (!isKnownProvider(provider)) return undefined;
+  const written = env[ownOf(addressVariables, provider) ?? ""]?.trim();
+  return written === undefined || written === "" ? knownProviders[provider].baseUrl : written;
 }
 
 function keyOf(provider: string, options: ModelResolverOptions): string | undefined {

@@ -11,21 +11,38 @@ import {
 } from "../base/settings.ts";
 import type { Infer } from "../protocol/fields.ts";
 
-/** The providers that kit knows: the variables with their keys, and the packages to install. */
+/** The providers that kit knows: the variables with their keys, their default addresses, and the packages to install. */
 export const knownProviders = {
-  anthropic: { keys: ["ANTHROPIC_API_KEY"], package: "@ai-sdk/anthropic", structuredOutput: "without_calls" },
-  openai: { keys: ["OPENAI_API_KEY"], package: "@ai-sdk/openai", structuredOutput: "always" },
+  anthropic: {
+    keys: ["ANTHROPIC_API_KEY"],
+    baseUrl: "https://api.anthropic.com/v1",
+    package: "@ai-sdk/anthropic",
+    structuredOutput: "without_calls",
+  },
+  openai: {
+    keys: ["OPENAI_API_KEY"],
+    baseUrl: "https://api.openai.com/v1",
+    package: "@ai-sdk/openai",
+    structuredOutput: "always",
+  },
   google: {
     keys: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
     package: "@ai-sdk/google",
     structuredOutput: "without_tools",
   },
   openrouter: {
     keys: ["OPENROUTER_API_KEY"],
+    baseUrl: "https://openrouter.ai/api/v1",
     package: "@ai-sdk/openai-compatible",
     structuredOutput: "never",
   },
-  ollama: { keys: [], package: "@ai-sdk/openai-compatible", structuredOutput: "never" },
+  ollama: {
+    keys: [],
+    baseUrl: "http://127.0.0.1:11434/v1",
+    package: "@ai-sdk/openai-compatible",
+    structuredOutput: "never",
+  },
 } as const;
 
 export type KnownProvider = keyof typeof knownProviders;
@@ -33,12 +50,6 @@ export type KnownProvider = keyof typeof knownProviders;
 export function isKnownProvider(name: string): name is KnownProvider {
   return Object.hasOwn(knownProviders, name);
 }
-
-/** The default addresses of OpenAI-compatible providers. */
-export const compatibleBaseUrls: Readonly<Record<string, string>> = {
-  openrouter: "https://openrouter.ai/api/v1",
-  ollama: "http://127.0.0.1:11434/v1",
-};
 
 const priceTable = tableWith(
   {

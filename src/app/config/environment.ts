@@ -56,6 +56,7 @@ const otherNames: readonly string[] = [
   "KIT_URL",
   "KIT_DEBUG",
   "KIT_RECORD",
+  "KIT_TRUST",
 ];
 
 /**

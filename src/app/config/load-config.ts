@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { basename, dirname, extname, join, resolve } from "node:path";
+import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { isSecretFile } from "../../agents/policy/protected-paths.ts";
@@ -12,6 +12,8 @@ import { secretsInFile } from "../runtime/known-secrets.ts";
 import { AgentWrites } from "../sources/agent-writes.ts";
 import { describeFailure, failureLine } from "../sources/describe-failure.ts";
 import { resolveKitImports } from "../sources/follow-sources.ts";
+import type { FileVariable, KeySources } from "../trust/key-targets.ts";
+import type { KeyTarget } from "../trust/trust.ts";
 import type { KitConfig, LoadedKitConfig } from "./config-schema.ts";
 import { toEngineTable } from "./engine-config.ts";
 import { type Environment, parseEnvironment } from "./environment.ts";
@@ -27,6 +29,12 @@ export interface LoadConfigOptions {
   readonly dotEnv?: boolean;
   /** Default `process.env`. */
   readonly environment?: Environment;
+  /**
+   * False for a caller that only reads: it runs a configuration in code only if the person trusts the folder. Default true.
+   */
+  readonly runsCode?: boolean | undefined;
+  /** Whether the caller answers for the folder, such as for the output of a build. Default false. */
+  readonly isTrusted?: boolean | undefined;
   /** The configuration as an imported module, instead of a file of the folder. */
   readonly module?:
     | { readonly name: string; readonly load: () => Promise<{ readonly default?: unknown }> }
@@ -44,6 +52,12 @@ export interface LoadedConfig {
   readonly fileSecrets?: readonly string[];
   /** The `.env` file that kit read: the number of its variables, and how many of them were already set. */
   readonly envFile?: { readonly name: string; readonly variables: number; readonly set: number };
+  /** Keys of the person's environment that files of the folder would send to addresses which the person does not trust. */
+  readonly untrusted?: readonly KeyTarget[];
+  /** Set if the caller only reads and the person does not trust the folder: none of its code may run. */
+  readonly untrustedCode?: true;
+  /** The configuration in code that was not run, because of `untrustedCode`. */
+  readonly skippedFile?: string;
   /** Sentences to print at the terminal. */
   readonly warnings: readonly string[];
 }
@@ -59,7 +73,16 @@ const configNames = [...codeNames, "kit.toml"];
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { cwd, envFile } = options;
-  const file = options.module === undefined ? await fileOf(options) : join(cwd, options.module.name);
+  // Code of the configuration may change the environment.
+  const own = { ...(options.environment ?? process.env) };
+  const found = options.module === undefined ? await fileOf(options) : join(cwd, options.module.name);
+  const mayRun =
+    options.module !== undefined ||
+    options.runsCode !== false ||
+    (await import("../trust/trust.ts")).trustsCode(cwd, own);
+  const isSkipped = !mayRun && found !== undefined && extname(found) !== ".toml";
+  if (isSkipped && options.file !== undefined) throw await untrustedCode(options.file);
+  const file = isSkipped ? undefined : found;
   const writes = new AgentWrites(realpathSync(cwd));
   const name = options.module?.name ?? (file === undefined ? "" : (options.file ?? basename(file)));
   const fromFile =
@@ -68,6 +91,8 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const isThere = envFile === undefined && options.dotEnv === true && existsSync(join(cwd, ".env"));
   const envName = isThere ? ".env" : envFile;
   const inFile = envName === undefined ? {} : await readVariables(resolve(cwd, envName), envName, writes);
+  // No file of a folder says whether a person trusts it.
+  delete inFile.KIT_TRUST;
   const environment = { ...inFile, ...variables };
   const { config: fromEnvironment, issues, warnings } = await parseEnvironment(environment);
   if (issues.length > 0) throw refuse("The environment", issues);
@@ -83,11 +108,24 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   };
   const names = Object.keys(inFile);
   const fileSecrets = secretsInFiles(cwd);
+  const configName = file !== undefined && isInside(cwd, file) ? name : undefined;
+  const changed =
+    configName !== undefined && extname(name) !== ".toml" ? differences(own, variables, name) : [];
+  const read =
+    envName !== undefined && isInside(cwd, resolve(cwd, envName))
+      ? differences(variables, environment, envName)
+      : [];
+  const answersForIt = options.isTrusted === true || options.module !== undefined;
+  const sources = { config, configName, own, fromFiles: new Map([...changed, ...read]) };
+  const untrusted = answersForIt ? [] : await untrustedOf(sources, cwd);
   const set = names.filter((variable) => variables[variable] !== undefined).length;
   return {
     config,
     environment,
     warnings,
+    ...(untrusted.length === 0 ? {} : { untrusted }),
+    ...(mayRun ? {} : { untrustedCode: true }),
+    ...(isSkipped ? { skippedFile: basename(found) } : {}),
     ...(fileSecrets.length === 0 ? {} : { fileSecrets }),
     ...(envName === undefined ? {} : { envFile: { name: envName, variables: names.length, set } }),
     ...(file === undefined ? {} : { file }),
@@ -96,6 +134,26 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
 
 async function fileOf({ cwd, file }: LoadConfigOptions): Promise<string | undefined> {
   return file === undefined ? await findConfig(cwd) : resolve(cwd, file);
+}
+
+/** The variables that a file has added or changed. */
+function differences(
+  before: Environment,
+  after: Environment,
+  file: string,
+): readonly (readonly [string, FileVariable])[] {
+  return Object.entries(after).flatMap(([name, value]) =>
+    value === undefined || value === before[name] ? [] : [[name, { value, file }] as const],
+  );
+}
+
+/** Whether a path is that of a file of the folder, by its name or as a link. */
+function isInside(folder: string, path: string): boolean {
+  const root = realpathSync(folder);
+  const paths = [resolve(path), existsSync(path) ? realpathSync(path) : root];
+  return paths.some((each) =>
+    [resolve(folder), root].some((parent) => `${each}${sep}`.startsWith(`${parent}${sep}`)),
+  );
 }
 
 /** Throws if a model wrote the file: its variables choose the servers and the keys that kit uses. */
@@ -128,6 +186,25 @@ function secretsInFiles(folder: string): readonly string[] {
 
 function unusable(init: Omit<KitErrorInit, "code">): KitError {
   return new KitError({ code: "invalid_request", ...init });
+}
+
+/** Without a file of the folder that could name an address, no code of trust is loaded. */
+async function untrustedOf(sources: KeySources, folder: string): Promise<readonly KeyTarget[]> {
+  if (sources.configName === undefined && sources.fromFiles.size === 0) return [];
+  const [{ keyTargets }, { untrustedTargets }] = await Promise.all([
+    import("../trust/key-targets.ts"),
+    import("../trust/trust.ts"),
+  ]);
+  return untrustedTargets(keyTargets(sources), folder, sources.own);
+}
+
+async function untrustedCode(file: string): Promise<KitError> {
+  const { trustHint } = await import("../trust/trust.ts");
+  return new KitError({
+    code: "forbidden",
+    message: `${file} is code, and you have not trusted the code of this folder.`,
+    hint: trustHint,
+  });
 }
 
 async function findConfig(cwd: string): Promise<string | undefined> {

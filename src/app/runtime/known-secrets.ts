@@ -92,13 +92,25 @@ export function secretsInFile(variables: Environment): readonly string[] {
   return [...new Set([...knownSecrets(variables), ...randomValues.filter((value) => value !== undefined)])];
 }
 
-function isSecret(name: string, value: string): boolean {
-  if (keyPattern.test(value.trim())) return true;
-  // `npm_config__authToken` has its words in another spelling.
-  const words = name
+/** Whether a variable holds a key, a password or another secret, however short. */
+export function isSecretVariable(name: string, value: string): boolean {
+  if (value === "") return false;
+  const words = wordsOf(name);
+  const isNamed = (secretWords.test(words) || keyAtTheEnd.test(words)) && !/^(?:OLD)?PWD$/.test(words);
+  return (isNamed && !aboutOne.test(words)) || isSecret(name, value) || passwordsIn(value).some(Boolean);
+}
+
+/** `npm_config__authToken` has its words in another spelling. */
+function wordsOf(name: string): string {
+  return name
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
     .toUpperCase()
     .replace(/[^A-Z0-9]+/g, "_");
+}
+
+function isSecret(name: string, value: string): boolean {
+  if (keyPattern.test(value.trim())) return true;
+  const words = wordsOf(name);
   if (/^(?:OLD)?PWD$/.test(words) || aboutOne.test(words) || isNoKey(value)) return false;
   if (secretWords.test(words)) return true;
   return keyAtTheEnd.test(words) && (value.length >= minDoubtfulLength || /\d/.test(value));

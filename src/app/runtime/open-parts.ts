@@ -23,7 +23,7 @@ import { createJsonValidator } from "./validate-json.ts";
 
 export interface OpenPartsOptions {
   readonly project: Project;
-  readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets" | "file">;
+  readonly loaded: Pick<LoadedConfig, "config" | "environment" | "fileSecrets" | "file" | "untrusted">;
   /** The `env` of agents and workflows; default: the environment of `loaded`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** The store; the caller closes it. Default: the store named in the configuration. */
@@ -36,10 +36,14 @@ export interface OpenPartsOptions {
   readonly defaults?: AgentProfile | undefined;
 }
 
-/** Opens the parts named in a project's configuration: store, models, MCP servers, Python, sandboxes. */
+/**
+ * Opens the parts named in a project's configuration: store, models, MCP servers, Python, sandboxes. Throws `forbidden` if a key would be
+ * sent to an address that the person does not trust.
+ */
 export async function openParts(options: OpenPartsOptions): Promise<RuntimeParts> {
   const { project } = options;
-  const { config, fileSecrets } = options.loaded;
+  const { config, fileSecrets, untrusted = [] } = options.loaded;
+  if (untrusted.length > 0) throw (await import("../trust/trust.ts")).untrustedError(untrusted);
   const env = options.env ?? options.loaded.environment;
   const { agent = {}, compaction, providers, telemetry = {} } = config;
   const mask = maskOf({ config, environment: env, ...defined({ fileSecrets }) });

@@ -116,6 +116,7 @@ export async function openApplicationProject(
     const loaded = await loadConfig({
       cwd: root,
       module: configModule(data),
+      isTrusted: true,
       ...(environment && { environment }),
     });
     const project = await openIndexedProject({

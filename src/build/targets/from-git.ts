@@ -138,6 +138,9 @@ function notSet(
   return names.length === 0 ? [] : [`Not set here, and so not there: ${names.join(", ")}.`];
 }
 
+/** The jobs run on changes of the project's own members, whose code they execute, or without secrets. */
+const trustOfJobs = { KIT_TRUST: "1" } as const;
+
 /** External values and names of this project reach commands through environment variables. */
 function githubWorkflow(app: Application): string {
   const { folder } = app;
@@ -153,6 +156,7 @@ function githubWorkflow(app: Application): string {
     name: "kit",
     on: { pull_request: {} },
     permissions: { contents: "read" },
+    env: trustOfJobs,
     concurrency: { group: `kit-\${{ github.ref }}`, "cancel-in-progress": true },
     defaults: { run: { shell: "bash", ...(folder === "" ? {} : { "working-directory": folder }) } },
     jobs: {
@@ -282,7 +286,7 @@ function gitlabJobs(app: Application): string {
   const agent = reviewer(app);
   const enter = folder === "" ? [] : [`cd ${quoted(folder)}`];
   const onChanges = [{ if: '$CI_PIPELINE_SOURCE == "merge_request_event"' }];
-  const common = { image: "node:24", variables: { GIT_DEPTH: "0" }, rules: onChanges };
+  const common = { image: "node:24", variables: { GIT_DEPTH: "0", ...trustOfJobs }, rules: onChanges };
   const jobs = {
     "kit:check": {
       ...common,

@@ -25,7 +25,7 @@ export type LocateClient = () => Promise<KitClient | undefined>;
  * if no server was named and none runs here.
  */
 export async function clientLocator(context: CommandContext, url: string | undefined): Promise<LocateClient> {
-  const { environment } = await loadProjectConfig(context);
+  const { environment } = await loadProjectConfig(context, { sendsKeys: true });
   const address = url ?? environment.KIT_URL;
   const apiKey = environment.KIT_API_KEY ?? environment.KIT_API_KEYS?.split(",")[0]?.trim();
   return async () => {

@@ -203,7 +203,7 @@ async function createEngineAt(target: string | SharedEngine | undefined): Promis
  * create one.
  */
 async function enginePlace(context: CommandContext): Promise<string | SharedEngine | undefined> {
-  const { config, environment } = await loadProjectConfig(context);
+  const { config, environment } = await loadProjectConfig(context, { sendsKeys: true });
   const shared = sharedEngineOf(config, environment);
   if (shared !== undefined) return shared;
   const folder = resolve(context.root, config.engine?.folder ?? join(".kit", "engine"));

@@ -50,7 +50,7 @@ async function addOne(
 ): Promise<ExitCode> {
   const { root, output } = context;
   const folder = findPackageFolder(root);
-  const loaded = await loadProjectConfig(context, { dotEnv: true });
+  const loaded = await loadProjectConfig(context, { runsCode: true, sendsKeys: true, dotEnv: true });
   const packages = addition.packages.map((name) => planPackage(peerOf(name), folder));
   const missing = packages.flatMap(({ name, install }) =>
     install === undefined ? [] : [`${name}@${install}`],

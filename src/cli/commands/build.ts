@@ -21,21 +21,25 @@ export const build: Command = defineCommand({
   examples: ["kit build", "kit build --target node --out dist", "kit build --check"],
   details: `Puts agents, workflows, webhooks, skills, roles, specs and guidelines into one folder, with kit and the packages that they use. The targets: ${targetNames}. Needs the package rolldown: npm install --save-dev rolldown. An output contains no secrets: set them as variables where it runs.`,
   run: ({ options: { target: name = "node", out, check = false, force = false } }, context) =>
-    withProject(context, async ({ project, loaded }) => {
-      const [{ build: buildProject }, { findTarget }] = await Promise.all([
-        import("../../build/build.ts"),
-        import("../../build/targets/targets.ts"),
-      ]);
-      const target = findTarget(name);
-      const { cwd, output } = context;
-      const started = performance.now();
-      output.progress("building …");
-      const folder = out === undefined ? undefined : resolve(cwd, out);
-      const result = await buildProject({ project, loaded, target, cwd, out: folder, check, force });
-      if (context.json) output.json(toRecord(result));
-      else printBuild(output, result, { check, force, tookMs: performance.now() - started });
-      return result.problems.length > 0 ? 1 : 0;
-    }),
+    withProject(
+      context,
+      async ({ project, loaded }) => {
+        const [{ build: buildProject }, { findTarget }] = await Promise.all([
+          import("../../build/build.ts"),
+          import("../../build/targets/targets.ts"),
+        ]);
+        const target = findTarget(name);
+        const { cwd, output } = context;
+        const started = performance.now();
+        output.progress("building …");
+        const folder = out === undefined ? undefined : resolve(cwd, out);
+        const result = await buildProject({ project, loaded, target, cwd, out: folder, check, force });
+        if (context.json) output.json(toRecord(result));
+        else printBuild(output, result, { check, force, tookMs: performance.now() - started });
+        return result.problems.length > 0 ? 1 : 0;
+      },
+      { runsCode: true },
+    ),
 });
 
 function toRecord({ app: _, ...result }: BuildResult): object {

@@ -25,35 +25,44 @@ export const deploy: Command = defineCommand({
   details:
     "Builds, then calls the platform's own command-line tool (docker, fly, railway, vercel, netlify, wrangler, gh, glab), which must be installed and signed in, and prints its output. At the end prints the address and a check of its health, or exits with the tool's exit code. Passes values of secrets to the tool by the environment or by its input, never as arguments.",
   run: ({ options: { target: name, out, dryRun = false, force = false } }, context) =>
-    withProject(context, async ({ project, loaded }): Promise<ExitCode> => {
-      if (name === undefined)
-        throw usageError("--target is missing.", `The targets are ${names.join(", ")}.`);
-      const [{ build }, { findTarget }] = await Promise.all([
-        import("../../build/build.ts"),
-        import("../../build/targets/targets.ts"),
-      ]);
-      const target = findTarget(name);
-      if (target.deployment === undefined) {
-        throw usageError(
-          `kit deploy does not support ${target.name}.`,
-          `Run 'kit build --target ${target.name}' and follow the steps that it prints. kit deploys to ${names.join(", ")}.`,
-        );
-      }
-      const { cwd, output } = context;
-      const started = performance.now();
-      output.progress("building …");
-      const folder = out === undefined ? undefined : resolve(cwd, out);
-      const result = await build({ project, loaded, target, cwd, out: folder, check: false, force });
-      const printsProblems = !context.json || result.problems.length > 0;
-      if (printsProblems)
-        printBuild(output, result, { check: false, force, tookMs: performance.now() - started, next: false });
-      if (result.problems.length > 0) return 1;
-      const deployment = target.deployment(result.app, {
-        folder: result.folder,
-        environment: loaded.environment,
-      });
-      return await carryOut(context, { result, deployment, dryRun, environment: loaded.environment });
-    }),
+    withProject(
+      context,
+      async ({ project, loaded }): Promise<ExitCode> => {
+        if (name === undefined)
+          throw usageError("--target is missing.", `The targets are ${names.join(", ")}.`);
+        const [{ build }, { findTarget }] = await Promise.all([
+          import("../../build/build.ts"),
+          import("../../build/targets/targets.ts"),
+        ]);
+        const target = findTarget(name);
+        if (target.deployment === undefined) {
+          throw usageError(
+            `kit deploy does not support ${target.name}.`,
+            `Run 'kit build --target ${target.name}' and follow the steps that it prints. kit deploys to ${names.join(", ")}.`,
+          );
+        }
+        const { cwd, output } = context;
+        const started = performance.now();
+        output.progress("building …");
+        const folder = out === undefined ? undefined : resolve(cwd, out);
+        const result = await build({ project, loaded, target, cwd, out: folder, check: false, force });
+        const printsProblems = !context.json || result.problems.length > 0;
+        if (printsProblems)
+          printBuild(output, result, {
+            check: false,
+            force,
+            tookMs: performance.now() - started,
+            next: false,
+          });
+        if (result.problems.length > 0) return 1;
+        const deployment = target.deployment(result.app, {
+          folder: result.folder,
+          environment: loaded.environment,
+        });
+        return await carryOut(context, { result, deployment, dryRun, environment: loaded.environment });
+      },
+      { runsCode: true },
+    ),
 });
 
 interface Plan {

@@ -5,7 +5,7 @@ import { type Command, defineCommand } from "../command.ts";
 import type { Output } from "../print/output.ts";
 import { type Column, count, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
-import { withProject } from "../with-project.ts";
+import { noteOfUnrunCode, withProject } from "../with-project.ts";
 
 export const routes: Command = defineCommand({
   options: {},
@@ -14,8 +14,15 @@ export const routes: Command = defineCommand({
     "Loads the files of src/agents, src/workflows and src/webhooks as 'kit start' does, and lists their schedules and the files that it cannot use.",
   run: (_line, context) =>
     withProject(context, async ({ project, loaded }) => {
+      noteOfUnrunCode(loaded, context);
       const { openProjectService } = await import("../../app/service/open-project-service.ts");
-      const { app } = await openProjectService({ project, loaded, works: false });
+      const { app } = await openProjectService({
+        project,
+        // It only lists, and sends nothing.
+        loaded: { ...loaded, untrusted: [] },
+        works: false,
+        code: loaded.untrustedCode !== true,
+      });
       try {
         const listed = describe(app, loaded.config.server?.expose === "all");
         if (context.json) context.output.json(listed);

@@ -150,7 +150,7 @@ export const run: Command = defineCommand({
           await app.close();
         }
       },
-      { dotEnv: true },
+      { runsCode: true, sendsKeys: true, dotEnv: true },
     );
   },
 });

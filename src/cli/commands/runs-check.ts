@@ -23,7 +23,7 @@ export const runsCheck: Command = defineCommand({
     "Replays each run that has not ended, in this project's engine, with the workflows of the folder. Runs no step and writes nothing, so you can use it next to a running server, and in CI before a deploy: with KIT_ENGINE_URL, against the database that several machines share. The code between the steps does run, as in each replay. Exits with 1 if a run would fail, with replay_mismatch or otherwise.",
   async run({ options }, context) {
     const against = folderOf(options.against, context);
-    const loaded = await loadProjectConfig(context, { dotEnv: true });
+    const loaded = await loadProjectConfig(context, { runsCode: true, sendsKeys: true, dotEnv: true });
     const runs = await openRuns(loaded, context);
     try {
       const { checkRuns } = await import("../../app/service/check-runs.ts");

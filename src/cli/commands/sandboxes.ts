@@ -8,7 +8,7 @@ import { canAsk } from "../print/output.ts";
 import { type Column, count, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { fromNow, safeLine } from "../text/safe-text.ts";
-import { withProject } from "../with-project.ts";
+import { noteOfUnrunCode, withProject } from "../with-project.ts";
 
 const details =
   "Asks the vendors that the configuration and the agents of this project name; their API keys must be set.";
@@ -238,15 +238,25 @@ async function withMachines(
   context: CommandContext,
   use: (vendors: Vendors) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  return await withProject(context, async ({ project, loaded }) => {
-    const { openProjectService } = await import("../../app/service/open-project-service.ts");
-    const { app } = await openProjectService({ project, loaded, works: false });
-    try {
-      const factories = new Set(await app.sandboxes());
-      const vendors = await Promise.all([...factories].map((factory) => factory.machines?.(project.root)));
-      return await use(vendors.filter((machines) => machines !== undefined));
-    } finally {
-      await app.close();
-    }
-  });
+  return await withProject(
+    context,
+    async ({ project, loaded }) => {
+      noteOfUnrunCode(loaded, context);
+      const { openProjectService } = await import("../../app/service/open-project-service.ts");
+      const { app } = await openProjectService({
+        project,
+        loaded,
+        works: false,
+        code: loaded.untrustedCode !== true,
+      });
+      try {
+        const factories = new Set(await app.sandboxes());
+        const vendors = await Promise.all([...factories].map((factory) => factory.machines?.(project.root)));
+        return await use(vendors.filter((machines) => machines !== undefined));
+      } finally {
+        await app.close();
+      }
+    },
+    { sendsKeys: true },
+  );
 }

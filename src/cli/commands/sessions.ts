@@ -117,24 +117,34 @@ async function withSessionAdmin(
 ): Promise<ExitCode> {
   const client = await (await clientLocator(context, url))();
   if (client !== undefined) return await use(client.sessions);
-  return await withProject(context, async ({ project, loaded }) => {
-    const { openProjectService } = await import("../../app/service/open-project-service.ts");
-    const folder = resolve(project.root, loaded.config.engine?.folder ?? join(".kit", "engine"));
-    // The engine starts no work; it only says which sessions have waiting work.
-    const isShared = sharedEngineOf(loaded.config, loaded.environment) !== undefined;
-    const engine = isShared ? "configured" : existsSync(folder) ? folder : "memory";
-    await using opened = new AsyncDisposableStack();
-    const service = await openProjectService({ project, loaded, engine, works: false });
-    opened.defer(() => service.close({ timeoutMs: 0 }));
-    const retention = service.sessions;
-    return await use({
-      list: (query) => retention.list(query),
-      prune: ({ older_than_seconds, dry_run = false, cursor }) =>
-        retention.prune({
-          olderThanMs: older_than_seconds * 1_000,
-          dryRun: dry_run,
-          cursor,
-        }),
-    });
-  });
+  return await withProject(
+    context,
+    async ({ project, loaded }) => {
+      const { openProjectService } = await import("../../app/service/open-project-service.ts");
+      const folder = resolve(project.root, loaded.config.engine?.folder ?? join(".kit", "engine"));
+      // The engine starts no work; it only says which sessions have waiting work.
+      const isShared = sharedEngineOf(loaded.config, loaded.environment) !== undefined;
+      const engine = isShared ? "configured" : existsSync(folder) ? folder : "memory";
+      await using opened = new AsyncDisposableStack();
+      const service = await openProjectService({
+        project,
+        loaded,
+        engine,
+        works: false,
+        code: loaded.untrustedCode !== true,
+      });
+      opened.defer(() => service.close({ timeoutMs: 0 }));
+      const retention = service.sessions;
+      return await use({
+        list: (query) => retention.list(query),
+        prune: ({ older_than_seconds, dry_run = false, cursor }) =>
+          retention.prune({
+            olderThanMs: older_than_seconds * 1_000,
+            dryRun: dry_run,
+            cursor,
+          }),
+      });
+    },
+    { sendsKeys: true },
+  );
 }

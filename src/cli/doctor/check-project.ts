@@ -5,6 +5,7 @@ import { type SharedEngine, sharedEngineOf, workspacesElsewhere } from "../../ap
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { checkCommands, checkModel, summarizeDiagnostics } from "../../app/service/findings.ts";
+import { describeTarget, trustHint } from "../../app/trust/trust.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
@@ -20,7 +21,7 @@ import type { CommandContext } from "../command.ts";
 import { count } from "../print/table.ts";
 import { toKnownError } from "../report-error.ts";
 import { findRunningServers, type RunningServer } from "../running-server.ts";
-import { loadProjectConfig, type OpenedProject, withLoadedProject } from "../with-project.ts";
+import { loadProjectConfig, type OpenedProject, unrunCode, withLoadedProject } from "../with-project.ts";
 import { checkAdditions } from "./check-addition.ts";
 import { checkAgents, checkRecordedPrompts } from "./check-agents.ts";
 import { checkStore } from "./check-models.ts";
@@ -42,24 +43,17 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   }
   const message = loaded.file === undefined ? "none, the defaults apply" : basename(loaded.file);
   checks.push({ name: "configuration", status: "ok", message });
-  checks.push(await checkModel(loaded), await checkStore(root, loaded));
-  checks.push(...(await checkAdditions({ root, folder: root, loaded })));
+  checks.push(...trustChecks(loaded, root), await checkModel(loaded));
+  const isTrusted = loaded.untrusted === undefined;
+  // These connect to what the project names, or start it.
+  if (isTrusted) checks.push(await checkStore(root, loaded));
+  if (isTrusted) checks.push(...(await checkAdditions({ root, folder: root, loaded })));
   checks.push(await checkCommands(loaded.config));
-  checks.push(...(await checkMcpServers(context, loaded)));
-  checks.push(...(await checkAgents(root, loaded)));
-  // Another check has reported a store that cannot be read.
-  checks.push(...(await checkRecordedPrompts(root, loaded).catch(() => [])));
-  try {
-    checks.push(...(await checkService(root, loaded)));
-  } catch (error) {
-    checks.push(
-      toCheck(
-        "dispatches",
-        error,
-        "The folder .kit/engine holds accepted work: keep it. KIT_DEBUG=1 shows more.",
-      ),
-    );
+  if (loaded.untrustedCode !== true) {
+    if (isTrusted) checks.push(...(await checkMcpServers(context, loaded)));
+    checks.push(...(await checkAgents(root, loaded)));
   }
+  if (isTrusted) checks.push(...(await checkWork(root, loaded)));
   try {
     await withLoadedProject(context, { loaded, readOnly: true }, async (opened) => {
       checks.push(await checkIndex(opened, signal), ...checkSources(opened), ...checkProblems(opened));
@@ -72,6 +66,31 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
     );
   }
   return checks;
+}
+
+/** What the doctor leaves out because no person trusts it. */
+function trustChecks(loaded: LoadedConfig, root: string): readonly Check[] {
+  const { untrusted = [], untrustedCode, config } = loaded;
+  const hasServers = Object.keys(config.mcp?.servers ?? {}).length > 0;
+  const code = unrunCode(loaded, root) ?? (untrustedCode === true && hasServers ? "mcp.servers" : undefined);
+  const warning = { name: "trust", status: "warning", hint: trustHint } as const;
+  return [
+    ...untrusted.map((target) => ({ ...warning, message: describeTarget(target) })),
+    ...(code === undefined
+      ? []
+      : [{ ...warning, message: `${code} was not run: you have not trusted the code of this folder.` }]),
+  ];
+}
+
+async function checkWork(root: string, loaded: LoadedConfig): Promise<readonly Check[]> {
+  // Another check has reported a store that cannot be read.
+  const prompts = await checkRecordedPrompts(root, loaded).catch(() => []);
+  try {
+    return [...prompts, ...(await checkService(root, loaded))];
+  } catch (error) {
+    const hint = "The folder .kit/engine holds accepted work: keep it. KIT_DEBUG=1 shows more.";
+    return [...prompts, toCheck("dispatches", error, hint)];
+  }
 }
 
 async function checkRepository(root: string, signal: AbortSignal): Promise<Check> {

@@ -8,6 +8,8 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** What a person types at the terminal, in place of `input`; with `columns`. */
+  readonly typed?: string;
   /** Makes the streams those of a terminal of so many columns. Only in this process. */
   readonly columns?: number;
   /** Has kit take the system for another one, such as "win32". Only in this process. */
@@ -66,10 +68,12 @@ export function beginProcess(args: readonly string[], options: RunOptions): Runn
  */
 export function beginKit(
   args: readonly string[],
-  { cwd, env = {}, input = "", columns, platform }: RunOptions,
+  { cwd, env = {}, typed, input = typed ?? "", columns, platform }: RunOptions,
 ): RunningKit {
   if (running++ === 0) before = { ...process.env };
-  const stdin = Object.assign(Readable.from(input === "" ? [] : [input]), { isTTY: false });
+  const stdin = Object.assign(Readable.from(input === "" ? [] : [input]), {
+    isTTY: typed !== undefined,
+  });
   const terminal = columns === undefined ? {} : { isTTY: true, columns };
   const stdout = Object.assign(new PassThrough(), terminal);
   const stderr = Object.assign(new PassThrough(), terminal);

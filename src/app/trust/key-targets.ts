@@ -1,0 +1,204 @@
+import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
+import type { LoadedKitConfig } from "../config/config-schema.ts";
+import type { Environment } from "../config/environment.ts";
+import { isSecretVariable } from "../runtime/known-secrets.ts";
+import { identityOf, type KeyTarget } from "./trust.ts";
+
+/** A variable that a file of the repository sets. */
+export interface FileVariable {
+  readonly value: string;
+  readonly file: string;
+}
+
+export interface KeySources {
+  readonly config: LoadedKitConfig;
+  /** The configuration of the repository; undefined if the configuration is not a file of the repository. */
+  readonly configName: string | undefined;
+  /** The variables that the person has set. */
+  readonly own: Environment;
+  /** The variables that files of the repository have set, and no person. */
+  readonly fromFiles: ReadonlyMap<string, FileVariable>;
+}
+
+/** Returns the keys of the person's environment with the addresses that files of the repository name for them. */
+export function keyTargets(given: KeySources): readonly KeyTarget[] {
+  const { configName, fromFiles } = given;
+  const own = Object.fromEntries(Object.entries(given.own).filter(([name]) => !fromFiles.has(name)));
+  const sources = { ...given, own };
+  const ownAddresses = new Set(addressesIn(own));
+  const seen = new Set<string>();
+  return [...ofVariables(sources), ...(configName === undefined ? [] : ofConfig(sources, configName))].filter(
+    (target) => {
+      const identity = identityOf(target);
+      if (ownAddresses.has(target.address) || seen.has(identity)) return false;
+      seen.add(identity);
+      return true;
+    },
+  );
+}
+
+/** The addresses that the person's own variables name: a configuration may repeat them. */
+function addressesIn(own: Environment): readonly string[] {
+  return Object.entries(own).flatMap(([name, value = ""]) =>
+    addressName.test(name.toUpperCase()) ? [plain(value.trim())] : [],
+  );
+}
+
+/** The last words of variables with addresses. */
+const addressName =
+  /(?:^|_)(?:UR[LI]|HOSTS?|HOSTNAME|ENDPOINTS?|DOMAIN|ADDR(?:ESS)?|BASE|SERVER|PROXY|ORIGIN|GATEWAY)$|^PG(?:HOST|HOSTADDR|SERVICE|SERVICEFILE)$/;
+
+/**
+ * Variables that decide where every connection of a process leads and whose certificates it believes, where it looks for its
+ * settings, or which code a program runs.
+ */
+const steering = new RegExp(
+  `^(?:${[
+    "NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|USE_ENV_PROXY|USE_SYSTEM_CA|REPL_EXTERNAL_MODULE)",
+    "OPENSSL_(?:CONF|MODULES|ENGINES)|SSL_CERT_(?:FILE|DIR)|SSLKEYLOGFILE|(?:CURL|REQUESTS)_CA_BUNDLE|CURL_HOME",
+    "(?:HTTPS?|ALL|FTP|WSS?|GRPC|SOCKS|GLOBAL_AGENT_HTTPS?)_PROXY",
+    "PATH|PATHEXT|COMSPEC|SYSTEMROOT|SHELL|HOME|USERPROFILE|(?:LOCAL)?APPDATA|XDG_\\w+",
+    "IFS|ENV|BASH_ENV|BASH_FUNC\\S*|SHELLOPTS|PROMPT_COMMAND|ZDOTDIR|LD_\\w+|DYLD_\\w+|GCONV_PATH|GLIBC_TUNABLES",
+    "GIT_(?!AUTHOR|COMMITTER|COMMIT$|SHA$|BRANCH$|TAG$)\\w+|SSH_(?:ASKPASS\\w*|AUTH_SOCK)|EDITOR|VISUAL|PAGER|BROWSER|LESS(?:OPEN|CLOSE)",
+    "PYTHON(?:PATH|HOME|STARTUP|USERBASE|INSPECT|BREAKPOINT|WARNINGS)|PERL5(?:LIB|OPT|DB)|PERLLIB|RUBY(?:LIB|OPT)",
+    "JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|NPM_CONFIG_\\w+|DOCKER_HOST|KUBECONFIG",
+  ].join("|")})$`,
+);
+
+/** The variables with addresses that kit itself sends keys to; its other ones are of its own servers and databases. */
+const addressesOfKit = new Set(["KIT_URL", "KIT_RESTATE_INGRESS", "KIT_RESTATE_ADMIN"]);
+
+function* ofVariables({ own, fromFiles }: KeySources): Iterable<KeyTarget> {
+  for (const [variable, { value, file }] of fromFiles) {
+    const name = variable.toUpperCase();
+    const text = value.trim();
+    const source = `${variable} in ${file}`;
+    if (text === "" || isDefaultAddress(text)) continue;
+    if (steering.test(name)) {
+      if (name !== "NODE_TLS_REJECT_UNAUTHORIZED" || text === "0") yield { address: plain(text), source };
+      continue;
+    }
+    yield* ofDatabase(text, source, own);
+    if (
+      name.startsWith("KIT_")
+        ? !addressesOfKit.has(name)
+        : !addressName.test(name) && !/^\w[\w+.-]*:\/\//.test(text)
+    )
+      continue;
+    yield* toTargets(keysOfVendor(vendorOf(name), own), text, source);
+  }
+}
+
+function* ofConfig({ config, own, fromFiles }: KeySources, file: string): Iterable<KeyTarget> {
+  const keysIn = (texts: readonly (string | undefined)[]): readonly string[] => keysWithin(texts, own);
+  const at = (setting: string): string => `${setting} in ${file}`;
+  for (const [name, { base_url, api_key, headers = {} }] of Object.entries(config.providers ?? {})) {
+    if (base_url === undefined || isDefaultAddress(base_url)) continue;
+    const provider = name.toLowerCase();
+    const variables: readonly string[] = isKnownProvider(provider) ? knownProviders[provider].keys : [];
+    const used = variables.find((key) => own[key] || fromFiles.get(key)?.value);
+    const keys = api_key === undefined && used !== undefined && own[used] ? [used] : [];
+    const given = keysIn([api_key, ...Object.values(headers)]);
+    yield* toTargets([...keys, ...given], base_url, at(`providers.${name}.base_url`));
+  }
+  for (const [name, { url, headers = {}, command, args = [], env = [] }] of Object.entries(
+    config.mcp?.servers ?? {},
+  )) {
+    const source = at(`mcp.servers.${name}`);
+    const texts = [...Object.values(headers), ...valuesOf(env)];
+    const filled = texts.flatMap((text) => [...text.matchAll(/\$\{(\w+)\}/g)].map(([, key = ""]) => key));
+    const isSent = (key: string): boolean =>
+      Boolean(own[key]) && (url !== undefined || isSecretVariable(key, own[key] ?? ""));
+    const keys = [...filled, ...namesOf(env)].filter(isSent);
+    yield* toTargets([...keys, ...keysIn([...texts, ...args])], url ?? [command, ...args].join(" "), source);
+  }
+  const { env = [], api_url, domain, sandbox_url } = config.sandbox?.options ?? {};
+  const kind = config.agent?.sandbox;
+  if (typeof kind === "string" && kind !== "virtual" && kind !== "local") {
+    const keys = keysOfVendor(kind.toUpperCase(), own);
+    for (const [option, address] of Object.entries({ api_url, domain, sandbox_url }))
+      if (address !== undefined) yield* toTargets(keys, address, at(`sandbox.options.${option}`));
+  }
+  const passed = namesOf(env).filter((key) => isSecretVariable(key, own[key] ?? ""));
+  yield* toTargets(
+    [...passed, ...keysIn(valuesOf(env))],
+    "the commands of agents",
+    at("sandbox.options.env"),
+  );
+  const { url, direct_url, restate = {} } = config.engine ?? {};
+  for (const [setting, address] of Object.entries({
+    "engine.url": url,
+    "engine.direct_url": direct_url,
+    store: config.store,
+  }))
+    if (typeof address === "string") yield* ofDatabase(address, at(setting), own);
+  for (const [setting, address] of Object.entries({ ingress: restate.ingress, admin: restate.admin }))
+    if (address !== undefined)
+      yield* toTargets(keysOfVendor("KIT_RESTATE", own), address, at(`engine.restate.${setting}`));
+}
+
+/** The driver sends `PGPASSWORD` to a database whose address has no password. */
+function ofDatabase(address: string, source: string, own: Environment): readonly KeyTarget[] {
+  const url = /^postgres(?:ql)?:/i.test(address) ? URL.parse(address) : null;
+  return url === null || url.password !== ""
+    ? []
+    : toTargets(own.PGPASSWORD ? ["PGPASSWORD"] : [], address, source);
+}
+
+function toTargets(keys: readonly string[], address: string, source: string): readonly KeyTarget[] {
+  return keys.map((key) => ({ key, address: plain(address), source }));
+}
+
+/** Words for the same vendor in names of variables. */
+const vendors: Readonly<Record<string, string>> = { GEMINI: "GOOGLE", LANGSMITH: "LANGCHAIN", GH: "GITHUB" };
+
+function vendorOf(name: string): string {
+  if (name.startsWith("KIT_")) return name.startsWith("KIT_RESTATE_") ? "KIT_RESTATE" : "KIT";
+  if (/^PG[A-Z]+$/.test(name)) return "PG";
+  const [word = ""] = name.split("_", 1);
+  return vendors[word] ?? word;
+}
+
+function keysOfVendor(vendor: string, own: Environment): readonly string[] {
+  return Object.entries(own).flatMap(([name, value = ""]) => {
+    const upper = name.toUpperCase();
+    const isKey = isSecretVariable(name, value) || upper === "PGPASSWORD" || /_HEADERS$/.test(upper);
+    return value !== "" && vendorOf(upper) === vendor && isKey ? [name] : [];
+  });
+}
+
+/** Shorter values are found in too many texts. */
+const minLength = 8;
+
+/** The person's keys whose value a text has: code of a configuration has read them from the environment. */
+function keysWithin(texts: readonly (string | undefined)[], own: Environment): readonly string[] {
+  const whole = texts.filter((text) => text !== undefined).join("\n");
+  if (whole === "") return [];
+  return Object.entries(own).flatMap(([name, value = ""]) =>
+    value.length >= minLength && whole.includes(value) && isSecretVariable(name, value) ? [name] : [],
+  );
+}
+
+type Variables = readonly string[] | Readonly<Record<string, string>>;
+
+function namesOf(env: Variables): readonly string[] {
+  return Array.isArray(env) ? env : [];
+}
+
+function valuesOf(env: Variables): readonly string[] {
+  return Array.isArray(env) ? [] : Object.values(env);
+}
+
+/** Providers' own addresses are those that a key is for. */
+function isDefaultAddress(address: string): boolean {
+  const origin = URL.parse(address)?.origin;
+  return Object.values(knownProviders).some(
+    ({ baseUrl, keys }) => keys.length > 0 && new URL(baseUrl).origin === origin,
+  );
+}
+
+/** Without a user, a password and a query, which may be secrets. */
+function plain(address: string): string {
+  const url = /^[a-z][\w+.-]*:\/\//i.test(address) ? URL.parse(address) : null;
+  return url === null ? address : `${url.protocol}//${url.host}${url.pathname}`;
+}
