@@ -1,6 +1,4 @@
 import { KitError } from "../base/kit-error.ts";
-import type { ApprovalDecision, ApprovalRequest } from "../protocol/approval.ts";
-import type { SessionKey } from "../protocol/session-entry.ts";
 
 /** Names an agent's instance or a run. One node at a time owns it and does its work. */
 export type Owned = { readonly agent: string; readonly instance_id: string } | { readonly run_id: string };
@@ -40,28 +38,6 @@ export interface EngineCluster {
   declareSchedules(names: readonly string[]): Promise<ReadonlySet<string> | undefined>;
   /** The secret that only the nodes share: they sign their requests to each other with it. */
   secret(): Promise<string>;
-  readonly waitingCalls: WaitingCalls;
-}
-
-/** Selects the calls whose fields equal all fields of the filter. */
-export type CallFilter = { readonly [Key in keyof SessionKey]?: SessionKey[Key] | undefined };
-
-/** Tool calls that wait for a decision on any node. */
-export interface WaitingCalls {
-  /** Keeps a call that this node no longer waits for, for the node that resumes the work. Meanwhile the call can be listed and decided. */
-  leave(approvalId: string): Promise<void>;
-  /** Stores a call that begins to wait on this node. Returns the decision if one was made while an earlier node waited. */
-  add(request: ApprovalRequest): Promise<ApprovalDecision | undefined>;
-  /** Removes a call that this node has waited for. Returns the decision if one was made meanwhile. */
-  remove(approvalId: string): Promise<ApprovalDecision | undefined>;
-  /** Removes a call that no longer waits. A decision that was made meanwhile is kept for the next `add` of the call. */
-  withdraw(approvalId: string): Promise<void>;
-  /** False if no waiting call has this id and these fields. */
-  decide(approvalId: string, decision: ApprovalDecision, within: CallFilter): Promise<boolean>;
-  /** The calls of live nodes, oldest first. */
-  list(within: CallFilter): Promise<readonly ApprovalRequest[]>;
-  /** Calls the listener with each decision about a call of this node. */
-  onDecided(listener: (approvalId: string, decision: ApprovalDecision) => void): void;
 }
 
 /** The error for work that did not begin, because another node owns it or this node is stopping. The caller can retry. */

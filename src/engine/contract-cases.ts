@@ -11,6 +11,7 @@ import { runCases } from "./cases/run-cases.ts";
 import { scheduleCases } from "./cases/schedule-cases.ts";
 import { shareCases } from "./cases/share-cases.ts";
 import { stepCases } from "./cases/step-cases.ts";
+import { waitingCallCases } from "./cases/waiting-call-cases.ts";
 
 export type { EngineCaseLimits, EngineSubject } from "./cases/engine-check.ts";
 
@@ -32,6 +33,7 @@ export function engineCases(subject: EngineSubject): readonly ContractCase[] {
     ...shareCases(subject),
     ...attemptCases(subject),
     ...callCases(subject),
+    ...waitingCallCases(subject),
     ...runCases(subject),
     ...listCases(subject),
     ...stepCases(subject),

@@ -15,6 +15,7 @@ import type { TraceContext } from "../protocol/tracing.ts";
 import type { WorkCause } from "../protocol/work-cause.ts";
 import type { EngineCluster } from "./cluster.ts";
 import type { EventLog } from "./event-log-contract.ts";
+import type { WaitingCalls } from "./waiting-calls-contract.ts";
 
 /**
  * Accepts work and carries it through to its end, across crashes.
@@ -43,6 +44,8 @@ export interface Engine {
   readonly events: EventLog;
   /** Records of webhook deliveries. An engine without this property keeps no records. */
   readonly deliveries?: DeliveryRecords | undefined;
+  /** Calls that wait for a decision. Without this property they wait in the memory of their process. */
+  readonly waitingCalls?: WaitingCalls | undefined;
   /** The nodes that share the work; absent if one process at a time does all of the work. */
   readonly cluster?: EngineCluster;
   /**

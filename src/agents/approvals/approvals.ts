@@ -35,7 +35,7 @@ export interface Approvals {
   ): Promise<ApprovalDecision>;
   /**
    * Approves or denies a waiting call. Throws `not_found` if no call matches the id and `within`:
-   * decided, expired, aborted or unknown.
+   * decided, expired, aborted or unknown. A service tells the first decision as `meta.decision`.
    */
   decide(approvalId: string, decision: ApprovalDecision, within?: ApprovalFilter): Promise<void>;
   /** Waiting requests, oldest first. */
@@ -181,10 +181,20 @@ function fits(request: ApprovalRequest, filter: ApprovalFilter): boolean {
   );
 }
 
-export function notWaiting(): KitError {
+/** The error for a decision about a call that does not wait; it tells the first decision, if there was one. */
+export function notWaiting(first?: ApprovalDecision): KitError {
+  const hint = "It was decided, has expired or was aborted. List the waiting calls.";
+  if (first === undefined)
+    return new KitError({
+      code: "not_found",
+      message: "No call with this id is waiting for approval.",
+      hint,
+    });
+  const { approved, by, reason } = first;
   return new KitError({
     code: "not_found",
-    message: "No call with this id is waiting for approval.",
-    hint: "It was decided, has expired or was aborted. List the waiting calls.",
+    message: `The call was ${approved ? "approved" : "denied"} already${by === undefined ? "" : ` by ${by}`}.`,
+    hint: "Only the first decision counts.",
+    meta: { decision: { approved, by, reason } },
   });
 }

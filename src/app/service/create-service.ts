@@ -84,7 +84,8 @@ async function openParts(runtimeParts: RuntimeParts, options: ServiceOptions): P
 /** Opens what agents, prompts and runs share: the engine of one or several machines, sources, and the calls between them. */
 async function openBase(openedParts: RuntimeParts, options: ServiceOptions) {
   const { keepsWork = true, onError = () => undefined } = options;
-  const { parts, engine, approvals, nodes, fenced } = await toSharedParts(openedParts, options);
+  const slots = new WorkSlots(options.restMs);
+  const { parts, engine, approvals, nodes, fenced } = await toSharedParts(openedParts, { ...options, slots });
   const keepWorkspaces = await workspaceKeeper(parts, (instance) => fenced?.fenceOf(instance));
   const sandbox = keepWorkspaces?.(parts.sandbox, parts.store) ?? parts.sandbox;
   const runtimeParts: RuntimeParts = { ...parts, sandbox };
@@ -93,7 +94,6 @@ async function openBase(openedParts: RuntimeParts, options: ServiceOptions) {
   for (const observer of options.observers ?? []) observers.add(observer);
   const sources = await Sources.open(root, runtimeParts);
   const causeOf = createToCause(sources.root, mask);
-  const slots = new WorkSlots(options.restMs);
   const traces = createWorkTraces(observers, engine);
   const calls = new WorkCalls({ sources, engine, slots, traces, store, keepsWork });
   return {

@@ -4,6 +4,8 @@ import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
 import { defined } from "../../base/record.ts";
 import type { LinePlace, WorkContext } from "../../engine/contract.ts";
+import type { CallWork } from "../../engine/waiting-calls-contract.ts";
+import type { ApprovalRequest } from "../../protocol/approval.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 
 /** The wait of an operation for a decision. */
@@ -209,6 +211,19 @@ export class WorkSlots {
       operation_id,
       ...defined({ dispatch_id, run_id }),
     };
+  }
+
+  /** The work of the engine to which a waiting call belongs. */
+  workOf({ operation_id, task_id, run_id }: ApprovalRequest): CallWork | undefined {
+    const { context, prompt, resting } = this.#current.getStore() ?? {};
+    if (context === undefined) return undefined;
+    const { id, fence } = context;
+    if (prompt === undefined)
+      return { owned: { run_id: id }, fence, ...(run_id === id ? { resumes: id } : {}) };
+    // A tool can prompt another session, which nothing resumes.
+    const isResumed =
+      resting !== undefined && (operation_id === prompt.operation_id || task_id !== undefined);
+    return { owned: prompt, fence, ...(isResumed ? { resumes: id } : {}) };
   }
 
   /** Releases the slot of the running work while it waits for other work, which can need a slot. */

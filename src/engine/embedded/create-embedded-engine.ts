@@ -11,6 +11,7 @@ import { engineCalls } from "../shared/engine-calls.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { lineOf } from "../shared/queue/owners.ts";
 import type { Schedules } from "../shared/schedules.ts";
+import type { WaitingCallRecords } from "../shared/waiting-calls.ts";
 import { Dispatches } from "./dispatches/dispatches.ts";
 import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
 import { createEngineCore, createTenure, type EngineCore, type Tenure } from "./engine-core.ts";
@@ -18,6 +19,7 @@ import { EmbeddedEventLog } from "./events/event-log.ts";
 import type { LeaseHolder } from "./lease.ts";
 import { Runs } from "./runs/runs.ts";
 import { createDeliveryRows, createOutcomeRows, createSchedules } from "./small-stores.ts";
+import { createWaitingCalls } from "./waiting-calls.ts";
 
 export interface EmbeddedEngineOptions {
   /** The folder that stores the work; created if missing. Without a folder, work is in memory and lost with the process. */
@@ -57,6 +59,7 @@ class EmbeddedEngine {
   readonly #schedules: Schedules;
   readonly #outcomes: Outcomes;
   readonly #deliveries: Deliveries;
+  readonly #waitingCalls: WaitingCallRecords;
   readonly #parts: readonly EnginePart[];
   readonly #tenure: Tenure;
   readonly #started = Promise.withResolvers<void>();
@@ -93,7 +96,10 @@ class EmbeddedEngine {
     this.#outcomes = new Outcomes(base, outcomeRows.store);
     const deliveryRows = createDeliveryRows(base, limits);
     this.#deliveries = new Deliveries(base, deliveryRows.store);
-    this.#parts = [this.#dispatches, this.#runs, scheduling.part, outcomeRows.part, deliveryRows.part];
+    const waitingCalls = createWaitingCalls(base);
+    this.#waitingCalls = waitingCalls.records;
+    const smallParts = [scheduling.part, outcomeRows.part, deliveryRows.part, waitingCalls.part];
+    this.#parts = [this.#dispatches, this.#runs, ...smallParts];
     this.#tenure = createTenure(core, this.#parts);
   }
 
@@ -130,6 +136,11 @@ class EmbeddedEngine {
       deliveries: {
         record: (delivery) => this.#deliveries.record(delivery),
         list: reading((filter) => this.#deliveries.list(filter)),
+      },
+      waitingCalls: {
+        add: reading((call, onDecided) => this.#waitingCalls.add(call, onDecided)),
+        decide: reading((...decision) => this.#waitingCalls.decide(...decision)),
+        list: reading((within) => this.#waitingCalls.list(within)),
       },
       problem: () =>
         this.#state === "closed" ? undefined : (this.#core.file.problem() ?? this.#events.problem()),

@@ -246,15 +246,17 @@ test("a tool call that waits for a decision is listed and decided while no funct
     requested_at: "2026-11-23T00:00:00.000Z",
   };
   const first = await invoke();
-  await first.cluster?.waitingCalls.add(request);
-  await first.cluster?.waitingCalls.leave("approval-1");
+  const { dispatch_id } = await first.admit({ ...sessionKey, input: 1 });
+  const call = { request, work: { owned: sessionKey, fence: 1, resumes: dispatch_id } };
+  const wait = await first.waitingCalls?.add(call, () => undefined);
+  wait?.leave();
   await first.drain({ timeoutMs: 0 });
   const second = await invoke();
-  expect(await second.cluster?.waitingCalls.list({})).toMatchObject([{ approval_id: "approval-1" }]);
+  expect(await second.waitingCalls?.list()).toMatchObject([{ approval_id: "approval-1" }]);
   const decision = { approved: true };
-  expect(await second.cluster?.waitingCalls.decide("approval-1", decision, {})).toBe(true);
+  expect(await second.waitingCalls?.decide("approval-1", decision)).toMatchObject({ isFirst: true });
   await second.drain({ timeoutMs: 0 });
   const third = await invoke();
-  expect(await third.cluster?.waitingCalls.add(request)).toEqual(decision);
-  expect(await third.cluster?.waitingCalls.list({})).toEqual([]);
+  expect((await third.waitingCalls?.add(call, () => undefined))?.decision).toEqual(decision);
+  expect(await third.waitingCalls?.list()).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { type PostgresServer, startPostgres } from "../../testing/postgres-serve
 import type { EngineCluster } from "../cluster.ts";
 import type { Engine } from "../contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
+import { openEngineDatabase } from "./engine-database.ts";
 
 let server: PostgresServer;
 
@@ -74,75 +75,65 @@ test.for([false, true])(
     const schema = `calls_${isMute}`;
     const [one, two] = [await openNode(schema, isMute), await openNode(schema, isMute)];
     const decided = vi.fn();
-    one.cluster.waitingCalls.onDecided(decided);
-    expect(await one.cluster.waitingCalls.add(request(2))).toBeUndefined();
-    expect(await one.cluster.waitingCalls.add(request(1))).toBeUndefined();
-    const calls = two.cluster.waitingCalls;
-    expect(await calls.list({ agent: "payer" })).toEqual([request(1), request(2)]);
-    expect(await calls.list({ instance_id: "i2" })).toEqual([request(2)]);
-    expect(await calls.decide("approval_1", { approved: true }, { instance_id: "i2" })).toBe(false);
+    const wait = await one.waitingCalls?.add({ request: request(1) }, decided);
+    await one.waitingCalls?.add({ request: request(2) }, () => undefined);
+    expect(await two.waitingCalls?.list()).toEqual([request(1), request(2)]);
     const answers = await Promise.all(
-      [one, two].map(({ cluster }, number) =>
-        cluster.waitingCalls.decide("approval_1", { approved: number === 0 }, { instance_id: "i1" }),
+      [one, two].map(({ waitingCalls }, number) =>
+        waitingCalls?.decide("approval_1", { approved: number === 0 }, { instance_id: "i1" }),
       ),
     );
-    expect(answers.toSorted()).toEqual([false, true]);
-    await expect.poll(() => decided.mock.calls).toContainEqual(["approval_1", { approved: answers[0] }]);
-    expect(await calls.list({})).toEqual([request(2)]);
-    expect(await one.cluster.waitingCalls.remove("approval_1")).toEqual({ approved: answers[0] });
+    expect(answers.filter((answer) => answer?.isFirst)).toHaveLength(1);
+    const counted = answers[0]?.decision;
+    await expect.poll(() => decided.mock.calls).toContainEqual([counted]);
+    expect(await two.waitingCalls?.list({})).toEqual([request(2)]);
+    expect(await wait?.settle({ approved: false, reason: "Late." })).toEqual(counted);
   },
 );
 
-test("a decision that its node did not get before it died is kept for the node that resumes the work", async () => {
-  const [one, two] = [await openNode("again"), await openNode("again")];
-  await one.cluster.waitingCalls.add(request(3));
-  expect(await two.cluster.waitingCalls.decide("approval_3", { approved: true, by: "ops" }, {})).toBe(true);
-  await one.cluster.waitingCalls.withdraw("approval_3");
-  expect(await two.cluster.waitingCalls.add(request(3))).toEqual({ approved: true, by: "ops" });
-  expect(await two.cluster.waitingCalls.add(request(3))).toBeUndefined();
-});
-
-test("the tool calls of a dead node are neither listed nor decided until another node resumes the work", async () => {
+test("a call outside of the engine's work ends with its node", async () => {
   const [one, two] = [await openNode("dead"), await openNode("dead")];
-  await one.cluster.waitingCalls.add(request(4));
+  await one.waitingCalls?.add({ request: request(4) }, () => undefined);
+  expect(await two.waitingCalls?.list()).toEqual([request(4)]);
   await one.drain({ timeoutMs: 0 });
-  expect(await two.cluster.waitingCalls.list({})).toEqual([]);
-  expect(await two.cluster.waitingCalls.decide("approval_4", { approved: true }, {})).toBe(false);
-  await two.cluster.waitingCalls.add(request(4));
-  expect(await two.cluster.waitingCalls.list({})).toEqual([request(4)]);
+  expect(await two.waitingCalls?.list()).toEqual([]);
+  expect(await two.waitingCalls?.decide("approval_4", { approved: true })).toBeUndefined();
 });
 
-test("a tool call of work that was cancelled without an owner is no longer listed; others are", async () => {
-  const one = await createPostgresEngine({ url: server.url, schema: "cancelled" });
-  const { agent, instance_id, session } = request(5);
-  const begun = Promise.withResolvers<void>();
-  await one.start({
-    run: async () => null,
-    dispatch: async ({ signal }) => {
-      begun.resolve();
-      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    },
+test("a node that has lost its lease neither takes a waiting call back nor ends it", async () => {
+  const one = await openNode("lost");
+  const owned = { agent: "payer", instance_id: "i5" };
+  await expect.poll(() => one.cluster.fence(owned)).toBeGreaterThan(0);
+  const fence = one.cluster.fence(owned);
+  const { run_id } = await one.startRun({ workflow: "w", payload: {} });
+  const call = (by: number) => ({ request: request(5), work: { owned, fence: by, resumes: run_id } });
+  const old = await one.waitingCalls?.add(call(fence), () => undefined);
+  await one.waitingCalls?.add(call(fence + 1), () => undefined);
+  await expect(one.waitingCalls?.add(call(fence), () => undefined)).rejects.toMatchObject({
+    code: "lease_lost",
   });
-  const first = await one.admit({ agent, instance_id, session, input: 1 });
-  const later = await one.admit({ agent, instance_id, session, input: 2 });
-  await begun.promise;
-  await one.drain({ timeoutMs: 0 });
-  const two = await createPostgresEngine({ url: server.url, schema: "cancelled" });
-  onTestFinished(() => two.drain({ timeoutMs: 0 }));
-  const run = await two.startRun({ workflow: "w", payload: {} });
-  const waits = [request(5), { ...request(5), approval_id: "approval_6", session: "other" }];
-  const ofRun = { ...request(7), run_id: run.run_id };
-  const calls = two.cluster?.waitingCalls;
-  for (const call of [...waits, ofRun]) {
-    await calls?.add(call);
-    await calls?.leave(call.approval_id);
-  }
-  await two.cancelDispatch(later.dispatch_id);
-  expect(await calls?.list({})).toHaveLength(3);
-  await two.cancelDispatch(first.dispatch_id);
-  expect(await calls?.list({})).toEqual([waits[1], ofRun]);
-  await two.cancelRun(run.run_id);
-  expect(await calls?.list({})).toEqual([waits[1]]);
+  await old?.withdraw();
+  const again = await one.waitingCalls?.add(call(fence + 1), () => undefined);
+  expect(again?.decision).toBeUndefined();
+  expect(await one.waitingCalls?.list()).toHaveLength(1);
+});
+
+test("a node of an earlier version uses the same rows", async () => {
+  const one = await openNode("earlier");
+  const database = await openEngineDatabase({ url: server.url, schema: "earlier" });
+  onTestFinished(() => database.close());
+  const { node } = one.cluster;
+  await database.run(
+    `INSERT INTO $s.approvals AS old (approval_id, agent, instance_id, session, requested_at, node, request, written_at)
+     VALUES ('approval_6', 'payer', 'i6', 'default', '2026-01-01T00:00:06.000Z', '${node}', '${JSON.stringify(request(6))}', 1)
+     ON CONFLICT (approval_id) DO UPDATE SET node = excluded.node, request = excluded.request RETURNING decision`,
+  );
+  expect(await one.waitingCalls?.list()).toEqual([request(6)]);
+  expect(await one.waitingCalls?.decide("approval_6", { approved: true })).toMatchObject({ isFirst: true });
+  const rows = await database.rows(
+    `DELETE FROM $s.approvals WHERE approval_id = 'approval_6' AND node = '${node}' RETURNING decision`,
+  );
+  expect(rows).toEqual([{ decision: '{"approved":true}' }]);
 });
 
 test("a new node takes no instance for which a caller waits", async () => {

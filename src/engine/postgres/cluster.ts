@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { ClusterNode, EngineCluster, Owned, WaitingCalls } from "../cluster.ts";
+import type { ClusterNode, EngineCluster, Owned } from "../cluster.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 
@@ -11,17 +11,15 @@ type NodeRow = Pick<ClusterNode, "node" | "host"> & { readonly address: string |
 /** The nodes that share a database, and which of them owns what. */
 export class PostgresCluster implements EngineCluster {
   readonly node: string;
-  readonly waitingCalls: WaitingCalls;
   readonly #base: PostgresBase;
   #owners: ReadonlyMap<number, ClusterNode> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
   #secret: Promise<string> | undefined;
 
-  constructor(base: PostgresBase, waitingCalls: WaitingCalls) {
+  constructor(base: PostgresBase) {
     this.#base = base;
     this.node = base.ownership.node;
-    this.waitingCalls = waitingCalls;
   }
 
   now(): number {

@@ -11,6 +11,7 @@ import { JobQueue } from "../shared/queue/job-queue.ts";
 import { lineOf } from "../shared/queue/owners.ts";
 import { Schedules } from "../shared/schedules.ts";
 import { parseStored } from "../shared/stored-rows.ts";
+import { WaitingCallRecords } from "../shared/waiting-calls.ts";
 import { AskedWork, type BriefEngine, pollMs } from "./asked-work.ts";
 import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
@@ -31,7 +32,7 @@ import {
   createScheduleRows,
   pruneDeliveries,
 } from "./small-stores.ts";
-import { WaitingCallRows } from "./waiting-calls.ts";
+import { createWaitingCallRows, pruneWaitingCalls } from "./waiting-calls.ts";
 
 /** How often a node polls the rows for work and ends without news. */
 const sweepMs = 250;
@@ -79,7 +80,7 @@ class PostgresEngine {
   readonly #schedules: Schedules;
   readonly #outcomes: Outcomes;
   readonly #deliveries: Deliveries;
-  readonly #waitingCalls: WaitingCallRows;
+  readonly #waitingCalls: WaitingCallRecords;
   readonly #cluster: PostgresCluster;
   #askedWork: AskedWork | undefined;
   #calledWork: CalledWork | undefined;
@@ -163,15 +164,15 @@ class PostgresEngine {
     });
     this.#outcomes = new Outcomes(base, createOutcomeRows(base));
     this.#deliveries = new Deliveries(base, createDeliveryRows(base));
-    this.#waitingCalls = new WaitingCallRows(base);
-    this.#cluster = new PostgresCluster(base, this.#waitingCalls);
+    this.#waitingCalls = new WaitingCallRecords(createWaitingCallRows(base));
+    this.#cluster = new PostgresCluster(base);
     this.#news.start();
     // Also needed before `start`: a process that only accepts work has callers that wait for ends.
     this.#background.push(
       this.#every(sweepMs, async () => {
         await this.#dispatches.wakeEnded();
         await this.#runs.wakeEnded();
-        await this.#waitingCalls.sweep();
+        await this.#waitingCalls.check();
       }),
     );
   }
@@ -197,6 +198,7 @@ class PostgresEngine {
         record: (delivery) => this.#deliveries.record(delivery),
         list: open((filter) => this.#deliveries.list(filter)),
       },
+      waitingCalls: this.#waitingCalls,
       cluster: this.#cluster,
       warning: () => this.#calledWork?.problem(),
       load: open(() => engineLoad(base, this.#dispatches.attached())),
@@ -339,7 +341,7 @@ class PostgresEngine {
       () => pruneBytes(this.#base, this.#base.limits),
     ];
     for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
-    await this.#waitingCalls.prune(before);
+    await pruneWaitingCalls(this.#base, before);
     await pruneDeliveries(this.#base, before);
     await this.#database.run("DELETE FROM $s.outcomes WHERE coalesce(done_at, claimed_until) < $1", [before]);
   }

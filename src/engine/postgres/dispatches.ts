@@ -28,7 +28,6 @@ import { DispatchAdmission } from "./dispatch-admission.ts";
 import { DispatchRows, listDispatches } from "./dispatch-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
-import { forgetCalls } from "./waiting-calls.ts";
 
 type RecoveredDispatch = QueuedDispatch & { readonly risky: boolean };
 
@@ -149,7 +148,6 @@ export class Dispatches
       news.publish(["cancel", id]);
     } else {
       this.#attempts.leave(row);
-      if (row.started_at !== null) await forgetCalls(this.#base, row);
       this.#noteEnd(id);
     }
     return true;

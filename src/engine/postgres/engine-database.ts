@@ -349,6 +349,22 @@ CREATE INDEX deliveries_unverified ON ${schema}.deliveries (webhook, record_id) 
 const laterStreamIds: Migration = (schema) =>
   `SELECT setval(pg_get_serial_sequence('${schema}.streams', 'id'), extract(epoch FROM now())::bigint);`;
 
+/**
+ * Waiting calls of every kind. `work` is the dispatch or run that asks again after a crash; `shard` and `fence` name the lease
+ * under which the call was asked. Nodes of earlier versions use the view.
+ */
+const waitingCallTable: Migration = (schema) => `
+ALTER TABLE ${schema}.approvals RENAME TO waiting_calls;
+ALTER TABLE ${schema}.waiting_calls RENAME COLUMN approval_id TO call_id;
+ALTER TABLE ${schema}.waiting_calls ADD COLUMN kind text NOT NULL DEFAULT 'approval', ADD COLUMN operation_id text,
+  ADD COLUMN work text, ADD COLUMN shard int, ADD COLUMN fence bigint, ADD COLUMN args_hash text;
+UPDATE ${schema}.waiting_calls AS c SET operation_id = request::json ->> 'operation_id',
+  work = coalesce(request::json ->> 'run_id', (SELECT dispatch_id FROM ${schema}.dispatches
+    WHERE dispatch_id = 'dispatch_' || substr(c.request::json ->> 'operation_id', 4)));
+CREATE VIEW ${schema}.approvals AS SELECT call_id AS approval_id, agent, instance_id, session, requested_at, node, request,
+  decision, written_at FROM ${schema}.waiting_calls;
+`;
+
 /** The steps of the schema. A released step never changes; a new step is added at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -360,6 +376,7 @@ const steps: readonly Migration[] = [
   declaredSchedules,
   deliveryTable,
   laterStreamIds,
+  waitingCallTable,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

@@ -21,7 +21,6 @@ import type { PostgresBase } from "./postgres-base.ts";
 import { JournalRows } from "./run-journal.ts";
 import { admitRun, RunRows, recoverRuns, sendSignal } from "./run-rows.ts";
 import { shardOf } from "./shards.ts";
-import { forgetCalls } from "./waiting-calls.ts";
 
 export interface RunsOptions {
   readonly events: PostgresEventLog;
@@ -333,7 +332,6 @@ export class Runs
       return true;
     }
     queue.leave({ id: runId, line: lineOfRun(row) });
-    await forgetCalls(this.#base, { run_id: runId });
     await recordCancelled(this.#events, row, clock.now());
     this.#noteEnd(runId);
     return true;

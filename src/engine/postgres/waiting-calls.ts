@@ -1,151 +1,109 @@
-import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { CallFilter, WaitingCalls } from "../cluster.ts";
+import { leaseLost } from "../shared/engine-base.ts";
+import type { CallRow, StoredCall, WaitingCallStore } from "../shared/waiting-calls.ts";
+import type { CallFilter } from "../waiting-calls-contract.ts";
 import type { PostgresBase } from "./postgres-base.ts";
+import { shardOf } from "./shards.ts";
 
-interface DecidedRow {
-  readonly approval_id: string;
-  readonly decision: string;
+/** SQL: whether the dispatch or the run of a call `c` is open. */
+const workIsOpen = `(EXISTS (SELECT 1 FROM $s.dispatches AS d WHERE d.dispatch_id = c.work AND d.ended_at IS NULL AND NOT d.cancelling)
+  OR EXISTS (SELECT 1 FROM $s.runs AS r WHERE r.run_id = c.work AND r.ended_at IS NULL AND NOT r.cancelling))`;
+
+/** SQL: whether the node of a call `c` lives, and holds the lease under which it asked. */
+const isHeld = `CASE WHEN c.fence IS NULL THEN c.node IN (SELECT node FROM $s.nodes)
+  ELSE EXISTS (SELECT 1 FROM $s.shards AS s JOIN $s.nodes USING (node) WHERE s.shard = c.shard AND s.fence = c.fence AND s.node = c.node) END`;
+
+/** SQL: whether a call `c` waits for a decision. */
+const waitsForDecision = `(c.decision IS NULL AND CASE WHEN c.work IS NULL THEN ${isHeld} ELSE ${workIsOpen} END)`;
+
+/** SQL: whether a call `c` has the fields $1, $2 and $3; null stands for any. */
+const isWithin = `($1::text IS NULL OR c.agent = $1) AND ($2::text IS NULL OR c.instance_id = $2)
+  AND ($3::text IS NULL OR c.session = $3)`;
+
+const hasSameArgs = "(old.args_hash IS NULL OR old.args_hash = excluded.args_hash)";
+
+/** The rows of waiting calls. `node` names the node that waits for a decision; it is empty once it has one. */
+export function createWaitingCallRows({ database, clock, news, ownership }: PostgresBase): WaitingCallStore {
+  const { node } = ownership;
+  return {
+    async add({ request, work, text, args_hash }) {
+      const { approval_id, agent, instance_id, session, operation_id, requested_at } = request;
+      const row = await database.row<{ decision: string | null }>(
+        `INSERT INTO $s.waiting_calls AS old (call_id, agent, instance_id, session, operation_id, requested_at, node,
+           request, written_at, work, shard, fence, args_hash)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         ON CONFLICT (call_id) DO UPDATE SET operation_id = excluded.operation_id, request = excluded.request, work = excluded.work,
+           shard = excluded.shard, fence = excluded.fence, args_hash = excluded.args_hash,
+           node = CASE WHEN old.decision IS NOT NULL AND ${hasSameArgs} THEN '' ELSE excluded.node END,
+           decision = CASE WHEN ${hasSameArgs} THEN old.decision END,
+           requested_at = CASE WHEN ${hasSameArgs} THEN old.requested_at ELSE excluded.requested_at END
+         WHERE old.fence IS NULL OR old.fence <= excluded.fence
+         RETURNING decision`,
+        [
+          ...[approval_id, agent, instance_id, session, operation_id, requested_at, node, text, clock.now()],
+          work?.resumes ?? null,
+          work === undefined ? null : shardOf(work.owned),
+          work?.fence ?? null,
+          args_hash,
+        ],
+      );
+      if (row === undefined) throw leaseLost();
+      return row.decision;
+    },
+    async settle(approvalId, decision) {
+      const row = await database.row<{ decision: string }>(
+        `UPDATE $s.waiting_calls SET decision = coalesce(decision, $2), written_at = $3,
+           node = CASE WHEN node = $4 THEN '' ELSE node END
+         WHERE call_id = $1 RETURNING decision`,
+        [approvalId, decision, clock.now(), node],
+      );
+      return row?.decision;
+    },
+    async withdraw({ request, work }: StoredCall) {
+      await database.run(
+        `DELETE FROM $s.waiting_calls
+         WHERE call_id = $1 AND node = $2 AND fence IS NOT DISTINCT FROM $3::bigint AND decision IS NULL`,
+        [request.approval_id, node, work?.fence ?? null],
+      );
+    },
+    async decide(approvalId, decision, within) {
+      const row = await database.row<{ node: string }>(
+        `UPDATE $s.waiting_calls AS c SET decision = $5, written_at = $6
+         WHERE call_id = $4 AND ${isWithin} AND ${waitsForDecision} RETURNING node`,
+        [...fieldsOf(within), approvalId, decision, clock.now()],
+      );
+      if (row !== undefined && row.node !== node) news.publish(["approval", approvalId]);
+      return row !== undefined;
+    },
+    async decisionOf(approvalId, within) {
+      const row = await database.row<{ decision: string | null }>(
+        `SELECT decision FROM $s.waiting_calls AS c WHERE call_id = $4 AND ${isWithin}`,
+        [...fieldsOf(within), approvalId],
+      );
+      return row?.decision;
+    },
+    list: (within) =>
+      database.rows<CallRow>(
+        `SELECT request, requested_at FROM $s.waiting_calls AS c
+         WHERE ${isWithin} AND ${waitsForDecision}
+         ORDER BY requested_at COLLATE "C", call_id COLLATE "C"`,
+        fieldsOf(within),
+      ),
+    decided: () =>
+      database.rows(
+        "SELECT call_id, decision FROM $s.waiting_calls WHERE node = $1 AND decision IS NOT NULL",
+        [node],
+      ),
+  };
 }
 
-/**
- * Tool calls that wait for a decision: one row per call, which names the waiting node. Any node can write the decision into
- * the row, once. If the waiting node dies, the row keeps the decision for the node that resumes the work.
- */
-export class WaitingCallRows implements WaitingCalls {
-  readonly #base: PostgresBase;
-  /** The calls of this node. */
-  readonly #ownCalls = new Set<string>();
-  #listener: Parameters<WaitingCalls["onDecided"]>[0] = () => undefined;
-
-  constructor(base: PostgresBase) {
-    this.#base = base;
-  }
-
-  async add(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
-    const { approval_id, agent, instance_id, session, requested_at } = request;
-    const row = await this.#base.database.row<{ decision: string | null }>(
-      `INSERT INTO $s.approvals AS old (approval_id, agent, instance_id, session, requested_at, node, request, written_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-       ON CONFLICT (approval_id) DO UPDATE SET node = excluded.node, request = excluded.request
-       RETURNING decision`,
-      [
-        approval_id,
-        agent,
-        instance_id,
-        session,
-        requested_at,
-        this.#node,
-        JSON.stringify(request),
-        this.#base.clock.now(),
-      ],
-    );
-    if (row?.decision == null) {
-      this.#ownCalls.add(approval_id);
-      return undefined;
-    }
-    await this.remove(approval_id);
-    return JSON.parse(row.decision) as ApprovalDecision;
-  }
-
-  async remove(approvalId: string): Promise<ApprovalDecision | undefined> {
-    this.#ownCalls.delete(approvalId);
-    const row = await this.#base.database.row<{ decision: string | null }>(
-      "DELETE FROM $s.approvals WHERE approval_id = $1 AND node = $2 RETURNING decision",
-      [approvalId, this.#node],
-    );
-    return row?.decision == null ? undefined : (JSON.parse(row.decision) as ApprovalDecision);
-  }
-
-  async withdraw(approvalId: string): Promise<void> {
-    this.#ownCalls.delete(approvalId);
-    await this.#base.database.run(
-      "DELETE FROM $s.approvals WHERE approval_id = $1 AND node = $2 AND decision IS NULL",
-      [approvalId, this.#node],
-    );
-  }
-
-  async leave(approvalId: string): Promise<void> {
-    this.#ownCalls.delete(approvalId);
-    await this.#base.database.run(
-      "UPDATE $s.approvals SET node = '', written_at = $3 WHERE approval_id = $1 AND node = $2",
-      [approvalId, this.#node, this.#base.clock.now()],
-    );
-  }
-
-  async decide(approvalId: string, decision: ApprovalDecision, within: CallFilter): Promise<boolean> {
-    const row = await this.#base.database.row(
-      `UPDATE $s.approvals AS a SET decision = $5
-       WHERE approval_id = $1 AND ($2::text IS NULL OR agent = $2) AND ($3::text IS NULL OR instance_id = $3)
-         AND ($4::text IS NULL OR session = $4) AND decision IS NULL
-         AND (a.node = '' OR a.node IN (SELECT node FROM $s.nodes)) RETURNING 1`,
-      [approvalId, ...fieldsOf(within), JSON.stringify(decision)],
-    );
-    if (row === undefined) return false;
-    if (this.#ownCalls.has(approvalId)) this.#listener(approvalId, decision);
-    else this.#base.news.publish(["approval", approvalId]);
-    return true;
-  }
-
-  async list(within: CallFilter): Promise<readonly ApprovalRequest[]> {
-    const rows = await this.#base.database.rows<{ request: string }>(
-      `SELECT request FROM $s.approvals
-       WHERE decision IS NULL AND (node = '' OR node IN (SELECT node FROM $s.nodes)) AND ($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR instance_id = $2)
-         AND ($3::text IS NULL OR session = $3)
-       ORDER BY requested_at COLLATE "C", approval_id COLLATE "C"`,
-      fieldsOf(within),
-    );
-    return rows.map(({ request }) => JSON.parse(request) as ApprovalRequest);
-  }
-
-  onDecided(listener: Parameters<WaitingCalls["onDecided"]>[0]): void {
-    this.#listener = listener;
-  }
-
-  /** Handles the news that another node has decided a call. */
-  onNews(approvalId: string): void {
-    if (this.#ownCalls.has(approvalId)) void this.sweep().catch(() => undefined);
-  }
-
-  /** Finds decisions without news. */
-  async sweep(): Promise<void> {
-    if (this.#ownCalls.size === 0) return;
-    const rows = await this.#base.database.rows<DecidedRow>(
-      "SELECT approval_id, decision FROM $s.approvals WHERE node = $1 AND decision IS NOT NULL",
-      [this.#node],
-    );
-    for (const { approval_id, decision } of rows)
-      if (this.#ownCalls.has(approval_id))
-        this.#listener(approval_id, JSON.parse(decision) as ApprovalDecision);
-  }
-
-  /** Deletes old calls of dead nodes that no other node has resumed. */
-  async prune(before: number): Promise<void> {
-    await this.#base.database.run(
-      "DELETE FROM $s.approvals WHERE written_at < $1 AND node NOT IN (SELECT node FROM $s.nodes)",
-      [before],
-    );
-  }
-
-  get #node(): string {
-    return this.#base.ownership.node;
-  }
-}
-
-/** Deletes the waiting calls of work that was cancelled while no node ran it. Only one input of a session runs at a time, so all calls of the session belong to it. */
-export async function forgetCalls(
-  { database }: PostgresBase,
-  work: SessionKey | { readonly run_id: string },
-): Promise<void> {
-  const { agent, instance_id, session, run_id } = { ...noFields, ...work };
+/** Deletes undecided calls whose work has ended, and decided ones that are older than a time. */
+export async function pruneWaitingCalls({ database }: PostgresBase, before: number): Promise<void> {
   await database.run(
-    `DELETE FROM $s.approvals WHERE node = '' AND CASE WHEN $4::text IS NULL
-       THEN agent = $1 AND instance_id = $2 AND session = $3 ELSE request::json ->> 'run_id' = $4 END`,
-    [agent, instance_id, session, run_id],
+    `DELETE FROM $s.waiting_calls AS c
+     WHERE (decision IS NULL OR written_at < $1) AND CASE WHEN c.work IS NULL THEN NOT ${isHeld} ELSE NOT ${workIsOpen} END`,
+    [before],
   );
 }
-
-const noFields = { agent: null, instance_id: null, session: null, run_id: null };
 
 function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {
   return [agent ?? null, instance_id ?? null, session ?? null];

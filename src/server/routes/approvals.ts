@@ -23,12 +23,19 @@ function badCursor(): KitError {
   });
 }
 
+async function findCall(
+  approvals: ServiceContext["service"]["approvals"],
+  { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
+): Promise<ApprovalRequest | undefined> {
+  return (await approvals.list(target)).find((one) => one.approval_id === approval_id);
+}
+
 /** Returns a waiting call. Throws `not_found` for a call that does not wait. */
 async function waitingCall(
   approvals: ServiceContext["service"]["approvals"],
-  { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
+  call: InstanceTarget & { readonly approval_id: string },
 ): Promise<ApprovalRequest> {
-  const request = (await approvals.list(target)).find((one) => one.approval_id === approval_id);
+  const request = await findCall(approvals, call);
   if (request === undefined) throw notWaiting();
   return request;
 }
@@ -51,7 +58,9 @@ async function checkArgs(
   { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
   decision: ApprovalDecision,
 ): Promise<void> {
-  const request = await waitingCall(approvals, { approval_id, ...target });
+  const request = await findCall(approvals, { approval_id, ...target });
+  // `decide` tells why it does not wait.
+  if (request === undefined) return;
   checkEdited(request, decision);
   const issues = await createJsonValidator({ isLenient: true })(request.input_schema ?? {}, decision.args);
   if (issues.length === 0) return;

@@ -40,7 +40,7 @@ test("a store of an older kit is upgraded, and keeps its content", () => {
   openDatabase(old).close();
   const database = new DatabaseSync(join(old, "engine.db"));
   database.exec(
-    "DROP INDEX run_journal_open; DROP TABLE outcomes; DROP TABLE deliveries; PRAGMA user_version = 1",
+    "DROP INDEX run_journal_open; DROP TABLE outcomes; DROP TABLE deliveries; DROP TABLE waiting_calls; PRAGMA user_version = 1",
   );
   const shares = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_shares_%'";
   for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);

@@ -253,6 +253,30 @@ CREATE INDEX deliveries_unverified ON deliveries (webhook, record_id) WHERE deli
 `;
 
 /**
+ * Calls that wait for a decision. `work` is the dispatch or run that asks again after a crash; `fence` is the lease under
+ * which the call was asked. `request` and `decision` are JSON.
+ */
+const waitingCallTable: string = `
+CREATE TABLE waiting_calls (
+  call_id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL DEFAULT 'approval',
+  agent TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  session TEXT NOT NULL,
+  operation_id TEXT NOT NULL,
+  work TEXT,
+  fence INTEGER NOT NULL,
+  requested_at TEXT NOT NULL,
+  request TEXT NOT NULL,
+  args_hash TEXT NOT NULL,
+  decision TEXT,
+  written_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX waiting_calls_open ON waiting_calls (requested_at, call_id) WHERE decision IS NULL;
+CREATE INDEX waiting_calls_by_age ON waiting_calls (written_at);
+`;
+
+/**
  * The steps of the schema: a database with `user_version` n has the first n steps. A released step never changes; a new
  * step is added at the end.
  */
@@ -265,6 +289,7 @@ export const migrations: readonly string[] = [
   traceColumns,
   parentColumn,
   deliveryTable,
+  waitingCallTable,
 ];
 
 const engineStore: StoreDefinition = {

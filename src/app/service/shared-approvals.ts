@@ -1,0 +1,65 @@
+import { type Approvals, checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
+import { willResume } from "../../agents/log/suspension.ts";
+import { linkSignals } from "../../base/abort.ts";
+import type { Engine } from "../../engine/contract.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { WorkSlots } from "./resting-work.ts";
+
+/**
+ * Approvals that each process of the engine's store can list and decide. A call waits in the memory of the process that works
+ * on it and in a row of the engine, where the first decision counts: the process that resumes the operation finds it there.
+ */
+export function createSharedApprovals(
+  local: Approvals,
+  { engine, slots }: { readonly engine: Engine; readonly slots: Pick<WorkSlots, "workOf"> },
+): Approvals {
+  const { waitingCalls: calls, cluster } = engine;
+  if (calls === undefined) return local;
+  /** Calls outside of the engine's work, which only this process decides. */
+  const own = new Set<string>();
+  const { timeoutMs } = local;
+  return {
+    timeoutMs,
+    async request(request, signal, maySuspend) {
+      if (willResume(signal)) throw signal.reason;
+      const { approval_id } = request;
+      const work = slots.workOf(request);
+      if (work === undefined && cluster === undefined) {
+        own.add(approval_id);
+        return await local.request(request, signal, maySuspend).finally(() => own.delete(approval_id));
+      }
+      const decided = Promise.withResolvers<ApprovalDecision>();
+      // Also with an aborted signal: the call may have a row of an earlier attempt, which ends here.
+      const wait = await calls.add({ request, work }, decided.resolve);
+      if (wait.decision !== undefined) return wait.decision;
+      const link = linkSignals([signal]);
+      let decision: ApprovalDecision;
+      try {
+        decision = await Promise.race([decided.promise, local.request(request, link.signal, maySuspend)]);
+      } catch (error) {
+        if (willResume(signal)) wait.leave();
+        else await wait.withdraw().catch(() => undefined);
+        throw error;
+      } finally {
+        link.abort(new Error("The call was decided."));
+        link.unlink();
+      }
+      return await wait.settle(decision);
+    },
+    async decide(approvalId, decision, within = {}) {
+      if (own.has(approvalId)) return await local.decide(approvalId, decision, within);
+      if (decision.args !== undefined) {
+        const waiting = await calls.list(within);
+        const request = waiting.find(({ approval_id }) => approval_id === approvalId);
+        if (request !== undefined) checkEdited(request, decision);
+      }
+      const counted = await calls.decide(approvalId, decision, within);
+      if (counted?.isFirst !== true) throw notWaiting(counted?.decision);
+    },
+    async list(filter = {}) {
+      const waiting = await calls.list(filter);
+      if (own.size === 0) return waiting;
+      return [...waiting, ...(await local.list(filter)).filter(({ approval_id }) => own.has(approval_id))];
+    },
+  };
+}
