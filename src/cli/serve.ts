@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import type { EventListener } from "../agents/events.ts";
 import { describeEngine, workspacesElsewhere } from "../app/config/engine-config.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
@@ -88,14 +89,14 @@ export function serve(
   context: CommandContext,
   mode: ServeMode,
 ): Promise<ExitCode> {
-  const { signal } = context;
   return withProject(
     context,
     async (opened) => {
       await using closing = new AsyncDisposableStack();
       const mask = maskOf(opened.loaded);
       const onError = createErrorLog(mask, mode.onError);
-      closing.use(outliveRejections(onError));
+      const accident = closing.use(catchStrayErrors(onError));
+      const signal = AbortSignal.any([context.signal, accident.signal]);
       const telemetry = await startTelemetry(opened, options, mode);
       if (telemetry !== undefined) closing.defer(() => telemetry.close(flushMs));
       const { onEvent } = mode;
@@ -110,7 +111,8 @@ export function serve(
           ...(telemetry === undefined ? [] : [telemetry.observer]),
         ],
       });
-      if (service !== undefined) closing.defer(() => service.close());
+      if (service !== undefined)
+        closing.defer(() => service.close(accident.signal.aborted ? { timeoutMs: 0 } : {}));
       if (service !== undefined && telemetry !== undefined) {
         telemetry.measure(() => loadOf(service));
         closing.defer(() => telemetry.flushMetrics(flushMs));
@@ -164,13 +166,13 @@ export function serve(
       }
       if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
-      const patience = setTimeout(() => printDraining(context), quietMs);
-      if (service !== undefined) await leave(service, opened.loaded);
+      const patience = setTimeout(() => accident.signal.aborted || printDraining(context), quietMs);
+      if (service !== undefined) await leave(service, opened.loaded, accident.signal);
       await closing
         .disposeAsync()
         .catch((error: unknown) => printUnwritten(error, context))
         .finally(() => clearTimeout(patience));
-      return 0;
+      return accident.signal.aborted ? 1 : 0;
     },
     {
       background: true,
@@ -207,11 +209,15 @@ const quietMs = 1_000;
  * Keeps answering while load balancers learn from `/health` that this server stops, and other nodes take over its
  * work.
  */
-async function leave(service: ProjectService, { config }: LoadedConfig): Promise<void> {
+async function leave(
+  service: ProjectService,
+  { config }: LoadedConfig,
+  accident: AbortSignal,
+): Promise<void> {
   const { distributed } = service.engine.capabilities;
   const seconds = config.server?.drain_seconds ?? (distributed ? sharedDrainSeconds : 0);
   await service.leave().catch(() => undefined);
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+  await delay(seconds * 1_000, undefined, { signal: accident }).catch(() => undefined);
 }
 
 /** How long a server that shares its work keeps answering by default. */
@@ -352,15 +358,34 @@ export function createErrorLog(mask: (text: string) => string, write: (text: str
   return (error) => write(mask(describeError(error)));
 }
 
+/** How long a server may take to end after an uncaught exception, in ms. */
+const accidentMs = 15_000;
+
 /**
- * An unhandled rejection of one tool or workflow is reported, and the server continues. An uncaught exception still
- * ends it, because the state may be inconsistent.
+ * Reports what no code caught. After an unhandled rejection, of one tool or workflow, the server continues. After an
+ * uncaught exception its state may be inconsistent: the signal fires, so that the server hands on its work and ends its
+ * processes as after SIGTERM, but with exit code 1 and within `accidentMs`.
  */
-function outliveRejections(log: ErrorLog): Disposable {
-  const report = (reason: unknown): void => {
+function catchStrayErrors(log: ErrorLog): Disposable & { readonly signal: AbortSignal } {
+  const accident = new AbortController();
+  const onRejection = (reason: unknown): void => {
     const cause = reason instanceof Error ? reason : new Error(String(reason));
     log(new Error("A promise was rejected that no code awaited.", { cause }));
   };
-  process.on("unhandledRejection", report);
-  return { [Symbol.dispose]: () => process.off("unhandledRejection", report) };
+  const onException = (cause: unknown): void => {
+    log(new Error("No code caught this error, so the server ends.", { cause }));
+    if (accident.signal.aborted) return;
+    // Runs the listeners of `exit`, which end processes and remove folders.
+    setTimeout(() => process.exit(1), accidentMs).unref();
+    accident.abort();
+  };
+  process.on("unhandledRejection", onRejection).on("uncaughtException", onException);
+  return {
+    signal: accident.signal,
+    [Symbol.dispose]() {
+      process.off("unhandledRejection", onRejection);
+      // After an exception, others may follow until the process has ended.
+      if (!accident.signal.aborted) process.off("uncaughtException", onException);
+    },
+  };
 }

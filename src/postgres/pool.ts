@@ -1,6 +1,21 @@
 import { Socket } from "node:net";
 import { KitError } from "../base/kit-error.ts";
 
+/**
+ * The package `pg` throws from its listeners for a malformed message, and nothing could catch that: such a message breaks
+ * its connection instead.
+ */
+class GuardedSocket extends Socket {
+  override emit(event: string | symbol, ...values: unknown[]): boolean {
+    try {
+      return super.emit(event, ...values);
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : new Error(String(error)));
+      return true;
+    }
+  }
+}
+
 /** The part of a connection of the package `pg` that kit uses. */
 export interface PostgresQuery {
   query(text: string, values?: unknown[]): Promise<PostgresResult>;
@@ -40,7 +55,7 @@ export async function openPool(url: string, maxConnections: number): Promise<Own
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     stream: () => {
-      const socket = new Socket();
+      const socket = new GuardedSocket();
       sockets.add(socket);
       return socket.once("close", () => sockets.delete(socket));
     },
@@ -115,7 +130,7 @@ export interface OwnConnection extends PostgresQuery {
 /** Opens a connection outside the pool. The address must not lead to a pooler. */
 export async function openConnection(url: string): Promise<OwnConnection> {
   const { Client } = await loadPg();
-  const socket = new Socket();
+  const socket = new GuardedSocket();
   const client = new Client({
     connectionString: url,
     keepAlive: true,

@@ -202,14 +202,14 @@ function invalid(message: string): KitError {
 
 async function listen(server: Server, { host, port }: Required<ListenOptions>): Promise<ListenAddress> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", reject);
+  // Stays: without descriptors, the system reports each connection that it cannot hand over.
+  server.on("error", reject);
   server.listen({ host, port }, resolve);
   try {
     await promise;
   } catch (cause) {
-    throw bindingError(cause, `${host}:${port}`);
-  } finally {
     server.off("error", reject);
+    throw bindingError(cause, `${host}:${port}`);
   }
   const address = server.address();
   const bound = typeof address === "object" && address !== null ? address.port : port;

@@ -98,7 +98,8 @@ export async function serveRestate({
     session.on("error", () => undefined);
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(cannotListen(listen, error)));
+    // Stays: without descriptors, the system reports each connection that it cannot hand over.
+    server.on("error", (error) => reject(cannotListen(listen, error)));
     server.listen(port, host, resolve);
   });
   const bound = server.address() as AddressInfo;

@@ -59,6 +59,14 @@ export function createProcessTransport(
       return { jsonrpc: "2.0", id, error: { code: -32_000, message: "", data } };
     }
   };
+  // Nothing could catch what the SDK throws for a message: this runs in a listener of the process's output.
+  const deliver = (message: JSONRPCMessage): void => {
+    try {
+      transport.onmessage?.(message);
+    } catch {
+      cutOff("It sent a message that is not what the protocol asks for.");
+    }
+  };
   const reader = new LineReader(limits.messageBytes, {
     onLine(line) {
       if (failure !== undefined) return;
@@ -70,7 +78,7 @@ export function createProcessTransport(
         pendingIds.delete(message.id);
       if (!isAnswer && !gate.take(line.length, 1)) {
         cutOff("It sent too many messages that kit did not ask for.");
-      } else if (message !== undefined) transport.onmessage?.(message);
+      } else if (message !== undefined) deliver(message);
     },
     onTooLong: () => cutOff(`It sent a message of more than ${limits.messageBytes / 1024 / 1024} MB.`),
   });

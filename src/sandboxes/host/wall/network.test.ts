@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, request } from "node:http";
-import { connect } from "node:net";
+import { connect, createServer as createPeer } from "node:net";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
@@ -146,6 +146,62 @@ test("a proxy that other processes can reach requires its token", async () => {
   expect(await tunnel(at, `127.0.0.1:${port}`)).toMatch(/^HTTP\/1.1 407 /);
   const credentials = { "proxy-authorization": `Basic ${Buffer.from("kit:t0ken").toString("base64")}` };
   expect(await get(at, `http://127.0.0.1:${port}/known`, credentials)).toBe("200 hello /known");
+});
+
+test("no answer of a host ends the process: what cannot be passed on is answered with 502 or cut off", async () => {
+  const line = (status: string): string => `HTTP/1.1 ${status}\r\ncontent-length: 2\r\n\r\nok`;
+  const answers = [
+    ...["000 X", "001 X", "099 X", "1000 X", "99999 X", "-1 X", "20 X", "abc X", "", "200"].map(line),
+    ...["101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x", "101 X", "100 Continue", "199 X"].map(
+      line,
+    ),
+    ...["600 X", "999 X", "204 X", "304 X", "200 \u0001\u0002", "200 a\rb", "200 \u20ac"].map(line),
+    ...[
+      "200 X\r\nx: \u0001",
+      "200 X\r\nx: \u0000",
+      "200 X\r\n: y",
+      "200 X\r\na b: c",
+      "200 X\r\nx: \u007f",
+    ].map(line),
+    ...[
+      "200 X\r\ncontent-length: 5",
+      "200 X\r\ntransfer-encoding: chunked",
+      "200 X\r\ncontent-length: -1",
+    ].map(line),
+    "HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    "HTTP/1.1 200 X\r\ncontent-length: 9\r\n\r\nshort",
+    "HTTP/1.1 103 Early\r\nlink: x\r\n\r\n".repeat(200),
+    `HTTP/1.1 200 X\r\n${"x: y\r\n".repeat(5_000)}\r\n`,
+    `HTTP/1.1 200 X\r\nx: ${"y".repeat(100_000)}\r\n\r\n`,
+    ...["HTTP/9.9 200 X\r\n\r\n", "SSH-2.0-x\r\n", "\u0000\u0001\u0002", "HTTP/1.1", ""],
+  ];
+  let answer = "";
+  const peer = createPeer((socket) => {
+    socket.on("error", () => undefined).once("data", () => socket.end(answer));
+  }).listen(0, "127.0.0.1");
+  afterAll(() => void peer.close());
+  await once(peer, "listening");
+  const address = peer.address();
+  const host = `127.0.0.1:${address !== null && typeof address === "object" ? address.port : 0}`;
+  const at = await open(["127.0.0.1"]);
+  const uncaught: unknown[] = [];
+  const note = (error: unknown): void => void uncaught.push(error);
+  process.on("uncaughtException", note);
+  try {
+    for (answer of answers) {
+      const got = await get(at, `http://${host}/`).catch(() => "cut off");
+      expect(got, JSON.stringify(answer.slice(0, 60))).toMatch(/^(200|204|304|600|999|502) ?|^cut off$/);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(uncaught, JSON.stringify(answer.slice(0, 60))).toEqual([]);
+    }
+    answer = line("099 X");
+    expect(await get(at, `http://${host}/`)).toMatch(/^502 /);
+    answer = line("101 X");
+    expect(await get(at, `http://${host}/`)).toMatch(/^502 /);
+  } finally {
+    process.off("uncaughtException", note);
+  }
+  expect(await get(at, `http://127.0.0.1:${port}/after`)).toBe("200 hello /after");
 });
 
 test("a host pattern is a name, a wildcard or an address, each with or without a port", () => {

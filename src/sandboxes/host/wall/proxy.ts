@@ -81,7 +81,8 @@ export async function openProxy(options: ProxyOptions): Promise<Proxy> {
     socket.once("close", () => open.delete(socket));
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    // Stays: without descriptors, the system reports each connection that it cannot hand over.
+    server.on("error", reject);
     if (options.at === 0) server.listen(0, "127.0.0.1", resolve);
     else server.listen(options.at, resolve);
   });
@@ -156,10 +157,12 @@ async function tunnel(
     throw new Refused(400, "kit: CONNECT needs a host and a port.");
   const address = await addressOf({ host: normalizeHost(match[1]), port });
   const socket = connect({ host: address, port });
+  if (client.destroyed) socket.destroy();
   client.once("close", () => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     socket.once("connect", resolve);
-    socket.once("error", reject);
+    socket.on("error", reject);
+    socket.once("close", reject);
   });
   socket.on("error", () => client.destroy());
   client.write("HTTP/1.1 200 Connection Established\r\n\r\n");
@@ -194,21 +197,32 @@ async function forward(
   for (const [name, value] of Object.entries(request.headers)) {
     if (name !== "host" && !betweenHops.has(name) && value !== undefined) headers[name] = value;
   }
-  await new Promise<void>((resolve, reject) => {
-    const outgoing = sendRequest(
-      { host: address, port, method: request.method, path: url.pathname + url.search, headers, agent: false },
-      (answer) => {
-        const passed = Object.entries(answer.headers).filter(([name]) => !betweenHops.has(name));
-        response.writeHead(answer.statusCode ?? 502, Object.fromEntries(passed));
-        answer.pipe(response);
-        answer.once("error", reject);
-        response.once("close", resolve);
-      },
-    );
-    outgoing.once("error", reject);
-    response.once("close", () => outgoing.destroy());
-    request.pipe(outgoing);
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage | undefined>();
+  const outgoing = sendRequest({
+    ...{ host: address, port, method: request.method, path: url.pathname + url.search, headers },
+    agent: false,
   });
+  outgoing.once("response", resolve).on("error", reject);
+  // A switch of protocols, which kit never asks for, and an end without an answer.
+  for (const event of ["upgrade", "close"]) outgoing.once(event, () => reject(new Error(event)));
+  response.once("close", () => {
+    outgoing.destroy();
+    resolve(undefined);
+  });
+  request.pipe(outgoing);
+  try {
+    const answer = await promise;
+    if (answer === undefined) return;
+    // Node reads a status such as 099 or 101, but cannot pass it on.
+    const { statusCode: status = 0 } = answer;
+    if (status < 200) throw new Refused(502, `kit: the host answered with the status ${status}.`);
+    const passed = Object.entries(answer.headers).filter(([name]) => !betweenHops.has(name));
+    response.writeHead(status, Object.fromEntries(passed));
+    answer.on("error", () => response.destroy()).pipe(response);
+  } catch (error) {
+    outgoing.destroy();
+    throw error;
+  }
 }
 
 function refuse(response: ServerResponse, status: number, text: string): void {
