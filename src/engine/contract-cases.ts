@@ -1,5 +1,6 @@
 import type { ContractCase } from "../base/contract-case.ts";
 import { attemptCases } from "./cases/attempt-cases.ts";
+import { awaitingCases } from "./cases/awaiting-cases.ts";
 import { callCases } from "./cases/call-cases.ts";
 import { deliveryCases } from "./cases/delivery-cases.ts";
 import { dispatchCases } from "./cases/dispatch-cases.ts";
@@ -35,6 +36,7 @@ export function engineCases(subject: EngineSubject): readonly ContractCase[] {
     ...callCases(subject),
     ...waitingCallCases(subject),
     ...runCases(subject),
+    ...awaitingCases(subject),
     ...listCases(subject),
     ...stepCases(subject),
     ...replayCases(subject),

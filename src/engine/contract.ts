@@ -297,6 +297,11 @@ export interface RunContext extends WorkContext {
    * attempt runs, and a sleep does not survive the process. `waitFor` is refused inside a step.
    */
   step<Value>(name: string, work: StepWork<Value>, options?: StepOptions): Promise<Value>;
+  /**
+   * A step whose work begins once another run has ended, with any status, or the signal fires. Until then the run waits as
+   * in `waitFor`. An unknown run counts as ended.
+   */
+  stepAfter<Value>(name: string, work: StepWork<Value>, awaited: AwaitedRun): Promise<Value>;
   /** Waits, also across restarts; a long wait holds no memory. */
   sleep(ms: number): Promise<void>;
   /**
@@ -347,6 +352,13 @@ export type StepWork<Value> = (step: {
   readonly attempt: number;
   readonly signal: AbortSignal;
 }) => Value | Promise<Value>;
+
+/** The run whose end a step waits for. */
+export interface AwaitedRun {
+  readonly run_id: string;
+  /** Ends the wait early. */
+  readonly signal?: AbortSignal | undefined;
+}
 
 export interface StepOptions {
   /** Attempts at a step that throws; default 1. */

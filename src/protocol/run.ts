@@ -17,10 +17,11 @@ import { workCauseSchema } from "./work-cause.ts";
 
 export type { RunStatus } from "./enums.ts";
 
-/** A wait of a run: for a signal, a time, or a signal until a time. */
+/** A wait of a run: for a signal, a time, a signal until a time, or the end of another run. */
 const runWaitSchema = z.object({
   /** The name passed to `waitFor`. */
   signal: z.string().optional().meta({ description: "The signal's name; absent for a sleep." }),
+  run_id: z.string().optional().meta({ description: "The run whose end it waits for." }),
   until: z
     .string()
     .optional()

@@ -35,22 +35,17 @@ export interface ProjectRuns {
 export function journalRuns(
   runs: ProjectRuns,
   context: RunContext,
-  run: { readonly step: WorkflowContext["step"]; readonly principal: string | undefined },
+  run: Pick<RunContext, "step" | "stepAfter"> & { readonly principal: string | undefined },
 ): Pick<WorkflowContext, "startRun" | "getRun" | "run"> {
   const { step } = run;
   const handle = (runId: string): RunHandle => ({
     runId,
     result: async ({ signal } = {}) =>
-      await step(`result of ${runId}`, async (work) => {
-        const either = signal === undefined ? work.signal : AbortSignal.any([work.signal, signal]);
-        // A run that waits for another run releases its slot.
-        const resume = context.releaseSlot();
-        try {
-          return await runs.result(runId, either);
-        } finally {
-          resume();
-        }
-      }),
+      await run.stepAfter(
+        `result of ${runId}`,
+        async (work) => await runs.result(runId, AbortSignal.any([work.signal, ...(signal ? [signal] : [])])),
+        { run_id: runId, signal },
+      ),
     signal: async (name, payload) =>
       await step(`signal ${name} to ${runId}`, ({ idempotencyKey }) =>
         runs.signal(runId, { name, payload, idempotency_key: idempotencyKey }),

@@ -4,7 +4,7 @@ import { maskError, maskValue, type SecretMask } from "../../agents/secrets.ts";
 import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { checkAgainst, checkPayload, locateIssue } from "../../base/standard-schema.ts";
-import type { RunContext, RunRequest } from "../../engine/contract.ts";
+import type { RunContext, RunRequest, StepWork } from "../../engine/contract.ts";
 import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode, isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
@@ -134,12 +134,12 @@ function toJournaled(
   { context, local, request, runs }: RunWork,
   { emit, warn }: Pick<RunEvents, "emit"> & Pick<WorkflowLog, "warn">,
 ): Journaled {
-  const step = emitSteps(context, emit, runtime);
+  const { step, stepAfter } = emitSteps(context, emit, runtime);
   return {
     signal: context.signal,
     attempt: context.attempt,
     step,
-    ...journalRuns(runs, context, { step, principal: request.principal }),
+    ...journalRuns(runs, context, { step, stepAfter, principal: request.principal }),
     sleep: context.sleep,
     now: context.now,
     uuid: context.uuid,
@@ -168,41 +168,42 @@ function traceOf(
 
 /** Emits the start and end of each executed step; replayed steps emit nothing. */
 function emitSteps(
-  { id, step }: Pick<RunWork["context"], "id" | "step">,
+  { id, step, stepAfter }: Pick<RunContext, "id" | "step" | "stepAfter">,
   emit: RunEvents["emit"],
   runtime: WorkflowRuntime,
-): WorkflowContext["step"] {
-  return (name, work, options) =>
-    step(
-      name,
-      async (attempt) => {
-        const started = performance.now();
-        const step_id = attempt.idempotencyKey;
-        emit({ type: "step_start", step: name, step_id, attempt: attempt.attempt });
-        let ending = endingOf(false);
-        try {
-          // For the run, a cancelled or timed-out step has ended, even if its work continues.
-          const tracePlace = { ...placeOf(id), step_id };
-          const begin = async () => await work(attempt);
-          const { tracing } = runtime.observers;
-          const working = origins.run({ step: name, step_id }, () =>
-            tracing === undefined ? begin() : tracing.within(tracePlace, begin),
-          );
-          return await untilAborted(working, attempt.signal);
-        } catch (error) {
-          const failure = masked(toStepFailure(error, name, runtime), runtime);
-          ending = endingOf(true, {
-            aborted: failure.code === "aborted",
-            error: toEventError(failure, runtime),
-          });
-          throw failure;
-        } finally {
-          const duration_ms = Math.round(performance.now() - started);
-          emit({ type: "step_end", step: name, step_id, ...ending, duration_ms });
-        }
-      },
-      options,
-    );
+): Pick<RunContext, "step" | "stepAfter"> {
+  const emitting =
+    <Value>(name: string, work: StepWork<Value>): StepWork<Value> =>
+    async (attempt) => {
+      const started = performance.now();
+      const step_id = attempt.idempotencyKey;
+      emit({ type: "step_start", step: name, step_id, attempt: attempt.attempt });
+      let ending = endingOf(false);
+      try {
+        // For the run, a cancelled or timed-out step has ended, even if its work continues.
+        const tracePlace = { ...placeOf(id), step_id };
+        const begin = async () => await work(attempt);
+        const { tracing } = runtime.observers;
+        const working = origins.run({ step: name, step_id }, () =>
+          tracing === undefined ? begin() : tracing.within(tracePlace, begin),
+        );
+        return await untilAborted(working, attempt.signal);
+      } catch (error) {
+        const failure = masked(toStepFailure(error, name, runtime), runtime);
+        ending = endingOf(true, {
+          aborted: failure.code === "aborted",
+          error: toEventError(failure, runtime),
+        });
+        throw failure;
+      } finally {
+        const duration_ms = Math.round(performance.now() - started);
+        emit({ type: "step_end", step: name, step_id, ...ending, duration_ms });
+      }
+    };
+  return {
+    step: (name, work, options) => step(name, emitting(name, work), options),
+    stepAfter: (name, work, awaited) => stepAfter(name, emitting(name, work), awaited),
+  };
 }
 
 /** The outcome of a step or run in its last event. */

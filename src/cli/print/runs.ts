@@ -42,7 +42,8 @@ export function waitLines({ waiting_for: waits = [] }: RunRecord): readonly stri
   return [...waits.slice(0, mostWaits).map(waitLine), ...(rest > 0 ? [`${rest} more`] : [])];
 }
 
-function waitLine({ signal, until }: RunWait): string {
+function waitLine({ signal, run_id, until }: RunWait): string {
+  if (run_id !== undefined) return `the run ${run_id}`;
   const time = withDistance(until);
   if (signal === undefined) return time ?? "a time in the far future";
   return time === undefined ? signal : `${signal} until ${time}`;

@@ -184,6 +184,13 @@ class PostgresEngine {
         this.#checkOpen();
         return await call(...args);
       };
+    /** Wraps a call that works until the end of the drain. */
+    const reading =
+      <Arguments extends unknown[], Result>(read: (...args: Arguments) => Promise<Result>) =>
+      async (...args: Arguments): Promise<Result> => {
+        if (this.#over.signal.aborted) throw closing();
+        return await read(...args);
+      };
     const base = this.#base;
     const parts = {
       dispatches: this.#dispatches,
@@ -206,7 +213,7 @@ class PostgresEngine {
         ...(await clusterState(base)),
         engine: this.#calledWork?.name ?? "postgres",
       })),
-      ...engineCalls(parts, { accepting: open, reading: open }),
+      ...engineCalls(parts, { accepting: open, reading }),
       start: (handlers) => this.#start(handlers),
       leave: open(() => this.#leave()),
       drain: ({ timeoutMs = 30_000 } = {}) => {

@@ -348,6 +348,10 @@ CREATE INDEX deliveries_unverified ON ${schema}.deliveries (webhook, record_id) 
 /** The ids of streams begin at the current time, so that those of recreated tables differ from those that readers know. */
 const laterStreamIds: Migration = (schema) =>
   `SELECT setval(pg_get_serial_sequence('${schema}.streams', 'id'), extract(epoch FROM now())::bigint);`;
+/** Finds the runs that wait for the end of a run: the value of such an open step is the id of the awaited run. */
+const awaitedRuns: Migration = (schema) => `
+CREATE INDEX run_journal_awaited ON ${schema}.run_journal (value) WHERE state = 'pending' AND kind = 'step';
+`;
 
 /**
  * Waiting calls of every kind. `work` is the dispatch or run that asks again after a crash; `shard` and `fence` name the lease
@@ -377,6 +381,7 @@ const steps: readonly Migration[] = [
   deliveryTable,
   laterStreamIds,
   waitingCallTable,
+  awaitedRuns,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

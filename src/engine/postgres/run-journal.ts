@@ -81,7 +81,7 @@ export class JournalRows implements RunJournals {
     const byRun = new Map<number, RunWait[]>();
     if (runs.length === 0) return byRun;
     const rows = await this.#base.database.rows<EntryRow & { readonly id: number }>(
-      `SELECT run AS id, kind, name, deadline FROM $s.run_journal
+      `SELECT run AS id, kind, name, deadline, value FROM $s.run_journal
        WHERE run = ANY($1) AND state = 'pending' ORDER BY run, position LIMIT 10000`,
       [runs],
     );

@@ -158,10 +158,13 @@ async function checkFit(
   if (schema !== undefined) await checkSignalFits(signal, blobs.load(schema), handlers()?.checkSignal);
 }
 
-/** SQL: whether a signal has arrived for an open wait of a run. */
-const isSignalled = `EXISTS (
+/** SQL: whether a signal has arrived for an open wait of a run, or a run has ended that an open step waits for. */
+const canGoOn = `(EXISTS (
   SELECT 1 FROM $s.run_journal JOIN $s.run_signals USING (run, name)
-  WHERE run = $1 AND NOT taken AND kind = 'wait' AND state = 'pending')`;
+  WHERE run = $1 AND NOT taken AND kind = 'wait' AND state = 'pending')
+OR EXISTS (
+  SELECT 1 FROM $s.run_journal AS step WHERE run = $1 AND kind = 'step' AND state = 'pending' AND NOT EXISTS (
+    SELECT 1 FROM $s.runs WHERE run_id = btrim(step.value, '"') AND ended_at IS NULL)))`;
 
 /** The rows of runs, for executions. */
 export class RunRows implements RunStore {
@@ -209,7 +212,7 @@ export class RunRows implements RunStore {
       if (ownedRows.length === 0) throw leaseLost();
       const [row] = await ask<Pick<RunRow, "status">>(
         `WITH next AS (
-           SELECT CASE WHEN cancelling THEN 'cancelled' WHEN $2::text = 'queued' OR ${isSignalled} THEN 'queued'
+           SELECT CASE WHEN cancelling THEN 'cancelled' WHEN $2::text = 'queued' OR ${canGoOn} THEN 'queued'
              ELSE 'waiting' END AS status FROM $s.runs WHERE id = $1
          )
          UPDATE $s.runs AS r SET status = next.status, cancelling = false,
@@ -222,6 +225,38 @@ export class RunRows implements RunStore {
       return row?.status ?? how.status;
     });
   }
+}
+
+/**
+ * Queues the suspended runs that wait for a run that has ended, and returns their ids. The rows are locked before their
+ * status is read: a run that is being suspended either finds the end itself, or is found here.
+ */
+export async function wakeAwaiting({ database }: PostgresBase, ended: string): Promise<readonly string[]> {
+  const rows = await database.rows<Pick<RunRow, "run_id">>(
+    `WITH found AS MATERIALIZED (
+       SELECT id, status FROM $s.runs WHERE id IN (
+         SELECT run FROM $s.run_journal WHERE state = 'pending' AND kind = 'step' AND value = $1) FOR UPDATE
+     )
+     UPDATE $s.runs AS r SET status = 'queued', wake_at = NULL, queued_as = nextval('$s.run_queue')
+     FROM found WHERE r.id = found.id AND found.status = 'waiting' RETURNING r.run_id`,
+    [JSON.stringify(ended)],
+  );
+  return rows.map(({ run_id }) => run_id);
+}
+
+/** The ended runs that suspended runs of these shards wait for: their node died before it could call `wakeAwaiting`. */
+export async function awaitedEnds(
+  { database }: PostgresBase,
+  shards: readonly number[],
+): Promise<readonly string[]> {
+  const rows = await database.rows<Pick<RunRow, "run_id">>(
+    `SELECT DISTINCT ended.run_id FROM $s.run_journal AS step JOIN $s.runs AS r ON r.id = step.run
+       JOIN $s.runs AS ended ON ended.run_id = btrim(step.value, '"')
+     WHERE step.state = 'pending' AND step.kind = 'step' AND r.status = 'waiting' AND r.shard = ANY($1)
+       AND ended.ended_at IS NOT NULL`,
+    [shards],
+  );
+  return rows.map(({ run_id }) => run_id);
 }
 
 /**

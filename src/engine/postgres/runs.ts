@@ -19,7 +19,7 @@ import { readPageOf } from "./dispatch-rows.ts";
 import type { PostgresEventLog } from "./event-log.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { JournalRows } from "./run-journal.ts";
-import { admitRun, RunRows, recoverRuns, sendSignal } from "./run-rows.ts";
+import { admitRun, awaitedEnds, RunRows, recoverRuns, sendSignal, wakeAwaiting } from "./run-rows.ts";
 import { shardOf } from "./shards.ts";
 
 export interface RunsOptions {
@@ -51,7 +51,13 @@ export class Runs
     this.#events = events;
     this.#journals = new JournalRows(base);
     this.#jobs = new RunJobs(
-      { base, events, journals: this.#journals, admit },
+      {
+        base,
+        events,
+        journals: this.#journals,
+        admit,
+        awaitRun: (id, options) => this.awaitRun(id, options),
+      },
       {
         store: new RunRows(base),
         ended: (runId) => this.#noteEnd(runId),
@@ -156,6 +162,7 @@ export class Runs
       if (run.status === "cancelled") await recordCancelled(this.#events, run, this.#base.clock.now());
       this.#noteEnd(run.run_id);
     }
+    for (const run_id of await awaitedEnds(this.#base, shards)) await this.#wakeAwaiting(run_id);
     await this.#polls.add(null);
     await this.#arm();
     const orphans = await this.#base.database.rows<Pick<RunRow, "run_id">>(
@@ -356,5 +363,11 @@ export class Runs
     }
     this.#waiters.wake(runId);
     this.#base.news.publish(["ended", runId]);
+    // If this fails, the next `takeOver` does it.
+    this.#wakeAwaiting(runId).catch(() => undefined);
+  }
+
+  async #wakeAwaiting(runId: string): Promise<void> {
+    for (const waiting of await wakeAwaiting(this.#base, runId)) this.#announce(waiting);
   }
 }

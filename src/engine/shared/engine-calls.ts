@@ -1,4 +1,4 @@
-import type { Engine } from "../contract.ts";
+import type { Engine, RunRequest } from "../contract.ts";
 
 /** Checks whether the engine takes a call now, before each call. */
 type Guard = <Arguments extends unknown[], Result>(
@@ -33,8 +33,11 @@ export function engineCalls(
   { accepting, reading }: { readonly accepting: Guard; readonly reading: Guard },
 ): DispatchCalls & RunCalls & ScheduleCalls & Pick<Engine, "once"> {
   const { dispatches, runs, schedules, outcomes } = parts;
+  /** Running work can still start other work while the engine drains: a refusal would change what it does. */
+  const guardOf = ({ cause }: Pick<RunRequest, "cause">): Guard =>
+    cause?.type === "run" || cause?.type === "prompt" ? reading : accepting;
   return {
-    admit: accepting((request) => dispatches.admit(request)),
+    admit: async (request) => await guardOf(request)(() => dispatches.admit(request))(),
     once: accepting((key, work) => outcomes.once(key, work)),
     getDispatch: reading((id) => dispatches.getDispatch(id)),
     listDispatches: reading((filter) => dispatches.listDispatches(filter)),
@@ -42,7 +45,7 @@ export function engineCalls(
     cancelDispatch: reading((id) => dispatches.cancelDispatch(id)),
     listDeadLetters: reading((filter) => dispatches.listDeadLetters(filter)),
     redrive: reading((id) => dispatches.redrive(id)),
-    startRun: accepting((request) => runs.startRun(request)),
+    startRun: async (request) => await guardOf(request)(() => runs.startRun(request))(),
     getRun: reading((id) => runs.getRun(id)),
     readJournal: reading((id, page) => runs.readJournal(id, page)),
     listRuns: reading((filter) => runs.listRuns(filter)),

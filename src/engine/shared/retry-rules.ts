@@ -1,5 +1,6 @@
 import { isRetryableCode, isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
+import { NotBegun } from "../cluster.ts";
 import type { EngineHandlers } from "../contract.ts";
 import { parseStored } from "./stored-rows.ts";
 
@@ -11,8 +12,12 @@ export function outagePause(times: number): number {
   return Math.min(longestMs, firstMs * 2 ** Math.min(times, 10)) * (0.5 + Math.random() / 2);
 }
 
-/** Whether work failed because a store is unavailable; if so, calls the handlers' `onOutage`. */
+/**
+ * Whether work failed because a store is unavailable, or because this process is stopping; an unavailable store is passed to
+ * the handlers' `onOutage`.
+ */
 export function isOutage(error: unknown, id: string, { onOutage }: EngineHandlers): boolean {
+  if (error instanceof NotBegun) return true;
   if (!isStoreUnavailable(error)) return false;
   try {
     onOutage?.(error, id);

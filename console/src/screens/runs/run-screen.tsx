@@ -99,13 +99,15 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
       {waiting_for.length === 0 ? null : (
         <Panel title="Waits for">
           <ul className="divide-y divide-line">
-            {waiting_for.map(({ signal, until }) => (
+            {waiting_for.map(({ signal, run_id, until }) => (
               <li
-                key={`${signal} ${until}`}
+                key={`${signal} ${run_id} ${until}`}
                 className="flex min-h-11 flex-wrap items-center gap-3 px-4 py-1.5 text-sm"
               >
                 <span className="min-w-0 flex-1 foreign">
-                  {signal === undefined ? (
+                  {run_id !== undefined ? (
+                    <RunLink id={run_id} />
+                  ) : signal === undefined ? (
                     "a time"
                   ) : (
                     <code className="font-mono text-xs">{visible(signal)}</code>

@@ -85,7 +85,9 @@ export function RunsScreen(): ReactNode {
 
 export function RunRow({ run }: { readonly run: RunRecord }): ReactNode {
   const { run_id, workflow, status, accepted_at, duration_ms, error, waiting_for } = run;
-  const waits = waiting_for?.map(({ signal, until }) => signal ?? `until ${until}`).join(", ");
+  const waits = waiting_for
+    ?.map(({ signal, run_id, until }) => signal ?? run_id ?? `until ${until}`)
+    .join(", ");
   return (
     <Link
       to="/console/runs/$runId"

@@ -37,19 +37,8 @@ test("a file that is not a database, or belongs to another program, is refused a
 
 test("a store of an older kit is upgraded, and keeps its content", () => {
   const old = folder();
-  openDatabase(old).close();
   const database = new DatabaseSync(join(old, "engine.db"));
-  database.exec(
-    "DROP INDEX run_journal_open; DROP TABLE outcomes; DROP TABLE deliveries; DROP TABLE waiting_calls; PRAGMA user_version = 1",
-  );
-  const shares = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE '%_shares_%'";
-  for (const { name } of database.prepare(shares).all()) database.exec(`DROP TRIGGER ${name}`);
-  database.exec("DROP TABLE dispatch_shares; DROP TABLE run_shares; DROP TABLE timeline");
-  database.exec(
-    "ALTER TABLE schedules DROP COLUMN round; DROP INDEX runs_by_parent; ALTER TABLE runs DROP COLUMN parent",
-  );
-  for (const table of ["dispatches", "runs"])
-    database.exec(`ALTER TABLE ${table} DROP COLUMN owner; ALTER TABLE ${table} DROP COLUMN trace`);
+  database.exec(`${migrations[0]} PRAGMA application_id = ${0x6b697471}; PRAGMA user_version = 1;`);
   database.exec(`INSERT INTO dispatches (dispatch_id, agent, instance_id, session, status, accepted_at, input)
     VALUES ('d1', 'a', 'i', 's', 'queued', 0, '1'), ('d2', 'a', 'i', 's', 'completed', 0, '1')`);
   database.exec("UPDATE dispatch_load SET waiting = 3");

@@ -141,6 +141,18 @@ const openWaitsIndex: string = `
 CREATE INDEX run_journal_open ON run_journal (run, position) WHERE state = 'pending';
 `;
 
+/** The end of a run queues the suspended runs that wait for it: the value of such an open step is the id of the awaited run. */
+const awaitedRuns: string = `
+CREATE INDEX run_journal_awaited ON run_journal (value) WHERE state = 'pending' AND kind = 'step';
+CREATE TRIGGER runs_awaited AFTER UPDATE OF ended_at ON runs WHEN new.ended_at IS NOT NULL
+BEGIN
+  INSERT OR IGNORE INTO run_queue (run) SELECT run FROM run_journal JOIN runs ON id = run
+    WHERE state = 'pending' AND kind = 'step' AND value = '"' || new.run_id || '"' AND status = 'waiting';
+  UPDATE runs SET status = 'queued', wake_at = NULL WHERE status = 'waiting' AND id IN (SELECT run FROM run_journal
+    WHERE state = 'pending' AND kind = 'step' AND value = '"' || new.run_id || '"');
+END;
+`;
+
 /** `next_at` is null if a schedule has no further occurrence; times are milliseconds since 1970. */
 const scheduleTables: string = `
 CREATE TABLE schedules (
@@ -290,6 +302,7 @@ export const migrations: readonly string[] = [
   parentColumn,
   deliveryTable,
   waitingCallTable,
+  awaitedRuns,
 ];
 
 const engineStore: StoreDefinition = {

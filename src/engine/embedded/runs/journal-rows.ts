@@ -21,7 +21,7 @@ interface PendingSignal {
 export interface JournalRows extends RunJournals {
   /** The schema of the first open wait for a signal, in the stored form of `Blobs.store`; `undefined` without a wait or schema. */
   schemaOf(run: number, name: string): string | undefined;
-  /** Whether a signal has arrived for an open wait. */
+  /** Whether a signal has arrived for an open wait, or a run has ended that an open step waits for. */
   canGoOn(run: number): boolean;
   /** The entries of a run after a position. */
   page(run: number, page: { readonly after: number; readonly limit: number }): readonly RunJournalEntry[];
@@ -65,9 +65,15 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
     `SELECT 1 FROM run_journal INDEXED BY run_journal_open JOIN run_signals USING (run, name)
      WHERE run = ? AND taken = 0 AND kind = 'wait' AND state = 'pending' LIMIT 1`,
   );
-  const pending = query<Pick<EntryRow, "kind" | "name" | "deadline">>(
+  const awaited = query(
     database,
-    `SELECT kind, name, deadline FROM run_journal INDEXED BY run_journal_open
+    `SELECT 1 FROM run_journal INDEXED BY run_journal_open
+     WHERE run = ? AND state = 'pending' AND kind = 'step' AND NOT EXISTS (
+       SELECT 1 FROM runs WHERE run_id = json_extract(value, '$') AND ended_at IS NULL) LIMIT 1`,
+  );
+  const pending = query<Pick<EntryRow, "kind" | "name" | "deadline" | "value">>(
+    database,
+    `SELECT kind, name, deadline, value FROM run_journal INDEXED BY run_journal_open
      WHERE run = ? AND state = 'pending' ORDER BY position LIMIT 100`,
   );
   // The value of an open wait is its schema; later it is the payload of its signal.
@@ -148,7 +154,7 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
   return {
     open: async ({ id }, fence) => open(id, fence),
     schemaOf: (run, name) => receivedSignal.get(run, name)?.value ?? undefined,
-    canGoOn: (run) => signalled.get(run) !== undefined,
+    canGoOn: (run) => signalled.get(run) !== undefined || awaited.get(run) !== undefined,
     page: (run, { after, limit }) => page.all(run, after, limit).map((row) => toJournalRecord(row, base)),
     waits: (run) => pending.all(run).map((row) => toRunWait(row, base)),
     delete(run) {

@@ -9,7 +9,7 @@ import { afterAll, expect, test } from "vitest";
 import { campaignTest } from "../../../testing/campaign.suite.ts";
 import { handlers } from "../../cases/engine-check.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
-import { type FlowPayload, followFlow } from "./testing/run-flow.ts";
+import { type FlowPayload, followFamily, followFlow, type Member } from "./testing/run-flow.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-killed-runs-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -33,11 +33,14 @@ function createRunFolder(name: string): RunFolder {
 /** Starts runs in the folder, before any process works there. */
 async function startRuns(
   { folder }: RunFolder,
-  payloads: readonly FlowPayload[],
+  payloads: readonly (FlowPayload | Member)[],
 ): Promise<readonly string[]> {
   const engine = createEmbeddedEngine({ folder });
   const ids: string[] = [];
-  for (const payload of payloads) ids.push((await engine.startRun({ workflow: "w", payload })).run_id);
+  for (const payload of payloads) {
+    const workflow = typeof payload === "string" ? "family" : "w";
+    ids.push((await engine.startRun({ workflow, payload })).run_id);
+  }
   await engine.drain();
   return ids;
 }
@@ -145,3 +148,39 @@ campaignTest("a run that makes progress after each crash does not fail", async (
   expect(attempts).toEqual([2]);
   await engine.drain();
 });
+
+test("after three crashes, runs that wait for other runs, a signal or a person block none", async () => {
+  const where = createRunFolder("family");
+  const family: Member[] = ["signalled parent", "person", "grandparent", "parent", "parent", "parent", "kid"];
+  const ids = await startRuns(where, family);
+  // Each time, the process dies while all kids are in their step.
+  for (let life = 0; life < 3; life += 1) await work(where, { noted: 6 });
+  const engine = createEmbeddedEngine({ folder: where.folder });
+  const decision = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  await engine.start(
+    handlers({
+      run: (context, { payload }) =>
+        followFamily(
+          engine,
+          { context, member: payload as Member },
+          {
+            step: () => "done",
+            decide: async () => {
+              asked.push(context.id);
+              await decision.promise;
+            },
+          },
+        ),
+    }),
+  );
+  const [signalledParent = "", person = "", ...others] = ids;
+  for (const id of others) expect(await engine.awaitRun(id)).toMatchObject({ status: "completed" });
+  await expect.poll(() => asked).toEqual([person]);
+  decision.resolve();
+  expect((await engine.awaitRun(person))?.result).toBe("decided");
+  const signalled = (await engine.getRun(signalledParent))?.waiting_for?.[0]?.run_id ?? "";
+  await engine.signal(signalled, { name: "go" });
+  expect((await engine.awaitRun(signalledParent))?.result).toBe(signalled);
+  await engine.drain();
+}, 30_000);

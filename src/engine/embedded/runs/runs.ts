@@ -76,7 +76,7 @@ export class Runs
     this.#recover = createRecovery(base);
     this.#wakeUps = createWakeUps(base, { queued: () => this.#enqueueNew() });
     this.#jobs = new RunJobs(
-      { base, events, journals, admit },
+      { base, events, journals, admit, awaitRun: (id, options) => this.awaitRun(id, options) },
       {
         store: createRunRows(base, journals),
         ended: (runId) => this.#noteEnd(runId),
@@ -209,6 +209,8 @@ export class Runs
       // Another process writes the stream now, and ends it when it notices the run's end.
     }
     this.#waiters.wake(runId);
+    // The end has queued the runs that were suspended until then.
+    this.#enqueueNew();
   }
 
   /** Ends the streams of runs that another process has cancelled, or that a crashed process has ended. */

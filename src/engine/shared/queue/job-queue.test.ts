@@ -20,11 +20,12 @@ function createBench(slots: number) {
     queue,
     begun,
     forgotten,
-    join(id: string, line: string, owner = line): void {
+    join(id: string, line: string, { owner = line, leavesLine = false } = {}): void {
       queue.join({
         id,
         line,
         owner,
+        leavesLine,
         begin: (releaseSlot) => new Promise((resolve) => begun.push({ id, releaseSlot, end: resolve })),
         forget: () => forgotten.push(id),
       });
@@ -64,11 +65,12 @@ test("lines take turns, whatever the length of each", async () => {
 test("owners have equal shares of the slots, and the lines of one take turns", async () => {
   const bench = createBench(4);
   // One owner with many lines has queued its jobs long before the others.
-  for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number % 10}`, "loud");
+  for (let number = 0; number < 40; number += 1)
+    bench.join(`loud${number}`, `l${number % 10}`, { owner: "loud" });
   bench.queue.open();
-  bench.join("b1", "b", "b");
-  bench.join("c1", "c", "c");
-  bench.join("c2", "d", "c");
+  bench.join("b1", "b", { owner: "b" });
+  bench.join("c1", "c", { owner: "c" });
+  bench.join("c2", "d", { owner: "c" });
   expect(bench.running()).toEqual(["loud0", "loud1", "loud2", "loud3"]);
   for (let ends = 0; ends < 3; ends += 1) await bench.end();
   expect(bench.running()).toEqual(["loud3", "b1", "c1", "c2"]);
@@ -82,11 +84,12 @@ test("owners have equal shares of the slots, and the lines of one take turns", a
 test("no owner gets all of many slots: the next owner begins at once", async () => {
   const bench = createBench(16);
   bench.queue.open();
-  for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number}`, "loud");
+  for (let number = 0; number < 40; number += 1) bench.join(`loud${number}`, `l${number}`, { owner: "loud" });
   expect(bench.running()).toHaveLength(14);
-  for (let number = 0; number < 40; number += 1) bench.join(`other${number}`, `o${number}`, "other");
+  for (let number = 0; number < 40; number += 1)
+    bench.join(`other${number}`, `o${number}`, { owner: "other" });
   expect(bench.running()).toHaveLength(15);
-  bench.join("third", "t", "third");
+  bench.join("third", "t", { owner: "third" });
   expect(bench.running()).toContain("third");
 });
 
@@ -100,7 +103,7 @@ test.each([
   const bench = createBench(slots);
   const names = ["a", "b"].slice(0, owners);
   for (let number = 0; number < slots; number += 1)
-    for (const name of names) bench.join(`${name}${number}`, `${name}${number}`, name);
+    for (const name of names) bench.join(`${name}${number}`, `${name}${number}`, { owner: name });
   bench.queue.open();
   const counts = names.map((name) => bench.running().filter((id) => id.startsWith(name)).length);
   expect(counts).toEqual(names.map(() => each));
@@ -110,9 +113,9 @@ test("an owner keeps its turn while more of its work joins", async () => {
   const bench = createBench(1);
   bench.queue.open();
   bench.join("busy", "busy");
-  bench.join("a1", "a1", "a");
-  bench.join("b1", "b1", "b");
-  bench.join("a2", "a2", "a");
+  bench.join("a1", "a1", { owner: "a" });
+  bench.join("b1", "b1", { owner: "b" });
+  bench.join("a2", "a2", { owner: "a" });
   await bench.end();
   expect(bench.running()).toEqual(["a1"]);
 });
@@ -120,7 +123,7 @@ test("an owner keeps its turn while more of its work joins", async () => {
 test("an owner and a line without jobs are forgotten, with their measured times", async () => {
   const bench = createBench(1);
   bench.queue.open();
-  bench.join("a1", "line", "a");
+  bench.join("a1", "line", { owner: "a" });
   expect(bench.queue.retryDelay({ owner: "a" })).toBeGreaterThan(0);
   expect(bench.queue.retryDelay({ line: "line" })).toBeGreaterThan(0);
   await bench.end();
@@ -131,11 +134,11 @@ test("an owner and a line without jobs are forgotten, with their measured times"
 test("a line has the turns of its first job's owner", async () => {
   const bench = createBench(1);
   bench.queue.open();
-  bench.join("busy", "x", "x");
-  for (const id of ["a1", "a2"]) bench.join(id, "loud", "a");
-  bench.join("a3", "shared", "a");
-  bench.join("b1", "shared", "b");
-  bench.join("b2", "own", "b");
+  bench.join("busy", "x", { owner: "x" });
+  for (const id of ["a1", "a2"]) bench.join(id, "loud", { owner: "a" });
+  bench.join("a3", "shared", { owner: "a" });
+  bench.join("b1", "shared", { owner: "b" });
+  bench.join("b2", "own", { owner: "b" });
   const order: string[] = [];
   while (bench.begun.length > 0) {
     order.push(...bench.running());
@@ -368,4 +371,21 @@ test("lines keep their order, run one job at a time within the slots, and lose n
     },
   );
   await fc.assert(property, { numRuns: 100 });
+});
+
+test("a job that releases its slot can also leave its line: the next job begins, and another one keeps its place", async () => {
+  const bench = createBench(1);
+  bench.queue.open();
+  for (const id of ["parent", "other", "child"]) bench.join(id, "suspects", { leavesLine: true });
+  const resume = bench.begun[0]?.releaseSlot();
+  expect(bench.running()).toEqual(["parent", "other"]);
+  resume?.();
+  // It is in no line: its end begins no job, and the line waits for the job that runs.
+  await bench.end();
+  expect(bench.running()).toEqual(["other"]);
+  await bench.end();
+  expect(bench.running()).toEqual(["child"]);
+  await bench.end();
+  expect(bench.queue.waiting()).toBe(0);
+  await bench.queue.idle();
 });

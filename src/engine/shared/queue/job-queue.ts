@@ -211,7 +211,7 @@ export class JobQueue {
       scope,
       service: scope.begin(now),
     }));
-    const slot = this.#createSlot(owner);
+    const slot = this.#createSlot(owner, () => this.#leaveLine(line, job));
     const end = (how: JobEnd): void => {
       for (const { scope, service } of measured) scope.end(service, this.#clock.now());
       this.#finish(line, job, how);
@@ -235,7 +235,7 @@ export class JobQueue {
    * Creates the slot of one job. Several parts of the job can release it at the same time; the slot counts as used again
    * once all of them have taken it back, even if all slots are in use by then.
    */
-  #createSlot(owner: Owner<Line>) {
+  #createSlot(owner: Owner<Line>, released: () => void) {
     let waits = 0;
     let ended = false;
     this.#countSlots(owner, 1);
@@ -245,6 +245,7 @@ export class JobQueue {
         waits += 1;
         if (waits === 1 && !ended) {
           this.#countSlots(owner, -1);
+          released();
           this.#beginWhatMay();
           this.#noteSlotsFree();
         }
@@ -265,10 +266,22 @@ export class JobQueue {
   #finish(line: Line, job: Job, end: JobEnd): void {
     this.#begun -= 1;
     this.#requested = Math.max(0, this.#requested - 1);
-    line.head = undefined;
     // After `close` no retry is scheduled; pending work is loaded from the database at the next start.
-    if ("retryAt" in end && this.#isOpen) this.#waitForRetry(line, job, end.retryAt);
+    const mayRetry = "retryAt" in end && this.#isOpen;
+    if (line.head !== job) {
+      if (mayRetry) this.join(job);
+      return;
+    }
+    line.head = undefined;
+    if (mayRetry) this.#waitForRetry(line, job, end.retryAt);
     else this.#advance(line);
+  }
+
+  /** Lets the next job of a line begin while this one waits. */
+  #leaveLine(line: Line, job: Job): void {
+    if (job.leavesLine !== true || line.head !== job) return;
+    line.head = undefined;
+    this.#advance(line);
   }
 
   #noteSlotsFree(): void {

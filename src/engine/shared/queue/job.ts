@@ -9,9 +9,11 @@ export interface Job {
    * Does the job. The queue calls it with a slot once the job is the first of its line; the job keeps slot and line until
    * the promise resolves. The job reads its input here, because thousands can wait and each holds only its id. Must not
    * reject. `releaseSlot` releases the slot for a while, and returns the function that takes it back; the job keeps its
-   * line.
+   * line, unless it `leavesLine`.
    */
   begin(releaseSlot: () => () => void): Promise<JobEnd>;
+  /** Whether the job also leaves its line, for good, when it releases its slot. */
+  readonly leavesLine?: boolean;
   /** Called if the job leaves the queue before it has begun, because the lease is lost or the engine closes. */
   forget?(): void;
   /** Whether the job began under a lease that is lost: the same work can be in the line again, under the current lease. */

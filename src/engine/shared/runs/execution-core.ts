@@ -1,5 +1,5 @@
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
-import type { AdmitRequest, EngineHandlers } from "../../contract.ts";
+import type { AdmitRequest, Engine, EngineHandlers } from "../../contract.ts";
 import type { EventLog } from "../../event-log-contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { EntryEnd, Replay, RunJournal, RunJournals } from "./run-journal.ts";
@@ -14,11 +14,14 @@ export interface ExecutionHost {
   readonly events: EventLog;
   readonly journals: RunJournals;
   readonly admit: Dispatcher;
+  readonly awaitRun: Engine["awaitRun"];
 }
 
 /** The services that an execution offers to the calls of its context. */
 export interface ExecutionCore {
-  readonly host: Pick<ExecutionHost, "admit"> & { readonly base: Pick<EngineBase, "clock" | "time"> };
+  readonly host: Pick<ExecutionHost, "admit" | "awaitRun"> & {
+    readonly base: Pick<EngineBase, "clock" | "time">;
+  };
   readonly run: RunRow;
   readonly journal: RunJournal;
   readonly signal: AbortSignal;

@@ -64,6 +64,8 @@ export class Execution implements ExecutionCore {
   /** The end that is fixed whatever the handler returns: the run was cancelled, or does not match its journal. */
   #verdict: ExecutionEnd | undefined;
   #callOffGrace: (() => void) | undefined;
+  /** Takes back the slot, which the run releases while it only waits for other runs: these can need it. */
+  #takeSlot: (() => void) | undefined;
 
   constructor(host: ExecutionHost, handlers: EngineHandlers, claimed: TakenRun) {
     this.host = host;
@@ -96,6 +98,7 @@ export class Execution implements ExecutionCore {
     const reason = cancelled();
     this.#controller.abort(reason);
     this.#waits.close();
+    this.checkRest();
     this.#calls.reject(reason);
     const callOff = this.#after(unwindMs, () => this.#close({ kind: "cancelled" }, reason));
     this.end.then(callOff, callOff);
@@ -191,10 +194,14 @@ export class Execution implements ExecutionCore {
       this.#working === 0 &&
       !this.#deliveries.busy &&
       this.#waits.size > 0;
-    if (mayRest) this.#callOffGrace ??= this.#rest();
-    else {
+    if (mayRest) {
+      if (this.#waits.hasRuns) this.#takeSlot ??= this.#claimed.releaseSlot();
+      this.#callOffGrace ??= this.#rest();
+    } else {
       this.#callOffGrace?.();
       this.#callOffGrace = undefined;
+      this.#takeSlot?.();
+      this.#takeSlot = undefined;
     }
   };
 
@@ -252,7 +259,8 @@ export class Execution implements ExecutionCore {
       const suspend = (): void =>
         this.#close({ kind: "suspended", wakeAt: this.#waits.earliest }, leftBehind());
       const keepSlot = this.host.base.queue.onSlotWanted(suspend);
-      const stop = this.#after(graceMs - minGraceMs, suspend);
+      // Runs that are in memory when the process dies count as its possible cause, so suspects leave it at once.
+      const stop = this.#after(this.run.crashes > 0 ? 0 : graceMs - minGraceMs, suspend);
       callOff = () => {
         keepSlot();
         stop();

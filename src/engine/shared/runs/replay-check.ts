@@ -63,6 +63,7 @@ class ReplayCheck implements ExecutionCore {
   readonly host: ExecutionCore["host"] = {
     base: { clock: systemClock, time: { ...systemClock, toWall: (ms) => ms } },
     admit: never,
+    awaitRun: never,
   };
   readonly run: RunRow;
   readonly journal: ExecutionCore["journal"];

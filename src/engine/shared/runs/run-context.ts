@@ -6,7 +6,7 @@ import { KitError, type KitErrorInit } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import { causeLine, type ErrorCause, fromErrorCause } from "../../../protocol/error-cause.ts";
 import { isStoreUnavailable } from "../../../protocol/error-code.ts";
-import type { EngineHandlers, RunContext, StepOptions, StepWork } from "../../contract.ts";
+import type { AwaitedRun, EngineHandlers, RunContext, StepOptions, StepWork } from "../../contract.ts";
 import { checkJson, isJson, isName } from "../json-values.ts";
 import { principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
@@ -26,6 +26,13 @@ interface OpenStep {
   calls: number;
 }
 
+interface Call {
+  readonly kind: CallKind;
+  readonly name: string;
+  /** The run whose end the call waits for. */
+  readonly awaited?: AwaitedRun;
+}
+
 /** Creates the context of a run. */
 export function createRunContext(core: ExecutionCore, parts: RunContextParts): RunContext {
   const { run, host } = core;
@@ -35,8 +42,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
 
   /** Moves to the next position. Returns or throws its recorded outcome; otherwise runs `work` and records the outcome. */
   function journaled(
-    kind: CallKind,
-    name: string,
+    { kind, name, awaited }: Call,
     work: (idempotencyKey: string) => Promise<unknown>,
   ): Promise<unknown> {
     const step = openStep.getStore();
@@ -44,13 +50,15 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       // A replay does not run the work of an ended step again, so the call must not use a position. The same attempt
       // always has the same keys.
       step.calls += 1;
-      return work(`${step.key}:${step.calls}`);
+      const key = `${step.key}:${step.calls}`;
+      return awaited === undefined ? work(key) : awaitInStep(awaited).then(() => work(key));
     }
     return core.guard(async () => {
       const { position, recorded } = core.ask(kind, name);
       const outcome = recorded?.outcome;
       if (outcome !== undefined && outcome.state !== "pending") return await core.deliver(outcome);
       const head = { position, kind, name };
+      if (awaited !== undefined) await waits.forRun(head, awaited, outcome === undefined);
       return await core.atWork(async () => {
         const { state, value } = await attempt(work, `${run.run_id}:${position}`);
         const stored = await core.store(value);
@@ -79,6 +87,28 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     }
   }
 
+  /** A step cannot be suspended: its run stays in memory, without a slot. */
+  async function awaitInStep({ run_id, signal }: AwaitedRun): Promise<void> {
+    const takeSlot = parts.releaseSlot();
+    try {
+      const either = signal === undefined ? core.signal : AbortSignal.any([core.signal, signal]);
+      await host.awaitRun(run_id, { signal: either });
+    } finally {
+      takeSlot();
+    }
+  }
+
+  const attemptsAt =
+    (name: string, work: StepWork<unknown>, options: StepOptions = {}) =>
+    (idempotencyKey: string): Promise<unknown> =>
+      attemptStep(
+        (attempt) =>
+          openStep.run({ key: `${attempt.idempotency_key}:${attempt.attempt}`, calls: 0 }, () =>
+            work(attempt),
+          ),
+        { clock, name, idempotencyKey, signal: core.signal, options },
+      );
+
   return {
     id: run.run_id,
     attempt: run.crashes + 1,
@@ -88,15 +118,12 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     step: <Value>(name: string, work: StepWork<Value>, options: StepOptions = {}) => {
       const refusal = checkName(name) ?? checkStepOptions(options);
       if (refusal !== undefined) return Promise.reject(refusal);
-      const attempts = (idempotencyKey: string): Promise<Value> =>
-        attemptStep(
-          (attempt) =>
-            openStep.run({ key: `${attempt.idempotency_key}:${attempt.attempt}`, calls: 0 }, () =>
-              work(attempt),
-            ),
-          { clock, name, idempotencyKey, signal: core.signal, options },
-        );
-      return journaled("step", name, attempts) as Promise<Value>;
+      return journaled({ kind: "step", name }, attemptsAt(name, work, options)) as Promise<Value>;
+    },
+    stepAfter: <Value>(name: string, work: StepWork<Value>, awaited: AwaitedRun) => {
+      const refusal = checkName(name);
+      if (refusal !== undefined) return Promise.reject(refusal);
+      return journaled({ kind: "step", name, awaited }, attemptsAt(name, work)) as Promise<Value>;
     },
     sleep: async (ms) => {
       if (!isTime(ms)) throw misused("The duration of a sleep must be a number of milliseconds, 0 or more.");
@@ -136,8 +163,8 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
         return answer.value;
       });
     },
-    now: async () => Number(await journaled("now", "", async () => clock.now())),
-    uuid: async () => String(await journaled("uuid", "", async () => randomUUID())),
+    now: async () => Number(await journaled({ kind: "now", name: "" }, async () => clock.now())),
+    uuid: async () => String(await journaled({ kind: "uuid", name: "" }, async () => randomUUID())),
     dispatch: async (request) => {
       const refusal = checkName(request.agent);
       if (refusal !== undefined) throw refusal;
@@ -148,7 +175,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
           cause: { type: "run", run_id: run.run_id },
           ...principalOf(run.owner),
         });
-      return (await journaled("dispatch", request.agent, admit)) as DispatchReceipt;
+      return (await journaled({ kind: "dispatch", name: request.agent }, admit)) as DispatchReceipt;
     },
   };
 }

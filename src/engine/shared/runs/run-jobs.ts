@@ -53,6 +53,7 @@ export class RunJobs {
       id: run.run_id,
       line: lineOfRun(run),
       owner: run.owner,
+      leavesLine: isRisky(run),
       begin: async (releaseSlot) =>
         time.now() < notBefore ? { retryAt: notBefore } : await this.#begin(run, handlers, releaseSlot),
     };

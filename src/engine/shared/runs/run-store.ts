@@ -6,7 +6,7 @@ import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../pr
 import type { EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { badCursor, causeOfStored, createRowReader } from "../stored-rows.ts";
-import type { EntryKind } from "./run-journal.ts";
+import type { EntryRow } from "./run-journal.ts";
 
 /**
  * The rows of runs, for their execution. Each write resolves once it is on disk, and rejects with `lease_lost` once another
@@ -95,16 +95,13 @@ const latestMs = 8.64e15;
 
 /** A wait in a run's record. `deadline` is a time of `EngineBase.time`. */
 export function toRunWait(
-  {
-    kind,
-    name,
-    deadline,
-  }: { readonly kind: string; readonly name: string; readonly deadline: number | null },
+  { kind, name, deadline, value }: Pick<EntryRow, "kind" | "name" | "deadline" | "value">,
   { time }: Pick<EngineBase, "time">,
 ): RunWait {
   const until = deadline === null ? Number.POSITIVE_INFINITY : time.toWall(deadline);
   return {
     ...(kind === "wait" ? { signal: name } : {}),
+    ...(kind === "step" && value !== null ? { run_id: String(JSON.parse(value)) } : {}),
     ...(until > latestMs ? {} : { until: isoTime(until) }),
   };
 }
@@ -113,18 +110,7 @@ export function toRunWait(
 const maxValueLength = 65_536;
 
 /** An entry of a journal for its readers; a large value is replaced by its length. */
-export function toJournalRecord(
-  row: {
-    readonly position: number;
-    readonly kind: EntryKind;
-    readonly name: string;
-    readonly state: "pending" | "done" | "failed";
-    readonly deadline: number | null;
-    readonly ended_as: number | null;
-    readonly value: string | null;
-  },
-  base: Pick<EngineBase, "blobs" | "time">,
-): RunJournalEntry {
+export function toJournalRecord(row: EntryRow, base: Pick<EngineBase, "blobs" | "time">): RunJournalEntry {
   const { position, kind, name, state } = row;
   const head = { position, kind, ...(name === "" ? {} : { name }), state };
   const values = createRowReader((text) => base.blobs.load(text));
@@ -159,7 +145,8 @@ export function hasEnded(status: RunStatus): boolean {
 
 /**
  * The line of a run. Each run has a separate line, except for risky runs, during which the process has died several times:
- * these share one line and run one at a time, so that a run that kills the process does not cause the others to fail.
+ * these share one line and run one at a time, so that a run that kills the process does not cause the others to fail. A run
+ * that waits for something else is not in the line.
  */
 export function lineOfRun({ run_id, crashes }: Pick<RunRow, "run_id" | "crashes">): string {
   return isRisky({ crashes }) ? "runs/suspects" : `run/${run_id}`;

@@ -1,3 +1,4 @@
+import type { AwaitedRun } from "../../contract.ts";
 import { sleepUntil } from "../durable-time.ts";
 import type { ExecutionCore } from "./execution-core.ts";
 import type { BegunWait, EntryEnd, EntryHead } from "./run-journal.ts";
@@ -6,10 +7,12 @@ interface OpenWait extends BegunWait {
   end(end: EntryEnd): void;
 }
 
-/** The sleeps of a run, and its waits for signals. */
+/** The sleeps of a run, and its waits for signals and for the ends of other runs. */
 export class Waits {
   readonly #core: ExecutionCore;
   readonly #open = new Map<number, OpenWait>();
+  /** The waits for other runs. */
+  readonly #runs = new Set<AbortController>();
   #isChecking = false;
   /** Whether a signal may have arrived since the current check began. */
   #isStale = false;
@@ -22,7 +25,12 @@ export class Waits {
 
   /** The number of open waits. */
   get size(): number {
-    return this.#open.size;
+    return this.#open.size + this.#runs.size;
+  }
+
+  /** Whether the run waits for another run. */
+  get hasRuns(): boolean {
+    return this.#runs.size > 0;
   }
 
   /** The earliest deadline of the open waits. */
@@ -60,6 +68,28 @@ export class Waits {
     return await core.deliver(end);
   }
 
+  /**
+   * Waits until another run has ended, or the signal fires. The wait is recorded as the open entry of the position, so that
+   * the end of the other run resumes a suspended run.
+   */
+  async forRun(head: EntryHead, { run_id, signal }: AwaitedRun, isNew: boolean): Promise<void> {
+    const { insist, host, checkRest } = this.#core;
+    if (isNew) await this.#begin(head, undefined, run_id);
+    const leave = new AbortController();
+    const either = signal === undefined ? leave.signal : AbortSignal.any([leave.signal, signal]);
+    if (!this.#closed) {
+      this.#runs.add(leave);
+      checkRest();
+      await insist(async () => {
+        await host.awaitRun(run_id, { signal: either }).catch((error: unknown) => {
+          if (!either.aborted) throw error;
+        });
+      });
+    }
+    if (this.#closed) return await new Promise<never>(() => undefined);
+    this.#runs.delete(leave);
+  }
+
   /** Ends the waits whose deadline has passed or whose signal has arrived. */
   checkWaits(): void {
     this.#isStale = true;
@@ -76,6 +106,8 @@ export class Waits {
     this.#closed = true;
     this.#timer?.abort();
     this.#open.clear();
+    for (const leave of this.#runs) leave.abort();
+    this.#runs.clear();
   }
 
   async #check(): Promise<void> {
