@@ -1,9 +1,10 @@
-import { lstatSync } from "node:fs";
+import { lstatSync, readlinkSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { type FindPlaceOptions, findPlace, type Place } from "../../files/find-place.ts";
 import type { OuterRules } from "../../files/ignore-scope.ts";
 import { forbidden, invalid, toFileError } from "../../files/obstacle.ts";
+import { canHoldFolders } from "../../files/walk.ts";
 import type { IsolationOptions } from "../contract.ts";
 
 /** The root and the working folder that a path is resolved against. */
@@ -109,6 +110,7 @@ export async function withPlace<Value>(
   const place = await findPlace({ root: view.workspace.root, path: inside, area: "workspace", ...options });
   if (place === undefined) throw notFound(inside);
   try {
+    assertInside(view.workspace.root, place);
     return await work(place);
   } catch (error) {
     const isSystemError = error instanceof Error && "syscall" in error;
@@ -116,6 +118,12 @@ export async function withPlace<Value>(
   } finally {
     await place.close();
   }
+}
+
+/** A command of a workspace around this one can put a link in the place of its root, and the link leads elsewhere. */
+function assertInside(root: string, { folder }: Place): void {
+  if (!canHoldFolders() || isInside(root, readlinkSync(folder))) return;
+  throw new KitError({ code: "unavailable", message: "The folder of the workspace was moved or replaced." });
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   terminate,
 } from "../../../processes/start-process.ts";
 import type { ExecRequest, ExecResult } from "../../contract.ts";
+import { misplacedMount } from "../wall/command-limits.ts";
 import { enclose, type Launch } from "../wall/enclose.ts";
 import { type View, withPlace } from "../workspace-path.ts";
 import { composeEnvironment } from "./command-environment.ts";
@@ -96,7 +97,7 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
       cwd: options.folder,
       env: wall === undefined ? { ...options.environment, [markName]: mark } : options.environment,
       hasInput: options.stdin !== undefined,
-      extra: wall === undefined ? [] : ["pipe", ...(wall.filter === undefined ? [] : [wall.filter])],
+      extra: wall === undefined ? [] : ["pipe", ...wall.descriptors],
     });
     const processes = wall === undefined ? groupOf(command, mark) : walledIn(command);
     const stop = stopOn(options, () => terminate(processes));
@@ -106,7 +107,8 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
     await processes.end();
     await command.closeOutput(graceMs);
     const reason = stop.reason();
-    if (reason === undefined && exitCode === 1 && !(await processes.started()))
+    const isOut = wall !== undefined && output.stderr.text() === misplacedMount;
+    if (reason === undefined && exitCode === 1 && (isOut || !(await processes.started())))
       throw notWalledIn(output.stderr.text());
     const note =
       reason === "flood" ? `\nThe command was stopped: it wrote more than ${floodBytes} bytes.\n` : "";

@@ -22,7 +22,9 @@ export interface WallPlan {
   readonly folder: string;
   readonly write: boolean;
   readonly system: readonly Visible[];
-  /** Visible paths outside the workspace: tools, and the repository of a linked worktree. */
+  /** Visible paths of tools, outside the workspace. They may be links. */
+  readonly tools: readonly string[];
+  /** Other visible paths outside the workspace: the repository of a linked worktree. */
   readonly seen: readonly string[];
   /** The writable ones of these paths. */
   readonly changed: readonly string[];
@@ -39,6 +41,10 @@ export interface WallPlan {
   /** The socket of the proxy, for a command that may reach hosts. */
   readonly socket: string | undefined;
   readonly memoryBytes: number;
+  /** The mounts of this machine that bubblewrap must not write to when it makes the last mount points. */
+  readonly sealedMounts: readonly string[];
+  /** Opens a path without following links, and returns the number that the descriptor has in bubblewrap's process. */
+  readonly hold: (path: string) => number;
 }
 
 /** Options of every command: new namespaces, no capabilities, and it dies with kit. */
@@ -53,7 +59,15 @@ export const enclosure: readonly string[] = [
  * read-only and hidden paths cover the workspace.
  */
 export function toBubblewrap(plan: WallPlan): readonly string[] {
-  const { root, ownFolders } = plan;
+  const { root, ownFolders, hold } = plan;
+  // Bubblewrap refuses to go on if the path no longer leads to the file of the descriptor.
+  const readOnly = (path: string): readonly string[] => ["--ro-bind-fd", String(hold(path)), path];
+  const changeable = (path: string): readonly string[] => ["--bind-fd", String(hold(path)), path];
+  const toMount = ({ source, path, write }: Mount): readonly string[] => [
+    write ? "--bind-fd" : "--ro-bind-fd",
+    String(hold(source)),
+    path,
+  ];
   const outside = (path: string): boolean => !isInside(root, path);
   const inside = (path: string): boolean => isInside(root, path);
   const veiled = plan.hidden.filter((path) => outside(path) && isOfSystem(path));
@@ -61,7 +75,7 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     ...enclosure,
     ...["--ro-bind", plan.etc, "/etc"],
     ...plan.system.flatMap(({ path, linksTo }) =>
-      linksTo === undefined ? readOnly(path) : ["--symlink", linksTo, path],
+      linksTo === undefined ? ["--ro-bind", path, path] : ["--symlink", linksTo, path],
     ),
     // A command that runs as root could otherwise set the program that the kernel starts after a crash.
     ...["--proc", "/proc", "--remount-ro", "/proc"],
@@ -71,13 +85,17 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     // kit's own folder, if it lies in a system folder.
     ...veiled.flatMap((path) => ["--tmpfs", path]),
     // In its home, a command could put a link where the next command has a mount.
-    ...plan.seen.filter((path) => outside(path) && !isInside(innerHome, path)).flatMap(readOnly),
+    ...plan.tools
+      .filter((path) => outside(path) && !isInside(innerHome, path))
+      .flatMap((path) => ["--ro-bind", path, path]),
+    ...plan.seen.flatMap(readOnly),
     ...plan.changed.flatMap(changeable),
     ...plan.mounts.filter(({ path }) => outside(path)).flatMap(toMount),
     ...plan.protectedPaths.filter(outside).flatMap(readOnly),
     ...(plan.write ? changeable(root) : readOnly(root)),
     ...plan.mounts.filter(({ path }) => inside(path)).flatMap(toMount),
     ...heldFolders(root, plan.protectedPaths.filter(inside)).flatMap(changeable),
+    ...sealArguments(plan.sealedMounts),
     ...plan.protectedPaths.filter(inside).flatMap(readOnly),
     ...plan.hidden.filter(inside).flatMap((path) => ["--tmpfs", path, "--remount-ro", path]),
     ...(plan.socket === undefined ? [] : ["--ro-bind", plan.socket, innerSocket]),
@@ -90,8 +108,8 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
  * Usually the sandbox's own folder, which keeps its files for the next command. If something is mounted below
  * /tmp, a command could put a link in the way of the next command's mounts, so each command gets a new /tmp.
  */
-function temporaryOf({ root, seen, ownFolders, memoryBytes }: WallPlan): readonly string[] {
-  const isMounted = [root, ...seen].some((path) => isInside("/tmp", path));
+function temporaryOf({ root, tools, seen, ownFolders, memoryBytes }: WallPlan): readonly string[] {
+  const isMounted = [root, ...tools, ...seen].some((path) => isInside("/tmp", path));
   return isMounted
     ? ["--perms", "1777", "--size", String(memoryBytes), "--tmpfs", "/tmp"]
     : ["--bind", ownFolders.temporary, "/tmp"];
@@ -112,16 +130,28 @@ function heldFolders(root: string, protectedPaths: readonly string[]): readonly 
     .sort((left, right) => left.length - right.length);
 }
 
+/**
+ * Makes mounts of the machine read-only for bubblewrap itself, which sees them in `/oldroot` while it sets up. It creates missing
+ * mount points, and would create a file elsewhere for a link that another process has just put there.
+ */
+export function sealArguments(mounts: readonly string[]): readonly string[] {
+  return mounts.flatMap((path) => ["--remount-ro", `/../oldroot${path}`]);
+}
+
 /** Whether commands of this workspace can be isolated: not if it contains system folders. */
 export function canHold(root: string): boolean {
   const needed = ["/usr", "/etc", "/proc", "/dev", "/sys", "/run", "/tmp", "/home", "/var"];
   return !needed.some((path) => isInside(root, path)) && !isInside(innerHome, root);
 }
 
-const toMount = ({ source, path, write }: Mount): readonly string[] => [
-  write ? "--bind" : "--ro-bind",
-  source,
-  path,
-];
-const readOnly = (path: string): readonly string[] => ["--ro-bind", path, path];
-const changeable = (path: string): readonly string[] => ["--bind", path, path];
+/** The mount points in the workspace, as `/proc/self/mountinfo` spells them. */
+export function mountPoints(root: string, args: readonly string[]): readonly string[] {
+  const points = args.flatMap((option, index) => {
+    if (/^--(ro-)?bind-fd$/.test(option)) return args[index + 2] ?? [];
+    return option === "--tmpfs" ? (args[index + 1] ?? []) : [];
+  });
+  const inside = points.filter((path) => isInside(root, path));
+  return [...new Set(inside)].map((path) =>
+    path.replace(/[ \t\n\\]/g, (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, "0")}`),
+  );
+}

@@ -28,14 +28,32 @@ export interface ControlGroup {
  * Arguments to put before an isolated program to limit it. Without a control group, the memory limit applies
  * to each process. The process limit needs a kernel that counts per user namespace (Linux 5.14), and never applies to root.
  */
-export function limitedShell(limits: Required<CommandLimits>, hasGroup: boolean): readonly string[] {
+export function limitedShell(
+  limits: Required<CommandLimits>,
+  hasGroup: boolean,
+  /** Paths where a mount must be: another process could have put a link in the way of a mount. */
+  mounts: readonly string[] = [],
+): readonly string[] {
   const { processes, memoryMb } = limits;
-  const lines = ["ulimit -c 0"];
+  const lines = mounts.length === 0 ? [] : [checkMounts];
+  lines.push("ulimit -c 0");
   if (!hasGroup) lines.push(`ulimit -d ${memoryMb * 1024}`);
   if (countsProcesses())
     lines.push(`ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes} 2>/dev/null`);
-  return ["/bin/sh", "-c", `${lines.join("\n")}\nexec "$@"`, "sh"];
+  const check = mounts.length === 0 ? [] : [...mounts, "--"];
+  return ["/bin/sh", "-c", `${lines.join("\n")}\nexec "$@"`, "sh", ...check];
 }
+
+/** Written to stderr instead of running a command whose mounts are elsewhere. */
+export const misplacedMount = "A mount is not in its place.\n";
+const checkMounts = `seen=$(/bin/cat /proc/self/mountinfo 2>/dev/null || cat /proc/self/mountinfo)
+while [ "$1" != -- ]; do
+  case $seen in
+    *" $1 r"[ow],*) shift ;;
+    *) printf '${misplacedMount.trim()}\\n' >&2; exit 1 ;;
+  esac
+done
+shift`;
 
 /** Describes the limits that this machine enforces. */
 export function describeLimits({ processes, memoryMb }: Required<CommandLimits>): string {

@@ -1,10 +1,22 @@
 import { randomUUID } from "node:crypto";
-import { closeSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
+import { KitError } from "../../../base/kit-error.ts";
 import { findPlace } from "../../../files/find-place.ts";
+import { heldPath } from "../../../files/walk.ts";
 import type { CommandAccess, SandboxIsolation } from "../../contract.ts";
 import { isInside, type Workspace } from "../workspace-path.ts";
-import { canHold, innerHome, innerSocket, toBubblewrap } from "./bubblewrap.ts";
+import { canHold, innerHome, innerSocket, mountPoints, toBubblewrap } from "./bubblewrap.ts";
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { type GitParts, gitPartsOf } from "./git-parts.ts";
@@ -19,8 +31,8 @@ export interface Launch {
   readonly program: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Set for bubblewrap, which writes its status to descriptor 3 and reads the system-call filter from descriptor 4. */
-  readonly wall?: { readonly filter: number | undefined };
+  /** Set for bubblewrap, which writes its status to descriptor 3: the descriptors from 4 on. */
+  readonly wall?: { readonly descriptors: readonly number[] };
   /** Releases what was opened for the command; call it after the command has ended. Returns sentences for its caller. */
   readonly close?: () => Promise<readonly string[]>;
 }
@@ -67,13 +79,16 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const plan = {
     root,
     write,
-    seen: [...toolsOf(command.environment.PATH ?? "", workspace), ...git.seen],
+    tools: toolsOf(command.environment.PATH ?? "", workspace),
+    seen: git.seen,
     changed: git.changed,
     mounts: repository?.mounts ?? [],
     protectedPaths: write
       ? [
           ...gitPaths.filter((path) => !isInside(root, path)),
-          ...holdReadOnly(root, [...gitPaths, ...readOnlyPathsOf(root, command.access)], cleanup),
+          ...outermost(
+            [...gitPaths, ...readOnlyPathsOf(root, command.access)].filter((path) => isInside(root, path)),
+          ),
         ]
       : [],
     hidden: workspace.hidden.flatMap((path) => hiddenFolder(root, path)),
@@ -93,6 +108,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     const hidden = plan.hidden.filter((path) => !isInside(path, root));
     const profile = toSeatbeltProfile({
       ...plan,
+      seen: [...plan.tools, ...plan.seen],
       changed: git.folder === undefined ? git.changed : [...git.changed, git.folder],
       hidden,
       ownFolder: ownFolders.folder,
@@ -108,22 +124,29 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   }
   const group = openControlGroup(limits);
   if (group !== undefined) cleanup.defer(() => group.close());
-  const filter = filterFile === undefined ? undefined : openSync(filterFile, "r");
-  if (filter !== undefined) cleanup.defer(() => closeSync(filter));
+  const descriptors: number[] = [];
+  const pass = (descriptor: number): number => {
+    cleanup.defer(() => closeSync(descriptor));
+    return 3 + descriptors.push(descriptor);
+  };
+  const seccomp = filterFile === undefined ? [] : ["--seccomp", String(pass(openSync(filterFile, "r")))];
+  const mounts = toBubblewrap({
+    ...plan,
+    folder: command.folder,
+    system: visibleSystemParts(),
+    etc,
+    ownFolders,
+    socket: proxyAccess?.socket,
+    memoryBytes: limits.memoryMb * 1024 * 1024,
+    sealedMounts: foundWall.canSeal ? [...new Set(["/", mountOf(root)])] : [],
+    hold: (path) => pass(openPath(path)),
+  });
   const [program = "", ...args] = [
     ...(group?.prefix ?? []),
     foundWall.program,
-    ...toBubblewrap({
-      ...plan,
-      folder: command.folder,
-      system: visibleSystemParts(),
-      etc,
-      ownFolders,
-      socket: proxyAccess?.socket,
-      memoryBytes: limits.memoryMb * 1024 * 1024,
-    }),
-    ...["--json-status-fd", "3", ...(filter === undefined ? [] : ["--seccomp", "4"]), "--"],
-    ...limitedShell(limits, group !== undefined),
+    ...mounts,
+    ...["--json-status-fd", "3", ...seccomp, "--"],
+    ...limitedShell(limits, group !== undefined, mountPoints(root, mounts)),
     ...(proxyAccess === undefined ? [] : bridgeArguments(innerSocket)),
     ...commandLine,
   ];
@@ -131,7 +154,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     program,
     args,
     environment: { ...environment, HOME: innerHome, TMPDIR: "/tmp" },
-    wall: { filter },
+    wall: { descriptors },
     close: close(),
   };
 }
@@ -171,6 +194,15 @@ async function gitPathsOf(
     ...protectedPaths.filter((path) => !isInside(folder, path)),
     ...(await Promise.all(submodules)).flat(),
   ];
+}
+
+/** The mount of this machine that a folder is in. */
+function mountOf(folder: string): string {
+  const points = readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .map((line) => line.split(" ")[4] ?? "")
+    .filter((path) => path !== "" && !path.includes("\\") && isInside(path, folder));
+  return points.reduce((longest, path) => (path.length > longest.length ? path : longest), "/");
 }
 
 /** The real folder to hide; for a link in the workspace, its target. Empty if there is nothing to hide. */
@@ -225,32 +257,26 @@ function readOnlyPathsOf(root: string, { readOnlyPaths = [] }: CommandAccess): r
   return [...new Set([...real.filter((path) => !packageFiles.includes(path)), ...folders])];
 }
 
-/** The read-only paths of running commands with write access, by workspace. */
-const heldPaths = new Map<string, Set<ReadonlySet<string>>>();
-
-/**
- * Keeps those `paths` below the root that every other running command has as read-only mounts too. A command for
- * which a path is writable could replace it by a link, and so lead this command's mount out of the workspace.
- */
-function holdReadOnly(
-  root: string,
-  paths: readonly string[],
-  cleanup: AsyncDisposableStack,
-): readonly string[] {
-  const running = heldPaths.get(root) ?? new Set();
-  heldPaths.set(root, running);
-  const isKept = (path: string): boolean => [...running].every((held) => held.has(path));
-  const inside = [...new Set(paths)].filter((path) => isInside(root, path) && isKept(path));
-  const heldByCommand = new Set(
-    inside.filter((path) => !inside.some((other) => other !== path && isInside(other, path))),
-  );
-  running.add(heldByCommand);
-  cleanup.defer(() => {
-    running.delete(heldByCommand);
-    if (running.size === 0) heldPaths.delete(root);
-  });
-  return [...heldByCommand];
+/** Without paths below other ones. */
+function outermost(paths: readonly string[]): readonly string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => other !== path && isInside(other, path)));
 }
+
+/** Opens a path whose folders are no links, which another process may have changed since kit looked. */
+function openPath(path: string): number {
+  const descriptor = openSync(path, onlyPath | constants.O_NOFOLLOW);
+  if (readlinkSync(heldPath(descriptor)) === path) return descriptor;
+  closeSync(descriptor);
+  throw new KitError({
+    code: "unavailable",
+    message: "The command was not run: a folder of the workspace was replaced at that moment.",
+    hint: "Try again.",
+  });
+}
+
+/** O_PATH, which Node does not name: no rights to the file are needed, and pipes do not block. */
+const onlyPath = 0o10000000;
 
 /** Opens the proxy to the allowed hosts, with the environment variables by which programs find it. */
 async function openProxyAccess(

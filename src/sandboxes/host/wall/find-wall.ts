@@ -3,13 +3,14 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import type { IsolationMode, IsolationOptions, SandboxIsolation } from "../../contract.ts";
-import { enclosure } from "./bubblewrap.ts";
+import { enclosure, sealArguments } from "./bubblewrap.ts";
 import { defaultLimits, describeLimits } from "./command-limits.ts";
 import { systemParts } from "./system-folders.ts";
 
 /** This machine's program to isolate commands, or the reason why there is none. */
 export type FoundWall =
-  | { readonly wall: "bubblewrap" | "seatbelt"; readonly program: string }
+  | { readonly wall: "seatbelt"; readonly program: string }
+  | { readonly wall: "bubblewrap"; readonly program: string; readonly canSeal: boolean }
   | { readonly wall: "none"; readonly reason: string; readonly hint: string };
 
 const probeTimeoutMs = 5_000;
@@ -84,13 +85,25 @@ async function findBubblewrap(): Promise<FoundWall> {
       hint: "Install it: 'apt install bubblewrap', 'dnf install bubblewrap' or 'apk add bubblewrap'.",
     };
   }
-  const failure = await probe(program);
-  if (failure === undefined) return { wall: "bubblewrap", program };
+  const [failure, options, noSeal] = await Promise.all([
+    probe(program),
+    optionsOf(program),
+    probe(program, sealArguments(["/"])),
+  ]);
+  // kit mounts the workspace by descriptors, so that no link can lead a mount elsewhere.
+  if (failure === undefined && !options.includes("--ro-bind-fd")) {
+    return {
+      wall: "none",
+      reason: "this bubblewrap does not know --bind-fd.",
+      hint: "Update it: version 0.10 has the option, and so have the security updates of Debian, Ubuntu and Red Hat for older versions.",
+    };
+  }
+  if (failure === undefined) return { wall: "bubblewrap", program, canSeal: noSeal === undefined };
   return { wall: "none", reason: `bubblewrap does not work here: ${failure}.`, hint: hintFor(failure) };
 }
 
 /** Runs a trivial command with the options of every command. Returns bubblewrap's first error line, or `undefined`. */
-async function probe(program: string): Promise<string | undefined> {
+async function probe(program: string, more: readonly string[] = []): Promise<string | undefined> {
   const system = systemParts().flatMap(({ path, linksTo }) =>
     linksTo === undefined ? ["--ro-bind", path, path] : ["--symlink", linksTo, path],
   );
@@ -103,6 +116,7 @@ async function probe(program: string): Promise<string | undefined> {
     "/proc",
     "--dev",
     "/dev",
+    ...more,
     "--",
     "/bin/sh",
     "-c",
@@ -118,6 +132,14 @@ async function probe(program: string): Promise<string | undefined> {
         else if (error.killed === true) resolve("it does not answer");
         else resolve(firstLine(stderr) ?? "it ends with an error");
       },
+    );
+  });
+}
+
+async function optionsOf(program: string): Promise<string> {
+  return await new Promise((resolve) => {
+    execFile(program, ["--help"], { timeout: probeTimeoutMs, killSignal: "SIGKILL", env: {} }, (_, stdout) =>
+      resolve(stdout),
     );
   });
 }

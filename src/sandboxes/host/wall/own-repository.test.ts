@@ -226,3 +226,19 @@ wallTest("a folder that a command puts in the place of .git, or links, is not to
   expect((await readdir(victim)).sort()).toEqual(["commondir", "config.worktree"]);
   await rm(root, { recursive: true });
 });
+
+wallTest("a later command finds nothing of an earlier one in the copy of the repository", async () => {
+  const { run, git, root } = await openRepository();
+  await rm(join(root, ".git/hooks"), { recursive: true });
+  await run(
+    "mkdir -p .git/hooks .git/rebase-merge .git/info; echo x | tee .git/hooks/post-commit .git/commondir .git/info/attributes .git/rebase-merge/todo-x .git/HEAD; rm .git/index; ln -s /tmp .git/lfs",
+    { access },
+  );
+  git("commit", "--quiet", "--allow-empty", "--message=by a person");
+  const { stdout } = await run(
+    "ls .git .git/hooks .git/lfs .git/rebase-merge .git/info 2>/dev/null; git log --format=%s; git status --short",
+    { access },
+  );
+  expect(stdout).not.toMatch(/post-commit|commondir|attributes|lfs|rebase-merge|todo-x/);
+  expect(stdout).toContain("by a person\nfirst\n");
+});

@@ -1,26 +1,30 @@
 import {
   closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
-  renameSync,
   rmdirSync,
   rmSync,
   symlinkSync,
   unlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { hasCode, ignoreMissing } from "../../../files/obstacle.ts";
+import { hasCode } from "../../../files/obstacle.ts";
 import { folderFlags, heldPath } from "../../../files/walk.ts";
 import type { Mount } from "./bubblewrap.ts";
 import { type GitIndex, mergeIndexes, readGitIndex, withoutGitlinks, writeGitIndex } from "./git-index.ts";
+import {
+  exists,
+  identityOf,
+  inFolder,
+  isFileOrFolder,
+  lstatOf,
+  readHeld,
+  replace,
+  withHeld,
+} from "./held-files.ts";
 
 /** The folders of a repository that commands change directly. They hold data only: no settings, and no index. */
 const shared = ["objects", "refs", "logs", "reftable", "rr-cache", "lfs"];
@@ -28,6 +32,7 @@ const shared = ["objects", "refs", "logs", "reftable", "rr-cache", "lfs"];
 const readOnly = ["config", "hooks", "modules", "worktrees"];
 /** The folders of an unfinished rebase, cherry-pick or revert. */
 const stateFolders = ["rebase-merge", "rebase-apply", "sequencer"];
+const copiedFolders = [...stateFolders, "info"];
 /** The files that kit takes over. None of them makes Git start a program, except for steps of a rebase and gitlinks. */
 const taken = new RegExp(
   `^(?:HEAD|packed-refs|shallow|index|(?:ORIG|FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|MERGE_(?:MSG|MODE|RR|AUTOSTASH)|AUTO_MERGE|SQUASH_MSG|COMMIT_EDITMSG|TAG_EDITMSG|BISECT_[A-Z_]+|(?:${stateFolders.join("|")})/[\\w.-]+)$`,
@@ -47,7 +52,7 @@ interface Repository {
   /** The identities of both versions of a file when they last were the same. */
   readonly same: Map<string, { readonly original: string; readonly copied: string }>;
   /** The index at that time. */
-  index: Buffer | undefined;
+  index: GitIndex | undefined;
   users: number;
 }
 
@@ -69,8 +74,12 @@ export interface RepositoryRequest {
   readonly copies: string;
 }
 
-/** The repositories of running commands. Commands at the same time share a copy, so that Git's locks work between them. */
+/**
+ * The copies of this process, the last used one at the end. Commands at the same time share a copy, so that Git's locks work between
+ * them; later ones use it again, as making and removing it takes longer than updating it.
+ */
 const opened = new Map<string, Repository>();
+const maxIdle = 8;
 let count = 0;
 
 /**
@@ -83,10 +92,12 @@ export function openOwnRepository(request: RepositoryRequest): OwnRepository | u
   return withHeld(folder, (held) => {
     if (readlinkSync(held) !== folder || !isRepository(held)) return undefined;
     const repository = opened.get(folder) ?? createRepository(held, request);
+    opened.delete(folder);
     opened.set(folder, repository);
+    const names = [...shared, ...readOnly].filter((name) => isFileOrFolder(join(held, name)));
+    if (repository.users === 0) clean(repository, names);
     repository.users += 1;
     update(held, repository);
-    const names = [...shared, ...readOnly].filter((name) => isFileOrFolder(join(held, name)));
     return {
       mounts: [
         { source: repository.copy, path: folder, write: true },
@@ -94,16 +105,13 @@ export function openOwnRepository(request: RepositoryRequest): OwnRepository | u
           .map((name) => join(folder, name))
           .map((path) => ({ source: path, path, write: shared.includes(basename(path)) })),
       ],
-      gitlinks: [...(indexOf(repository)?.gitlinks ?? [])],
+      gitlinks: [...(repository.index?.gitlinks ?? [])],
       async close() {
         try {
           return await takeOver(repository);
         } finally {
           repository.users -= 1;
-          if (repository.users === 0) {
-            opened.delete(folder);
-            rmSync(repository.copy, { recursive: true, force: true });
-          }
+          forgetOldest();
         }
       },
     };
@@ -123,10 +131,32 @@ function createRepository(held: string, { folder, root, copies }: RepositoryRequ
   return { folder, root, copy, hashBytes: isSha256 ? 32 : 20, same: new Map(), index: undefined, users: 0 };
 }
 
+function forgetOldest(): void {
+  const idle = [...opened.values()].filter(({ users }) => users === 0);
+  for (const { folder, copy } of idle.slice(0, -maxIdle)) {
+    opened.delete(folder);
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+/** Removes what earlier commands left in the copy. The entries in `mounted` are only places for mounts. */
+function clean({ copy, same }: Repository, mounted: readonly string[]): void {
+  for (const [path, { copied }] of same) if (identityOf(copy, path) !== copied) same.delete(path);
+  const kept = new Set([...same.keys()].flatMap((path) => [path, dirname(path)]));
+  for (const { name, parentPath } of readdirSync(copy, { withFileTypes: true })) {
+    const isPlace = mounted.includes(name) && isFileOrFolder(join(parentPath, name));
+    if (!isPlace && !kept.has(name)) rmSync(join(copy, name), { recursive: true, force: true });
+  }
+  for (const path of filesOf(copy, copiedFolders)) {
+    if (path.includes("/") && !kept.has(path))
+      inFolder(copy, path, (entry) => rmSync(entry, { force: true }));
+  }
+}
+
 /** Copies what another Git has changed since the last time, and no command. */
 function update(held: string, repository: Repository): void {
   const { copy, same } = repository;
-  const names = filesOf(held, [...stateFolders, "info"]).filter((path) => !readOnly.includes(path));
+  const names = filesOf(held, copiedFolders).filter((path) => !readOnly.includes(path));
   for (const path of names) {
     const original = identityOf(held, path);
     const before = same.get(path);
@@ -137,7 +167,7 @@ function update(held: string, repository: Repository): void {
     if (bytes === undefined) continue;
     replace(copy, path, bytes);
     same.set(path, { original, copied: identityOf(copy, path) ?? "" });
-    if (path === "index") repository.index = bytes;
+    if (path === "index") repository.index = readGitIndex(bytes, repository.hashBytes);
   }
   for (const [path, before] of same) {
     if (names.includes(path) || identityOf(copy, path) !== before.copied) continue;
@@ -189,7 +219,7 @@ function takeFile(held: string, { path, copied, repository }: Change): string | 
   if (typeof checked === "string") return checked;
   replace(held, path, checked.bytes);
   same.set(path, { original: identityOf(held, path) ?? "", copied });
-  if (path === "index") repository.index = checked.bytes;
+  if (path === "index") repository.index = readGitIndex(checked.bytes, repository.hashBytes);
   return checked.note;
 }
 
@@ -218,7 +248,7 @@ function checkIndex(
   const { hashBytes, root } = repository;
   const refused = "The index was not taken over: ";
   const ours = readGitIndex(bytes, hashBytes);
-  const base = indexOf(repository);
+  const base = repository.index;
   if (ours === undefined) return `${refused}it is damaged or split.`;
   if (ours.isSparse && base?.isSparse !== true) return `${refused}the repository has no sparse checkout.`;
   const theirs = isChanged ? readGitIndex(readHeld(held, "index") ?? Buffer.alloc(0), hashBytes) : undefined;
@@ -243,10 +273,6 @@ function checkIndex(
 /** A name of the index as text. */
 const latin1 = (name: string): string => Buffer.from(name, "latin1").toString();
 
-function indexOf({ index, hashBytes }: Repository): GitIndex | undefined {
-  return index === undefined ? undefined : readGitIndex(index, hashBytes);
-}
-
 /** The files of a folder, and of those of the named folders in it. */
 function filesOf(folder: string, folders: readonly string[]): readonly string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -255,58 +281,6 @@ function filesOf(folder: string, folders: readonly string[]): readonly string[] 
     const inner =
       withHeld(join(folder, entry.name), (held) => readdirSync(held, { withFileTypes: true })) ?? [];
     return inner.filter((each) => each.isFile()).map((each) => `${entry.name}/${each.name}`);
-  });
-}
-
-/** Calls `work` with the path of an open folder; a link in its place gives undefined. */
-function withHeld<Value>(folder: string, work: (held: string) => Value): Value | undefined {
-  let descriptor: number;
-  try {
-    descriptor = openSync(folder, folderFlags);
-  } catch {
-    return undefined;
-  }
-  try {
-    return work(heldPath(descriptor));
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Calls `work` with the path of an entry in its open folder, so that no link leads elsewhere. */
-function inFolder<Value>(folder: string, path: string, work: (entry: string) => Value): Value | undefined {
-  const inner = dirname(path);
-  return inner === "."
-    ? work(join(folder, path))
-    : withHeld(join(folder, inner), (held) => work(join(held, basename(path))));
-}
-
-/** The content of a regular file. */
-function readHeld(folder: string, path: string): Buffer | undefined {
-  return inFolder(folder, path, (entry) => {
-    let descriptor: number;
-    try {
-      descriptor = openSync(entry, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    } catch {
-      return undefined;
-    }
-    try {
-      return fstatSync(descriptor).isFile() ? readFileSync(descriptor) : undefined;
-    } finally {
-      closeSync(descriptor);
-    }
-  });
-}
-
-/** Replaces a file at once, and creates the folder that a path names. */
-function replace(folder: string, path: string, bytes: Buffer): void {
-  const inner = dirname(path);
-  if (inner !== "." && !exists(join(folder, inner))) mkdirSync(join(folder, inner));
-  inFolder(folder, path, (entry) => {
-    const temporary = `${entry}.kit`;
-    rmSync(temporary, { force: true });
-    writeFileSync(temporary, bytes, { flag: "wx" });
-    renameSync(temporary, entry);
   });
 }
 
@@ -365,26 +339,4 @@ function reasonOf(error: unknown): string {
 function copyLink(link: string, copy: string): void {
   const stats = lstatOf(link);
   if (stats?.isSymbolicLink() === true && !exists(copy)) symlinkSync(readlinkSync(link), copy);
-}
-
-/** Differs between any two versions of a regular file. */
-function identityOf(folder: string, path: string): string | undefined {
-  return inFolder(folder, path, (entry) => {
-    try {
-      const stats = lstatSync(entry, { bigint: true, throwIfNoEntry: false });
-      return stats?.isFile() === true
-        ? `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
-        : undefined;
-    } catch (error) {
-      return ignoreMissing(error);
-    }
-  });
-}
-
-const lstatOf = (path: string) => lstatSync(path, { throwIfNoEntry: false });
-const exists = (path: string): boolean => lstatOf(path) !== undefined;
-
-function isFileOrFolder(path: string): boolean {
-  const stats = lstatOf(path);
-  return stats?.isFile() === true || stats?.isDirectory() === true;
 }
