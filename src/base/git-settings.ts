@@ -39,9 +39,8 @@ export const inertGitSettings: Readonly<Record<string, string>> = {
   "protocol.ext.allow": "never",
   "init.templateDir": "",
   "help.autoCorrect": "0",
-  // These name files of the machine, lines of which would stand in messages.
+  // It could name any file of the machine; Git reads the `.mailmap` of the work tree without it.
   "mailmap.file": "/dev/null",
-  "blame.ignoreRevsFile": "",
 };
 
 /** Settings as variables of Git's environment, where a key can hold any character. */

@@ -32,8 +32,8 @@ function gitFolderOf(folder: string): string | undefined {
   const stats = statOf(entry);
   if (stats === undefined) return undefined;
   if (!stats.isFile()) return realOf(entry);
-  const named = /^gitdir: (.+)/.exec(readSmallFile(entry) ?? "")?.[1];
-  return named === undefined ? undefined : realOf(resolve(folder, named));
+  const pointer = /^gitdir: (.+)/.exec(readSmallFile(entry) ?? "")?.[1];
+  return pointer === undefined ? undefined : realOf(resolve(folder, pointer));
 }
 
 function examine(folder: string, gitFolder: string): FoundRepository {

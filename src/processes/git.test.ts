@@ -103,7 +103,7 @@ test("starts no program that the configuration of a nested repository names", as
     join(root, ".gitmodules"),
     '[submodule "lib"]\n\tpath = lib\n\turl = ./lib\n\tignore = none\n',
   );
-  // Of the same size, so that Git has to compare the contents.
+  // Git compares the contents of files of the same size.
   writeFileSync(join(nested, "a.txt"), "two\n");
   for (const call of calls.filter(([name]) => name !== "merge-base" && name !== "diff-tree"))
     expect((await runGit(call, { cwd: root })).status, call.join(" ")).toBe("ok");

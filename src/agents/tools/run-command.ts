@@ -5,7 +5,8 @@ import type { AgentPolicy } from "../define/agent-profile.ts";
 import { type AllowedRun, type CommandDecision, checkCommand } from "../policy/check-command.ts";
 import type { KnownForm } from "../policy/forms/form.ts";
 import type { PathChange } from "../policy/protected-paths.ts";
-import { type CommandContext, type PreparedCommand, prepareKnownForm } from "./prepare-known-form.ts";
+import type { CommandContext, PreparedCommand } from "./command-context.ts";
+import { prepareKnownForm } from "./prepare-known-form.ts";
 
 export interface CommandRun {
   readonly command: string;

@@ -1,10 +1,11 @@
-import { inertGitSettings, toGitVariables, withoutFilters } from "../../../base/git-settings.ts";
+import { toGitVariables } from "../../../base/git-settings.ts";
 import { type Form, form, type KnownForm, type ParsedArguments } from "./form.ts";
+import { formSettings } from "./git-keys.ts";
 import { searchForm } from "./other-programs.ts";
 
 /** Options for the content and format of diffs. */
 const diffOptions =
-  "-p -u --patch -s --no-patch -U=number --unified=number --stat[=text] --numstat --shortstat --dirstat[=text] --cumulative --summary --name-only --name-status --compact-summary --raw --patch-with-stat --patch-with-raw --full-index --binary --abbrev[=number] -M[=text] -C[=text] -B[=text] -D --irreversible-delete --find-renames[=text] --find-copies[=text] --find-copies-harder --no-renames --rename-empty --no-rename-empty -l=number -R -a --text -w -b --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines -I=text --ignore-matching-lines=text -W --function-context --inter-hunk-context=number --word-diff[=plain|porcelain|color|none] --word-diff-regex=text --color-words[=text] --color[=always|never|auto] --no-color --color-moved[=text] --minimal --patience --histogram --diff-algorithm=text --anchored=text --indent-heuristic --no-indent-heuristic -S=text -G=text --pickaxe-all --pickaxe-regex --find-object=text --diff-filter=text --relative[=text] --no-relative --exit-code --quiet --no-ext-diff --no-textconv --src-prefix=text --dst-prefix=text --no-prefix --line-prefix=text --check --ignore-submodules[=none|untracked|dirty|all] --ws-error-highlight=text --rotate-to=text --skip-to=text --cc -c -m -z -r -t";
+  "-p -u --patch -s --no-patch -U=number --unified=number --stat[=text] --numstat --shortstat --dirstat[=text] --cumulative --summary --name-only --name-status --compact-summary --raw --patch-with-stat --patch-with-raw --full-index --binary --abbrev[=number] -M[=text] -C[=text] -B[=text] -D --irreversible-delete --find-renames[=text] --find-copies[=text] --find-copies-harder --no-renames --rename-empty --no-rename-empty -l=number -R -a --text -w -b --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines -I=text --ignore-matching-lines=text -W --function-context --inter-hunk-context=number --word-diff[=plain|porcelain|color|none] --word-diff-regex=text --color-words[=text] --color[=always|never|auto] --no-color --color-moved[=text] --minimal --patience --histogram --diff-algorithm=text --anchored=text --indent-heuristic --no-indent-heuristic -S=text -G=text --pickaxe-all --pickaxe-regex --find-object=text --diff-filter=text --relative[=text] --no-relative --exit-code --quiet --no-ext-diff --no-textconv --src-prefix=text --dst-prefix=text --no-prefix --line-prefix=text --check --ignore-submodules[=dirty|all] --ws-error-highlight=text --rotate-to=text --skip-to=text --cc -c -m -z -r -t";
 
 /** Options that select commits and format them. */
 const logOptions =
@@ -126,7 +127,7 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
     show: revisions(`${diffOptions} -u --include-untracked --only-untracked`),
   }),
   status: revisions(
-    "-v --verbose -s --short -b --branch --show-stash --ahead-behind --no-ahead-behind --porcelain[=v1|v2|1|2] --long -z --null -u[=no|normal|all] --untracked-files[=no|normal|all] --ignored[=traditional|no|matching] --ignore-submodules[=none|untracked|dirty|all] --column[=text] --no-column --renames --no-renames --find-renames[=text]",
+    "-v --verbose -s --short -b --branch --show-stash --ahead-behind --no-ahead-behind --porcelain[=v1|v2|1|2] --long -z --null -u[=no|normal|all] --untracked-files[=no|normal|all] --ignored[=traditional|no|matching] --ignore-submodules[=dirty|all] --column[=text] --no-column --renames --no-renames --find-renames[=text]",
   ),
   "symbolic-ref": form({ options: "-q --quiet --short --no-recurse", min: 1, max: 1 }),
   tag: form({
@@ -137,13 +138,6 @@ export const readingSubcommands: Readonly<Record<string, Form>> = {
   version: form({ options: "--build-options", max: 0 }),
   whatchanged: revisions(commits),
   worktree: oneOf({ list: form({ options: "-v --verbose --porcelain -z", max: 0 }) }),
-};
-
-/** Files that only the settings of the user and the system name, which known forms do not read. */
-const settings = {
-  ...inertGitSettings,
-  "core.attributesFile": "/dev/null",
-  "core.excludesFile": "/dev/null",
 };
 
 /** The environment for a known form of Git: ignores the user's and the system's configuration, not the repository's. */
@@ -167,40 +161,6 @@ export function gitEnvironment(
     GIT_ALLOW_PROTOCOL: known.connects === true ? "https:http:ssh:git" : "none",
     GIT_NO_LAZY_FETCH: known.connects === true ? "0" : "1",
     ...(known.writes === true ? {} : { GIT_OPTIONAL_LOCKS: "0" }),
-    ...toGitVariables({ ...settings, ...more }),
+    ...toGitVariables({ ...formSettings, ...more }),
   };
-}
-
-/** Whether a repository's configuration may define drivers, which are programs for filters, diffs and merges. */
-export function mayNameDrivers(config: string): boolean {
-  return /\[\s*(diff|filter|merge|include|includeif|extensions)\b/i.test(config);
-}
-
-/** How to keep Git from running the programs that a configuration names. */
-interface DriverGuard {
-  /** Settings that disable the programs. */
-  readonly settings: Readonly<Record<string, string>>;
-  /** Options of the subcommand that disable the programs. */
-  readonly options: readonly string[];
-  /** The key of a program that cannot be disabled. */
-  readonly refused?: string;
-}
-
-const printingOptions = new Set(
-  "diff log show whatchanged diff-files diff-index diff-tree range-diff reflog stash".split(" "),
-);
-const merges = new Set("merge rebase cherry-pick revert stash pull checkout switch restore".split(" "));
-
-/** Returns how to prevent a known form from running programs that the configuration names; `keys` are all its keys. */
-export function guardDrivers(keys: readonly string[], subcommand: string): DriverGuard {
-  const draws = keys.some((key) => /^diff\.(external|.*\.(command|textconv))$/is.test(key));
-  const options = !draws
-    ? []
-    : subcommand === "blame"
-      ? ["--no-textconv"]
-      : printingOptions.has(subcommand)
-        ? ["--no-ext-diff", "--no-textconv"]
-        : [];
-  const driver = merges.has(subcommand) ? keys.find((key) => /^merge\..*\.driver$/is.test(key)) : undefined;
-  return { settings: withoutFilters(keys), options, ...(driver === undefined ? {} : { refused: driver }) };
 }

@@ -1,0 +1,212 @@
+import { KitError } from "../../base/kit-error.ts";
+import type { Sandbox } from "../../sandboxes/contract.ts";
+import { type ConfigEntry, isPlainConfig, parseListedConfig } from "../policy/forms/git-keys.ts";
+import { forbidden, toView } from "./command-context.ts";
+
+interface RepositoryQuery {
+  readonly sandbox: Sandbox;
+  /** The folder of the command, relative to the root of the workspace, or absolute. */
+  readonly start: string | undefined;
+  /** Whether submodules count as well. */
+  readonly isDeep: boolean;
+  /** Whether the repository may lead out of the workspace, because a wall is there. */
+  readonly isTrusted: boolean;
+  /** Runs Git in the folder of the command, or in a folder relative to it; `undefined` if it fails. */
+  readonly runGit: (args: readonly string[], path?: string) => Promise<string | undefined>;
+}
+
+/** Submodules, each of which costs two calls of Git. */
+const maxSubmodules = 50;
+
+interface GitRepository {
+  /** Its configuration, empty if it has only plain keys. */
+  readonly entries: readonly ConfigEntry[];
+  /** Whether its index may contain submodules. */
+  readonly mayHaveSubmodules: boolean;
+}
+
+/**
+ * The repository that Git would use. Throws `forbidden` if it leads out of the workspace: a `.git` can come from an
+ * archive.
+ */
+export async function readGitRepository(query: RepositoryQuery): Promise<GitRepository> {
+  const own = await nearestRepository(query);
+  const isPlain = own?.config !== undefined && isPlainConfig(own.config);
+  const listed = isPlain ? [] : await listConfig(query);
+  if (query.isTrusted) return { entries: listed, mayHaveSubmodules: false };
+  const namesWorkTree = listed.some(({ key }) => key === "core.worktree");
+  if (own?.isInside !== true || namesWorkTree) await refuseForeign(query, own, namesWorkTree);
+  const entries = listed.filter(({ key }) => key !== "core.worktree");
+  const mayHaveSubmodules = own?.mayHaveSubmodules !== false;
+  const deeper = query.isDeep && mayHaveSubmodules ? await configOfSubmodules(query) : [];
+  return { entries: [...entries, ...deeper], mayHaveSubmodules };
+}
+
+async function listConfig({ runGit }: RepositoryQuery, path?: string): Promise<readonly ConfigEntry[]> {
+  const listed = await runGit(["config", "--list", "-z"], path);
+  // Without a repository there is nothing to list.
+  return parseListedConfig(listed ?? "");
+}
+
+interface NearestRepository {
+  /** The folder with the `.git`, relative to the root of the workspace. */
+  readonly top: string;
+  /** Whether all its parts are in the workspace. */
+  readonly isInside: boolean;
+  readonly config?: string;
+  readonly mayHaveSubmodules: boolean;
+}
+
+/** The repository whose `.git` is in the workspace; `undefined` if there is none, or if Git has to be asked. */
+async function nearestRepository(query: RepositoryQuery): Promise<NearestRepository | undefined> {
+  const { sandbox, start } = query;
+  if (start === undefined || start.startsWith("/")) return undefined;
+  const segments = start === "" ? [] : start.split("/");
+  for (let depth = segments.length; depth >= 0; depth -= 1) {
+    const top = segments.slice(0, depth).join("/");
+    const entry = toView(top === "" ? ".git" : `${top}/.git`, sandbox);
+    const kind = await kindOf(entry, sandbox);
+    if (kind === undefined) continue;
+    if (kind === "directory") {
+      if (!query.isTrusted) await refuseLinks(entry, sandbox);
+      const config = await sandbox.readFile(`${entry}/config`).catch(() => undefined);
+      const mayHaveSubmodules = !query.isTrusted && (await indexMayHaveSubmodules(entry, sandbox));
+      return { top, isInside: true, mayHaveSubmodules, ...(config === undefined ? {} : { config }) };
+    }
+    const pointer = /^gitdir: (.+)/.exec(await sandbox.readFile(entry))?.[1];
+    const inside =
+      pointer === undefined
+        ? undefined
+        : await sandbox
+            .resolve(pointer.startsWith("/") ? pointer : toView(`${top}/${pointer}`, sandbox))
+            .catch(() => undefined);
+    if (inside === undefined || query.isTrusted) return { top, isInside: false, mayHaveSubmodules: true };
+    await refuseLinks(toView(inside, sandbox), sandbox);
+    return { top, isInside: true, mayHaveSubmodules: true };
+  }
+  return undefined;
+}
+
+/** Whether the index of a repository has the mode of a submodule, or parts that do not show it. */
+async function indexMayHaveSubmodules(gitFolder: string, sandbox: Sandbox): Promise<boolean> {
+  if ((await sandbox.list(gitFolder)).some(({ name }) => name.startsWith("sharedindex."))) return true;
+  try {
+    const index = await sandbox.readBytes(`${gitFolder}/index`);
+    return index.some(
+      (byte, at) =>
+        // Mode 160000 as a number of four bytes, or "sdir": an extension that stores folders as entries.
+        (byte === 0xe0 && index[at - 1] === 0 && index[at - 2] === 0 && index[at + 1] === 0) ||
+        (byte === 0x64 && index[at - 1] === 0x73 && index[at + 1] === 0x69 && index[at + 2] === 0x72),
+    );
+  } catch (error) {
+    return !(error instanceof KitError && error.code === "not_found");
+  }
+}
+
+async function kindOf(path: string, sandbox: Sandbox): Promise<string | undefined> {
+  try {
+    return (await sandbox.stat(path)).kind;
+  } catch (error) {
+    if (error instanceof KitError && error.code === "not_found") return undefined;
+    throw forbidden(`"${path}" leads out of the workspace`);
+  }
+}
+
+/** Folders of a repository from which Git prints contents. */
+const parts = [
+  "",
+  "objects",
+  "objects/info",
+  "objects/pack",
+  "info",
+  "rebase-merge",
+  "rebase-apply",
+  "sequencer",
+];
+
+/** Refuses a repository with parts outside of the workspace: by links, alternates, or a common folder. */
+async function refuseLinks(gitFolder: string, sandbox: Sandbox): Promise<void> {
+  const leadsOut = (what: string): KitError =>
+    forbidden(`the repository leads out of the workspace (${what} in .git)`);
+  const resolves = async (path: string): Promise<boolean> =>
+    await sandbox.resolve(path).then(
+      () => true,
+      () => false,
+    );
+  for (const part of parts) {
+    const folder = part === "" ? gitFolder : `${gitFolder}/${part}`;
+    const entries = await sandbox.list(folder).catch(() => []);
+    for (const { name, kind } of entries) {
+      if (kind === "link" && !(await resolves(`${folder}/${name}`)))
+        throw leadsOut(part === "" ? name : `${part}/${name}`);
+    }
+    if (part === "" && entries.some(({ name }) => name === "commondir")) {
+      const common = (await sandbox.readFile(`${folder}/commondir`)).trim();
+      if (!(await resolves(common.startsWith("/") ? common : `${folder}/${common}`)))
+        throw leadsOut("commondir");
+      await refuseLinks(common.startsWith("/") ? common : `${folder}/${common}`, sandbox);
+    }
+    if (part === "objects/info" && entries.some(({ name }) => name === "alternates")) {
+      for (const line of (await sandbox.readFile(`${folder}/alternates`)).split("\n")) {
+        const path = line.startsWith("/") ? line : `${gitFolder}/objects/${line}`;
+        if (line !== "" && !line.startsWith("#") && !(await resolves(path)))
+          throw leadsOut("objects/info/alternates");
+      }
+    }
+  }
+}
+
+/**
+ * Refuses a repository whose work tree is another folder, or that is outside of the workspace and does not name the
+ * work tree in turn. Git's own do: repositories around the workspace, of linked work trees and of submodules.
+ */
+async function refuseForeign(
+  { sandbox, runGit }: RepositoryQuery,
+  own: NearestRepository | undefined,
+  namesWorkTree: boolean,
+): Promise<void> {
+  const workTree = (await runGit(["rev-parse", "--show-toplevel"]))?.replace(/\n$/, "");
+  // Git finds no repository, or refuses it.
+  if (workTree === undefined && own === undefined) return;
+  const isRight =
+    workTree !== undefined &&
+    (own === undefined
+      ? sandbox.hostRoot?.startsWith(`${workTree}/`) === true
+      : (await sandbox.resolve(workTree).catch(() => undefined)) === own.top);
+  const isNamed =
+    own?.isInside === true ||
+    // For a submodule Git lists another folder, but the configuration names the work tree.
+    (own !== undefined && namesWorkTree) ||
+    (await runGit(["worktree", "list", "--porcelain", "-z"]))
+      ?.split("\0")
+      .includes(`worktree ${workTree}`) === true;
+  if (!isRight || !isNamed)
+    throw forbidden("the repository leads out of the workspace (.git names another one)");
+}
+
+/** The configurations of the submodules that are checked out, and of those in them. */
+async function configOfSubmodules(query: RepositoryQuery): Promise<readonly ConfigEntry[]> {
+  const { runGit } = query;
+  const up = (await runGit(["rev-parse", "--show-cdup"]))?.trim();
+  if (up === undefined) return [];
+  const entries: ConfigEntry[] = [];
+  const folders = [up === "" ? "." : up];
+  const seen = new Set(folders);
+  for (const folder of folders) {
+    if (folders.length > maxSubmodules) throw forbidden("the repository has too many submodules to look at");
+    const index = await runGit(["ls-files", "-s", "-z"], folder);
+    if (index === undefined) throw forbidden("Git does not list the files of the repository");
+    for (const [, path = ""] of index.matchAll(/(?:^|\0)160000 [^\t]*\t([^\0]+)/g)) {
+      const submodule = `${folder}/${path}`;
+      if (seen.has(submodule)) continue;
+      seen.add(submodule);
+      // A submodule that is not checked out is an empty folder of the repository around it.
+      const inside = await runGit(["rev-parse", "--show-cdup"], submodule);
+      if (inside?.trim() !== "") continue;
+      folders.push(submodule);
+      const listed = await listConfig(query, submodule);
+      entries.push(...listed.filter(({ key }) => key !== "core.worktree"));
+    }
+  }
+  return entries;
+}

@@ -1,0 +1,169 @@
+import type { AllowedRun } from "../policy/check-command.ts";
+import type { GitCall, KnownForm } from "../policy/forms/form.ts";
+import { guardConfig } from "../policy/forms/git-keys.ts";
+import { gitEnvironment } from "../policy/forms/git-reading.ts";
+import { isProtectedPath } from "../policy/protected-paths.ts";
+import { type CommandContext, forbidden, type PreparedCommand, pathFromRoot } from "./command-context.ts";
+import { changedByGit, type RunGit } from "./git-changes.ts";
+import { readGitRepository } from "./git-repository.ts";
+
+export interface GitRun extends AllowedRun {
+  readonly known: KnownForm;
+  readonly git: GitCall;
+}
+
+const set = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+
+/** Subcommands that take options for the content of diffs. */
+const drawing = set("diff log show whatchanged diff-files diff-index diff-tree reflog stash");
+/** Subcommands with an option that keeps them out of the work trees of submodules. */
+const ignoring = set("diff log show whatchanged diff-files diff-index diff-tree reflog stash status");
+/** Subcommands that ask `git status` in the work trees of submodules, with the configurations there. */
+const descending = set(
+  "add commit checkout switch restore reset rm mv merge rebase cherry-pick revert stash pull describe",
+);
+const merges = set("merge rebase cherry-pick revert stash pull checkout switch restore");
+/** Subcommands that create commits, and therefore need a committer. */
+const commits = set("commit merge rebase cherry-pick revert stash tag notes pull");
+
+/** Prepares Git with settings that prevent it from running other programs, also those that the repository defines. */
+export async function prepareGit(
+  run: GitRun,
+  folder: string,
+  context: CommandContext,
+): Promise<PreparedCommand> {
+  const { words, known, git, programAt = 0 } = run;
+  const { sandbox } = context;
+  const isWalled = ((await sandbox.isolation?.())?.wall ?? "none") !== "none";
+  const start = git.folder === undefined ? folder : pathFromRoot(git.folder, folder);
+  const { entries, mayHaveSubmodules } = await readGitRepository({
+    sandbox,
+    start,
+    // A submodule is a repository of its own, and a writing form has no option that keeps out of it.
+    isDeep: descending.has(git.subcommand) && (known.writes === true || git.subcommand === "describe"),
+    // The wall confines what Git reads and starts.
+    isTrusted: isWalled,
+    runGit: (args, path) => callGit(args, { run, context, path }),
+  });
+  const guard = guardConfig(entries, known);
+  if (guard.unknown !== undefined && !isWalled) {
+    throw forbidden(
+      `the repository's configuration has the key "${guard.unknown}", which may start a program or lead out of the workspace`,
+    );
+  }
+  if (guard.driver !== undefined && merges.has(git.subcommand)) {
+    throw forbidden(`the repository's configuration names a program for merges (${guard.driver})`);
+  }
+  const { hostRoot } = sandbox;
+  const more = {
+    ...guard.settings,
+    ...(known.writes === true && commits.has(git.subcommand)
+      ? await identity(words[programAt] ?? "git", context)
+      : {}),
+    // The choice of a workspace implies trust in its owner.
+    ...(hostRoot === undefined ? {} : { "safe.directory": hostRoot }),
+  };
+  if (known.writes === true)
+    await refuseProtectedChanges(run, folder, { context, env: gitEnvironment({ paths: [] }, more) });
+  const at = programAt + 1 + git.optionsAt;
+  return {
+    words: [
+      ...words.slice(0, at),
+      ...optionsOf(run, { draws: guard.draws, mayHaveSubmodules }),
+      ...words.slice(at),
+    ],
+    env: gitEnvironment(known, more),
+  };
+}
+
+function optionsOf(
+  { known, git: { subcommand } }: GitRun,
+  { draws, mayHaveSubmodules }: { readonly draws: boolean; readonly mayHaveSubmodules: boolean },
+): readonly string[] {
+  if (known.writes === true) return [];
+  const noDrivers = !draws
+    ? []
+    : subcommand === "blame"
+      ? ["--no-textconv"]
+      : drawing.has(subcommand)
+        ? ["--no-ext-diff", "--no-textconv"]
+        : [];
+  // The settings of one submodule go before the setting for all of them.
+  const ignored = mayHaveSubmodules && ignoring.has(subcommand) ? ["--ignore-submodules=dirty"] : [];
+  return [...noDrivers, ...ignored];
+}
+
+interface GitQuestion {
+  readonly run: GitRun;
+  readonly context: CommandContext;
+  /** Relative to the folder of the command. */
+  readonly path?: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs Git to look at the repository; `undefined` if it fails. */
+async function callGit(args: readonly string[], question: GitQuestion): Promise<string | undefined> {
+  const { path, env = gitEnvironment({ paths: [] }) } = question;
+  const { words, git, programAt = 0 } = question.run;
+  const { sandbox, cwd, signal } = question.context;
+  const folders = [git.folder, path].flatMap((each) => (each === undefined ? [] : ["-C", each]));
+  const result = await sandbox.exec({
+    command: [words[programAt] ?? "git", ...folders, ...args],
+    env,
+    access: { write: false },
+    maxOutputBytes: maxListedBytes,
+    signal,
+    cwd,
+  });
+  return result.exit_code === 0 && result.dropped_bytes === 0 ? result.stdout : undefined;
+}
+
+/** Bytes of a listing, such as that of an index with 300,000 files. */
+const maxListedBytes = 32 * 1024 * 1024;
+
+/** Refuses a command that would replace protected files with those of a revision, or discard their changes. */
+async function refuseProtectedChanges(
+  run: GitRun,
+  folder: string,
+  { context, env }: { readonly context: CommandContext; readonly env: Readonly<Record<string, string>> },
+): Promise<void> {
+  const { words, git, programAt = 0 } = run;
+  const { sandbox, policy, projectRoot, isLoaded } = context;
+  const runGit: RunGit = async (args) =>
+    (await callGit(args, { run, context, env }))?.split("\0").filter((entry) => entry !== "");
+  if (git.subcommand === "pull") {
+    if (/^(bubblewrap|seatbelt)$/.test((await sandbox.isolation?.())?.wall ?? "")) return;
+    throw forbidden(
+      "what a pull brings cannot be looked at before it is there: run git fetch, then git merge (an entry that is unsafe: true runs it as it is)",
+    );
+  }
+  const changed = await changedByGit(git.subcommand, words.slice(programAt + 1 + git.optionsAt), runGit);
+  if (changed === undefined)
+    throw forbidden(
+      `Git does not say which files git ${git.subcommand} would change; name a branch or a commit`,
+    );
+  if (changed.length === 0) return;
+  const prefix = (await runGit(["rev-parse", "--show-prefix"]))?.[0]?.trim() ?? "";
+  const start = (git.folder === undefined ? folder : pathFromRoot(git.folder, folder)) ?? "";
+  const top = `${start}/`.endsWith(`/${prefix}`) ? `${start}/`.slice(0, -prefix.length || undefined) : "";
+  const granted = policy.allowProtectedPaths ?? [];
+  const change = { removes: true, projectRoot, isLoaded, hostRoot: sandbox.hostRoot, cwd: top };
+  const found = changed.find((path) => isProtectedPath({ ...change, path }, granted));
+  if (found === undefined) return;
+  throw forbidden(
+    `git ${git.subcommand} would change "${found}", which is protected: what decides how kit, its agents, Git, CI and package managers behave is not for models to change`,
+  );
+}
+
+/** The committer from the user's own configuration; its other settings are not used. */
+async function identity(program: string, context: CommandContext): Promise<Record<string, string>> {
+  const { sandbox, cwd, signal } = context;
+  const { stdout } = await sandbox.exec({
+    command: [program, "config", "-z", "--get-regexp", "^user\\.(name|email)$"],
+    access: { write: false },
+    signal,
+    cwd,
+  });
+  const entries = stdout.split("\0").map((entry) => entry.split("\n"));
+  return Object.fromEntries(entries.flatMap(([key, value]) => (key && value ? [[key, value]] : [])));
+}
