@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/state-folder.ts";
 import { makeFolderSync } from "../files/replace-file.ts";
@@ -11,6 +13,8 @@ export interface RunningServer {
   readonly pid: number;
   /** ISO 8601. */
   readonly started_at: string;
+  /** A mark of this start of the machine, where the system has one: a repository can contain records, but does not know it. */
+  readonly boot?: string | undefined;
 }
 
 /** Below the state folder: one file per server, named after its process id. */
@@ -26,7 +30,12 @@ const pollMs = 1_000;
  */
 export function announceServer(root: string, url: string): Disposable {
   const folder = join(stateFolder(root), folderName);
-  const server: RunningServer = { url, pid: process.pid, started_at: new Date().toISOString() };
+  const server: RunningServer = {
+    url,
+    pid: process.pid,
+    started_at: new Date().toISOString(),
+    boot: bootMark(),
+  };
   const announce = (): void => {
     makeFolderSync(folder);
     for (const pid of pidsIn(folder)) if (!isAlive(pid)) rmSync(fileOf(folder, pid), { force: true });
@@ -64,11 +73,30 @@ export async function findRunningServers(root: string): Promise<readonly Running
   const servers = pidsIn(folder)
     .filter(isAlive)
     .map((pid) => readAnnouncement(fileOf(folder, pid)))
-    .filter((server) => server !== undefined);
+    .filter((server) => server !== undefined)
+    .filter(isOfThisMachine);
   const listening = await Promise.all(servers.map(({ url }) => isListening(url)));
   return servers
     .filter((_, index) => listening[index])
     .sort((left, right) => (left.started_at < right.started_at ? -1 : 1));
+}
+
+/** Commands send their key and their prompts to the server of a record, so it must be one that this machine has written. */
+function isOfThisMachine({ url, boot }: RunningServer): boolean {
+  const mark = bootMark();
+  if (mark !== undefined) return boot === mark;
+  const host = URL.parse(url)?.hostname.replace(/^\[|\]$/g, "") ?? "";
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return host === "localhost" || addresses.some(({ address }) => address === host);
+}
+
+/** Linux gives each start of a machine an id. */
+export function bootMark(): string | undefined {
+  try {
+    return createHash("sha256").update(readFileSync("/proc/sys/kernel/random/boot_id")).digest("hex");
+  } catch {
+    return undefined;
+  }
 }
 
 /** How long a server on this machine may take to accept a connection, in ms. */
@@ -106,11 +134,12 @@ function pidsIn(folder: string): readonly number[] {
 
 function readAnnouncement(file: string): RunningServer | undefined {
   try {
-    const { url, pid, started_at }: Partial<Record<keyof RunningServer, unknown>> = JSON.parse(
+    const { url, pid, started_at, boot }: Partial<Record<keyof RunningServer, unknown>> = JSON.parse(
       readFileSync(file, "utf8"),
     );
     const isWhole = typeof url === "string" && typeof pid === "number" && typeof started_at === "string";
-    return isWhole ? { url, pid, started_at } : undefined;
+    if (!isWhole || !URL.canParse(url)) return undefined;
+    return { url, pid, started_at, boot: typeof boot === "string" ? boot : undefined };
   } catch {
     // A crash cut the file off, or it was removed meanwhile.
     return undefined;

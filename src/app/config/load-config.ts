@@ -81,7 +81,8 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     options.runsCode !== false ||
     (await import("../trust/trust.ts")).trustsCode(cwd, own);
   const isSkipped = !mayRun && found !== undefined && extname(found) !== ".toml";
-  if (isSkipped && options.file !== undefined) throw await untrustedCode(options.file);
+  if (isSkipped && options.file !== undefined)
+    throw (await import("../trust/trust.ts")).untrustedCode(options.file);
   const file = isSkipped ? undefined : found;
   const writes = new AgentWrites(realpathSync(cwd));
   const name = options.module?.name ?? (file === undefined ? "" : (options.file ?? basename(file)));
@@ -196,15 +197,6 @@ async function untrustedOf(sources: KeySources, folder: string): Promise<readonl
     import("../trust/trust.ts"),
   ]);
   return untrustedTargets(keyTargets(sources), folder, sources.own);
-}
-
-async function untrustedCode(file: string): Promise<KitError> {
-  const { trustHint } = await import("../trust/trust.ts");
-  return new KitError({
-    code: "forbidden",
-    message: `${file} is code, and you have not trusted the code of this folder.`,
-    hint: trustHint,
-  });
 }
 
 async function findConfig(cwd: string): Promise<string | undefined> {

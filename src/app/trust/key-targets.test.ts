@@ -80,12 +80,20 @@ test("variables that decide over all connections and programs need trust in any 
     PATH: "./bin",
     HOME: ".",
     XDG_STATE_HOME: ".",
+    KIT_RECORD: "/home/me/.bashrc",
   };
   const found = targetsOf({ dotEnv: steering });
   expect(found).toHaveLength(Object.keys(steering).length);
   expect(found.join()).not.toContain("word");
   expect(
-    targetsOf({ dotEnv: { NODE_TLS_REJECT_UNAUTHORIZED: "1", NODE_ENV: "test", GIT_BRANCH: "a" } }),
+    targetsOf({
+      dotEnv: {
+        KIT_RECORD: "calls.jsonl",
+        NODE_TLS_REJECT_UNAUTHORIZED: "1",
+        NODE_ENV: "test",
+        GIT_BRANCH: "a",
+      },
+    }),
   ).toEqual([]);
 });
 

@@ -65,6 +65,12 @@ const steering = new RegExp(
   ].join("|")})$`,
 );
 
+function isSteering(name: string, value: string): boolean {
+  if (name === "NODE_TLS_REJECT_UNAUTHORIZED") return value === "0";
+  if (name === "KIT_RECORD") return /^[/\\~]|^[a-z]:|\.\./i.test(value);
+  return steering.test(name);
+}
+
 /** The variables with addresses that kit itself sends keys to; its other ones are of its own servers and databases. */
 const addressesOfKit = new Set(["KIT_URL", "KIT_RESTATE_INGRESS", "KIT_RESTATE_ADMIN"]);
 
@@ -74,8 +80,8 @@ function* ofVariables({ own, fromFiles }: KeySources): Iterable<KeyTarget> {
     const text = value.trim();
     const source = `${variable} in ${file}`;
     if (text === "" || isDefaultAddress(text)) continue;
-    if (steering.test(name)) {
-      if (name !== "NODE_TLS_REJECT_UNAUTHORIZED" || text === "0") yield { address: plain(text), source };
+    if (isSteering(name, text)) {
+      yield { address: plain(text), source };
       continue;
     }
     yield* ofDatabase(text, source, own);
@@ -139,10 +145,8 @@ function* ofConfig({ config, own, fromFiles }: KeySources, file: string): Iterab
 
 /** The driver sends `PGPASSWORD` to a database whose address has no password. */
 function ofDatabase(address: string, source: string, own: Environment): readonly KeyTarget[] {
-  const url = /^postgres(?:ql)?:/i.test(address) ? URL.parse(address) : null;
-  return url === null || url.password !== ""
-    ? []
-    : toTargets(own.PGPASSWORD ? ["PGPASSWORD"] : [], address, source);
+  const needsPassword = /^\s*postgres(?:ql)?:/i.test(address) && !URL.parse(address)?.password;
+  return toTargets(needsPassword && own.PGPASSWORD ? ["PGPASSWORD"] : [], address, source);
 }
 
 function toTargets(keys: readonly string[], address: string, source: string): readonly KeyTarget[] {
@@ -197,8 +201,12 @@ function isDefaultAddress(address: string): boolean {
   );
 }
 
-/** Without a user, a password and a query, which may be secrets. */
+const secretParameter = /([?&][^=&]*(?:pass|pwd|secret|token|key|sig|auth)[^=&]*=)[^&]*/gi;
+
+/** Without a user and secrets. The query stays: in the address of a database, it can name another host. */
 function plain(address: string): string {
-  const url = /^[a-z][\w+.-]*:\/\//i.test(address) ? URL.parse(address) : null;
-  return url === null ? address : `${url.protocol}//${url.host}${url.pathname}`;
+  const text = address.trim();
+  const url = /^[a-z][\w+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
+  if (url === null) return text.replace(/^([a-z][\w+.-]*:\/\/).*@/is, "$1");
+  return `${url.protocol}//${url.host}${url.pathname}${url.search.replaceAll(secretParameter, "$1***")}`;
 }

@@ -130,18 +130,38 @@ export const trustHint =
 export function untrustedError(targets: readonly KeyTarget[]): KitError {
   return new KitError({
     code: "forbidden",
-    message: targets.map(describeTarget).join(" "),
+    message: targets
+      .map((target) => describeTarget({ ...target, address: shortened(target.address) }))
+      .join(" "),
     hint: trustHint,
-    meta: { untrusted: targets.map(({ key = null, address, source }) => ({ key, address, source })) },
+    meta: {
+      untrusted: targets.map(({ key = null, address, source }) => ({
+        key,
+        address: shortened(address),
+        source,
+      })),
+    },
+  });
+}
+
+function shortened(address: string): string {
+  return address.length > 200 ? `${address.slice(0, 200)}…` : address;
+}
+
+/** Returns the error for code that must not run because no person trusts its folder. */
+export function untrustedCode(code: string): KitError {
+  return new KitError({
+    code: "forbidden",
+    message: `${code} is code, and you have not trusted the code of this folder.`,
+    hint: trustHint,
   });
 }
 
 /** A sentence about a key and the address that it would be sent to. */
 export function describeTarget({ key, address, source }: KeyTarget): string {
-  const text = address.length > 200 ? `${address.slice(0, 200)}…` : address;
   return key === undefined
-    ? `${source} is ${text}: it decides over every connection and program of kit, and you have not trusted it.`
-    : `${key} of your environment would be sent to ${text}, which you have not trusted: ${source} names it.`;
+    ? `${source} is ${address}: it decides where kit connects, which code runs or where files go, and you have not trusted it.`
+    : `${key} of your environment would be sent to ${address}, which you have not trusted: ${source} names it.`;
 }
 
 /** `$XDG_STATE_HOME/kit/trust`. A relative folder counts as unset: it could be one of the repository. */

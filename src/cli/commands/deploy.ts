@@ -61,7 +61,7 @@ export const deploy: Command = defineCommand({
         });
         return await carryOut(context, { result, deployment, dryRun, environment: loaded.environment });
       },
-      { runsCode: true },
+      { runsCode: true, sendsKeys: true },
     ),
 });
 

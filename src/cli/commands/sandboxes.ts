@@ -1,5 +1,7 @@
 import { createInterface } from "node:readline";
 import { isProtectedPath } from "../../agents/policy/protected-paths.ts";
+import { isVendorKind } from "../../app/config/sandbox-schema.ts";
+import { untrustedCode } from "../../app/trust/trust.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { SandboxChanges, SandboxMachine, SandboxMachines } from "../../sandboxes/contract.ts";
 import { asText } from "../choices.ts";
@@ -242,6 +244,9 @@ async function withMachines(
     context,
     async ({ project, loaded }) => {
       noteOfUnrunCode(loaded, context);
+      const kind = loaded.config.agent?.sandbox;
+      if (loaded.untrustedCode === true && typeof kind === "string" && isVendorKind(kind))
+        throw untrustedCode(`The package for ${kind}`);
       const { openProjectService } = await import("../../app/service/open-project-service.ts");
       const { app } = await openProjectService({
         project,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
 import type { DeliveryPage } from "../../protocol/dispatch.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { bootMark, type RunningServer } from "../running-server.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
 import { beginKit, beginProcess, type RunResult, runKit } from "../testing/run-kit.ts";
 import { endAll, type Running, type ServedKit, serveKit } from "../testing/served-kit.ts";
@@ -147,7 +148,12 @@ test("a run that is cancelled while it works is reported as cancelled", async ()
 
 test("a server that does not answer counts as stopped, even if its process still exists", async () => {
   // The rest of it is alive, and listens to nothing.
-  const announced = { url: "http://127.0.0.1:1", pid: process.pid, started_at: "2026-11-21T00:00:00.000Z" };
+  const announced: RunningServer = {
+    url: "http://127.0.0.1:1",
+    pid: process.pid,
+    started_at: "2026-11-21T00:00:00.000Z",
+    boot: bootMark(),
+  };
   await folder.write(`.kit/servers/${process.pid}.json`, JSON.stringify(announced));
   expect(await kit("runs", "list", "--json")).toMatchObject({ exitCode: 0, stderr: "" });
   expect((await kit("invoke", "careful", "one", "-m", "x")).stderr).toContain("No server runs");
