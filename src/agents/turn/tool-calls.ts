@@ -4,9 +4,9 @@ import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import { messagesOf, thrownText } from "../../protocol/error-cause.ts";
-import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import { isUnstarted, outageOf } from "../../protocol/outage.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import { passGate, type ToolGate } from "../approvals/call-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
@@ -119,12 +119,11 @@ async function runToolCall(
       ? outcomeOf(keyedCall, turn, options)
       : hookedOutcome(keyedCall, turn, { ...options, hooks }));
   } catch (error) {
-    // The call has not run if the store of its approval was unavailable.
-    const isUnavailable = isStoreUnavailable(error);
-    if (isUnavailable || (error instanceof Postponed && error.cause !== undefined))
-      turn.onPostponed?.(isUnavailable ? error : error.cause);
+    // The call has not run if an outage kept it from its checks or its approval.
+    const outage = error instanceof Postponed ? error.cause : outageOf(error);
+    if (outage !== undefined) turn.onPostponed?.(outage);
     if (isSuspension(options.signal)) options.signal.reason.add(tool_call_id, started);
-    if (isUnavailable || error instanceof Postponed) return undefined;
+    if (outage !== undefined || error instanceof Postponed) return undefined;
     outcome = thrownOutcome(error);
   }
   options.gate.ended();
@@ -304,10 +303,11 @@ function execute(
     work.then(
       (output) => end(settledOutcome(output)),
       (error: unknown) => {
-        // An idempotent call, such as a task, continues when the store is available again.
-        if (tool.idempotent !== true || !isStoreUnavailable(error)) return end(thrownOutcome(error));
+        // After an outage, an idempotent call, such as a task, continues, and so does one that has not begun.
+        const outage = tool.idempotent === true || isUnstarted(error) ? outageOf(error) : undefined;
+        if (outage === undefined) return end(thrownOutcome(error));
         cleanUp();
-        reject(new Postponed("The store is unavailable.", { cause: error }));
+        reject(new Postponed("There is an outage.", { cause: outage }));
       },
     );
     // The tool itself may have aborted before the listener was added.

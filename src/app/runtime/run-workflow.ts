@@ -6,8 +6,9 @@ import { KitError } from "../../base/kit-error.ts";
 import { checkAgainst, checkPayload, locateIssue } from "../../base/standard-schema.ts";
 import type { RunContext, RunRequest, StepWork } from "../../engine/contract.ts";
 import { causeLine, type ErrorCause } from "../../protocol/error-cause.ts";
-import { isErrorCode, isStoreUnavailable } from "../../protocol/error-code.ts";
+import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
+import { outageOf } from "../../protocol/outage.ts";
 import type { Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { TraceContext, TracePlace } from "../../protocol/tracing.ts";
@@ -107,8 +108,8 @@ export async function runWorkflow(
     return runtime.mask === undefined ? result : maskValue(result, runtime.mask);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    // The engine resumes the run when the store is available again, so emit no end.
-    willResume = isStoreUnavailable(error);
+    // The engine resumes the run after the outage, so emit no end.
+    willResume = outageOf(error) !== undefined;
     if (willResume) throw error;
     const failure = masked(toRunError(error, { runtime, name: workflow.name, runId: id }), runtime);
     reported = toEventError(failure, runtime);

@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { EngineHandlers } from "../../engine/contract.ts";
 import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
-import { isStoreUnavailable } from "../../protocol/error-code.ts";
+import { outageOf } from "../../protocol/outage.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { AgentFactory, type RuntimeParts, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { type InstanceRequest, Instances } from "../runtime/instances.ts";
@@ -46,6 +46,11 @@ export async function createService(
   const service = toService(parts, upkeep);
   if (options.works === false) return service;
   try {
+    // Without files of the project on disk, this is a bundle for a platform, which has no modules to lose.
+    if (options.keepsWork !== false && runtimeParts.modules === undefined) {
+      const { loadOwnCode } = await import("./load-own-code.ts");
+      await loadOwnCode();
+    }
     await parts.engine.start(handlersOf(parts));
     await upkeep.renewSchedules();
     return service;
@@ -215,7 +220,7 @@ function handlersOf(parts: ComposedParts): EngineHandlers {
         });
       } catch (error) {
         // No caller waits for a dispatch, so only the log gets the reason.
-        if (!context.signal.aborted && !isStoreUnavailable(error)) onError(nameDispatch(error, context));
+        if (!context.signal.aborted && outageOf(error) === undefined) onError(nameDispatch(error, context));
         throw error;
       }
     },

@@ -12,8 +12,8 @@ import type {
 } from "../../engine/contract.ts";
 import { runStream } from "../../engine/event-log-contract.ts";
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
-import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
+import { outageOf } from "../../protocol/outage.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type {
   RunCalls,
@@ -160,12 +160,12 @@ export class WorkflowRuns implements ProjectRuns {
     if (hasStartEvent) await traces.recallRun(context.id);
     try {
       const workflow = sources.workflow(request.workflow);
-      // Most programs run no workflow, so the code is loaded with the first run.
+      // Most programs run no workflow; a server has loaded this with its engine (`load-own-code.ts`).
       const { runWorkflow } = await import("../runtime/run-workflow.ts");
       return await runWorkflow(runtime, workflow, { context, request, hasStartEvent, local, runs: this });
     } catch (error) {
       // A caller in this process gets the error from its call.
-      const isOver = !context.signal.aborted && !isStoreUnavailable(error);
+      const isOver = !context.signal.aborted && outageOf(error) === undefined;
       if (isOver && local?.onFailure === undefined) onFailure(error);
       throw error;
     } finally {

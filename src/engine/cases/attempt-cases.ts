@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ContractCase } from "../../base/contract-case.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { ownModule } from "../../base/own-package.ts";
 import {
   type EngineCheck,
   type EngineSubject,
@@ -65,6 +66,46 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     // The line continues with its next input.
     const last = await engine.admit({ ...key, input: 2 });
     assert.equal(await engine.cancelDispatch(last.dispatch_id), true);
+  },
+
+  "a process without file handles, or without a module of kit, counts no attempt and ends no work": async (
+    tools,
+  ) => {
+    const engine = await tools.create({ backoffMs: 1, attempts: 2 });
+    const missing = await import(ownModule("absent").href).catch((error: unknown) => error);
+    const full = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE", syscall: "open" });
+    const outages: string[] = [];
+    const left = { dispatch: 3, run: 2, step: 3 };
+    const fail = (part: keyof typeof left): void => {
+      left[part] -= 1;
+      if (left[part] >= 0) throw left[part] % 2 === 0 ? missing : new Error("wrapped", { cause: full });
+    };
+    await engine.start(
+      handlers({
+        dispatch: async ({ attempt }) => {
+          fail("dispatch");
+          return attempt;
+        },
+        run: async ({ step }) => {
+          fail("run");
+          return await step("one", ({ attempt }) => {
+            fail("step");
+            return attempt;
+          });
+        },
+        onOutage: ({ code }) => void outages.push(code),
+      }),
+    );
+    const { dispatch_id } = await engine.admit({ ...key, input: 1 });
+    const { run_id } = await engine.startRun({ workflow: "flow", payload: {} });
+    const dispatch = await engine.awaitDispatch(dispatch_id);
+    const run = await engine.awaitRun(run_id);
+    assert.deepEqual([dispatch?.status, dispatch?.result, dispatch?.attempts], ["completed", 1, 1]);
+    assert.deepEqual([run?.status, run?.result], ["completed", 1]);
+    assert.deepEqual(
+      outages,
+      Array.from({ length: 8 }, () => "store_unavailable"),
+    );
   },
 
   "a permanent failure is not retried, and its record holds no secret": async (tools) => {

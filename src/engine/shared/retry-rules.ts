@@ -1,5 +1,6 @@
-import { isRetryableCode, isStoreUnavailable } from "../../protocol/error-code.ts";
+import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
+import { outageOf } from "../../protocol/outage.ts";
 import { NotBegun } from "../cluster.ts";
 import type { EngineHandlers } from "../contract.ts";
 import { parseStored } from "./stored-rows.ts";
@@ -13,14 +14,15 @@ export function outagePause(times: number): number {
 }
 
 /**
- * Whether work failed because a store is unavailable, or because this process is stopping; an unavailable store is passed to
- * the handlers' `onOutage`.
+ * Whether work failed because of an outage, of a store or of this process, which is passed to the handlers' `onOutage`, or
+ * because this process is stopping.
  */
 export function isOutage(error: unknown, id: string, { onOutage }: EngineHandlers): boolean {
   if (error instanceof NotBegun) return true;
-  if (!isStoreUnavailable(error)) return false;
+  const outage = outageOf(error);
+  if (outage === undefined) return false;
   try {
-    onOutage?.(error, id);
+    onOutage?.(outage, id);
   } catch {
     // A listener that throws must not end the wait.
   }

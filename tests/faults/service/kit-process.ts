@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { freePort } from "../../../src/testing/free-port.ts";
 
-const launcher = join(import.meta.dirname, "../../../bin/kit.mjs");
+const ownLauncher = join(import.meta.dirname, "../../../bin/kit.mjs");
 
 /** `kit start` on a project, which can be restarted on the same port. */
 export interface KitProcess {
@@ -23,8 +23,20 @@ export interface KitProcess {
   sockets(): number;
 }
 
-export async function createKitProcess(root: string, more: readonly string[] = []): Promise<KitProcess> {
+export interface KitProcessOptions {
+  /** `bin/kit.mjs` of a copy of the package. */
+  readonly launcher?: string;
+  /** How many files the process may have open. */
+  readonly fileLimit?: number;
+}
+
+export async function createKitProcess(
+  root: string,
+  more: readonly string[] = [],
+  { launcher = ownLauncher, fileLimit }: KitProcessOptions = {},
+): Promise<KitProcess> {
   const port = await freePort();
+  const limited = fileLimit === undefined ? [] : ["sh", "-c", `ulimit -n ${fileLimit}; exec "$@"`, "sh"];
   let child: ChildProcess | undefined;
   let errors = "";
   const pid = (): number => child?.pid ?? 0;
@@ -36,7 +48,8 @@ export async function createKitProcess(root: string, more: readonly string[] = [
     },
     async start(environment = {}) {
       const { KIT_API_KEYS: _, ...env } = process.env;
-      const started = spawn(process.execPath, [launcher, "start", "--port", `${port}`, "--json", ...more], {
+      const words = [...limited, process.execPath, launcher, "start", "--port", `${port}`, "--json", ...more];
+      const started = spawn(words[0] ?? "", words.slice(1), {
         cwd: root,
         env: { ...env, ...environment },
         stdio: ["ignore", "pipe", "pipe"],

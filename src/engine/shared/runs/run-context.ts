@@ -5,7 +5,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { KitError, type KitErrorInit } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import { causeLine, type ErrorCause, fromErrorCause } from "../../../protocol/error-cause.ts";
-import { isStoreUnavailable } from "../../../protocol/error-code.ts";
+import { outageOf } from "../../../protocol/outage.ts";
 import type { AwaitedRun, EngineHandlers, RunContext, StepOptions, StepWork } from "../../contract.ts";
 import { checkJson, isJson, isName } from "../json-values.ts";
 import { principalOf } from "../queue/owners.ts";
@@ -221,8 +221,8 @@ export interface StepCall {
 }
 
 /**
- * Runs the work of a step until an attempt succeeds, or throws the error of the last attempt. The error of an unavailable
- * store is thrown at once, because it does not count as an attempt. Rejects with the reason of the run's signal as soon as
+ * Runs the work of a step until an attempt succeeds, or throws the error of the last attempt. The error of an outage
+ * is thrown at once, because it does not count as an attempt. Rejects with the reason of the run's signal as soon as
  * the signal fires, even if the work ignores it.
  */
 export async function attemptStep<Value>(work: StepWork<Value>, call: StepCall): Promise<Value> {
@@ -231,7 +231,7 @@ export async function attemptStep<Value>(work: StepWork<Value>, call: StepCall):
     try {
       return await attemptOnce(work, { ...call, attempt });
     } catch (error) {
-      if (call.signal.aborted || attempt >= attempts || isStoreUnavailable(error)) throw error;
+      if (call.signal.aborted || attempt >= attempts || outageOf(error) !== undefined) throw error;
       await call.clock.sleep(Math.min(longestBackoffMs, backoffMs * 2 ** (attempt - 1)), call.signal);
     }
   }
