@@ -249,6 +249,11 @@ export interface EngineHandlers {
   ): readonly string[] | Promise<readonly string[]>;
   /** Whether an attempt that threw this error is retried. Default: true for a `KitError` with a retryable code. */
   isRetryable?(error: unknown): boolean;
+  /**
+   * How far an input has come: a number that rises with each finished step of its work. Attempts before the last rise do not
+   * count towards the limit. Called before an input is tried again. Default: 0.
+   */
+  progressOf?(session: SessionKey, dispatchId: string): Promise<number>;
   /** Called each time work begins to wait because a store is unavailable. */
   onOutage?(error: unknown, workId: string): void;
   /** Called after the machine's clock was set, with the difference in milliseconds; negative if it was set back. */
@@ -275,6 +280,11 @@ export interface WorkContext {
    * begin, except work of the same session. Returns the function that takes the slot back.
    */
   releaseSlot(): () => void;
+  /**
+   * Tells whether the work only waits, such as for an approval: if the process dies meanwhile, the attempt does not count.
+   * Missing for work that is not stored, and for runs, of which the engine knows it.
+   */
+  setIdle?(idle: boolean): void;
   /**
    * Rejects with `lease_lost` if another worker has taken over, even if the signal has not fired yet. Call it before an
    * action that two workers must not both do.

@@ -190,6 +190,31 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     await assert.rejects(engine.redrive("dispatch_none"), { code: "not_found" });
   },
 
+  "an input that comes further with each attempt is not a dead letter; one that stays where it is becomes one":
+    async (tools) => {
+      const engine = await tools.create({ backoffMs: 1, attempts: 2 });
+      const progress = new Map<string, number>();
+      await engine.start(
+        handlers({
+          progressOf: async (_, id) => progress.get(id) ?? 0,
+          dispatch: async ({ id, attempt }, { input }) => {
+            if (input === "comes further" || attempt < 3) progress.set(id, attempt);
+            if (attempt < 6) throw busy();
+            return "done";
+          },
+        }),
+      );
+      const further = await engine.admit({ ...key, input: "comes further" });
+      const stays = await engine.admit({ ...key, session: "other", input: "stays" });
+      const record = await engine.awaitDispatch(further.dispatch_id);
+      assert.equal(record?.status, "completed");
+      assert.equal(record?.attempts, 6);
+      const dead = await engine.awaitDispatch(stays.dispatch_id);
+      assert.equal(dead?.status, "failed");
+      // The second attempt came further, so it is the first of two that count.
+      assert.equal(dead?.attempts, 3);
+    },
+
   "a waiting input can be cancelled, and a running one aborted": async (tools) => {
     const engine = await tools.create();
     const begun = gate();

@@ -7,7 +7,7 @@ import type { Timeline } from "./lease.ts";
 export interface EmbeddedBase extends EngineBase {
   readonly time: Timeline;
   /** The right to do the work of the engine's folder. */
-  readonly lease: Lease;
+  readonly lease: Lease & { readonly holderDied: boolean };
   /** Reads see every committed write, also those of other processes. The statements of `commit` use this connection too. */
   readonly database: Database;
   /**

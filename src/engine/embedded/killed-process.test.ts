@@ -130,10 +130,34 @@ test("an input that kills its process is a dead letter after its attempts, and f
   const engine = createEmbeddedEngine({ folder, limits });
   const seen: unknown[] = [];
   await engine.start({ run: async () => undefined, dispatch: async (_, { input }) => seen.push(input) });
+  await expect.poll(async () => (await engine.listDeadLetters()).items.length).toBe(1);
   const [dead] = (await engine.listDeadLetters()).items;
   expect(dead).toMatchObject({ input: "poison", attempts: 2, error: { type: "internal_error" } });
   const { dispatch_id } = await engine.admit({ ...key, input: "last" });
   await engine.awaitDispatch(dispatch_id);
   expect(seen).toEqual(["next", "last"]);
+  await engine.drain();
+});
+
+test("the death of a process does not count for an input that only waits", async () => {
+  const folder = join(root, "idle");
+  const limits = { attempts: 2 };
+  const key = { agent: "worker", instance_id: "i", session: "default" };
+  for (let life = 1; life <= 4; life += 1) {
+    const child = await startEngineProcess({ folder, limits, work: "idle" });
+    if (life === 1) child.notify({ order: "admit", request: { ...key, input: "approval" } });
+    child.notify({ order: "start" });
+    const { dispatch_id } = await child.collect("begun");
+    const database = new DatabaseSync(join(folder, "engine.db"));
+    const idle = database.prepare("SELECT idle FROM dispatches WHERE dispatch_id = ?");
+    await expect.poll(() => idle.get(dispatch_id)).toEqual({ idle: 1 });
+    database.close();
+    child.signal("SIGKILL");
+    await child.ended();
+  }
+  const engine = createEmbeddedEngine({ folder, limits });
+  await engine.start({ run: async () => undefined, dispatch: async () => "approved" });
+  const [{ dispatch_id = "" } = {}] = (await engine.listDispatches()).items;
+  expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 5 });
   await engine.drain();
 });

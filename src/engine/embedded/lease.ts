@@ -7,6 +7,8 @@ import { type Lease, leaseLost } from "../shared/engine-base.ts";
 
 export interface LeaseHolder extends Lease {
   readonly isHeld: boolean;
+  /** Whether the last holder died before this tenure: it neither released the lease nor lives on without it. */
+  readonly holderDied: boolean;
   /** Whether the lease is free, or its holder dead or silent; checked without a transaction. */
   isFree(): boolean;
   /** Takes the lease if it is free, or its holder dead or silent. True if this process holds it now. Call it in a transaction. */
@@ -57,15 +59,19 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
   let fence = 0;
   /** The fence that `acquire` gained. */
   let nextFence = 0;
+  let holderDied = false;
   let watched: { readonly row: LeaseRow; readonly since: number } | undefined;
   let tenure = new AbortController();
   tenure.abort(leaseLost());
 
-  function isFree(): boolean {
+  function vacancy(): "released" | "dead" | "silent" | undefined {
     const row = read.get();
     // A row that names this process was given up by mistake: no other process has claimed the lease.
-    if (row === undefined || row.owner === null || row.owner === owner) return true;
-    return isSilent(row) || (row.locked === 1 && isUnlocked());
+    if (row === undefined || row.owner === null || row.owner === owner) return "released";
+    if (row.locked === 1 && isUnlocked()) return "dead";
+    if (!isSilent(row)) return undefined;
+    // A silent holder that has its lock lives: it is frozen, or too busy.
+    return row.locked === 1 ? "silent" : "dead";
   }
 
   /**
@@ -101,10 +107,15 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
     get isHeld() {
       return !tenure.signal.aborted;
     },
-    isFree,
+    get holderDied() {
+      return holderDied;
+    },
+    isFree: () => vacancy() !== undefined,
     isOurs: () => isOurs(fence),
     acquire() {
-      if (!isFree()) return false;
+      const reason = vacancy();
+      if (reason === undefined) return false;
+      holderDied = reason === "dead";
       nextFence = Number(take.get(owner, Number(lock.tryHold()), clock.now() + ttlMs)?.fence);
       return true;
     },

@@ -221,7 +221,7 @@ export class DispatchAdmission {
   /** Requeues an input with a new `seq`, at the end of its line. False if another node has requeued it. */
   async #putBack({ dispatch_id, status }: DispatchRow): Promise<boolean> {
     const row = await this.#base.database.row(
-      `UPDATE $s.dispatches SET seq = DEFAULT, status = 'queued', attempts = 0, fence = 0, next_attempt_at = NULL,
+      `UPDATE $s.dispatches SET seq = DEFAULT, status = 'queued', attempts = 0, spent = 0, progress = 0, charged = '{}', fence = 0, next_attempt_at = NULL,
          started_at = NULL, ended_at = NULL, result = NULL
        WHERE dispatch_id = $1 AND status = $2 RETURNING 1`,
       [dispatch_id, status],

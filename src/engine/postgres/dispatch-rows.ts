@@ -1,6 +1,7 @@
 import { Batcher } from "../../postgres/batcher.ts";
 import type { DispatchRecord, DispatchStatus } from "../../protocol/dispatch.ts";
 import type { DispatchFilter, Page } from "../contract.ts";
+import type { CountedAttempts } from "../shared/counted-attempts.ts";
 import {
   type DispatchEnd,
   type DispatchRow,
@@ -26,6 +27,8 @@ type Claimed = Pick<
   DispatchRow,
   | "dispatch_id"
   | "attempts"
+  | "spent"
+  | "progress"
   | "fence"
   | "started_at"
   | "accepted_at"
@@ -70,19 +73,35 @@ export class DispatchRows implements DispatchStore {
 
   async requeue(
     { dispatch_id, fence }: DispatchRow,
-    { counts, at, error }: Parameters<DispatchStore["requeue"]>[1],
+    { counted, at, error }: Parameters<DispatchStore["requeue"]>[1],
   ): Promise<boolean> {
     const row = await this.#base.database.row<{ back: boolean }>(
       `UPDATE $s.dispatches SET
          status = CASE WHEN cancelling THEN status ELSE 'queued' END,
          attempts = attempts - CASE WHEN cancelling THEN 0 ELSE $1::int END,
          next_attempt_at = CASE WHEN cancelling THEN NULL ELSE $2::bigint END,
-         error = CASE WHEN cancelling THEN error ELSE $3 END
+         error = CASE WHEN cancelling THEN error ELSE $3 END,
+         spent = coalesce($6, spent), progress = coalesce($7, progress)
        WHERE dispatch_id = $4 AND status = 'running' AND fence = $5 RETURNING NOT cancelling AS back`,
-      [counts ? 0 : 1, at, error, dispatch_id, fence],
+      [counted === undefined ? 1 : 0, at, error, dispatch_id, fence, counted?.spent, counted?.progress],
     );
     if (row === undefined) throw leaseLost();
     return row.back;
+  }
+
+  async recount({ dispatch_id, fence }: DispatchRow, { spent, progress }: CountedAttempts): Promise<void> {
+    await this.#base.database.run(
+      `UPDATE $s.dispatches SET spent = $1, progress = $2, charged = '{}'
+       WHERE dispatch_id = $3 AND status = 'running' AND fence = $4`,
+      [spent, progress, dispatch_id, fence],
+    );
+  }
+
+  async setIdle({ dispatch_id, fence }: DispatchRow, idle: boolean): Promise<void> {
+    await this.#base.database.run(
+      "UPDATE $s.dispatches SET idle = $1 WHERE dispatch_id = $2 AND status = 'running' AND fence = $3",
+      [idle, dispatch_id, fence],
+    );
   }
 
   /**
@@ -99,10 +118,10 @@ export class DispatchRows implements DispatchStore {
          SELECT shard, fence FROM $s.shards WHERE shard = ANY($2::int[]) ORDER BY shard FOR SHARE
        )
        UPDATE $s.dispatches AS d SET status = 'running', attempts = attempts + 1, fence = own.fence,
-         next_attempt_at = NULL, started_at = coalesce(started_at, $4)
+         next_attempt_at = NULL, idle = false, started_at = coalesce(started_at, $4)
        FROM wanted JOIN own USING (shard, fence), quick
        WHERE d.ended_at IS NULL AND d.dispatch_id = wanted.dispatch_id AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
-       RETURNING d.dispatch_id, d.attempts, d.fence, d.started_at, d.accepted_at, d.idempotency_key, d.error, d.input,
+       RETURNING d.dispatch_id, d.attempts, d.spent, d.progress, d.fence, d.started_at, d.accepted_at, d.idempotency_key, d.error, d.input,
          d.trace`,
       [
         all.map(({ dispatch }) => dispatch.dispatch_id),
@@ -122,11 +141,11 @@ export class DispatchRows implements DispatchStore {
 
   async #finishAll(all: readonly Settlement[]): Promise<readonly (Error | undefined)[]> {
     const rows = await this.#base.database.rows<Pick<DispatchRow, "dispatch_id">>(
-      `UPDATE $s.dispatches AS d SET ended_at = $6, cancelling = false,
+      `UPDATE $s.dispatches AS d SET ended_at = $6, cancelling = false, attempts = attempts - ended.unbegun,
          status = CASE WHEN d.cancelling THEN 'cancelled' ELSE ended.status END,
          result = CASE WHEN d.cancelling THEN NULL ELSE ended.result END, error = ended.error
-       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
-         AS ended (dispatch_id, fence, status, result, error)
+       FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $7::int[])
+         AS ended (dispatch_id, fence, status, result, error, unbegun)
        WHERE d.ended_at IS NULL AND d.dispatch_id = ended.dispatch_id AND d.fence = ended.fence AND d.status = 'running'
        RETURNING d.dispatch_id`,
       [
@@ -136,6 +155,7 @@ export class DispatchRows implements DispatchStore {
         all.map(({ end }) => end.result),
         all.map(({ end }) => end.error),
         this.#base.clock.now(),
+        all.map(({ end }) => Number(end.unbegun === true)),
       ],
     );
     const settled = new Set(rows.map(({ dispatch_id }) => dispatch_id));

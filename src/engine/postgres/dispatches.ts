@@ -15,7 +15,7 @@ import { AttachedCalls } from "../shared/dispatches/attached-calls.ts";
 import { DispatchAttempts } from "../shared/dispatches/dispatch-attempts.ts";
 import {
   type DispatchRow,
-  diedText,
+  isRiskySql,
   type QueuedDispatch,
   toRecord,
   unknownDispatch,
@@ -31,7 +31,7 @@ import { shardOf } from "./shards.ts";
 
 type RecoveredDispatch = QueuedDispatch & { readonly risky: boolean };
 
-const columns = `seq, dispatch_id, agent, instance_id, session, owner, attempts > 2 AND next_attempt_at IS NULL AS risky`;
+const columns = `seq, dispatch_id, agent, instance_id, session, owner, ${isRiskySql} AS risky`;
 /** Searches go back by this many numbers, because a higher `seq` can become visible before a lower one of the same moment. */
 const seqMargin = 1_000;
 const sweepRows = 2_000;
@@ -316,18 +316,22 @@ export class Dispatches
     for (const id of ids) if (!open.has(id)) this.#waiters.wake(id);
   }
 
-  /** Ends or requeues the attempts with an older fence than that of their shard. */
+  /**
+   * Requeues the attempts with an older fence than that of their shard, or ends cancelled ones. They count if their node has
+   * died, except those that only waited.
+   */
   async #recover(shards: readonly number[]): Promise<void> {
-    const { database, clock, limits } = this.#base;
+    const { database, clock } = this.#base;
     const rows = await database.rows<Pick<DispatchRow, "dispatch_id" | "status">>(
       `UPDATE $s.dispatches AS d SET cancelling = false,
-         status = CASE WHEN d.cancelling THEN 'cancelled' WHEN attempts >= $2 THEN 'failed' ELSE 'queued' END,
-         ended_at = CASE WHEN d.cancelling OR attempts >= $2 THEN $3::bigint END,
-         error = CASE WHEN NOT d.cancelling AND attempts >= $2 THEN $4 ELSE error END
+         status = CASE WHEN d.cancelling THEN 'cancelled' ELSE 'queued' END,
+         ended_at = CASE WHEN d.cancelling THEN $2::bigint END,
+         spent = spent + CASE WHEN own.former IS NULL OR idle THEN 0 ELSE 1 END,
+         charged = CASE WHEN own.former IS NULL OR idle THEN charged ELSE array_append(charged, own.former) END
        FROM $s.shards AS own
        WHERE d.shard = ANY($1) AND d.ended_at IS NULL AND d.status = 'running' AND own.shard = d.shard AND d.fence < own.fence
        RETURNING d.dispatch_id, d.status`,
-      [shards, limits.attempts, clock.now(), diedText],
+      [shards, clock.now()],
     );
     for (const { dispatch_id, status } of rows) if (status !== "queued") this.#noteEnd(dispatch_id);
   }

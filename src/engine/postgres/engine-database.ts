@@ -369,6 +369,19 @@ CREATE VIEW ${schema}.approvals AS SELECT call_id AS approval_id, agent, instanc
   decision, written_at FROM ${schema}.waiting_calls;
 `;
 
+/**
+ * `CountedAttempts`, and whether running work only waits. `charged`: the nodes whose death was counted, in case one lives.
+ * `former`: the owner that vanished without giving the shard up.
+ */
+const countedAttempts: Migration = (schema) => `
+ALTER TABLE ${schema}.shards ADD COLUMN former text;
+ALTER TABLE ${schema}.dispatches ADD COLUMN spent int NOT NULL DEFAULT 0, ADD COLUMN progress int NOT NULL DEFAULT 0,
+  ADD COLUMN idle boolean NOT NULL DEFAULT false, ADD COLUMN charged text[] NOT NULL DEFAULT '{}';
+ALTER TABLE ${schema}.runs ADD COLUMN idle boolean NOT NULL DEFAULT false,
+  ADD COLUMN charged text[] NOT NULL DEFAULT '{}';
+UPDATE ${schema}.dispatches SET spent = attempts WHERE ended_at IS NULL;
+`;
+
 /** The steps of the schema. A released step never changes; a new step is added at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -382,6 +395,7 @@ const steps: readonly Migration[] = [
   laterStreamIds,
   waitingCallTable,
   awaitedRuns,
+  countedAttempts,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

@@ -1,6 +1,7 @@
 import type { KitError } from "../../base/kit-error.ts";
 import type { OwnConnection } from "../../postgres/pool.ts";
 import { databaseNow, type EngineDatabase } from "./engine-database.ts";
+import type { Taker } from "./shard-rows.ts";
 
 /** After this silence, by the database's clock, the other nodes end a node's connection, which releases its locks. */
 export const silenceMs = 3_000;
@@ -66,14 +67,7 @@ export async function writeNode(
 }
 
 /** Deletes the rows of nodes that are silent or whose connection has ended, and ends the connections of silent nodes. */
-export async function removeDeadNodes(
-  connection: OwnConnection,
-  {
-    database,
-    node,
-    space,
-  }: { readonly database: EngineDatabase; readonly node: string; readonly space: string },
-): Promise<void> {
+export async function removeDeadNodes({ connection, database, node, space }: Taker): Promise<void> {
   const { rows } = await connection.query(
     database.inSchema(
       `WITH silent AS (

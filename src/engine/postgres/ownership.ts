@@ -6,14 +6,30 @@ import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { functionPrefix, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
-import { freeShards, shardCount, shardOf, tryLockShards, unlockShards } from "./shards.ts";
+import {
+  freeShards,
+  handOverShards,
+  leaveCluster,
+  relockShards,
+  type Taker,
+  takeBackCharges,
+  takeShards,
+} from "./shard-rows.ts";
+import { shardCount, shardOf } from "./shards.ts";
 
 /** The pause between two heartbeats. */
 const beatMs = 200;
 /** The pause between two heartbeats of a draining node, which releases shards that have come to rest. */
 const drainBeatMs = 50;
-/** A node whose heartbeats fail for this time fires `lease_lost` itself, well before another node can take over. */
+/** A node whose heartbeats fail for this time begins no work of callers: another node may be about to take over. */
 const ownSilenceMs = 2_000;
+/**
+ * After a node has lost its connection or was silent itself, it removes no other node for this time: the others were probably
+ * silent for the same reason, such as a restart of the database.
+ */
+const distrustMs = 2_000;
+/** How often and for how long a node that comes back takes back what was counted as its death: a takeover can still be running. */
+const takeBackMs = { every: 1_000, for: 5_000 };
 /** How long a node tries to take a requested shard that another node holds. */
 const requestMs = 5_000;
 /** A requested shard is released once it has rested for this time. */
@@ -24,17 +40,13 @@ interface Shard {
   readonly controller: AbortController;
 }
 
-interface Beat {
-  /** The number of nodes that share the shards; this node is not counted once it drains. */
-  readonly nodes: number;
-}
-
 const unheld = AbortSignal.abort(leaseLost());
 
 /**
- * The shards that this node owns. A node holds a shard with an advisory lock of Postgres on one direct connection, which
- * ends with the node's process, so a dead node loses its shards at once. A frozen node keeps its connection: the others end
- * it after three seconds without a heartbeat. The fence of a shard rises with each new owner.
+ * The shards that this node owns. The row of a shard names its owner, with a fence that rises with each new one. A node also
+ * holds an advisory lock of Postgres on one direct connection, which ends with the node's process, so a dead node loses its
+ * shards at once. A frozen node keeps its connection: the others end it after three seconds without a heartbeat. A node that
+ * loses its connection stays the owner, and its work goes on, unless another node has taken the shard before it is back.
  */
 export class Ownership {
   readonly node: string;
@@ -44,6 +56,8 @@ export class Ownership {
   schedules: readonly string[] | undefined;
   readonly #options: OwnershipOptions;
   readonly #shards = new Map<number, Shard>();
+  /** Shards whose lock was lost with the connection. */
+  readonly #unlocked = new Set<number>();
   readonly #stopped = new AbortController();
   /** Shards that this node tries to take, with the time by `performance.now` at which it stops trying. */
   readonly #requested = new Map<number, number>();
@@ -61,7 +75,10 @@ export class Ownership {
   #loop: Promise<void> | undefined;
   /** The takeover of the work of gained shards; heartbeats do not wait for it. */
   #taking: Promise<void> | undefined;
-  #watch: NodeJS.Timeout | undefined;
+  /** When this node may remove others again, by `performance.now`. */
+  #trustsAt = 0;
+  /** When this node takes charges back next, and when it stops, by `performance.now`. */
+  #takesBack = { next: 0, until: 0 };
   #address: string | undefined;
   #isDraining = false;
 
@@ -128,7 +145,6 @@ export class Ownership {
       await this.#beats.add(null);
       await this.#taking;
     }
-    this.#watch = setInterval(() => this.#checkSilence(), beatMs / 2);
     this.#loop = this.#run();
   }
 
@@ -196,12 +212,8 @@ export class Ownership {
     this.#stopped.abort();
     await this.#loop;
     await this.#beats.idle();
-    clearInterval(this.#watch);
     const connection = this.#connection;
-    const { inSchema } = this.#options.database;
-    await connection
-      ?.query(inSchema("DELETE FROM $s.nodes WHERE node = $1"), [this.node])
-      .catch(() => undefined);
+    if (connection !== undefined) await leaveCluster(this.#taker(connection)).catch(() => undefined);
     // The end of the connection releases the locks.
     this.#connection = undefined;
     connection?.destroy();
@@ -222,13 +234,12 @@ export class Ownership {
   async #beatAndBalance(): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     const connection = await this.#connect();
-    const { nodes } = await this.#beat(connection);
+    const nodes = await this.#beat(connection);
     this.others = nodes - 1;
-    await removeDeadNodes(connection, {
-      database: this.#options.database,
-      node: this.node,
-      space: this.lockSpace,
-    });
+    const taker = this.#taker(connection);
+    if (performance.now() > this.#trustsAt) await removeDeadNodes(taker);
+    await this.#relock(taker);
+    await this.#takeBack(taker);
     const { takes } = this.#options;
     const share = this.#isDraining ? 0 : Math.ceil(shardCount / Math.max(1, nodes));
     if (takes !== "asked" && this.#shards.size > share)
@@ -241,17 +252,17 @@ export class Ownership {
     const now = performance.now();
     const resting = this.#idle.filter((shard) => (this.#requestedAt.get(shard) ?? 0) + minRestMs < now);
     if (this.#taking === undefined) await this.#handOver(connection, resting);
-    await this.#lock(
-      connection,
-      [...this.#requested.keys()].filter((shard) => !this.#shards.has(shard)),
-    );
+    const wanted = [...this.#requested.keys()].filter((shard) => !this.#shards.has(shard));
+    if (wanted.length > 0) await this.#take(connection, await freeShards(this.#taker(connection), wanted));
     for (const [shard, until] of this.#requested)
       if (until < now || this.#shards.has(shard)) this.#requested.delete(shard);
   }
 
   get #idle(): number[] {
     const heldShards = new Set([...this.#holders].map(({ shard }) => shard));
-    return this.shards.filter((shard) => !heldShards.has(shard) && this.#options.isIdle(shard));
+    return this.shards.filter(
+      (shard) => !heldShards.has(shard) && !this.#unlocked.has(shard) && this.#options.isIdle(shard),
+    );
   }
 
   async #connect(): Promise<OwnConnection> {
@@ -265,20 +276,27 @@ export class Ownership {
     });
     // A node that hangs or is cut off loses its locks even if no other node has the right to end its connection.
     await connection.query(`SET idle_session_timeout = ${silenceMs}`).catch(() => undefined);
+    // The row names the new connection once the shards are locked again: until then no other node takes them.
+    await this.#relock(this.#taker(connection));
     await this.#writeBeat(connection, { isNew: true });
+    if (this.#beatAt > 0) {
+      const now = performance.now();
+      this.#trustsAt = now + distrustMs;
+      this.#takesBack = { next: now, until: now + takeBackMs.for };
+    }
     return connection;
   }
 
-  async #beat(connection: OwnConnection): Promise<Beat> {
+  /** Returns the number of nodes that share the shards; this node is not counted once it drains. */
+  async #beat(connection: OwnConnection): Promise<number> {
     const { clock } = this.#options;
     const sentAt = performance.now();
     const beat = await this.#writeBeat(connection);
-    // Another node can have taken over during a heartbeat that took longer than the allowed silence.
-    if (this.#beatAt > 0 && this.#shards.size > 0) this.#checkSilence();
     if (this.#connection !== connection) throw leaseLost();
+    if (this.#beatAt > 0 && sentAt - this.#beatAt > silenceMs) this.#trustsAt = sentAt + distrustMs;
     this.#beatAt = sentAt;
     clock.set(beat.now, sentAt, performance.now());
-    return { nodes: beat.others + (this.#isDraining ? 0 : 1) };
+    return beat.others + (this.#isDraining ? 0 : 1);
   }
 
   async #writeBeat(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
@@ -300,29 +318,25 @@ export class Ownership {
   }
 
   async #acquire(connection: OwnConnection, count: number): Promise<void> {
-    const free = await freeShards(connection, this.lockSpace);
+    const free = await freeShards(this.#taker(connection));
     const inOrder = free.filter((shard) => !this.#shards.has(shard));
     // Several nodes take shards at the same time: each begins at a random shard.
     const start = Math.floor(Math.random() * inOrder.length);
-    await this.#lock(connection, [...inOrder.slice(start), ...inOrder.slice(0, start)].slice(0, count));
+    await this.#take(connection, [...inOrder.slice(start), ...inOrder.slice(0, start)].slice(0, count));
   }
 
-  /** Takes the shards that no node holds. */
-  async #lock(connection: OwnConnection, shards: readonly number[]): Promise<void> {
+  #taker(connection: OwnConnection): Taker {
     const { database } = this.#options;
-    if (shards.length === 0) return;
-    const gained = await tryLockShards(connection, this.lockSpace, shards);
+    return { connection, database, node: this.node, space: this.lockSpace };
+  }
+
+  async #take(connection: OwnConnection, shards: readonly number[]): Promise<void> {
+    const fences = await takeShards(this.#taker(connection), shards);
+    const gained = [...fences.keys()];
     if (gained.length === 0) return;
-    const raised = await connection.query(
-      database.inSchema(
-        "UPDATE $s.shards SET fence = fence + 1, node = $1 WHERE shard = ANY($2) RETURNING shard, fence",
-      ),
-      [this.node, gained],
-    );
     if (this.#connection !== connection) throw leaseLost();
-    for (const { shard, fence } of raised.rows) {
-      this.#shards.set(Number(shard), { fence: Number(fence), controller: new AbortController() });
-    }
+    for (const [shard, fence] of fences)
+      this.#shards.set(shard, { fence, controller: new AbortController() });
     // If the takeover of the work fails, the next sweep repeats it.
     const taking: Promise<void> = Promise.allSettled([this.#taking, this.#options.onGained(gained)]).then(
       () => {
@@ -342,34 +356,42 @@ export class Ownership {
     } finally {
       this.#leaving = new Set();
     }
-    // No other node may take the shards for long, so the rows must not name this node as their owner.
-    if (this.#options.takes !== "share")
-      await connection.query(
-        this.#options.database.inSchema(
-          "UPDATE $s.shards SET node = NULL WHERE node = $1 AND shard = ANY($2)",
-        ),
-        [this.node, [...idle]],
-      );
-    await unlockShards(connection, this.lockSpace, idle);
+    await handOverShards(this.#taker(connection), idle);
     this.#options.announceFree();
   }
 
-  /** Stops the work of a process that was frozen or cannot reach the database, before another node can begin it. */
-  #checkSilence(): void {
-    if (this.#shards.size > 0 && performance.now() - this.#beatAt > ownSilenceMs) this.#disconnect();
+  /** Locks the shards of the last connection again, and loses those that another node has taken. */
+  async #relock(taker: Taker): Promise<void> {
+    if (this.#unlocked.size === 0) return;
+    const shards = [...this.#unlocked];
+    const { kept, locked } = await relockShards(taker, shards);
+    if (this.#connection !== taker.connection) throw leaseLost();
+    for (const shard of locked) this.#unlocked.delete(shard);
+    this.#lose(shards.filter((shard) => kept.get(shard) !== this.#shards.get(shard)?.fence));
+  }
+
+  async #takeBack(taker: Taker): Promise<void> {
+    const now = performance.now();
+    const { next, until } = this.#takesBack;
+    if (now < next || now > until) return;
+    this.#takesBack = { next: now + takeBackMs.every, until };
+    await takeBackCharges(taker);
   }
 
   #disconnect(): void {
     const connection = this.#connection;
     this.#connection = undefined;
     connection?.destroy();
-    this.#lose([...this.#shards.keys()]);
+    for (const shard of this.#shards.keys()) this.#unlocked.add(shard);
   }
 
   #lose(shards: readonly number[]): void {
     if (shards.length === 0) return;
     const lostShards = shards.map((shard) => this.#shards.get(shard));
-    for (const shard of shards) this.#shards.delete(shard);
+    for (const shard of shards) {
+      this.#shards.delete(shard);
+      this.#unlocked.delete(shard);
+    }
     const reason = leaseLost();
     for (const shard of lostShards) shard?.controller.abort(reason);
     this.#options.onLost(new Set(shards));

@@ -177,7 +177,7 @@ export class RunRows implements RunStore {
   async claim({ id, run_id }: QueuedRun, fence: number): Promise<RunRow | undefined> {
     return await this.#base.database.row<RunRow>(
       `WITH own AS MATERIALIZED (SELECT fence FROM $s.shards WHERE shard = $2 AND fence = $3 FOR SHARE)
-       UPDATE $s.runs AS r SET status = 'running', fence = own.fence, wake_at = NULL,
+       UPDATE $s.runs AS r SET status = 'running', fence = own.fence, wake_at = NULL, idle = false,
          started_at = coalesce(started_at, $4)
        FROM own WHERE r.id = $1 AND (r.status = 'queued' OR (r.status = 'running' AND r.fence = own.fence))
        RETURNING r.*`,
@@ -188,6 +188,13 @@ export class RunRows implements RunStore {
   async isCancelling({ id }: RunRow): Promise<boolean> {
     const row = await this.#base.database.row("SELECT 1 FROM $s.runs WHERE id = $1 AND cancelling", [id]);
     return row !== undefined;
+  }
+
+  async setIdle({ id }: RunRow, idle: boolean, fence: number): Promise<void> {
+    await this.#base.database.run(
+      "UPDATE $s.runs SET idle = $1 WHERE id = $2 AND status = 'running' AND fence = $3",
+      [idle, id, fence],
+    );
   }
 
   async settle({ id }: RunRow, { status, result, error }: RunEnd, fence: number): Promise<void> {
@@ -261,17 +268,22 @@ export async function awaitedEnds(
 
 /**
  * Takes over the runs that former owners of shards were executing: requeues them, ends cancelled runs, and fails runs that
- * seem to cause the crashes; only crashes without progress in the journal count. Returns the ended runs.
+ * seem to cause the crashes. Only deaths of a node that worked on a run count, and only those without progress in the journal.
+ * Returns the ended runs.
  */
 export async function recoverRuns(base: PostgresBase, shards: readonly number[]): Promise<readonly RunRow[]> {
   const rows = await base.database.rows<RunRow>(
     `WITH abandoned AS (
-       SELECT r.id, CASE WHEN progress.entries > r.crashed_at THEN 1 ELSE r.crashes + 1 END AS crashes, progress.entries
+       SELECT r.id, progress.entries,
+         CASE WHEN progress.entries > r.crashed_at THEN least(r.crashes + died.count, 1) ELSE r.crashes + died.count END AS crashes,
+         CASE WHEN progress.entries > r.crashed_at THEN '{}' ELSE r.charged END
+           || CASE WHEN died.count = 1 THEN ARRAY[own.former] ELSE '{}' END AS charged
        FROM $s.runs AS r JOIN $s.shards AS own ON own.shard = r.shard AND r.fence < own.fence,
-         LATERAL (SELECT (count(*) + count(ended_as))::int AS entries FROM $s.run_journal WHERE run = r.id) AS progress
+         LATERAL (SELECT (count(*) + count(ended_as))::int AS entries FROM $s.run_journal WHERE run = r.id) AS progress,
+         LATERAL (SELECT CASE WHEN own.former IS NULL OR r.idle THEN 0 ELSE 1 END AS count) AS died
        WHERE r.shard = ANY($1) AND r.status = 'running' FOR UPDATE OF r
      )
-     UPDATE $s.runs AS r SET crashes = a.crashes, crashed_at = a.entries, cancelling = false,
+     UPDATE $s.runs AS r SET crashes = a.crashes, crashed_at = a.entries, charged = a.charged, cancelling = false,
        queued_as = nextval('$s.run_queue'),
        status = CASE WHEN r.cancelling THEN 'cancelled' WHEN a.crashes >= ${mostCrashes} THEN 'failed' ELSE 'queued' END,
        ended_at = CASE WHEN r.cancelling OR a.crashes >= ${mostCrashes} THEN $2::bigint END,

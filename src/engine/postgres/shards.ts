@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { OwnConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import type { Job } from "../shared/queue/job.ts";
 
@@ -49,37 +48,4 @@ function hash(text: string): number {
 export function lockedShards(space: string): string {
   return `SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = hashtext(${space})::oid
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-}
-
-/** The shards that no node holds. */
-export async function freeShards(connection: OwnConnection, space: string): Promise<number[]> {
-  const { rows } = await connection.query(
-    `SELECT shard FROM generate_series(0, ${shardCount - 1}) AS shard WHERE shard NOT IN (${lockedShards("$1")})`,
-    [space],
-  );
-  return rows.map(({ shard }) => Number(shard));
-}
-
-/** Locks the shards that no other connection has locked, and returns them. The locks end with the connection. */
-export async function tryLockShards(
-  connection: OwnConnection,
-  space: string,
-  shards: readonly number[],
-): Promise<number[]> {
-  const { rows } = await connection.query(
-    "SELECT shard, pg_try_advisory_lock(hashtext($1), shard) AS held FROM unnest($2::int[]) AS shard",
-    [space, [...shards]],
-  );
-  return rows.filter(({ held }) => held === true).map(({ shard }) => Number(shard));
-}
-
-export async function unlockShards(
-  connection: OwnConnection,
-  space: string,
-  shards: readonly number[],
-): Promise<void> {
-  await connection.query("SELECT pg_advisory_unlock(hashtext($1), shard) FROM unnest($2::int[]) AS shard", [
-    space,
-    [...shards],
-  ]);
 }

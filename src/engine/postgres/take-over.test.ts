@@ -38,6 +38,8 @@ test("an input whose node has lost and regained its shard is done before later i
   for (const input of ["one", "two", "three"]) ids.push((await engine.admit({ ...key, input })).dispatch_id);
   await first.opened;
   const fence = engine.cluster?.fence(key) ?? 0;
+  // As another node does that takes the shards and dies.
+  await admin.query("UPDATE hands.shards SET fence = fence + 1, node = 'another'");
   await admin.query(
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid() GROUP BY pid",
   );

@@ -264,6 +264,15 @@ CREATE INDEX deliveries_by_sender ON deliveries (delivery_id, record_id) WHERE d
 CREATE INDEX deliveries_unverified ON deliveries (webhook, record_id) WHERE delivery_id IS NULL;
 `;
 
+/** `CountedAttempts`, and whether running work only waits. */
+const countedAttempts: string = `
+ALTER TABLE dispatches ADD COLUMN spent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE dispatches ADD COLUMN progress INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE dispatches ADD COLUMN idle INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN idle INTEGER NOT NULL DEFAULT 0;
+UPDATE dispatches SET spent = attempts WHERE status IN ('queued', 'running');
+`;
+
 /**
  * Calls that wait for a decision. `work` is the dispatch or run that asks again after a crash; `fence` is the lease under
  * which the call was asked. `request` and `decision` are JSON.
@@ -303,6 +312,7 @@ export const migrations: readonly string[] = [
   deliveryTable,
   waitingCallTable,
   awaitedRuns,
+  countedAttempts,
 ];
 
 const engineStore: StoreDefinition = {

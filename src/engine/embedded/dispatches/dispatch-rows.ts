@@ -161,7 +161,7 @@ export function createDispatchRows(base: EmbeddedBase): DispatchStore {
   const { database, clock, time } = base;
   const claim = query<DispatchRow>(
     database,
-    `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL,
+    `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL, idle = 0,
        started_at = coalesce(started_at, ?)
      WHERE dispatch_id = ? AND status = 'queued' AND coalesce(next_attempt_at, 0) <= ? RETURNING *`,
   );
@@ -172,24 +172,43 @@ export function createDispatchRows(base: EmbeddedBase): DispatchStore {
   const finish = query(
     database,
     `UPDATE dispatches SET ended_at = ?1, status = iif(cancelling, 'cancelled', ?2),
-       result = iif(cancelling, NULL, ?3), error = ?4, cancelling = 0
+       result = iif(cancelling, NULL, ?3), error = ?4, attempts = attempts - ?7, cancelling = 0
      WHERE dispatch_id = ?5 AND status = 'running' AND fence = ?6`,
   );
   const requeue = query(
     database,
-    `UPDATE dispatches SET status = 'queued', attempts = attempts - ?1, next_attempt_at = ?2, error = ?3
+    `UPDATE dispatches SET status = 'queued', attempts = attempts - ?1, next_attempt_at = ?2, error = ?3,
+       spent = coalesce(?6, spent), progress = coalesce(?7, progress)
      WHERE dispatch_id = ?4 AND status = 'running' AND fence = ?5 AND cancelling = 0`,
+  );
+  const recount = query(
+    database,
+    "UPDATE dispatches SET spent = ?, progress = ? WHERE dispatch_id = ? AND status = 'running' AND fence = ?",
+  );
+  const setIdle = query(
+    database,
+    "UPDATE dispatches SET idle = ? WHERE dispatch_id = ? AND status = 'running' AND fence = ?",
   );
   return {
     claim: ({ dispatch_id }, fence) =>
       base.commit(() => claim.get(fence, clock.now(), dispatch_id, time.now()), { fence }),
     dueAt: async (dispatchId) => nextAttempt.get(dispatchId)?.next_attempt_at,
-    async finish({ dispatch_id, fence }, { status, result, error }) {
-      await base.commit(() => finish.run(clock.now(), status, result, error, dispatch_id, fence), { fence });
+    async finish({ dispatch_id, fence }, { status, result, error, unbegun }) {
+      const write = (): number =>
+        finish.run(clock.now(), status, result, error, dispatch_id, fence, Number(unbegun === true));
+      await base.commit(write, { fence });
     },
-    async requeue({ dispatch_id, fence }, { counts, at, error }) {
-      const write = (): number => requeue.run(counts ? 0 : 1, at, error, dispatch_id, fence);
+    async requeue({ dispatch_id, fence }, { counted, at, error }) {
+      const { spent = null, progress = null } = counted ?? {};
+      const write = (): number =>
+        requeue.run(Number(counted === undefined), at, error, dispatch_id, fence, spent, progress);
       return (await base.commit(write, { fence })) > 0;
+    },
+    async recount({ dispatch_id, fence }, { spent, progress }) {
+      await base.commit(() => recount.run(spent, progress, dispatch_id, fence), { fence });
+    },
+    async setIdle({ dispatch_id, fence }, idle) {
+      await base.commit(() => setIdle.run(Number(idle), dispatch_id, fence), { fence });
     },
   };
 }

@@ -14,7 +14,7 @@ import { AttachedCalls } from "../../shared/dispatches/attached-calls.ts";
 import { DispatchAttempts } from "../../shared/dispatches/dispatch-attempts.ts";
 import {
   type DispatchRow,
-  diedText,
+  isRiskySql,
   notDead,
   type QueuedDispatch,
   toRecord,
@@ -50,7 +50,6 @@ export class Dispatches
     >
 {
   readonly #base: EmbeddedBase;
-  readonly #limits: EngineLimits;
   readonly #waiters: Waiters = createWaiters();
   readonly #calls: AttachedCalls;
   readonly #admissions: Admissions;
@@ -64,7 +63,6 @@ export class Dispatches
 
   constructor(base: EmbeddedBase, limits: EngineLimits) {
     this.#base = base;
-    this.#limits = limits;
     this.#calls = new AttachedCalls(base);
     this.#admissions = createAdmissions(base, { limits, attached: (scope) => this.#calls.waiting(scope) });
     this.#attempts = new DispatchAttempts(base, createDispatchRows(base), {
@@ -150,8 +148,7 @@ export class Dispatches
       () => {
         const now = clock.now();
         sql.cancelLeft.run(now);
-        sql.failLeft.run(now, diedText, this.#limits.attempts);
-        sql.requeueLeft.run();
+        sql.requeueLeft.run(Number(lease.holderDied));
       },
       { fenced: true },
     );
@@ -232,10 +229,9 @@ function statements({ database }: EmbeddedBase) {
     ),
     isQueued: query(database, "SELECT 1 FROM dispatches WHERE dispatch_id = ? AND status = 'queued'"),
     newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
-    // A failed attempt has set `next_attempt_at`; without it, the process has died during the attempt.
     waiting: query<QueuedDispatch & { readonly risky: number }>(
       database,
-      `SELECT ${queuedColumns}, attempts > 2 AND next_attempt_at IS NULL AS risky
+      `SELECT ${queuedColumns}, ${isRiskySql} AS risky
        FROM dispatches INDEXED BY dispatches_waiting WHERE status = 'queued' ORDER BY seq`,
     ),
     waitingAfter: query<QueuedDispatch>(
@@ -258,14 +254,10 @@ function statements({ database }: EmbeddedBase) {
       `UPDATE dispatches SET status = 'cancelled', cancelling = 0, ended_at = ?
        WHERE status = 'running' AND status <> 'completed' AND cancelling = 1`,
     ),
-    failLeft: query(
-      database,
-      `UPDATE dispatches SET status = 'failed', ended_at = ?, error = ?
-       WHERE status = 'running' AND status <> 'completed' AND attempts >= ?`,
-    ),
     requeueLeft: query(
       database,
-      "UPDATE dispatches SET status = 'queued' WHERE status = 'running' AND status <> 'completed'",
+      `UPDATE dispatches SET status = 'queued', spent = spent + iif(idle, 0, ?)
+       WHERE status = 'running' AND status <> 'completed'`,
     ),
     prune: query(
       database,

@@ -1,4 +1,5 @@
 import { query } from "../../../sqlite/statements.ts";
+import { recount } from "../../shared/counted-attempts.ts";
 import { sleepUntil } from "../../shared/durable-time.ts";
 import { crashText, mostCrashes, type RunRow } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
@@ -79,16 +80,18 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
 
 /**
  * Returns the function that takes over the runs of a dead process: it requeues them, ends cancelled runs, and fails runs
- * that seem to cause the crashes. Only crashes without progress in the journal count, so that one bad run does not end
- * the others.
+ * that seem to cause the crashes. Only deaths of a process that worked on a run count, and only those without progress in the
+ * journal, so that one bad run does not end the others.
  */
-export function createRecovery({ database, clock }: EmbeddedBase): () => void {
+export function createRecovery({ database, clock, lease }: EmbeddedBase): () => void {
   // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
-  const interruptedRuns = query<RunRow & { readonly cancelling: number; readonly crashed_at: number }>(
+  const interruptedRuns = query<
+    RunRow & { readonly cancelling: number; readonly crashed_at: number; readonly idle: number }
+  >(
     database,
     "SELECT * FROM runs INDEXED BY runs_by_status WHERE status = 'running' AND status <> 'completed' ORDER BY id",
   );
-  const progress = query<{ entries: number }>(
+  const journal = query<{ entries: number }>(
     database,
     "SELECT count(*) + count(ended_as) AS entries FROM run_journal WHERE run = ?",
   );
@@ -105,12 +108,15 @@ export function createRecovery({ database, clock }: EmbeddedBase): () => void {
   // Call it in a transaction.
   return () => {
     for (const run of interruptedRuns.all()) {
-      const entries = Number(progress.get(run.id)?.entries);
-      const crashes = entries > run.crashed_at ? 1 : run.crashes + 1;
+      const died = lease.holderDied && run.idle === 0;
+      const { spent: crashes, progress } = recount(
+        { spent: run.crashes + Number(died), progress: run.crashed_at },
+        Number(journal.get(run.id)?.entries),
+      );
       if (run.cancelling === 1) end.run("cancelled", clock.now(), null, crashes, run.id);
       else if (crashes >= mostCrashes) end.run("failed", clock.now(), crashText, crashes, run.id);
       else {
-        requeue.run(crashes, entries, run.id);
+        requeue.run(crashes, progress, run.id);
         enqueue.run(run.id);
       }
     }

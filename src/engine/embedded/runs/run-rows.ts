@@ -142,10 +142,11 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
   // A run that was claimed but could not be started is claimed again.
   const claim = query<RunRow>(
     database,
-    `UPDATE runs SET status = 'running', started_at = coalesce(started_at, ?)
+    `UPDATE runs SET status = 'running', idle = 0, started_at = coalesce(started_at, ?)
      WHERE id = ? AND status IN ('queued', 'running') RETURNING *`,
   );
   const isCancelling = query(database, "SELECT 1 FROM runs WHERE id = ? AND cancelling = 1");
+  const setIdle = query(database, "UPDATE runs SET idle = ? WHERE id = ? AND status = 'running'");
   const dequeue = query(database, "DELETE FROM run_queue WHERE run = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
   const settle = query(
@@ -176,6 +177,9 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
         { fence },
       ),
     isCancelling: async ({ id }) => isCancelling.get(id) !== undefined,
+    async setIdle({ id }, idle, fence) {
+      await base.commit(() => setIdle.run(Number(idle), id), { fence });
+    },
     async settle({ id }, { status, result, error }, fence) {
       await base.commit(() => settle.run(clock.now(), status, result, error, id), { fence });
     },

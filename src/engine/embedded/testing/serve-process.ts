@@ -17,9 +17,9 @@ export interface EngineProcessSettings {
   readonly log?: string;
   /**
    * `quick`: the handler ends at once or a few milliseconds later. `hold`: it waits for its signal, and then succeeds.
-   * `poison`: it ends after a moment, but the input "poison" kills the process.
+   * `poison`: it ends after a moment, but the input "poison" kills the process. `idle`: like `hold`, and it only waits.
    */
-  readonly work: "quick" | "hold" | "poison";
+  readonly work: "quick" | "hold" | "poison" | "idle";
 }
 
 export type EngineOrder =
@@ -45,7 +45,7 @@ const print = (news: EngineNews): void => {
 async function start(): Promise<void> {
   await engine.start({
     run: async () => undefined,
-    async dispatch({ id, signal }, { instance_id, input }) {
+    async dispatch({ id, signal, setIdle }, { instance_id, input }) {
       if (log !== undefined) appendFileSync(log, `${instance_id} ${String(input)}\n`);
       print({ news: "begun", dispatch_id: id });
       if (work === "quick") {
@@ -57,6 +57,7 @@ async function start(): Promise<void> {
         if (input === "poison") process.kill(process.pid, "SIGKILL");
         return process.pid;
       }
+      if (work === "idle") setIdle?.(true);
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
       print({ news: "aborted", code: signal.reason instanceof KitError ? signal.reason.code : "" });
       return "too late";

@@ -3,12 +3,20 @@ import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableError } from "../../../protocol/error-code.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
+import { type CountedAttempts, recount } from "../counted-attempts.ts";
 import { type EngineBase, type EngineLimits, isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
 import { lineOf, principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
 import { fromStoredTrace, toEventError } from "../stored-rows.ts";
-import type { DispatchEnd, DispatchRow, DispatchStore, QueuedDispatch } from "./dispatch-store.ts";
+import {
+  type DispatchEnd,
+  type DispatchRow,
+  type DispatchStore,
+  diedText,
+  type QueuedDispatch,
+  type Requeue,
+} from "./dispatch-store.ts";
 
 export interface AttemptOptions {
   readonly limits: EngineLimits;
@@ -17,7 +25,7 @@ export interface AttemptOptions {
 }
 
 interface Attempt {
-  readonly row: DispatchRow;
+  row: DispatchRow;
   /** The lease under which the attempt began. */
   readonly lease: Lease;
   readonly stop: LinkedSignals;
@@ -27,7 +35,8 @@ interface Attempt {
 
 type Outcome =
   | { readonly kind: "completed"; readonly result: unknown }
-  | { readonly kind: "thrown"; readonly error: unknown };
+  | { readonly kind: "thrown"; readonly error: unknown }
+  | { readonly kind: "spent" };
 
 const ended: JobEnd = { ended: true };
 
@@ -192,15 +201,35 @@ export class DispatchAttempts {
   async #run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
     const { row, stop, releaseSlot } = attempt;
     try {
+      if (await this.#isSpent(attempt, handlers)) return { kind: "spent" };
       const { dispatch_id: id, attempts, fence } = row;
       const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
-      const context = { id, attempt: attempts, fence, signal: stop.signal, releaseSlot, checkFence };
+      const setIdle = (idle: boolean): void => {
+        // If the store is unavailable, a death of the process counts.
+        this.#store.setIdle(row, idle).catch(() => undefined);
+      };
+      const context = { id, attempt: attempts, fence, signal: stop.signal, releaseSlot, setIdle, checkFence };
       const result = await handlers.dispatch(context, this.#toRequest(row));
       // A result that is not JSON makes the attempt fail here.
       return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };
     } catch (error) {
       return { kind: "thrown", error };
     }
+  }
+
+  /** Whether the process has died during too many attempts without progress. */
+  async #isSpent(attempt: Attempt, handlers: EngineHandlers): Promise<boolean> {
+    const { row } = attempt;
+    if (row.spent === 0) return false;
+    const counted = await this.#recount(row, handlers);
+    if (counted.progress > row.progress) await this.#store.recount(row, counted);
+    attempt.row = { ...row, ...counted };
+    return counted.spent >= this.#options.limits.attempts;
+  }
+
+  async #recount(row: DispatchRow, { progressOf }: EngineHandlers, failed = 0): Promise<CountedAttempts> {
+    const progress = (await progressOf?.(row, row.dispatch_id)) ?? 0;
+    return recount({ spent: row.spent + failed, progress: row.progress }, progress);
   }
 
   #toRequest(row: DispatchRow): AdmitRequest {
@@ -235,27 +264,28 @@ export class DispatchAttempts {
       const stored = result === undefined ? null : await blobs.store(result);
       return await this.#end(row, { status: "completed", result: stored, error: null });
     }
+    if (outcome.kind === "spent")
+      return await this.#end(row, { status: "failed", result: null, error: diedText, unbegun: true });
     const { error } = outcome;
     if (attempt.isCancelled) return await this.#end(row, { status: "cancelled", result: null, error: null });
     if (stopping.aborted) {
-      await this.#store.requeue(row, { counts: false, at: null, error: row.error });
+      await this.#store.requeue(row, { counted: undefined, at: null, error: row.error });
       return ended;
     }
     const text = JSON.stringify(toEventError(error, handlers.causeOf));
     if (isOutage(error, row.dispatch_id, handlers)) {
-      return await this.#requeue(row, { counts: false, at: this.#outageEnd(row), error: text });
+      return await this.#requeue(row, { counted: undefined, at: this.#outageEnd(row), error: text });
     }
     this.#outages.delete(row.dispatch_id);
-    const hasAttempt = row.attempts < limits.attempts && mayRetry(handlers, error);
-    if (!hasAttempt) return await this.#end(row, { status: "failed", result: null, error: text });
-    const at = time.now() + this.#delay(row.attempts, error);
-    return await this.#requeue(row, { counts: true, at, error: text });
+    const failed = { status: "failed", result: null, error: text } as const;
+    if (!mayRetry(handlers, error)) return await this.#end(row, failed);
+    const counted = await this.#recount(row, handlers, 1);
+    if (counted.spent >= limits.attempts) return await this.#end(row, failed);
+    const at = time.now() + this.#delay(counted.spent, error);
+    return await this.#requeue(row, { counted, at, error: text });
   }
 
-  async #requeue(
-    row: DispatchRow,
-    how: { readonly counts: boolean; readonly at: number; readonly error: string },
-  ): Promise<JobEnd> {
+  async #requeue(row: DispatchRow, how: Requeue & { readonly at: number }): Promise<JobEnd> {
     if (await this.#store.requeue(row, how)) return this.#waitFor(row, how.at);
     // A caller cancelled the dispatch while the attempt was failing.
     return await this.#end(row, { status: "cancelled", result: null, error: null });
@@ -275,9 +305,9 @@ export class DispatchAttempts {
   }
 
   /** The pause before the next attempt: doubled each time, of which half is random, and at least the error's `retry_after_s`. */
-  #delay(attempts: number, error: unknown): number {
+  #delay(spent: number, error: unknown): number {
     const { longestBackoffMs, backoffMs } = this.#options.limits;
-    const delayMs = Math.min(longestBackoffMs, backoffMs * 2 ** (attempts - 1));
+    const delayMs = Math.min(longestBackoffMs, backoffMs * 2 ** (spent - 1));
     const retryAfterS = error instanceof KitError ? error.meta?.retry_after_s : undefined;
     const hasDelay = typeof retryAfterS === "number" && retryAfterS > 0;
     const least = hasDelay ? Math.min(retryAfterS * 1_000, longestBackoffMs) : 0;

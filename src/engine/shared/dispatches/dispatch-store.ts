@@ -3,6 +3,7 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.ts";
 import type { EventError } from "../../../protocol/event.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
+import type { CountedAttempts } from "../counted-attempts.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { causeOfStored, createRowReader } from "../stored-rows.ts";
 
@@ -19,6 +20,10 @@ export interface DispatchStore {
   finish(row: DispatchRow, end: DispatchEnd): Promise<void>;
   /** Puts an input back into its line. False if a caller has cancelled it meanwhile. */
   requeue(row: DispatchRow, how: Requeue): Promise<boolean>;
+  /** Stores which attempts at an input count. */
+  recount(row: DispatchRow, counted: CountedAttempts): Promise<void>;
+  /** Stores whether a running attempt only waits: the death of the process does not count then. */
+  setIdle(row: DispatchRow, idle: boolean): Promise<void>;
 }
 
 export interface DispatchEnd {
@@ -27,11 +32,13 @@ export interface DispatchEnd {
   readonly result: string | null;
   /** JSON. */
   readonly error: string | null;
+  /** Whether the attempt ends before its work began: then it is none. */
+  readonly unbegun?: boolean;
 }
 
 export interface Requeue {
-  /** Whether the attempt counts. */
-  readonly counts: boolean;
+  /** The attempts that count; `undefined` for an attempt that is none, because of a shutdown or an outage. */
+  readonly counted: CountedAttempts | undefined;
   /** When the next attempt is due. */
   readonly at: number | null;
   /** JSON. */
@@ -39,10 +46,11 @@ export interface Requeue {
 }
 
 /** A row of `dispatches`; times in ms since 1970. */
-export interface DispatchRow extends SessionKey {
+export interface DispatchRow extends SessionKey, CountedAttempts {
   readonly seq: number;
   readonly dispatch_id: string;
   readonly status: DispatchStatus;
+  /** The attempts that began. */
   readonly attempts: number;
   readonly fence: number;
   readonly idempotency_key: string | null;
@@ -94,6 +102,12 @@ export function toRecord(
 export function isDispatchId(text: string): boolean {
   return /^dispatch_[0-9A-HJKMNP-TV-Z]{26}$/.test(text);
 }
+
+/**
+ * SQL: whether the process has died several times during an input. A failed attempt has set `next_attempt_at`; without it,
+ * the process has died during the attempt.
+ */
+export const isRiskySql = "spent > 2 AND next_attempt_at IS NULL";
 
 /** The stored error of an input whose process died during its last attempt. */
 export const diedText = JSON.stringify({

@@ -28,6 +28,8 @@ export type ExecutionEnd =
 
 /** A run that was claimed for an execution, and its journal. */
 export interface TakenRun extends Pick<RunContext, "fence" | "releaseSlot"> {
+  /** Called when the run begins to only wait, and when it works again. */
+  readonly setIdle: (idle: boolean) => void;
   readonly run: RunRow;
   readonly journal: RunJournal;
   /** The index of the newest event of the run's stream. */
@@ -60,6 +62,9 @@ export class Execution implements ExecutionCore {
   readonly #waits: Waits;
   /** Calls of its context that do work now. */
   #working = 0;
+  /** How many of these have released the slot, because they wait for an approval or another run. */
+  #released = 0;
+  #isIdle = false;
   #closed = false;
   /** The end that is fixed whatever the handler returns: the run was cancelled, or does not match its journal. */
   #verdict: ExecutionEnd | undefined;
@@ -138,13 +143,11 @@ export class Execution implements ExecutionCore {
       this.leave(draining.reason);
       return await new Promise<never>(() => undefined);
     }
-    this.#working += 1;
-    this.checkRest();
+    this.#count(1, 0);
     try {
       return await work();
     } finally {
-      this.#working -= 1;
-      this.checkRest();
+      this.#count(-1, 0);
     }
   };
 
@@ -229,7 +232,16 @@ export class Execution implements ExecutionCore {
     return createRunContext(this, {
       waits: this.#waits,
       fence,
-      releaseSlot,
+      releaseSlot: () => {
+        const takeSlot = releaseSlot();
+        let isBack = false;
+        this.#count(0, 1);
+        return () => {
+          if (!isBack) this.#count(0, -1);
+          isBack = true;
+          takeSlot();
+        };
+      },
       checkFence: () => host.base.checkLease(run, fence),
       checkResult: (value) => this.#checkResult(value),
       emit: createRunEvents(host.events, {
@@ -238,6 +250,16 @@ export class Execution implements ExecutionCore {
         isSilent: (event) => this.#isSilent(event),
       }),
     });
+  }
+
+  #count(working: number, released: number): void {
+    this.#working += working;
+    this.#released += released;
+    this.checkRest();
+    const isIdle = this.#working > 0 && this.#released === this.#working;
+    if (isIdle === this.#isIdle || this.#closed) return;
+    this.#isIdle = isIdle;
+    this.#claimed.setIdle(isIdle);
   }
 
   /** Whether an event is skipped, because an earlier attempt emitted it. The end of a run is always new. */

@@ -74,7 +74,12 @@ export class RunJobs {
       if (run === undefined) return over;
       const journal = await journals.open(run, fence);
       const lastEvent = await events.last(runStream(run.run_id));
-      const execution = new Execution(this.#host, handlers, { run, journal, fence, lastEvent, releaseSlot });
+      const setIdle = (idle: boolean): void => {
+        // If the store is unavailable, a death of the process counts.
+        store.setIdle(run, idle, fence).catch(() => undefined);
+      };
+      const claimed = { run, journal, fence, lastEvent, releaseSlot, setIdle };
+      const execution = new Execution(this.#host, handlers, claimed);
       if (signal.aborted) execution.leave(signal.reason);
       else if (base.stopping.aborted) execution.leave(base.stopping.reason);
       this.#executions.set(run.run_id, execution);

@@ -17,6 +17,8 @@ export interface RunStore {
   claim(run: QueuedRun, fence: number): Promise<RunRow | undefined>;
   /** Whether a caller has cancelled a running run. */
   isCancelling(run: RunRow): Promise<boolean>;
+  /** Stores whether a running run only waits, such as for an approval: the death of the process does not count then. */
+  setIdle(run: RunRow, idle: boolean, fence: number): Promise<void>;
   /** Ends a run. If a caller has cancelled it, its status becomes `cancelled`. */
   settle(run: RunRow, end: RunEnd, fence: number): Promise<void>;
   /**
