@@ -300,6 +300,18 @@ test("a person who runs the code of a folder at a terminal trusts it", async () 
   expect((await runKit(["specs", "list"], { cwd: root, env })).stderr).not.toContain("was not run");
 });
 
+test("a person trusts a new project of kit init, and not one into which it writes", async () => {
+  const { root, env } = cloned({ "clone/kit.config.ts": "export default {};\n" });
+  for (const [folder, isTrusted] of [
+    ["new", true],
+    ["clone", false],
+  ] as const) {
+    await runKit(["init", folder], { cwd: root, env });
+    const { stderr } = await runKit(["specs", "list"], { cwd: join(root, folder), env });
+    expect([folder, stderr.includes("was not run")]).toEqual([folder, !isTrusted]);
+  }
+});
+
 function isThere(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined;
 }

@@ -44,9 +44,9 @@ function addressesIn(own: Environment): readonly string[] {
   );
 }
 
-/** The last words of variables with addresses. */
+/** The last words of variables with addresses, or with files of settings that can contain addresses. */
 const addressName =
-  /(?:^|_)(?:UR[LI]|HOSTS?|HOSTNAME|ENDPOINTS?|DOMAIN|ADDR(?:ESS)?|BASE|SERVER|PROXY|ORIGIN|GATEWAY)$|^PG(?:HOST|HOSTADDR|SERVICE|SERVICEFILE)$/;
+  /(?:^|_)(?:CONFIG(?:_?(?:FILE|PATH|DIR|HOME))?|PROFILE|UR[LI]|HOSTS?|HOSTNAME|ENDPOINTS?|DOMAIN|ADDR(?:ESS)?|BASE|SERVER|PROXY|ORIGIN|GATEWAY)$|^PG(?:HOST|HOSTADDR|SERVICE|SERVICEFILE)$/;
 
 /**
  * Variables that decide where every connection of a process leads and whose certificates it believes, where it looks for its

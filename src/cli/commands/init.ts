@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
+import { addTrust, trustsAll } from "../../app/trust/trust.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { configNames } from "../find-root.ts";
 import { type KitPackage, kitPackage } from "../init/kit-package.ts";
@@ -27,8 +28,10 @@ export const init: Command = defineCommand({
     const versions = kitPackage(folder);
     // A second configuration file would make every command fail.
     const configuration = configNames.find((name) => existsSync(join(folder, name))) ?? "kit.config.ts";
+    const isNew = readdirSync(folder).length === 0;
     const files = templateFiles({ name: nameOf(folder), versions, configuration });
     const { written, kept } = await writeTemplate(folder, files);
+    if (isNew) trustNew(folder);
     const next = nextSteps({ folder, cwd: context.cwd, kept, versions });
     if (context.json) {
       output.json({ folder: relative(context.cwd, folder) || ".", written, kept, next });
@@ -105,6 +108,16 @@ function readManifest(folder: string): Manifest {
 
 function quoted(word: string): string {
   return /^[\w./:@^-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** A folder that was empty contains only the person's own code. */
+function trustNew(folder: string): void {
+  if (trustsAll(process.env)) return;
+  try {
+    addTrust(folder, { code: true }, process.env);
+  } catch {
+    // Without a state folder, commands that only list say how to trust it.
+  }
 }
 
 function printSteps(output: Output, steps: readonly string[]): void {
