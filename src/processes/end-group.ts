@@ -1,8 +1,26 @@
+import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 
 /** An environment variable with the id of the command that a process descends from, to find processes that left the group. */
 export const markName = "KIT_COMMAND_ID";
+
+/** The id of this process, with which the marks of its commands begin. */
+export const processMark: string = randomUUID();
+
+export function createMark(): string {
+  return `${processMark}.${randomUUID()}`;
+}
+
+/**
+ * Ends at once what the commands of another process that has died have left running; returns whether there was anything.
+ * On Linux only, and not for a process that cleared its environment.
+ */
+export function endOrphans(ofProcess: string): boolean {
+  const orphans = findMarked(0, `${ofProcess}.`);
+  for (const id of orphans) send(id, "SIGKILL");
+  return orphans.length > 0;
+}
 
 /** Milliseconds between SIGTERM and SIGKILL. */
 export const graceMs = 500;

@@ -10,9 +10,9 @@ import {
 import type { SourceGuard, Writer } from "../../agents/project-context.ts";
 import { createUlid } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { isAlive } from "../../processes/is-alive.ts";
 import { stateFolder } from "../state-folder.ts";
 import { isLoadedFile, loadedBelow } from "./follow-sources.ts";
+import { thisProcess, WriterBeat, type WriterProcess } from "./writer-beat.ts";
 
 /** A file that kit does not load, because an agent has written it. */
 export interface HeldFile {
@@ -25,16 +25,23 @@ export interface HeldFile {
 
 type Line =
   | { readonly type: "write"; readonly path: string; readonly writer: Writer }
-  | {
+  | ({
       readonly type: "begin";
       readonly id: string;
-      readonly pid: number;
       readonly from: number;
       readonly writer: Writer;
-    }
+    } & WriterProcess)
   | { readonly type: "end"; readonly id: string; readonly to: number }
+  /** The content of a file that was loaded before an agent began to work. */
+  | { readonly type: "loaded"; readonly path: string; readonly sha256: string }
   | { readonly type: "held"; readonly path: string; readonly writer: Writer; readonly at: string }
   | { readonly type: "accept"; readonly path: string; readonly sha256: string; readonly at: string };
+
+/** The begun line of this process. */
+interface OpenLine {
+  readonly id: string;
+  timer: NodeJS.Timeout | undefined;
+}
 
 /** A time span, in ms since 1970, in which a tool call of a model can have written files. */
 interface Span {
@@ -56,7 +63,9 @@ const quietMs = 200;
  * kit's own, can write any file: a file that changed while one of them ran counts as written by it. The
  * system sets that time (`ctime`) at every change, rename and link, and no program can choose it.
  *
- * Every write is appended to `.kit/agent-writes.jsonl`, for the next process and for `kit approvals`.
+ * Every write is appended to `.kit/agent-writes.jsonl`, for the next process and for `kit approvals`. While an agent works,
+ * its process writes a beat: the span of a process that was killed ends with it, so that what a person
+ * deploys after a crash is loaded. A file whose content was loaded before is loaded again, whatever its time says.
  */
 export class AgentWrites implements SourceGuard {
   readonly #root: string;
@@ -68,12 +77,18 @@ export class AgentWrites implements SourceGuard {
   readonly #ownSpans: Span[] = [];
   #running = 0;
   /** Spans of other processes, by the ids of their lines. */
-  readonly #foreignSpans = new Map<string, Span & { readonly pid: number }>();
+  readonly #foreignSpans = new Map<string, Span & WriterProcess>();
   /** The identity of each file when it was loaded: a file with the same identity needs no check. */
-  readonly #loaded = new Map<string, { readonly identity: string; readonly at: number }>();
+  readonly #loaded = new Map<
+    string,
+    { readonly identity: string; readonly at: number; readonly sha256: string | undefined }
+  >();
+  /** The content of each file when it was loaded last, before an agent worked. */
+  readonly #known = new Map<string, string>();
   readonly #file: string;
   #read = 0;
-  #line: { readonly id: string; timer: NodeJS.Timeout | undefined } | undefined;
+  #line: OpenLine | undefined;
+  readonly #beat: WriterBeat;
   #accepts = 0;
 
   /** Reads the records of the project at `root`, a real path. With `stored: false`, nothing is stored on disk. */
@@ -81,10 +96,11 @@ export class AgentWrites implements SourceGuard {
     this.#root = root;
     this.#isStored = options.stored !== false;
     this.#file = join(root, ".kit", "agent-writes.jsonl");
+    this.#beat = new WriterBeat(this.#isStored ? root : undefined);
     this.#refresh();
     for (const [id, span] of this.#foreignSpans)
-      if (span.to === Number.POSITIVE_INFINITY && !isAlive(span.pid))
-        this.#append({ type: "end", id, to: Date.now() });
+      if (span.to === Number.POSITIVE_INFINITY && !this.#beat.isRunning(span))
+        this.#append({ type: "end", id, to: this.#beat.lastOf(span) });
   }
 
   isLoaded(file: string, removes: boolean): boolean {
@@ -121,7 +137,9 @@ export class AgentWrites implements SourceGuard {
   }
 
   begin(writer: Writer): () => void {
-    const now = Date.now();
+    const line = this.#line ?? this.#beginLine(writer);
+    clearTimeout(line.timer);
+    const now = this.#beat.now();
     const last = this.#ownSpans.at(-1);
     let span = last;
     // Short calls that follow each other share one span.
@@ -132,19 +150,26 @@ export class AgentWrites implements SourceGuard {
     const running = span;
     running.to = Number.POSITIVE_INFINITY;
     this.#running += 1;
-    if (this.#line === undefined) {
-      const id = createUlid();
-      this.#line = { id, timer: undefined };
-      this.#append({ type: "begin", id, pid: process.pid, from: now, writer });
-    }
-    clearTimeout(this.#line.timer);
     return () => {
-      running.to = Date.now();
+      running.to = this.#beat.now();
       this.#running -= 1;
       if (this.#running > 0 || this.#line === undefined) return;
       this.#line.timer = setTimeout(() => this.#endLine(), quietMs);
       this.#line.timer.unref();
     };
+  }
+
+  #beginLine(writer: Writer): OpenLine {
+    const loaded = [...this.#loaded].flatMap(([file, { sha256 }]): Line[] => {
+      const path = this.#pathOf(file);
+      return sha256 === undefined || this.#known.get(folded(path)) === sha256
+        ? []
+        : [{ type: "loaded", path, sha256 }];
+    });
+    const line: OpenLine = { id: createUlid(), timer: undefined };
+    this.#line = line;
+    this.#append({ type: "begin", id: line.id, ...thisProcess, from: this.#beat.begin(), writer }, ...loaded);
+    return line;
   }
 
   /** Returns a text that changes when a person accepts a file. */
@@ -190,9 +215,10 @@ export class AgentWrites implements SourceGuard {
     this.#append({
       type: "end",
       id: this.#line.id,
-      to: Math.min(Date.now(), this.#ownSpans.at(-1)?.to ?? 0),
+      to: Math.min(this.#beat.now(), this.#ownSpans.at(-1)?.to ?? 0),
     });
     this.#line = undefined;
+    this.#beat.end();
   }
 
   #writerOf(file: string): Writer | undefined {
@@ -207,9 +233,15 @@ export class AgentWrites implements SourceGuard {
       this.#spanAt(changedAt) ??
       // An older file than the loaded one was moved here with its folder.
       (loaded !== undefined && changedAt < loaded.at ? this.#spanSince(loaded.at) : undefined);
-    if (writer !== undefined && this.#accepted.get(folded(this.#pathOf(file))) !== contentOf(file))
-      return writer;
-    this.#loaded.set(file, { identity, at: Date.now() });
+    const path = this.#pathOf(file);
+    const key = folded(path);
+    const isOfProject = !path.startsWith("..") && !/(^|\/)node_modules\//.test(path);
+    const sha256 = isOfProject || writer !== undefined ? contentOf(file) : undefined;
+    const isAccepted = this.#accepted.get(key) === sha256;
+    // kit's own tool has written it on purpose; a time alone says less than the content.
+    const isUnchanged = !this.#written.has(key) && this.#known.get(key) === sha256;
+    if (writer !== undefined && !isAccepted && !isUnchanged) return writer;
+    this.#loaded.set(file, { identity, at: this.#beat.now(), sha256: isOfProject ? sha256 : undefined });
     return undefined;
   }
 
@@ -257,18 +289,18 @@ export class AgentWrites implements SourceGuard {
     return (this.#ownSpans.findLast(isLater) ?? [...this.#foreignSpans.values()].findLast(isLater))?.writer;
   }
 
-  #append(line: Line): void {
+  #append(...lines: readonly Line[]): void {
     if (this.#isStored) {
       try {
         stateFolder(this.#root);
-        appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
+        appendFileSync(this.#file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
         this.#refresh();
         return;
       } catch {
         // If the file cannot be written, the record lasts as long as this process.
       }
     }
-    this.#take(line);
+    for (const line of lines) this.#take(line);
   }
 
   /** Reads the lines that this process, other processes and a person's commands have appended. */
@@ -295,7 +327,8 @@ export class AgentWrites implements SourceGuard {
       this.#heldFiles.delete(key);
       this.#accepted.set(key, line.sha256);
       this.#accepts += 1;
-    } else if (line.type === "begin") {
+    } else if (line.type === "loaded") this.#known.set(key, line.sha256);
+    else if (line.type === "begin") {
       if (line.pid === process.pid && this.#line?.id === line.id) return;
       this.#foreignSpans.set(line.id, { ...line, to: Number.POSITIVE_INFINITY });
     } else {

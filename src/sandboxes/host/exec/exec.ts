@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
@@ -7,7 +6,7 @@ import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../../base/kit-error.ts";
 import { invalid } from "../../../files/obstacle.ts";
 import { createBoundedOutput } from "../../../processes/bounded-output.ts";
-import { endGroup, graceMs, markName, signalGroup } from "../../../processes/end-group.ts";
+import { createMark, endGroup, graceMs, markName, signalGroup } from "../../../processes/end-group.ts";
 import {
   type Exit,
   type RunningProcess,
@@ -88,7 +87,7 @@ const defaultFloodBytes = 256 * 1024 * 1024;
  */
 export async function runProcess(options: RunProcessOptions): Promise<ExecResult> {
   const started = performance.now();
-  const mark = randomUUID();
+  const mark = createMark();
   const { wall, floodBytes = defaultFloodBytes } = options;
   try {
     const command = startProcess({
