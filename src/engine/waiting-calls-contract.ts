@@ -28,7 +28,10 @@ export interface WaitingCall {
 export interface CallWait {
   /** The decision that was made while an earlier process waited; then the wait is over. */
   readonly decision?: ApprovalDecision | undefined;
-  /** Stores a decision of this process, such as a denial after the time limit. Returns the one that counts: an earlier one, or this. */
+  /**
+   * Stores a decision of this process, such as a denial after the time limit. Returns the one that counts: an earlier one, or
+   * this. Throws `lease_lost` if a newer holder of the lease waits for the call.
+   */
   settle(decision: ApprovalDecision): Promise<ApprovalDecision>;
   /** Ends the wait of this process; the work will ask again. */
   leave(): void;

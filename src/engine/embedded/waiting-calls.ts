@@ -43,8 +43,11 @@ export function createWaitingCalls(base: EmbeddedBase): {
       if (row === undefined) throw leaseLost();
       return row.decision;
     },
-    settle: async (approvalId, decision) =>
-      (await base.commit(() => sql.settle.get(decision, clock.now(), approvalId)))?.decision ?? undefined,
+    async settle({ request, work }, decision) {
+      if (work === undefined) return undefined;
+      const write = () => sql.settle.get(decision, clock.now(), request.approval_id);
+      return (await base.commit(write, { fence: work.fence }))?.decision ?? undefined;
+    },
     async withdraw({ request, work }) {
       await base.commit(() => sql.withdraw.run(request.approval_id, work?.fence ?? null));
     },
@@ -54,8 +57,9 @@ export function createWaitingCalls(base: EmbeddedBase): {
     list: async (within) => sql.list.all(...fieldsOf(within)),
     decided: async (approvalIds) =>
       approvalIds.flatMap((call_id) => {
-        const decision = sql.decisionOf.get(null, null, null, call_id)?.decision;
-        return typeof decision === "string" ? [{ call_id, decision }] : [];
+        // A process that was frozen can have lost the lease without knowing it: then another process waits for the call.
+        const row = sql.decided.get(call_id, base.lease.fence);
+        return row === undefined ? [] : [{ call_id, decision: row.decision }];
       }),
   };
   const records = new WaitingCallRecords(store);
@@ -99,6 +103,10 @@ function statements({ database }: EmbeddedBase) {
     decisionOf: query<DecidedRow>(
       database,
       `SELECT decision FROM waiting_calls AS c WHERE call_id = ?4 AND ${isWithin}`,
+    ),
+    decided: query<{ readonly decision: string }>(
+      database,
+      "SELECT decision FROM waiting_calls WHERE call_id = ? AND fence = ? AND decision IS NOT NULL",
     ),
     list: query<CallRow>(
       database,

@@ -112,6 +112,7 @@ test("a node that has lost its lease neither takes a waiting call back nor ends 
   await expect(one.waitingCalls?.add(call(fence), () => undefined)).rejects.toMatchObject({
     code: "lease_lost",
   });
+  await expect(old?.settle({ approved: false })).rejects.toMatchObject({ code: "lease_lost" });
   await old?.withdraw();
   const again = await one.waitingCalls?.add(call(fence + 1), () => undefined);
   expect(again?.decision).toBeUndefined();

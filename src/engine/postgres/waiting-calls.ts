@@ -49,13 +49,16 @@ export function createWaitingCallRows({ database, clock, news, ownership }: Post
       if (row === undefined) throw leaseLost();
       return row.decision;
     },
-    async settle(approvalId, decision) {
-      const row = await database.row<{ decision: string }>(
-        `UPDATE $s.waiting_calls SET decision = coalesce(decision, $2), written_at = $3,
-           node = CASE WHEN node = $4 THEN '' ELSE node END
-         WHERE call_id = $1 RETURNING decision`,
-        [approvalId, decision, clock.now(), node],
+    async settle({ request, work }, decision) {
+      const row = await database.row<{ decision: string | null }>(
+        `WITH settled AS (
+           UPDATE $s.waiting_calls SET decision = coalesce(decision, $2), written_at = $3,
+             node = CASE WHEN node = $4 THEN '' ELSE node END
+           WHERE call_id = $1 AND (fence IS NULL OR fence <= $5::bigint) RETURNING decision)
+         SELECT settled.decision FROM $s.waiting_calls LEFT JOIN settled ON true WHERE call_id = $1`,
+        [request.approval_id, decision, clock.now(), node, work?.fence ?? null],
       );
+      if (row?.decision === null) throw leaseLost();
       return row?.decision;
     },
     async withdraw({ request, work }: StoredCall) {

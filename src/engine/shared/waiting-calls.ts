@@ -29,8 +29,11 @@ export interface CallRow {
 export interface WaitingCallStore {
   /** Adds a call, or a wait for a stored one. Returns its decision, or null. Throws `lease_lost`. */
   add(call: StoredCall): Promise<string | null>;
-  /** Writes a decision unless there is one. Returns the one that counts; `undefined` without a row. */
-  settle(approvalId: string, decision: string): Promise<string | undefined>;
+  /**
+   * Writes a decision unless there is one. Returns the one that counts; `undefined` without a row. Throws `lease_lost` if a
+   * newer holder of the lease waits for the call.
+   */
+  settle(call: StoredCall, decision: string): Promise<string | undefined>;
   /** Removes a call that has no decision, unless a newer holder of the lease waits for it. */
   withdraw(call: StoredCall): Promise<void>;
   /** Writes the decision of a call that waits. False if none does. */
@@ -74,7 +77,7 @@ export class WaitingCallRecords implements WaitingCalls {
         leave,
         settle: async (decision) => {
           leave();
-          const counted = await this.#store.settle(id, JSON.stringify(decision));
+          const counted = await this.#store.settle(call, JSON.stringify(decision));
           return counted === undefined ? decision : toDecision(counted);
         },
         withdraw: async () => {

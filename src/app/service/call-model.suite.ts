@@ -1,0 +1,333 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
+import { createApprovalsBy } from "../../agents/approvals/approvals.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { Engine } from "../../engine/contract.ts";
+import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import type { WaitingCalls } from "../../engine/waiting-calls-contract.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { SessionStore } from "../../stores/contract.ts";
+import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { createManualClock, type ManualClock } from "../../testing/manual-clock.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { openTestParts } from "../../testing/test-app.ts";
+import { createService } from "./create-service.ts";
+import type { ProjectService } from "./service.ts";
+
+/** What happens, besides the progress of the processes. `freeze` stops the process that works; without `wake` it has died. */
+export type CallEvent = "approve" | "deny" | "cancel" | "expire" | "freeze" | "wake";
+
+/** An event, after a number of steps of the process that works. */
+export interface Scheduled {
+  readonly event: CallEvent;
+  readonly steps: number;
+}
+
+export const modelFiles: Readonly<Record<string, string>> = {
+  "src/agents/payer.ts": `globalThis.kitPaid ??= [];
+export default {
+  kind: "kit.agent",
+  describe: async ({ id }) => ({
+    instructions: "Pay.",
+    tools: [{
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object", properties: { euros: { type: "integer" } } },
+      needsApproval: true,
+      execute: async ({ euros }) => {
+        globalThis.kitPaid.push(id + ":" + euros);
+        return "Paid.";
+      },
+    }],
+  }),
+};
+`,
+};
+
+const leaseMs = 1_000;
+const timeoutMs = 5_000;
+const pollMs = 50;
+
+/** A process on the shared folder, which stops before each of its writes about a call until it is let go. */
+class ModelProcess {
+  readonly clock: ManualClock = createManualClock();
+  readonly #parked: { readonly at: string; readonly go: () => void }[] = [];
+  readonly #death = new AbortController();
+  service!: ProjectService;
+  isFrozen = false;
+  /** Counts what the process does, so that the explorer notices when it rests. */
+  activity = 0;
+
+  async open(root: string, folder: string): Promise<void> {
+    const store = new SqliteSessionStore({ file: join(folder, "sessions.db") });
+    const limits = { leaseMs, pollMs, backoffMs: 1 };
+    const engine = createEmbeddedEngine({ folder: join(folder, "engine"), clock: this.clock, limits });
+    const model = createScriptedModel(({ prompt }) =>
+      prompt.at(-1)?.role === "tool"
+        ? { text: "Done." }
+        : { toolCalls: [{ name: "pay", id: "call_1", input: { euros: 5 } }] },
+    );
+    const parts = await openTestParts({ root, store: this.#parkStore(store), model });
+    const approvals = createApprovalsBy(this.clock, { timeoutMs });
+    const options = { engine: this.#parkCalls(engine), restMs: 60_000, housekeeping: false };
+    this.service = await createService({ ...parts, approvals }, options);
+    this.#death.signal.addEventListener("abort", () => store.close());
+  }
+
+  /** The write at which the process has stopped. */
+  get at(): string | undefined {
+    return this.#parked[0]?.at;
+  }
+
+  /** Lets the process do its next write or, if it waits, notice what others have written. */
+  async step(): Promise<void> {
+    const next = this.#parked.shift();
+    if (next === undefined) await this.clock.advance(pollMs + 1);
+    next?.go();
+    await this.rest();
+  }
+
+  /** Waits until the process does nothing more by itself. */
+  async rest(): Promise<void> {
+    for (let quiet = 0, seen = this.activity; quiet < 3; quiet = seen === this.activity ? quiet + 1 : 0) {
+      seen = this.activity;
+      for (let turns = 0; turns < 4; turns += 1) await turn();
+      await delay(0);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { go } of this.#parked) go();
+    this.#death.abort();
+    await this.clock.advance(leaseMs);
+    const closed = this.service.close({ timeoutMs: 0 });
+    for (let isOpen = true; isOpen; ) {
+      isOpen = await Promise.race([closed.then(() => false), turn(true)]);
+      await this.clock.advance(leaseMs);
+    }
+  }
+
+  async #park(at: string): Promise<void> {
+    if (this.#death.signal.aborted)
+      throw new KitError({ code: "lease_lost", message: "The process has died." });
+    this.activity += 1;
+    await new Promise<void>((go) => this.#parked.push({ at, go }));
+    this.activity += 1;
+    if (this.#death.signal.aborted)
+      throw new KitError({ code: "lease_lost", message: "The process has died." });
+  }
+
+  #parkCalls(engine: Engine): Engine {
+    const { waitingCalls } = engine;
+    if (waitingCalls === undefined) return engine;
+    const calls: WaitingCalls = {
+      ...waitingCalls,
+      add: async (...call) => {
+        await this.#park("add");
+        const wait = await waitingCalls.add(...call);
+        return {
+          ...wait,
+          settle: async (decision) => {
+            await this.#park("settle");
+            return await wait.settle(decision);
+          },
+          withdraw: async () => {
+            await this.#park("withdraw");
+            await wait.withdraw();
+          },
+        };
+      },
+    };
+    return { ...engine, waitingCalls: calls };
+  }
+
+  #parkStore(store: SessionStore): SessionStore {
+    const append = store.append.bind(store);
+    store.append = async (request) => {
+      const [entry] = request.entries;
+      this.activity += 1;
+      const name = entry?.type === "note" ? entry.name : entry?.type === "message" ? entry.message.role : "";
+      const isParked = ["approval_request", "approval", "tool"].includes(name);
+      if (isParked) await this.#park(`append ${name}`);
+      await append(request);
+      // The tool has not started yet.
+      if (name === "approval") await this.#park("decided");
+    };
+    return store;
+  }
+}
+
+/** What a person was told. */
+interface Told {
+  readonly event: "approve" | "deny";
+  readonly isAccepted: boolean;
+  readonly first?: ApprovalDecision | undefined;
+}
+
+/** What has come of a schedule. */
+export interface CallStory {
+  readonly schedule: readonly Scheduled[];
+  readonly told: readonly Told[];
+  readonly status: string | undefined;
+  readonly paid: readonly string[];
+  /** Whether the model was told that the outcome is unknown, because a process stopped after the log had the decision. */
+  readonly isUnknown: boolean;
+  readonly isCancelled: boolean;
+  readonly isExpired: boolean;
+  readonly waiting: number;
+}
+
+let stories = 0;
+const mostSteps = 120;
+
+/** Plays a schedule on two processes of a new folder: the first works, the other stands by and serves the persons. */
+export async function play(root: string, schedule: readonly Scheduled[]): Promise<CallStory> {
+  const folder = mkdtempSync(join(tmpdir(), "kit-call-model-"));
+  const [first, other] = [new ModelProcess(), new ModelProcess()];
+  stories += 1;
+  const instance_id = `i${stories}`;
+  const paid = (): string[] => Reflect.get(globalThis, "kitPaid") ?? [];
+  const told: Told[] = [];
+  const story = { isCancelled: false, isExpired: false };
+  let call: string | undefined;
+  try {
+    await first.open(root, folder);
+    await other.open(root, folder);
+    const { engine, approvals } = other.service;
+    const target = { agent: "payer", instance_id, session: "default" };
+    const { dispatch_id } = await first.service.dispatch(target, "Pay.");
+    await first.rest();
+    let turns = 0;
+    let hasFrozen = false;
+    const step = async (): Promise<void> => {
+      turns += 1;
+      // After the first woke up, both go on in turn.
+      const isFirst = !hasFrozen || (!first.isFrozen && turns % 2 === 0);
+      await (isFirst ? first : other).step();
+      if (isFirst && hasFrozen) await other.rest();
+    };
+    const decide = async (event: Told["event"]): Promise<void> => {
+      call = (await approvals.list({ instance_id }))[0]?.approval_id ?? call;
+      if (call === undefined) return;
+      const decision = { approved: event === "approve", by: event };
+      const answer = await approvals.decide(call, decision).then(
+        () => ({ isAccepted: true }),
+        (error: KitError) => ({
+          isAccepted: false,
+          first: error.meta?.decision as ApprovalDecision | undefined,
+        }),
+      );
+      told.push({ event, ...answer });
+    };
+    const happen = async (event: CallEvent): Promise<void> => {
+      if (event === "approve" || event === "deny") return await decide(event);
+      if (event === "cancel") {
+        if (await engine.cancelDispatch(dispatch_id)) story.isCancelled = true;
+        return;
+      }
+      if (event === "expire") {
+        story.isExpired = true;
+        for (const each of [first, other]) if (!each.isFrozen) await each.clock.advance(timeoutMs);
+        return;
+      }
+      first.isFrozen = event === "freeze";
+      if (event === "wake") return;
+      hasFrozen = true;
+      await other.clock.advance(2 * leaseMs);
+      await other.rest();
+    };
+    for (const { event, steps } of schedule) {
+      for (let count = 0; count < steps; count += 1) await step();
+      await happen(event);
+    }
+    const hasEnded = async (): Promise<boolean> =>
+      (await engine.getDispatch(dispatch_id))?.ended_at !== undefined;
+    for (let count = 0; count < mostSteps && !(await hasEnded()); count += 1) {
+      await step();
+      // If no person has decided, the call must still wait, and a last person ends it.
+      if (count === mostSteps / 2 && !told.some(({ isAccepted }) => isAccepted)) await decide("deny");
+    }
+    const status = (await engine.getDispatch(dispatch_id))?.status;
+    // A process that was frozen in its tool call, or woke up late, must have time to do harm.
+    for (let count = 0; count < 8; count += 1) await step();
+    const waiting = (await approvals.list({ instance_id })).length;
+    const mine = paid().filter((one) => one.startsWith(`${instance_id}:`));
+    const isUnknown = JSON.stringify(await other.service.history(target)).includes("outcome is unknown");
+    return { ...story, schedule, told, status, paid: mine, waiting, isUnknown };
+  } finally {
+    await first.close();
+    await other.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The promises that a story breaks. */
+export function broken({
+  schedule,
+  told,
+  status,
+  paid,
+  isUnknown,
+  isCancelled,
+  isExpired,
+  waiting,
+}: CallStory): readonly string[] {
+  const faults: string[] = [];
+  const accepted = told.filter(({ isAccepted }) => isAccepted);
+  const [first] = accepted;
+  if (accepted.length > 1) faults.push("two decisions were accepted");
+  for (const { isAccepted, first: known } of told) {
+    const isTrue =
+      known === undefined ? isCancelled : known.by === first?.event && (first !== undefined || isExpired);
+    if (!isAccepted && !isTrue) faults.push("a person was told another first decision");
+  }
+  if (paid.length > 1) faults.push("it was paid twice");
+  if (first?.event !== "approve" && paid.length > 0) faults.push("it was paid without an approval");
+  if (paid.some((one) => !one.endsWith(":5"))) faults.push("it was paid with other arguments");
+  if (first?.event === "approve" && !isCancelled && !isUnknown && paid.length === 0)
+    faults.push("an approved payment was not made");
+  if (isUnknown && !schedule.some(({ event }) => event === "freeze")) faults.push("its outcome is unknown");
+  if (status !== "completed" && !(isCancelled && status === "cancelled"))
+    faults.push(`the dispatch is ${status}`);
+  if (waiting > 0) faults.push("a call of ended work is listed");
+  return faults;
+}
+
+/** The steps after which a call is listed: the log has its request, and the engine its row. */
+const asked = 2;
+
+/** All orders of the events with up to `most` steps of the processes before and between them. */
+export function schedules(events: readonly CallEvent[], most: number): readonly (readonly Scheduled[])[] {
+  return orders(events)
+    .flatMap((order) =>
+      gaps(order.length, most).map((steps) => order.map((event, at) => ({ event, steps: steps[at] ?? 0 }))),
+    )
+    .filter(isPossible);
+}
+
+function isPossible(schedule: readonly Scheduled[]): boolean {
+  let total = 0;
+  let isFrozen = false;
+  for (const { event, steps } of schedule) {
+    total += steps;
+    // Before, no person knows of the call.
+    if ((event === "approve" || event === "deny") && total < asked) return false;
+    if (event === "wake" && !isFrozen) return false;
+    isFrozen ||= event === "freeze";
+  }
+  return true;
+}
+
+function orders(events: readonly CallEvent[]): CallEvent[][] {
+  if (events.length === 0) return [[]];
+  return events.flatMap((event, at) => orders(events.toSpliced(at, 1)).map((rest) => [event, ...rest]));
+}
+
+function gaps(count: number, most: number): number[][] {
+  if (count === 0) return [[]];
+  return Array.from({ length: most + 1 }, (_, steps) =>
+    gaps(count - 1, most - steps).map((rest) => [steps, ...rest]),
+  ).flat();
+}

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { rounds } from "../../testing/campaign.suite.ts";
+import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { broken, type CallEvent, modelFiles, play, schedules } from "./call-model.suite.ts";
+
+let repository: TemporaryRepository;
+beforeAll(async () => {
+  repository = await createTemporaryRepository(modelFiles);
+});
+afterAll(() => repository[Symbol.asyncDispose]());
+
+/** The events, and how many of their orders a campaign plays. */
+const scenarios: readonly (readonly [most: number, events: readonly CallEvent[]])[] = [
+  [Number.POSITIVE_INFINITY, ["approve", "deny", "freeze"]],
+  [90, ["approve", "deny", "freeze", "wake"]],
+  [60, ["approve", "cancel", "freeze"]],
+  [60, ["deny", "expire", "freeze"]],
+  [60, ["approve", "expire", "freeze", "wake"]],
+];
+
+test.each(scenarios.map(([most, events]) => [events.join(", "), most, events] as const))(
+  "in the orders of %s, what was told is done: an approved call at most once, a denied one never",
+  async (_name, most, events) => {
+    // Seven steps lead from the dispatch to the result.
+    const all = schedules(events, 7);
+    const every = Math.max(1, Math.ceil(all.length / rounds(1, most)));
+    for (const [at, schedule] of all.entries()) {
+      if (at % every !== every >> 1) continue;
+      const story = await play(repository.root, schedule);
+      expect(broken(story), JSON.stringify(story)).toEqual([]);
+    }
+  },
+  3_600_000,
+);
