@@ -1,5 +1,6 @@
 import type { AssistantMessage, Message, Usage } from "../../protocol/message.ts";
 import { addUsage, noUsage } from "../../protocol/read-records.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { begunAt, catchUp, type SessionState } from "./session-state.ts";
 
@@ -32,6 +33,29 @@ export const asideNote = "aside";
 export interface AsideNote {
   readonly message: AssistantMessage;
   readonly request: string;
+}
+
+/**
+ * The turns of an operation that are done: answers whose calls all have a result. A call that was interrupted has none, so an
+ * operation that always dies in the same call does not come further.
+ */
+export function countDoneTurns(entries: readonly SessionEntry[], id: string): number {
+  let done = 0;
+  let open = new Set<string>();
+  for (const entry of entries) {
+    if (entry.type !== "message" || entry.operation_id !== id) continue;
+    const { message } = entry;
+    if (message.role === "assistant")
+      open = new Set(
+        message.content.flatMap((part) => (part.type === "tool_call" ? [part.tool_call_id] : [])),
+      );
+    else if (message.role === "tool") {
+      for (const result of message.content)
+        if (result.outcome === undefined) open.delete(result.tool_call_id);
+    } else continue;
+    if (open.size === 0) done += 1;
+  }
+  return done;
 }
 
 /**

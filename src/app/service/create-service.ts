@@ -1,4 +1,5 @@
 import type { Agent } from "../../agents/harness.ts";
+import { countDoneTurns } from "../../agents/log/past-operation.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { EngineHandlers } from "../../engine/contract.ts";
@@ -230,6 +231,7 @@ function handlersOf(parts: ComposedParts): EngineHandlers {
         slots.hold({ ...request, context }, () => runs.perform(context, request)),
       );
     },
+    progressOf: async (key, dispatchId) => countDoneTurns(await store.read(key), operationOf(dispatchId)),
     checkSignal: (wait, payload) => runs.checkSignal(wait, payload),
     isRetryable: isRetryableInput,
     onOutage: createOutageLog(onError),

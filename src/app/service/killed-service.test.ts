@@ -24,6 +24,17 @@ export default {
         appendFileSync(join(env.ROOT, "tool.log"), "noted\\n");
         return "Noted.";
       },
+    }, {
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object", properties: {} },
+      needsApproval: true,
+      execute: async () => "Paid.",
+    }, {
+      name: "die",
+      description: "Ends the process.",
+      input: { type: "object", properties: {} },
+      execute: async () => process.kill(process.pid, "SIGKILL"),
     }],
   }),
 };
@@ -127,6 +138,42 @@ test("the next process runs the inputs that a killed process had accepted, each 
       inputs.filter((input) => input.id === id).map(({ text }) => text),
     );
   }
+});
+
+test("an input that waits for an approval is still there after six kills, and its call then runs", async () => {
+  const { start, lines } = await project();
+  let service = await start("well");
+  const { dispatch_id } = (await service.ask("dispatch", key("1"), "pay")) as DispatchReceipt;
+  const approval = async () => {
+    for (;;) {
+      const [call] = (await service.ask("approvals")) as readonly { readonly approval_id: string }[];
+      if (call !== undefined) return call.approval_id;
+      await delay(20);
+    }
+  };
+  for (let life = 1; life <= 6; life += 1) {
+    await approval();
+    // The wait is written a moment after the call is listed.
+    await delay(100);
+    await service.kill();
+    service = await start("well");
+  }
+  await service.ask("approve", await approval());
+  const record = (await service.ask("awaitDispatch", dispatch_id)) as DispatchRecord;
+  expect(record).toMatchObject({ status: "completed", attempts: 7 });
+  expect((await lines("model.log")).at(-1)).toContain("Paid.");
+});
+
+test("an input whose tool ends the process each time is a dead letter after five attempts, however often the model answered", async () => {
+  const { start } = await project();
+  let service = await start("well");
+  const { dispatch_id } = (await service.ask("dispatch", key("1"), "die")) as DispatchReceipt;
+  for (let life = 1; life <= 5; life += 1) {
+    await service.ended();
+    service = await start("well");
+  }
+  const record = (await within(service.ask("awaitDispatch", dispatch_id))) as DispatchRecord;
+  expect(record).toMatchObject({ status: "failed", attempts: 5 });
 });
 
 campaignTest.each(["hangs", "is killed"])(

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { OperationName } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
+import { isSuspension, resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
 import { defined } from "../../base/record.ts";
 import type { LinePlace, WorkContext } from "../../engine/contract.ts";
 import type { CallWork } from "../../engine/waiting-calls-contract.ts";
@@ -38,6 +38,7 @@ export class RestingWork {
   #stop: AbortController | undefined;
   #stopLate: (() => void) | undefined;
   #wake: (() => void) | undefined;
+  #isIdle = false;
 
   constructor(context: WorkContext) {
     this.#context = context;
@@ -93,6 +94,13 @@ export class RestingWork {
     });
   }
 
+  /** Notes whether the work only waits for decisions. */
+  setIdle(idle: boolean): void {
+    if (idle === this.#isIdle) return;
+    this.#isIdle = idle;
+    this.#context.setIdle?.(idle);
+  }
+
   /** Suspends the operation, so that it leaves the memory. */
   rest(): void {
     this.#stop?.abort(new Suspension());
@@ -129,6 +137,7 @@ export class RestingWork {
   async #rest(): Promise<void> {
     const { signal } = this.#context;
     const takeSlot = this.#context.releaseSlot();
+    this.setIdle(true);
     await new Promise<void>((resolve) => {
       const isDue = [...this.#questions.values()].some(({ outcome }) => outcome !== undefined);
       if (isDue || signal.aborted) return resolve();
@@ -136,6 +145,7 @@ export class RestingWork {
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
     this.#wake = undefined;
+    this.setIdle(false);
     takeSlot();
     if (willResume(signal)) throw signal.reason;
   }
@@ -269,11 +279,13 @@ export class WorkSlots {
     if (maySuspend === undefined) return await resting.ask(ask, wait);
     const waiting: Waiting = { resting, maySuspend, since: performance.now() };
     this.#waiting.add(waiting);
+    if (maySuspend()) resting.setIdle(true);
     this.#restLater();
     try {
       return await resting.ask(ask, wait);
     } finally {
       this.#waiting.delete(waiting);
+      if (!isSuspension(wait.signal)) resting.setIdle(false);
     }
   }
 
@@ -281,8 +293,9 @@ export class WorkSlots {
     this.#hasTimer = false;
     const before = performance.now() - this.#restMs;
     for (const each of this.#waiting) {
-      if (each.since > before) break;
-      if (each.maySuspend()) each.resting.rest();
+      if (!each.maySuspend()) continue;
+      each.resting.setIdle(true);
+      if (each.since <= before) each.resting.rest();
     }
     this.#restLater();
   }

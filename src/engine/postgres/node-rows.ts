@@ -6,9 +6,6 @@ import type { Taker } from "./shard-rows.ts";
 /** After this silence, by the database's clock, the other nodes end a node's connection, which releases its locks. */
 export const silenceMs = 3_000;
 
-/** The prefix of functions' node ids. Shards that a function owned last can be without an owner until work comes to them. */
-export const functionPrefix = "function-";
-
 /** The state of a node, for its row. */
 export interface NodeState {
   readonly node: string;

@@ -4,7 +4,7 @@ import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
-import { functionPrefix, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
+import { removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
 import {
   freeShards,
@@ -15,7 +15,7 @@ import {
   takeBackCharges,
   takeShards,
 } from "./shard-rows.ts";
-import { shardCount, shardOf } from "./shards.ts";
+import { functionPrefix, shardCount, shardOf } from "./shards.ts";
 
 /** The pause between two heartbeats. */
 const beatMs = 200;

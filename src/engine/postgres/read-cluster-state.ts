@@ -2,9 +2,8 @@ import { isoTime } from "../../base/clock.ts";
 import type { ClusterNodeState, ClusterProblem, ClusterState } from "../../protocol/cluster.ts";
 import type { EngineLoad } from "../contract.ts";
 import { databaseNow } from "./engine-database.ts";
-import { functionPrefix } from "./node-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
-import { shardCount } from "./shards.ts";
+import { functionPrefix, shardCount } from "./shards.ts";
 
 /** A node whose last heartbeat is older counts as silent; the heartbeat is sent every 200 ms. */
 const silentMs = 1_000;

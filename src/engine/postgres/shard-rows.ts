@@ -1,6 +1,6 @@
 import type { OwnConnection } from "../../postgres/pool.ts";
 import type { EngineDatabase } from "./engine-database.ts";
-import { lockedShards } from "./shards.ts";
+import { functionPrefix, lockedShards } from "./shards.ts";
 
 /** A node that takes shards over its connection. */
 export interface Taker {
@@ -44,7 +44,7 @@ export async function takeShards(
   const { rows } = await connection.query(
     database.inSchema(
       `UPDATE $s.shards AS s SET fence = fence + 1, node = $1,
-         former = CASE WHEN node IS DISTINCT FROM $1 AND NOT EXISTS (SELECT 1 FROM $s.nodes AS n
+         former = CASE WHEN node NOT IN ($1, '${functionPrefix}') AND NOT EXISTS (SELECT 1 FROM $s.nodes AS n
            JOIN pg_stat_activity ON pid = n.backend WHERE n.node = s.node) THEN node END
        WHERE shard = ANY($2) RETURNING shard, fence`,
     ),
@@ -98,9 +98,14 @@ export async function handOverShards(
   await unlockShards(connection, space, shards);
 }
 
-/** Hands all shards over and removes the row of the node. */
+/** Hands all shards over and removes the row of the node. The rows of a function's shards still tell that one had them last. */
 export async function leaveCluster({ connection, database, node }: Taker): Promise<void> {
-  await connection.query(database.inSchema("UPDATE $s.shards SET node = NULL WHERE node = $1"), [node]);
+  await connection.query(
+    database.inSchema(
+      `UPDATE $s.shards SET node = CASE WHEN node LIKE '${functionPrefix}%' THEN '${functionPrefix}' END WHERE node = $1`,
+    ),
+    [node],
+  );
   await connection.query(database.inSchema("DELETE FROM $s.nodes WHERE node = $1"), [node]);
 }
 

@@ -8,6 +8,9 @@ import type { Job } from "../shared/queue/job.ts";
  */
 export const shardCount = 256;
 
+/** The prefix of functions' node ids. Shards that a function owned last can be without an owner until work comes to them. */
+export const functionPrefix = "function-";
+
 const sessionLine = "session/";
 
 /** The shard of an agent's instance, with all its sessions, or of a run. */

@@ -18,6 +18,8 @@ export interface ServiceProcess {
   wake(): void;
   /** Kills it. */
   kill(): Promise<void>;
+  /** Resolves once it has ended by itself. */
+  ended(): Promise<void>;
 }
 
 /** Starts `serve-process.ts` on a project. `leaseMs`: as in `EngineLimits`. */
@@ -53,6 +55,9 @@ export async function startServiceProcess(
       pending.set(calls, answer);
       child.send({ id: calls, method, args } satisfies ProcessCall);
       return answer.promise;
+    },
+    async ended() {
+      await exit;
     },
     async hang() {
       if (child.pid === undefined) throw new Error("The process was not started.");

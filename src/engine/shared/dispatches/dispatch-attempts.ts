@@ -204,9 +204,10 @@ export class DispatchAttempts {
       if (await this.#isSpent(attempt, handlers)) return { kind: "spent" };
       const { dispatch_id: id, attempts, fence } = row;
       const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
+      let written = Promise.resolve();
       const setIdle = (idle: boolean): void => {
         // If the store is unavailable, a death of the process counts.
-        this.#store.setIdle(row, idle).catch(() => undefined);
+        written = written.then(() => this.#store.setIdle(row, idle)).catch(() => undefined);
       };
       const context = { id, attempt: attempts, fence, signal: stop.signal, releaseSlot, setIdle, checkFence };
       const result = await handlers.dispatch(context, this.#toRequest(row));

@@ -74,9 +74,10 @@ export class RunJobs {
       if (run === undefined) return over;
       const journal = await journals.open(run, fence);
       const lastEvent = await events.last(runStream(run.run_id));
+      let written = Promise.resolve();
       const setIdle = (idle: boolean): void => {
         // If the store is unavailable, a death of the process counts.
-        store.setIdle(run, idle, fence).catch(() => undefined);
+        written = written.then(() => store.setIdle(run, idle, fence)).catch(() => undefined);
       };
       const claimed = { run, journal, fence, lastEvent, releaseSlot, setIdle };
       const execution = new Execution(this.#host, handlers, claimed);
