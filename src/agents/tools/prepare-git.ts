@@ -2,8 +2,14 @@ import type { AllowedRun } from "../policy/check-command.ts";
 import type { GitCall, KnownForm } from "../policy/forms/form.ts";
 import { guardConfig } from "../policy/forms/git-keys.ts";
 import { gitEnvironment } from "../policy/forms/git-reading.ts";
-import { isProtectedPath } from "../policy/protected-paths.ts";
-import { type CommandContext, forbidden, type PreparedCommand, pathFromRoot } from "./command-context.ts";
+import { isGrantedPath, isProtectedPath, isSecretFile } from "../policy/protected-paths.ts";
+import {
+  type CommandContext,
+  forbidden,
+  type PreparedCommand,
+  pathFromRoot,
+  toView,
+} from "./command-context.ts";
 import { changedByGit, type RunGit } from "./git-changes.ts";
 import { readGitRepository } from "./git-repository.ts";
 
@@ -71,6 +77,7 @@ export async function prepareGit(
       ...words.slice(0, at),
       ...optionsOf(run, { draws: guard.draws, mayHaveSubmodules }),
       ...words.slice(at),
+      ...(await withoutSecrets(run, folder, context)),
     ],
     env: gitEnvironment(known, more),
   };
@@ -91,6 +98,64 @@ function optionsOf(
   // The settings of one submodule go before the setting for all of them.
   const ignored = mayHaveSubmodules && ignoring.has(subcommand) ? ["--ignore-submodules=dirty"] : [];
   return [...noDrivers, ...ignored];
+}
+
+/** Git's patterns of the names of files with secrets. */
+const secretNames = [".env", ".envrc", ".env.*"].map((name) => `(top,icase,glob)**/${name}`);
+
+/** More words that keep files of secrets out of what Git reads below folders. */
+async function withoutSecrets(
+  run: GitRun,
+  folder: string,
+  context: CommandContext,
+): Promise<readonly string[]> {
+  const { words, known, git, programAt = 0 } = run;
+  const { sandbox } = context;
+  const args = words.slice(programAt + 1 + git.optionsAt);
+  if (git.subcommand === "grep") return secretNames.map((name) => `:${name.replace("(", "(exclude,")}`);
+  if (git.subcommand !== "add" && git.subcommand !== "diff") return [];
+  const operands = known.paths.slice(git.folder === undefined ? 0 : 1);
+  const kinds = await Promise.all(
+    operands.map(async ({ path }) => {
+      const fromRoot = pathFromRoot(path, folder);
+      const stats = fromRoot === undefined ? undefined : sandbox.stat(toView(fromRoot, sandbox));
+      return (await stats?.catch(() => undefined))?.kind;
+    }),
+  );
+  if (git.subcommand === "diff") {
+    // Git compares files without a repository then, and all below folders.
+    const isPlain =
+      kinds.includes("directory") &&
+      (args.includes("--no-index") ||
+        args.some((word) => word.startsWith("../") || word === "..") ||
+        (await callGit(["rev-parse", "--git-dir"], { run, context })) === undefined);
+    if (isPlain)
+      throw forbidden("git diff reads every file below a folder then, also those of secrets; name files");
+    return [];
+  }
+  if (kinds.length > 0 && kinds.every((kind) => kind === "file")) return [];
+  const isEverything = args.some((word) => /^(-[a-zA-Z]*[Au]|--(all|no-all|update|renormalize)$)/.test(word));
+  if (kinds.length === 0 && !isEverything) return [];
+  const isForced = args.some((word) => /^(-[a-zA-Z]*f|--force$)/.test(word));
+  const listed = await callGit(
+    [
+      ...[
+        "ls-files",
+        "-z",
+        "--others",
+        "--modified",
+        "--full-name",
+        ...(isForced ? [] : ["--exclude-standard"]),
+      ],
+      ...["--", ...secretNames.map((name) => `:${name}`)],
+    ],
+    { run, context },
+  );
+  if (listed === undefined) throw forbidden("Git does not list the files that git add would add");
+  const granted = context.policy.allowProtectedPaths ?? [];
+  return [...new Set(listed.split("\0"))]
+    .filter((path) => isSecretFile(path) && !isGrantedPath(path, granted))
+    .map((path) => `:(top,exclude,literal)${path}`);
 }
 
 interface GitQuestion {

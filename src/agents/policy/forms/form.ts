@@ -1,11 +1,11 @@
 import { suggest } from "../../../base/error-text.ts";
 
 /**
- * How a command uses a path: `read` follows links, `entry` reads a link itself; `write` changes one file, `tree`
- * everything below a folder, `remove` deletes the name. A `place` is the target of a copy or move: it counts as a
+ * How a command uses a path: `read` follows links, `file` does so and must not be a folder, `entry` reads a link itself;
+ * `write` changes one file, `tree` everything below a folder, `remove` deletes the name. A `place` is the target of a copy or move: it counts as a
  * tree, unless it is an existing folder; then another mention names the file inside it.
  */
-export type PathUse = "read" | "entry" | "write" | "tree" | "remove" | "place";
+export type PathUse = "read" | "file" | "entry" | "write" | "tree" | "remove" | "place";
 
 /** A path as the command writes it: relative to its working folder, or absolute. */
 export interface PathMention {
@@ -20,6 +20,8 @@ export interface KnownForm {
   readonly git?: GitCall;
   /** The paths in its words. The caller checks them: the policy itself reads no files. */
   readonly paths: readonly PathMention[];
+  /** The arguments to run instead of the written ones: with options that keep files of secrets out. */
+  readonly args?: readonly string[];
 }
 
 /** The parsed parts of a Git command. */
@@ -66,6 +68,21 @@ export interface FormSpec {
   readonly optionsFirst?: true;
   /** A further check; returns the reason of a failure. */
   readonly check?: (parsed: ParsedArguments) => string | undefined;
+  /** Options that keep files of secrets out of what it reads below folders. */
+  readonly hides?: (parsed: ParsedArguments) => readonly string[];
+}
+
+/** Shell patterns of the names of files with secrets, in any letter case. */
+export const secretPatterns: readonly string[] = [
+  ".[eE][nN][vV]",
+  ".[eE][nN][vV][rR][cC]",
+  ".[eE][nN][vV].*",
+];
+
+/** Adds options after all others, because the last one decides. */
+export function withLastOptions(args: readonly string[], options: readonly string[]): readonly string[] {
+  const end = args.indexOf("--");
+  return end === -1 ? [...args, ...options] : [...args.slice(0, end), ...options, ...args.slice(end)];
 }
 
 /** Creates a form from its options and operands. The option table is parsed on first use. */
@@ -88,7 +105,13 @@ export function form(spec: FormSpec): Form {
     const reason = spec.check?.(parsed);
     if (reason !== undefined) return reason;
     const paths = [...parsed.paths, ...operandPaths];
-    return { paths, ...(spec.writes && { writes: true }), ...(spec.connects && { connects: true }) };
+    const hiding = spec.hides?.(parsed) ?? [];
+    return {
+      paths,
+      ...(spec.writes && { writes: true }),
+      ...(spec.connects && { connects: true }),
+      ...(hiding.length > 0 && { args: withLastOptions(args, hiding) }),
+    };
   };
 }
 

@@ -204,6 +204,8 @@ export const git: Form = (args) => {
   if (subcommand === undefined) return "it needs a subcommand";
   const known = subcommandForm(subcommand, args.slice(at + 1));
   if (typeof known === "string") return known;
+  if (/^(add|grep)$/.test(subcommand) && args.slice(0, at).includes("--literal-pathspecs"))
+    return `"--literal-pathspecs" is not known for git ${subcommand}, from which kit keeps files of secrets out by patterns`;
   const inside = known.paths.map(({ path, use }) => ({
     path: folder === undefined || path.startsWith("/") ? path : `${folder}/${path}`,
     use,

@@ -1,4 +1,12 @@
-import { type Form, form, knownWords, mentionOf, type PathMention } from "./form.ts";
+import {
+  type Form,
+  type FormSpec,
+  form,
+  knownWords,
+  mentionOf,
+  type PathMention,
+  secretPatterns,
+} from "./form.ts";
 
 const contexts =
   "-A=number -B=number -C=number --after-context=number --before-context=number --context=number";
@@ -6,9 +14,10 @@ const contexts =
 const grepOptions = `${contexts} -# -E -F -G -P -e=message -f=read -i -y -w -x -z -s -v -m=number -b -n -H -h -o -q -a -I -r -L -l -c -T -Z -U -d=read|recurse|skip -D=read|skip --extended-regexp --fixed-strings --basic-regexp --perl-regexp --regexp=message --file=read --ignore-case --no-ignore-case --word-regexp --line-regexp --null-data --no-messages --invert-match --max-count=number --byte-offset --line-number --line-buffered --with-filename --no-filename --label=text --only-matching --quiet --silent --binary-files=text --text --recursive --include=text --exclude=text --exclude-from=read --exclude-dir=text --files-without-match --files-with-matches --count --initial-tab --null --group-separator=text --no-group-separator --color[=always|never|auto] --colour[=always|never|auto] --binary --help --version`;
 
 /** The first operand is the pattern unless an option in `instead` has it; the others are the searched paths. */
-export function searchForm(options: string, instead: readonly string[]): Form {
+export function searchForm(options: string, instead: readonly string[], hides?: FormSpec["hides"]): Form {
   return form({
     options,
+    ...(hides === undefined ? {} : { hides }),
     operands: (operands, options) =>
       operands
         .slice(options.some(({ name }) => instead.includes(name)) ? 0 : 1)
@@ -67,12 +76,25 @@ const find: Form = (args) => {
   return { paths };
 };
 
+const hidesFromGrep: FormSpec["hides"] = ({ options }) =>
+  options.some(({ name, value }) => /^(-r|--recursive)$/.test(name) || value === "recurse")
+    ? secretPatterns.map((pattern) => `--exclude=${pattern}`)
+    : [];
+
+/** Without these options, rg leaves out hidden files. */
+const rgReveals =
+  /^(-\.|--hidden|-u|--unrestricted|-g|--glob|--iglob|-t|--type|--type-add|--ignore-file|--no-ignore.*)$/;
+const hidesFromRg: FormSpec["hides"] = ({ options }) =>
+  options.some(({ name }) => rgReveals.test(name))
+    ? secretPatterns.map((pattern) => `--glob=!${pattern}`)
+    : [];
+
 /** Programs that search files and folders. */
 export const searchPrograms: Readonly<Record<string, Form>> = {
-  grep: searchForm(grepOptions, patterns),
-  egrep: searchForm(grepOptions, patterns),
-  fgrep: searchForm(grepOptions, patterns),
-  rg: searchForm(rgOptions, [...patterns, "--files", "--type-list"]),
+  grep: searchForm(grepOptions, patterns, hidesFromGrep),
+  egrep: searchForm(grepOptions, patterns, hidesFromGrep),
+  fgrep: searchForm(grepOptions, patterns, hidesFromGrep),
+  rg: searchForm(rgOptions, [...patterns, "--files", "--type-list"], hidesFromRg),
   fd: searchForm(fdOptions, []),
   fdfind: searchForm(fdOptions, []),
   find,
@@ -154,13 +176,24 @@ const tarPack = form({
   options: `-c --create ${tarCommon.replaceAll("FILE", "write")} --exclude=text --exclude-vcs --numeric-owner --sort=name|none|inode --owner=text --group=text --mtime=text`,
   operands: "read",
   min: 1,
-  check: ({ options }) => faultOfArchive(options),
+  check: ({ options, operands }) => {
+    // Some versions add the files of an archive that such a word names.
+    const archive = operands.find((operand) => operand.startsWith("@"));
+    return archive === undefined
+      ? faultOfArchive(options)
+      : `"${archive}" names an archive; write ./${archive}`;
+  },
 });
 const tar: Form = ([first = "", ...others]) => {
-  // The first word of `tar tf x.tar` contains options, too.
-  const args = /^[a-zA-Z]+$/.test(first) ? [`-${first}`, ...others] : [first, ...others];
-  const packs = args.some((word) => /^(-[vzjJ]*c|--create$)/.test(word));
-  return (packs ? tarPack : tarList)(args);
+  // The first word of `tar tf x.tar` contains options, too; their values are the next words, in their order.
+  const isBundle = /^[a-zA-Z]+$/.test(first);
+  if (/^[a-zA-Z]*f[a-zA-Z]/.test(first)) return `"${first}": write f last`;
+  const args = isBundle ? [`-${first}`, ...others] : [first, ...others];
+  if (!args.some((word) => /^(-[vzjJ]*c|--create$)/.test(word))) return tarList(args);
+  const packed = tarPack(args);
+  // An exclusion counts for the words after it.
+  const hiding = secretPatterns.map((pattern) => `--exclude=${pattern}`);
+  return typeof packed === "string" ? packed : { ...packed, args: [...hiding, ...args] };
 };
 
 /** tar reads an archive name with a colon from another machine. */

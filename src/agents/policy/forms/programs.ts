@@ -1,7 +1,8 @@
-import { filePrograms, sed, textPrograms } from "./file-programs.ts";
+import { filePrograms, textPrograms } from "./file-programs.ts";
 import { type Form, form } from "./form.ts";
 import { git } from "./git-form.ts";
 import { npmForm, otherPrograms, searchPrograms, versionForm } from "./other-programs.ts";
+import { sed } from "./sed.ts";
 
 const knownForms: ReadonlyMap<string, Form> = new Map(
   Object.entries({ ...textPrograms, ...filePrograms, ...searchPrograms, ...otherPrograms, git, sed }),

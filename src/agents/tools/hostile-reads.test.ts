@@ -1,0 +1,208 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { runCommand } from "./run-command.ts";
+
+let base: string;
+let root: string;
+
+function write(path: string, content: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), content);
+}
+
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-reads-")));
+  root = join(base, "workspace");
+  write("a.txt", "alpha\n");
+  write("sub/b.txt", "beta\n");
+  write("other/a.txt", "gamma\n");
+  writeFileSync(join(base, "outside.txt"), "OUTSIDE\n");
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+/** Runs a command without isolation; returns what it printed, or the reason of its refusal. */
+async function run(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const sandbox = await local({ root, isolation: "off" }).open({
+    agent: "tester",
+    instance_id: "1",
+    session: "default",
+  });
+  try {
+    const { stdout, stderr } = await runCommand({
+      command,
+      sandbox,
+      policy: { allowShell: true, allowWrite: true, allowCompoundCommands: false },
+      env,
+      signal: AbortSignal.timeout(20_000),
+      emit: () => undefined,
+    });
+    return stdout + stderr;
+  } catch (error) {
+    if (error instanceof KitError && error.code === "forbidden") return `refused: ${error.message}`;
+    throw error;
+  } finally {
+    await sandbox.close();
+  }
+}
+
+test.each([
+  "diff a.txt sub",
+  "diff sub a.txt",
+  "diff a.txt sub/",
+  "diff sub/link other",
+  "diff sub other",
+  "diff --no-dereference sub other",
+  "diff --no-dereference a.txt sub",
+  "diff -r sub other",
+  "diff -r --no-dereference sub other",
+  "diff -N a.txt sub",
+  "diff - sub",
+  "cmp a.txt sub",
+  "comm a.txt sub",
+  "cat sub/a.txt",
+  "cp sub/a.txt copy",
+  "cp -r sub copy",
+  "cp -a sub/. copy",
+  "grep -r OUT .",
+  "grep -d recurse OUT sub",
+  "find -L sub",
+  "find sub -follow",
+  "ls -LR sub",
+  "tar -chf - .",
+  "tar -c -f - sub",
+  "tar -c -f - -T list",
+  "rg -L OUT .",
+  "wc --files0-from=list",
+  "sort --files0-from=list",
+  "du --files0-from=list",
+  "file -f list",
+  "git diff --no-index a.txt sub",
+  "git diff --no-index sub other",
+  "test -f sub/a.txt",
+  "which ../outside.txt",
+])("%s prints nothing that a link leads to", async (line) => {
+  symlinkSync(join(base, "outside.txt"), join(root, "sub/a.txt"));
+  symlinkSync(base, join(root, "sub/link"));
+  write("list", `${base}/outside.txt\0`);
+  expect(await run(line)).not.toContain("OUTSIDE");
+  expect(
+    existsSync(join(root, "copy")) && (await run("cat copy copy/a.txt copy/sub/a.txt")).includes("OUTSIDE"),
+  ).toBe(false);
+});
+
+test.each([
+  "cp -r sub other",
+  "cp -R sub/. other/sub",
+  "cp -a sub other",
+  "cp -r sub/deep other/sub",
+  "cp a.txt other/sub",
+  "cp a.txt other/sub/a.txt",
+])("%s writes through no link", async (line) => {
+  write("sub/a.txt", "WRITTEN\n");
+  write("sub/deep/a.txt", "WRITTEN\n");
+  write("a.txt", "WRITTEN\n");
+  write("package.json", "{}\n");
+  mkdirSync(join(root, "other/sub/deep"), { recursive: true });
+  symlinkSync(join(base, "outside.txt"), join(root, "other/sub/a.txt"));
+  symlinkSync("../../../package.json", join(root, "other/sub/deep/a.txt"));
+  expect(await run(line)).toContain("refused");
+  expect(readFileSync(join(base, "outside.txt"), "utf8")).toBe("OUTSIDE\n");
+  expect(readFileSync(join(root, "package.json"), "utf8")).toBe("{}\n");
+});
+
+test("files and folders without links are compared, copied and packed", async () => {
+  write("sub/a.txt", "beta\n");
+  write("sub/.env.example", "KEY=\n");
+  expect(await run("diff a.txt sub/a.txt")).toContain("< alpha");
+  expect(await run("diff -r --no-dereference sub other")).toContain("> gamma");
+  expect(await run("diff --no-dereference a.txt other")).toContain("> gamma");
+  expect(await run("cp -r sub other")).toBe("");
+  expect(await run("cp -r sub other")).toBe("");
+  expect(readFileSync(join(root, "other/sub/b.txt"), "utf8")).toBe("beta\n");
+  expect(await run("tar czf packed.tgz sub")).toBe("");
+  expect(await run("tar tzf packed.tgz")).toContain("sub/b.txt");
+  expect(await run("tar cfz packed.tgz sub")).toContain("refused");
+  expect(await run("cat sub/.env.example")).toBe("KEY=\n");
+});
+
+test.each([
+  ["grep -rh '' ."],
+  ["grep -rh --include=.env '' ."],
+  ["grep -rh --include='.e*' -e '' -- ."],
+  ["egrep -r '' sub"],
+  ["fgrep -d recurse '' sub"],
+  ["git grep --untracked --no-exclude-standard -h ''"],
+  ["git grep --untracked -h -e '' -- ."],
+  ["git grep -h '' "],
+  ["git --glob-pathspecs grep --untracked --no-exclude-standard -h ''"],
+  ["git --literal-pathspecs grep --untracked --no-exclude-standard -h ''"],
+  ["git diff --no-index sub other"],
+  ["git diff --no-index other sub"],
+  ["git diff --no-index a.txt sub/.env.local"],
+  ["diff -r --no-dereference -N sub other"],
+  ["diff --no-dereference -N sub other"],
+  ["tar -cf - ."],
+  ["tar cf - sub"],
+  ["tar -c -f packed.tar . sub", "cat packed.tar"],
+  ["git add -A -f", "git show :.env", "git diff --cached"],
+  ["git add -f .", "git diff --cached"],
+  ["git add -f sub", "git diff --cached"],
+  ["git add -A", "git diff --cached", "git stash", "git stash show -p"],
+  ["git add '*'", "git diff --cached"],
+  ["git add -f sub/.env.local", "git diff --cached"],
+  ["git add -N -f .", "git diff"],
+  [
+    "git add -A -f",
+    "git commit -qm x",
+    "git log -p -1",
+    "git show HEAD:.env",
+    "git cat-file -p HEAD:sub/.env.local",
+  ],
+  ["cp -r sub copy", "grep -r '' copy", "cat copy/.env.local"],
+  ["cp sub/.env.local copy"],
+  ["cat .ENV"],
+  ["jq -R . .env"],
+  ["git show HEAD:tracked/.env"],
+  ["git cat-file -p HEAD:tracked/.env"],
+  ["git show :tracked/.env"],
+  ["git grep -h '' HEAD"],
+])("%j prints no file of secrets", async (...lines) => {
+  const git = (...args: readonly string[]): unknown =>
+    execFileSync("git", ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", ...args], { cwd: root });
+  git("init", "-q", "-b", "main");
+  git("config", "user.name", "Ann");
+  git("config", "user.email", "ann@example.org");
+  write("tracked/.env", "TRACKED=SECRET-3\n");
+  git("add", "-A");
+  git("commit", "-qm", "One");
+  write(".gitignore", ".env\n");
+  write(".env", "KEY=SECRET-1\n");
+  write("sub/.env.local", "DBURL=SECRET-2\n");
+  write("sub/.ENV", "KEY=SECRET-4\n");
+  write("sub/.envrc", "export KEY=SECRET-5\n");
+  for (const line of lines) expect(await run(line), line).not.toContain("SECRET-");
+});
+
+test("git add adds everything else, and the samples of variables", async () => {
+  execFileSync("git", ["init", "-q"], { cwd: root });
+  write(".env", "KEY=SECRET\n");
+  write(".env.example", "KEY=\n");
+  write("sub/.env.local", "KEY=SECRET\n");
+  expect(await run("git add -A")).toBe("");
+  expect(await run("git ls-files")).toBe(".env.example\na.txt\nother/a.txt\nsub/b.txt\n");
+  expect(await run("git add")).toContain("Nothing specified");
+});
