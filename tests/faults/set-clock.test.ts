@@ -1,17 +1,9 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createRandom } from "./seeded-random.ts";
 import { createFaultProject } from "./service/fault-project.ts";
 import { send } from "./service/requests.ts";
-
-/** Debian's libfaketime: sets the time of day of a process, while its timers continue. */
-const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
-  .map((architecture) => `/usr/lib/${architecture}/faketime`)
-  .filter((folder) => existsSync(folder))
-  .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
-  .find((file) => file.endsWith("libfaketimeMT.so.1"));
+import { clockEnvironment, clockLibrary, setClock } from "./service/wrong-clock.ts";
 
 const sleeper = `export async function run(ctx) {
   await ctx.sleep(4_000);
@@ -27,27 +19,20 @@ export async function run(ctx) {
 }
 `;
 
-test.skipIf(library === undefined)(
+test.skipIf(clockLibrary === undefined)(
   "after its clock is set an hour back, then two forward, a server keeps the duration of sleeps, its schedules and its work",
   async () => {
     const { kit, root, effects } = await createFaultProject(createRandom(1), {
       files: { "src/workflows/sleeper.ts": sleeper, "src/workflows/tick.ts": tick },
     });
-    const clock = join(root, "clock");
-    const setClock = (hours: number): void => writeFileSync(clock, `${hours >= 0 ? "+" : ""}${hours}h\n`);
-    setClock(0);
-    await kit.start({
-      LD_PRELOAD: `${library}`,
-      FAKETIME_TIMESTAMP_FILE: clock,
-      FAKETIME_NO_CACHE: "1",
-      FAKETIME_DONT_FAKE_MONOTONIC: "1",
-    });
+    setClock(root, 0);
+    await kit.start(clockEnvironment(root));
     const ticks = (): number => effects("ticks").length;
     for (const hours of [-1, 1]) {
       const before = performance.now();
       const { body } = await send(`${kit.url}/workflows/sleeper`, {});
       await delay(1_500);
-      setClock(hours);
+      setClock(root, hours);
       await expect
         .poll(async () => (await send(`${kit.url}/runs/${body.run_id}`)).body.status, { timeout: 30_000 })
         .toBe("completed");

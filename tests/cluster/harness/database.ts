@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   appendFileSync,
@@ -129,6 +129,41 @@ export class Database {
     const ended = once(child, "exit");
     child.kill("SIGKILL");
     await ended;
+  }
+
+  /** Restarts the server as an administrator does (`-m fast`): it ends all connections, and its transactions. */
+  async restart(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) throw new Error("The database was not started.");
+    const ended = once(child, "exit");
+    child.kill("SIGINT");
+    await ended;
+    await this.up();
+  }
+
+  /** Stops all processes of the server: connections stay open, and nothing answers. */
+  freeze(): void {
+    this.#signal("STOP");
+  }
+
+  thaw(): void {
+    this.#signal("CONT");
+  }
+
+  #signal(name: "STOP" | "CONT"): void {
+    process.kill(this.pid, `SIG${name}`);
+    // Linux' own tool: Node cannot list the children of another process.
+    spawnSync("pkill", [`-${name}`, "-P", `${this.pid}`]);
+  }
+
+  /** Locks a table against writes, as a slow database would hold them up; call the result to release it. */
+  async lock(table: string): Promise<() => Promise<void>> {
+    const client = new pg.Client({ connectionString: this.url });
+    client.on("error", () => undefined);
+    await client.connect();
+    await client.query("BEGIN");
+    await client.query(`LOCK TABLE ${table} IN SHARE MODE`);
+    return async () => await client.end().catch(() => undefined);
   }
 
   /** The last lines of the server's log. */

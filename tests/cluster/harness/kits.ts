@@ -42,6 +42,10 @@ export interface Around {
   /** More tables of the project's kit.toml. */
   readonly toml?: string;
   readonly script?: ModelScript;
+  /** Files in addition to the project's, or in their place. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** The name of a further variable with the path of the effects. */
+  readonly ledger?: string;
 }
 
 /** How long a sender waits for an answer before it tries another node. */
@@ -54,12 +58,14 @@ export class Kits {
   readonly kits: readonly Kit[];
   readonly model: ModelServer;
   readonly #remove: () => Promise<void>;
+  readonly #ledger: string | undefined;
   readonly #entries: HistoryEntry[] = [];
   #database: Database;
   #loads = 0;
 
   private constructor(
     parts: Pick<Kits, "engine" | "root" | "kits" | "model"> & {
+      ledger: string | undefined;
       database: Database;
       remove: () => Promise<void>;
     },
@@ -69,10 +75,15 @@ export class Kits {
     this.kits = parts.kits;
     this.model = parts.model;
     this.#database = parts.database;
+    this.#ledger = parts.ledger;
     this.#remove = parts.remove;
   }
 
-  static async start(engine: ClusterEngine, count = 3, { toml = "", script }: Around = {}): Promise<Kits> {
+  static async start(
+    engine: ClusterEngine,
+    count = 3,
+    { toml = "", script, files = {}, ledger }: Around = {},
+  ): Promise<Kits> {
     const database = await Database.start();
     const model = await startModelServer(createRandom(1), script);
     const repository = await createTemporaryRepository();
@@ -81,13 +92,13 @@ export class Kits {
     for (let number = 0; number < count; number += 1) {
       // Each node has its own folder, like a machine.
       const machine = `machine${number}/project`;
-      for (const [path, text] of Object.entries(project(model.baseUrl, `${engine.toml}\n${toml}`)))
-        await repository.write(`${machine}/${path}`, text);
+      const all = { ...project(model.baseUrl, `${engine.toml}\n${toml}`), ...files };
+      for (const [path, text] of Object.entries(all)) await repository.write(`${machine}/${path}`, text);
       const process = await createKitProcess(join(root, machine));
       kits.push({ process, proxy: await NetworkProxy.to(database.port), isUp: false });
     }
     const remove = async (): Promise<void> => await repository[Symbol.asyncDispose]();
-    const all = new Kits({ engine, root, kits, model, database, remove });
+    const all = new Kits({ engine, root, kits, model, ledger, database, remove });
     await engine.start?.(all);
     // The first node creates the tables.
     for (const kit of kits) await all.startKit(kit);
@@ -103,7 +114,8 @@ export class Kits {
   async startKit(kit: Kit, environment: Readonly<Record<string, string>> = {}): Promise<void> {
     await kit.process.start({
       ...this.engine.environment(kit),
-      KIT_CLUSTER_EFFECTS: this.#effectsFile,
+      KIT_CLUSTER_EFFECTS: this.effectsFile,
+      ...(this.#ledger === undefined ? {} : { [this.#ledger]: this.effectsFile }),
       ...environment,
     });
     kit.isUp = true;
@@ -189,8 +201,8 @@ export class Kits {
 
   /** The effects that were recorded so far. */
   effects(): readonly Extract<HistoryEntry, { what: "begin" | "end" | "lost" }>[] {
-    if (!existsSync(this.#effectsFile)) return [];
-    const lines = readFileSync(this.#effectsFile, "utf8").split("\n").slice(0, -1);
+    if (!existsSync(this.effectsFile)) return [];
+    const lines = readFileSync(this.effectsFile, "utf8").split("\n").slice(0, -1);
     return lines.map((line) => JSON.parse(line));
   }
 
@@ -250,7 +262,7 @@ export class Kits {
 
   /** Restores the cluster after a test: all nodes run, their proxies are open, and each has its share. */
   async heal(): Promise<void> {
-    const dead = this.kits.filter((kit) => kit.isUp && !isAlive(kit));
+    const dead = this.#dead();
     for (const kit of this.kits) {
       if (dead.includes(kit)) kit.isUp = false;
       if (kit.isUp) this.thaw(kit);
@@ -265,6 +277,10 @@ export class Kits {
     }
   }
 
+  #dead(): readonly Kit[] {
+    return this.kits.filter((kit) => kit.isUp && !isAlive(kit));
+  }
+
   async stop(): Promise<void> {
     for (const kit of this.kits) {
       if (isAlive(kit)) this.thaw(kit);
@@ -277,7 +293,7 @@ export class Kits {
     await this.#remove();
   }
 
-  get #effectsFile(): string {
+  get effectsFile(): string {
     return join(this.root, "effects.log");
   }
 

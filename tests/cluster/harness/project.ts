@@ -76,7 +76,7 @@ export async function run() {
 
 export function project(modelUrl: string, engineToml: string): Readonly<Record<string, string>> {
   return {
-    "kit.toml": `[providers.local]\nbase_url = "${modelUrl}"\n\n[engine]\nmax_attempts = 1000\n${engineToml}\n`,
+    "kit.toml": `[providers.local]\nbase_url = "${modelUrl}"\n\n[engine]\n${engineToml}\n`,
     "src/agents/worker.ts": agent,
     "src/agents/builder.ts": builder,
     "src/workflows/steps.ts": steps,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
 import { createKitProcess, type KitProcess } from "./kit-process.ts";
-import { type ModelServer, startModelServer } from "./model-server.ts";
+import { type ModelScript, type ModelServer, startModelServer } from "./model-server.ts";
 
 /** A project for a real `kit start`, and the provider of its model. */
 export interface FaultProject {
@@ -72,13 +72,14 @@ export interface FaultSettings {
   /** The address of a session store; default: a file of the project. */
   readonly store?: string;
   readonly files?: Readonly<Record<string, string>>;
+  readonly script?: ModelScript;
 }
 
 export async function createFaultProject(
   random: (below: number) => number,
-  { engine = "", files = {}, store }: FaultSettings = {},
+  { engine = "", files = {}, store, script }: FaultSettings = {},
 ): Promise<FaultProject> {
-  const model = await startModelServer(random);
+  const model = await startModelServer(random, script);
   const toml = `${store === undefined ? "" : `store = "${store}"\n\n`}[providers.local]\nbase_url = "${model.baseUrl}"\n\n[engine]\n${engine}\n`;
   const repository = await createTemporaryRepository({
     "src/agents/worker.ts": agent,
