@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { KitClient } from "../../../src/client/index.ts";
 import type { KitEvent } from "../../../src/protocol/event.ts";
+import { createRandom } from "../seeded-random.ts";
 
-/** What a client asked, and what it was told. */
-export type Told =
+/** An answer that a client got to its request. */
+export type Reply =
   | { readonly what: "dispatch"; readonly id: string; readonly line: string; readonly number: number }
   | { readonly what: "prompt"; readonly line: string; readonly number: number; readonly text: string }
   | { readonly what: "run"; readonly id: string; readonly number: number }
@@ -19,7 +20,7 @@ export type Told =
     }
   | { readonly what: "refused"; readonly call: string; readonly code: string; readonly message: string };
 
-/** What a reader of an instance's events has received, in that order. */
+/** The events of an instance that a reader has received, in that order. */
 export interface Received {
   readonly instance: string;
   readonly events: KitEvent[];
@@ -30,11 +31,11 @@ const headersMs = 4_000;
 const callMs = 300_000;
 
 /**
- * Returns a client that sends each attempt to the next address, as a balancer does, and rides out every fault: what it still
+ * Returns a client that sends each attempt to one of the servers that should run, as a balancer does, and rides out every fault: what it still
  * throws is a finding.
  */
-export function createRovingClient(urls: readonly string[], from: number): KitClient {
-  let next = from;
+export function createRovingClient(urls: () => readonly string[], seed: number): KitClient {
+  const random = createRandom(seed);
   return new KitClient({
     baseUrl: "http://campaign.invalid",
     timeoutMs: callMs,
@@ -42,12 +43,12 @@ export function createRovingClient(urls: readonly string[], from: number): KitCl
     retry: { attempts: 1_000, reconnects: 1_000, baseDelayMs: 30 },
     async fetch(input, init) {
       const { pathname, search } = new URL(input instanceof Request ? input.url : input);
-      next += 1;
       const limit = new AbortController();
       const timer = setTimeout(() => limit.abort(new TypeError("The node does not answer.")), headersMs);
       const signals = [limit.signal, ...(init?.signal ? [init.signal] : [])];
       try {
-        return await fetch(`${urls[next % urls.length]}${pathname}${search}`, {
+        const running = urls();
+        return await fetch(`${running[random(running.length)]}${pathname}${search}`, {
           ...init,
           signal: AbortSignal.any(signals),
         });
@@ -62,9 +63,9 @@ export function createRovingClient(urls: readonly string[], from: number): KitCl
 
 /** Clients that load a project until they are told to stop, and record what they were told. */
 export class CampaignClients {
-  readonly told: Told[] = [];
+  readonly replies: Reply[] = [];
   readonly received: Received[] = [];
-  readonly #urls: readonly string[];
+  readonly #urls: () => readonly string[];
   readonly #stop = new AbortController();
   /** Ends what waits for others' work: readers, deciders, senders of signals. */
   readonly #end = new AbortController();
@@ -72,7 +73,7 @@ export class CampaignClients {
   readonly #helpers: Promise<void>[] = [];
   #clients = 0;
 
-  constructor(urls: readonly string[]) {
+  constructor(urls: () => readonly string[]) {
     this.#urls = urls;
   }
 
@@ -113,7 +114,7 @@ export class CampaignClients {
 
   #refused(call: string, error: unknown): void {
     const { code = "none", message } = error as { readonly code?: string; readonly message: string };
-    this.told.push({ what: "refused", call, code, message });
+    this.replies.push({ what: "refused", call, code, message });
   }
 
   async #dispatches(line: string): Promise<void> {
@@ -124,7 +125,7 @@ export class CampaignClients {
         { id: line, input: `#${number}` },
         { idempotencyKey: `${line}-${number}` },
       );
-      this.told.push({ what: "dispatch", id, line, number });
+      this.replies.push({ what: "dispatch", id, line, number });
       await delay(100);
     });
   }
@@ -137,7 +138,7 @@ export class CampaignClients {
         { id: line, message: `#${number}` },
         { idempotencyKey: `${line}-${number}`, timeoutMs: callMs },
       );
-      this.told.push({ what: "prompt", line, number, text });
+      this.replies.push({ what: "prompt", line, number, text });
     });
   }
 
@@ -151,7 +152,7 @@ export class CampaignClients {
         { idempotencyKey: `${line}-${number}`, timeoutMs: callMs },
       );
       const { text } = await stream.result();
-      this.told.push({ what: "prompt", line, number, text });
+      this.replies.push({ what: "prompt", line, number, text });
     });
   }
 
@@ -163,7 +164,7 @@ export class CampaignClients {
         { number },
         { idempotencyKey: `parent-${number}` },
       );
-      this.told.push({ what: "run", id, number });
+      this.replies.push({ what: "run", id, number });
       await delay(300);
     });
   }
@@ -176,7 +177,7 @@ export class CampaignClients {
         { id: `payment-${number}`, input: `pay #${number}` },
         { idempotencyKey: `payment-${number}` },
       );
-      this.told.push({ what: "payment", id, number });
+      this.replies.push({ what: "payment", id, number });
       await delay(300);
     });
   }
@@ -194,12 +195,12 @@ export class CampaignClients {
           { idempotencyKey: `${line}-${input}` },
         );
         ids.push(id);
-        if (input !== 5) this.told.push({ what: "dispatch", id, line, number: input });
+        if (input !== 5) this.replies.push({ what: "dispatch", id, line, number: input });
       }
       const last = ids[2] ?? "";
       // After a lost answer the client asks again, and is told that the input had already ended.
       const isCancelled = await client.dispatches.cancel(last);
-      if (isCancelled) this.told.push({ what: "cancel", id: last, line, number: 5, at: Date.now() });
+      if (isCancelled) this.replies.push({ what: "cancel", id: last, line, number: 5, at: Date.now() });
       await delay(500);
     });
   }
@@ -237,7 +238,7 @@ export class CampaignClients {
     // Only an answer counts: after a timeout, either may hold. The other decider asks again.
     try {
       await client.agents.approve(agent, { id: instance, approval_id, approved }, { timeoutMs: 8_000 });
-      this.told.push({ what: "decision", instance, approved });
+      this.replies.push({ what: "decision", instance, approved });
     } catch {
       // Decided by the other one, over, or not reachable.
     }
@@ -257,7 +258,7 @@ export class CampaignClients {
           if (sent.has(id)) continue;
           await client.runs.signal(id, { name: "go", payload: { from: id } }, { idempotencyKey: id, signal });
           sent.add(id);
-          this.told.push({ what: "signal", id });
+          this.replies.push({ what: "signal", id });
         }
       } catch (error) {
         if (!signal.aborted && (error as { readonly code?: string }).code !== "conflict")

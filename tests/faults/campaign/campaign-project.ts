@@ -5,7 +5,7 @@ import { answerTo } from "../service/model-server.ts";
 /** A line of the ledger, which tools and steps write outside of kit when their effect happens. */
 export interface Effect {
   readonly what: "keep" | "note" | "pay" | "step" | "tick";
-  /** What the effect is for, such as `line-1#7`. */
+  /** The work that the effect belongs to, such as `line-1#7`. */
   readonly name: string;
   /** The idempotency key of the call or step. */
   readonly key: string;

@@ -9,7 +9,7 @@ import { checkTold, type Ended } from "./check-told.ts";
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const chosen = process.env.KIT_FAULTS?.split(",");
-/** What accepted work may take after the last fault, in ms. */
+/** The time that accepted work may take after the last fault, in ms. */
 const settleMs = 120_000;
 
 for (const [name, start] of [
@@ -28,14 +28,14 @@ for (const [name, start] of [
         await world.heal();
         await clients.finish();
         const campaign = await collect(world, clients);
-        const { told } = campaign;
-        const table = Object.entries(Object.groupBy(told, ({ what }) => what)).map(
+        const { replies } = campaign;
+        const table = Object.entries(Object.groupBy(replies, ({ what }) => what)).map(
           ([what, list]) => `${list?.length} ${what}`,
         );
         process.stdout.write(`${name}, seed ${seed}: ${JSON.stringify(counts)}; ${table.join(", ")}\n`);
         expect(checkTold(campaign)).toEqual([]);
         // The faults must have met work.
-        expect(told.length).toBeGreaterThan(20);
+        expect(replies.length).toBeGreaterThan(20);
       } finally {
         await world.stop();
       }
@@ -66,11 +66,11 @@ const openStates = ["queued", "running", "waiting"];
 
 /** Waits until everything has ended, and reads what the servers know. */
 async function collect(world: World, clients: CampaignClients) {
-  const { told } = clients;
+  const { replies } = clients;
   const client = clients.client();
   const ended = new Map<string, Ended>();
   const deadline = Date.now() + settleMs;
-  for (const one of told) {
+  for (const one of replies) {
     if (!("id" in one) || one.what === "signal") continue;
     for (;;) {
       const read = one.what === "run" ? client.runs.get(one.id) : client.dispatches.get(one.id);
@@ -83,10 +83,11 @@ async function collect(world: World, clients: CampaignClients) {
       await delay(50);
     }
   }
+  if ([...ended.values()].some(({ status }) => openStates.includes(status))) await printOpenRuns(clients);
   await clients.end();
   const histories = new Map<string, readonly string[]>();
   const lines = new Map<string, "worker" | "payer">();
-  for (const one of told) {
+  for (const one of replies) {
     if ("line" in one) lines.set(one.line, "worker");
     if (one.what === "payment") lines.set(`payment-${one.number}`, "payer");
   }
@@ -100,7 +101,15 @@ async function collect(world: World, clients: CampaignClients) {
   const logs = new Map<string, readonly KitEvent[]>();
   for (const { instance, events } of clients.received)
     logs.set(instance, await readLog(clients, instance, events.at(-1)?.index ?? 0));
-  return { told, effects: world.effects(), received: clients.received, ended, histories, logs };
+  return { replies, effects: world.effects(), received: clients.received, ended, histories, logs };
+}
+
+/** Prints what has not ended: the work of which others wait is often another one. */
+async function printOpenRuns(clients: CampaignClients): Promise<void> {
+  for (const status of ["queued", "running", "waiting"] as const) {
+    const { runs } = await clients.client().runs.list({ status, limit: 20 });
+    for (const run of runs) process.stdout.write(`${JSON.stringify(run)}\n`);
+  }
 }
 
 function textOf(content: unknown): string {

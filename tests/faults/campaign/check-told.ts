@@ -1,6 +1,6 @@
 import type { KitEvent } from "../../../src/protocol/event.ts";
 import { answerTo } from "../service/model-server.ts";
-import type { Received, Told } from "./campaign-clients.ts";
+import type { Received, Reply } from "./campaign-clients.ts";
 import type { Effect } from "./campaign-project.ts";
 
 /** How a promise was broken. */
@@ -29,9 +29,9 @@ export interface Ended {
   readonly error?: unknown;
 }
 
-/** What a campaign has recorded. */
+/** The record of a campaign. */
 export interface Campaign {
-  readonly told: readonly Told[];
+  readonly replies: readonly Reply[];
   readonly effects: readonly Effect[];
   readonly received: readonly Received[];
   /** By the ids of dispatches and runs. */
@@ -56,15 +56,15 @@ export function checkTold(campaign: Campaign): readonly Finding[] {
   ];
 }
 
-type ToldOf<What extends Told["what"]> = Extract<Told, { readonly what: What }>;
+type ReplyOf<What extends Reply["what"]> = Extract<Reply, { readonly what: What }>;
 
-function toldOf<What extends Told["what"]>({ told }: Campaign, what: What): readonly ToldOf<What>[] {
-  return told.filter((one): one is ToldOf<What> => one.what === what);
+function repliesOf<What extends Reply["what"]>({ replies }: Campaign, what: What): readonly ReplyOf<What>[] {
+  return replies.filter((one): one is ReplyOf<What> => one.what === what);
 }
 
 function checkEnds(campaign: Campaign): readonly Finding[] {
-  const cancelled = new Set(toldOf(campaign, "cancel").map(({ id }) => id));
-  const work = (["dispatch", "payment", "run"] as const).flatMap((what) => toldOf(campaign, what));
+  const cancelled = new Set(repliesOf(campaign, "cancel").map(({ id }) => id));
+  const work = (["dispatch", "payment", "run"] as const).flatMap((what) => repliesOf(campaign, what));
   return work.flatMap(({ id, what, number }): readonly Finding[] => {
     const end = campaign.ended.get(id) ?? { status: "missing" };
     const name = `${what} #${number} ${id}`;
@@ -97,8 +97,11 @@ function checkEffects({ effects }: Campaign): readonly Finding[] {
 /** Every payment has at most one decision that was told, and what was told is what happened. */
 function checkDecisions(campaign: Campaign): readonly Finding[] {
   const findings: Finding[] = [];
-  for (const [instance, told] of Map.groupBy(toldOf(campaign, "decision"), ({ instance: name }) => name)) {
-    const answers = new Set(told.map(({ approved }) => approved));
+  for (const [instance, replies] of Map.groupBy(
+    repliesOf(campaign, "decision"),
+    ({ instance: name }) => name,
+  )) {
+    const answers = new Set(replies.map(({ approved }) => approved));
     const paid = campaign.effects.filter(
       ({ what, name }) => what === "pay" && name.startsWith(`${instance}#`),
     );
@@ -117,7 +120,7 @@ function checkDecisions(campaign: Campaign): readonly Finding[] {
 const slackMs = 1_000;
 
 function checkCancels(campaign: Campaign): readonly Finding[] {
-  return toldOf(campaign, "cancel").flatMap(({ id, line, number, at }): readonly Finding[] => {
+  return repliesOf(campaign, "cancel").flatMap(({ id, line, number, at }): readonly Finding[] => {
     const status = campaign.ended.get(id)?.status;
     const late = campaign.effects.find(
       ({ name, at: begun }) => name === `${line}#${number}` && begun > at + slackMs,
@@ -134,8 +137,8 @@ function checkCancels(campaign: Campaign): readonly Finding[] {
 
 /** A child that got its signal passes it on: its parent's result has it. */
 function checkSignals(campaign: Campaign): readonly Finding[] {
-  const sent = new Set(toldOf(campaign, "signal").map(({ id }) => id));
-  return toldOf(campaign, "run").flatMap(({ id, number }): readonly Finding[] => {
+  const sent = new Set(repliesOf(campaign, "signal").map(({ id }) => id));
+  return repliesOf(campaign, "run").flatMap(({ id, number }): readonly Finding[] => {
     const end = campaign.ended.get(id);
     if (end?.status !== "completed") return [];
     const { got } = end.result as { readonly got: unknown };
@@ -151,14 +154,14 @@ function checkSignals(campaign: Campaign): readonly Finding[] {
 
 /** Each accepted input is in its session once, in the order of the receipts, followed by its answer. */
 function checkHistories(campaign: Campaign): readonly Finding[] {
-  const inputs = [...toldOf(campaign, "dispatch"), ...toldOf(campaign, "prompt")];
+  const inputs = [...repliesOf(campaign, "dispatch"), ...repliesOf(campaign, "prompt")];
   const findings: Finding[] = [];
   for (const [line, sent] of Map.groupBy(inputs, (one) => one.line)) {
     const texts = campaign.histories.get(line) ?? [];
     const word = line.startsWith("talk") ? "talk " : "";
     const found = texts.flatMap((text) => /^(?:talk )?#\d+$/.exec(text)?.[0] ?? []);
     const answers = texts.flatMap((text) => /Done with (.*)\.$/.exec(text)?.[1] ?? []);
-    const cancelled = toldOf(campaign, "cancel").find((one) => one.line === line);
+    const cancelled = repliesOf(campaign, "cancel").find((one) => one.line === line);
     const expected = sent.map(({ number }) => `${word}#${number}`);
     const counts = (list: readonly string[]) => list.filter((one) => one !== `#${cancelled?.number}`);
     // A prompt whose call was refused is in the history too; the refusal is a finding of its own.
@@ -211,7 +214,7 @@ function checkEvents(campaign: Campaign): readonly Finding[] {
 
 /** A call that can be repeated gets the answer, whatever happens meanwhile. */
 function checkAnswers(campaign: Campaign): readonly Finding[] {
-  const wrong = toldOf(campaign, "prompt").filter(({ line, number, text }) => {
+  const wrong = repliesOf(campaign, "prompt").filter(({ line, number, text }) => {
     const word = line.startsWith("talk") ? "talk " : "";
     return (
       !text.endsWith(answerTo(`${word}#${number}`)) || (word !== "" && text.split("word ").length !== 201)
@@ -222,7 +225,7 @@ function checkAnswers(campaign: Campaign): readonly Finding[] {
       breach: "told otherwise" as const,
       text: `${line} #${number} was answered ${text.slice(-60)}`,
     })),
-    ...toldOf(campaign, "refused").map(({ call, code, message }) => ({
+    ...repliesOf(campaign, "refused").map(({ call, code, message }) => ({
       breach: "told otherwise" as const,
       text: `${call}: ${code}: ${message}`,
     })),
