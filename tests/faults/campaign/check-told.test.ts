@@ -76,7 +76,8 @@ test("an input is in its history once, in order, with its answer", () => {
 });
 
 test("a reader gets each index once, rising, and what the log has", () => {
-  const received = (...events: readonly KitEvent[]) => breachesOf({ received: [{ instance: "a", events }] });
+  const received = (...events: readonly KitEvent[]) =>
+    breachesOf({ received: [{ instance: "a", events: [...events] }] });
   expect(received(event(1, "idle"), event(2, "turn"), event(1, "idle"))).toEqual(["twice"]);
   expect(received(event(2, "turn"))).toEqual(["lost"]);
   expect(received(event(1, "turn"), event(2, "turn"))).toEqual(["twice"]);
