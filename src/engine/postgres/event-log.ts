@@ -21,7 +21,6 @@ import {
   releaseStreams,
   type StreamRow,
   writeEvents,
-  writerOf,
 } from "./event-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOfStream } from "./shards.ts";
@@ -68,6 +67,8 @@ export class PostgresEventLog implements EventLog {
   #writing: Promise<void> = Promise.resolve();
   /** Claims wait for a release that has begun: it would end the claim. */
   #releasing: Promise<void> = Promise.resolve();
+  /** How often the streams of a shard were released: a release that Postgres executes late does not end a later claim. */
+  readonly #releases = new Map<number, number>();
 
   constructor(base: PostgresBase) {
     this.#base = base;
@@ -89,7 +90,7 @@ export class PostgresEventLog implements EventLog {
     if (ownStream?.writer !== undefined) return { id: String(ownStream.id), highest: ownStream.last };
     const row = await findStream(this.#base, stream);
     if (row === undefined) return { id: undefined, highest: ownStream?.last ?? 0 };
-    const isExact = row.writer === null || row.writer === writerOf(this.#base, shardOfStream(stream) ?? -1);
+    const isExact = row.writer === null || row.writer === this.#writerOf(shardOfStream(stream) ?? -1);
     return { id: String(row.id), highest: row.last + (isExact ? 0 : crashGap) };
   }
 
@@ -198,9 +199,11 @@ export class PostgresEventLog implements EventLog {
     const ownStream = this.#ownStreams.get(stream);
     // The tail is copied before the rows are read: events that are written meanwhile are in both, so none is missing.
     const tail = ownStream?.tail ?? [];
-    const ended = ownStream?.ended;
-    const newer = tail.slice(positionAfter(tail, after));
-    if (ownStream?.writer !== undefined && after >= ownStream.floor)
+    const isClaimed = ownStream?.writer !== undefined;
+    const ended = isClaimed ? ownStream.ended : undefined;
+    // Until this node has claimed the stream, another one may give the same indexes.
+    const newer = isClaimed ? tail.slice(positionAfter(tail, after)) : [];
+    if (isClaimed && after >= ownStream.floor)
       return { events: newer, isEnded: ownStream.ended, id: String(ownStream.id) };
     const row = await findStream(this.#base, stream);
     const id = row && String(row.id);
@@ -242,6 +245,14 @@ export class PostgresEventLog implements EventLog {
 
   #leaseOf(stream: string): Lease {
     return this.#base.ownership.leaseOfShard(shardOfStream(stream) ?? -1);
+  }
+
+  /** A node that loses its lease drops its unwritten events, so it is another writer of a shard's streams under each fence. */
+  #writerOf(shard: number): string {
+    const { ownership } = this.#base;
+    return [ownership.node, shard, ownership.leaseOfShard(shard).fence, this.#releases.get(shard) ?? 0].join(
+      "/",
+    );
   }
 
   #mayWrite(name: string): boolean {
@@ -292,7 +303,8 @@ export class PostgresEventLog implements EventLog {
       if (ownStream.writer === undefined || ownStream.unwritten > 0) open.push(ownStream.name);
       else if (shards.has(Number(shardOfStream(ownStream.name)))) ownStream.writer = undefined;
     }
-    const writers = [...shards].map((shard) => writerOf(this.#base, shard));
+    const writers = [...shards].map((shard) => this.#writerOf(shard));
+    for (const shard of shards) this.#releases.set(shard, (this.#releases.get(shard) ?? 0) + 1);
     const releasing = releaseStreams(this.#base, writers, open);
     this.#releasing = releasing.catch(() => undefined);
     await releasing;
@@ -351,10 +363,8 @@ export class PostgresEventLog implements EventLog {
         all.filter(({ writer }) => writer === undefined).map((ownStream) => [ownStream.name, ownStream]),
       ).values(),
     ];
-    const rows = await claimStreams(
-      this.#base,
-      open.map(({ name }) => name),
-    );
+    const asked = open.map(({ name }) => ({ name, writer: this.#writerOf(shardOfStream(name) ?? -1) }));
+    const rows = await claimStreams(this.#base, asked);
     const byName = new Map(rows.map((row) => [row.name, row]));
     for (const ownStream of open) {
       const row = byName.get(ownStream.name);
@@ -372,6 +382,7 @@ export class PostgresEventLog implements EventLog {
     ownStream.unwritten = ownStream.tail.length;
     if (ownStream.tail.length === 0 && !this.#dirty.has(ownStream)) ownStream.ended = ended;
     ownStream.last = Math.max(ownStream.last, last);
+    this.#wake(ownStream.name);
   }
 
   #leave(stream: string, reader: EventReader): void {

@@ -12,7 +12,7 @@ const pruneRows = 500;
 export interface StreamRow {
   readonly id: number;
   readonly name: string;
-  /** See `writerOf`; null if all events that were given are written. */
+  /** Null if all events that were given are written. */
   readonly writer: string | null;
   readonly last: number;
   readonly ended: boolean;
@@ -58,14 +58,6 @@ export async function readEvents(
   return before === undefined && last > after ? [toGap(name, after, oldest.first - 1), ...events] : events;
 }
 
-/**
- * The writer of a stream on this node. A node that loses its lease drops its unwritten events, so it is another writer
- * under each fence.
- */
-export function writerOf({ ownership }: PostgresBase, shard: number): string {
-  return `${ownership.node}/${shard}/${ownership.leaseOfShard(shard).fence}`;
-}
-
 /** Writes events of several streams in one statement. Returns the names of the streams whose writer has not changed. */
 export async function writeEvents(
   { database, clock }: PostgresBase,
@@ -108,9 +100,9 @@ export async function writeEvents(
  */
 export async function claimStreams(
   base: PostgresBase,
-  names: readonly string[],
+  asked: readonly { readonly name: string; readonly writer: string }[],
 ): Promise<readonly (StreamRow & { readonly writer: string })[]> {
-  const shards = names.map((name) => shardOfStream(name) ?? -1);
+  const shards = asked.map(({ name }) => shardOfStream(name) ?? -1);
   return await base.database.rows(
     `INSERT INTO $s.streams AS s (name, writer)
      SELECT name, writer FROM unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) AS asked (writer, name, shard, fence)
@@ -119,8 +111,8 @@ export async function claimStreams(
        last = s.last + CASE WHEN s.writer IS NULL OR s.writer = excluded.writer THEN 0 ELSE ${crashGap} END
      RETURNING id, name, writer, last, ended, events`,
     [
-      shards.map((shard) => writerOf(base, shard)),
-      names,
+      asked.map(({ writer }) => writer),
+      asked.map(({ name }) => name),
       shards,
       shards.map((shard) => base.ownership.leaseOfShard(shard).fence),
     ],
