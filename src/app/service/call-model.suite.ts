@@ -6,9 +6,12 @@ import { createApprovalsBy } from "../../agents/approvals/approvals.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
+import { createPostgresEngine } from "../../engine/postgres/create-postgres-engine.ts";
+import { openEngineDatabase } from "../../engine/postgres/engine-database.ts";
 import type { WaitingCalls } from "../../engine/waiting-calls-contract.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import { PostgresSessionStore } from "../../stores/postgres/postgres-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createManualClock, type ManualClock } from "../../testing/manual-clock.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
@@ -16,8 +19,8 @@ import { openTestParts } from "../../testing/test-app.ts";
 import { createService } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
 
-/** What happens, besides the progress of the processes. `freeze` stops the process that works; without `wake` it has died. */
-export type CallEvent = "approve" | "deny" | "cancel" | "expire" | "freeze" | "wake";
+/** An event besides the progress of the processes. `freeze` stops the process that works; without `wake` it has died. `lose` ends every lease of a Postgres engine. */
+export type CallEvent = "approve" | "deny" | "cancel" | "expire" | "freeze" | "wake" | "lose";
 
 /** An event, after a number of steps of the process that works. */
 export interface Scheduled {
@@ -49,31 +52,50 @@ export default {
 const leaseMs = 1_000;
 const timeoutMs = 5_000;
 const pollMs = 50;
+/** Longer than a node takes to find what it was not told. */
+const postgresMs = 300;
 
-/** A process on the shared folder, which stops before each of its writes about a call until it is let go. */
+/** The stores that the processes share: a folder, or a schema of Postgres. */
+export type Place = { readonly folder: string } | { readonly url: string; readonly schema: string };
+
+/** A process that shares the stores, and stops before each of its writes about a call until it is let go. */
 class ModelProcess {
   readonly clock: ManualClock = createManualClock();
   readonly #parked: { readonly at: string; readonly go: () => void }[] = [];
   readonly #death = new AbortController();
   service!: ProjectService;
+  store!: SessionStore;
   isFrozen = false;
   /** Counts what the process does, so that the explorer notices when it rests. */
   activity = 0;
 
-  async open(root: string, folder: string): Promise<void> {
-    const store = new SqliteSessionStore({ file: join(folder, "sessions.db") });
+  readonly #place: Place;
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  async open(root: string): Promise<void> {
     const limits = { leaseMs, pollMs, backoffMs: 1 };
-    const engine = createEmbeddedEngine({ folder: join(folder, "engine"), clock: this.clock, limits });
+    const place = this.#place;
+    const isLocal = "folder" in place;
+    const store = isLocal
+      ? new SqliteSessionStore({ file: join(place.folder, "sessions.db") })
+      : new PostgresSessionStore(place);
+    const engine = isLocal
+      ? createEmbeddedEngine({ folder: join(place.folder, "engine"), clock: this.clock, limits })
+      : await createPostgresEngine({ ...place, limits });
     const model = createScriptedModel(({ prompt }) =>
       prompt.at(-1)?.role === "tool"
         ? { text: "Done." }
         : { toolCalls: [{ name: "pay", id: "call_1", input: { euros: 5 } }] },
     );
-    const parts = await openTestParts({ root, store: this.#parkStore(store), model });
-    const approvals = createApprovalsBy(this.clock, { timeoutMs });
+    this.store = this.#parkStore(store);
+    const parts = await openTestParts({ root, store: this.store, model });
+    const approvals = createApprovalsBy(this.clock, isLocal ? { timeoutMs } : {});
     const options = { engine: this.#parkCalls(engine), restMs: 60_000, housekeeping: false };
     this.service = await createService({ ...parts, approvals }, options);
-    this.#death.signal.addEventListener("abort", () => store.close());
+    this.#death.signal.addEventListener("abort", () => void store.close());
   }
 
   /** The write at which the process has stopped. */
@@ -84,9 +106,15 @@ class ModelProcess {
   /** Lets the process do its next write or, if it waits, notice what others have written. */
   async step(): Promise<void> {
     const next = this.#parked.shift();
-    if (next === undefined) await this.clock.advance(pollMs + 1);
+    if (next === undefined) await this.pass(pollMs + 1);
     next?.go();
     await this.rest();
+  }
+
+  /** Lets time pass for the process. A Postgres engine has the time of its database: it gets enough to hear of the others. */
+  async pass(ms: number): Promise<void> {
+    if ("folder" in this.#place) await this.clock.advance(ms);
+    else await delay(Math.min(Math.max(ms, postgresMs), 10 * postgresMs));
   }
 
   /** Waits until the process does nothing more by itself. */
@@ -94,7 +122,7 @@ class ModelProcess {
     for (let quiet = 0, seen = this.activity; quiet < 3; quiet = seen === this.activity ? quiet + 1 : 0) {
       seen = this.activity;
       for (let turns = 0; turns < 4; turns += 1) await turn();
-      await delay(0);
+      await delay("folder" in this.#place ? 0 : 10);
     }
   }
 
@@ -123,7 +151,8 @@ class ModelProcess {
     const { waitingCalls } = engine;
     if (waitingCalls === undefined) return engine;
     const calls: WaitingCalls = {
-      ...waitingCalls,
+      decide: (...args) => waitingCalls.decide(...args),
+      list: (within) => waitingCalls.list(within),
       add: async (...call) => {
         await this.#park("add");
         const wait = await waitingCalls.add(...call);
@@ -159,17 +188,17 @@ class ModelProcess {
   }
 }
 
-/** What a person was told. */
-interface Told {
+/** The answer to a person. */
+interface Answer {
   readonly event: "approve" | "deny";
   readonly isAccepted: boolean;
   readonly first?: ApprovalDecision | undefined;
 }
 
-/** What has come of a schedule. */
+/** The outcome of a schedule. */
 export interface CallStory {
   readonly schedule: readonly Scheduled[];
-  readonly told: readonly Told[];
+  readonly answers: readonly Answer[];
   readonly status: string | undefined;
   readonly paid: readonly string[];
   /** Whether the model was told that the outcome is unknown, because a process stopped after the log had the decision. */
@@ -185,20 +214,28 @@ const mostSteps = 120;
 /** Plays a schedule on two processes of a new folder: the first works, the other stands by and serves the persons. */
 export async function play(root: string, schedule: readonly Scheduled[]): Promise<CallStory> {
   const folder = mkdtempSync(join(tmpdir(), "kit-call-model-"));
-  const [first, other] = [new ModelProcess(), new ModelProcess()];
+  return await playOn({ folder }, root, schedule).finally(() =>
+    rmSync(folder, { recursive: true, force: true }),
+  );
+}
+
+/** Plays a schedule on two processes that share the stores. */
+export async function playOn(place: Place, root: string, schedule: readonly Scheduled[]): Promise<CallStory> {
+  const [first, other] = [new ModelProcess(place), new ModelProcess(place)];
   stories += 1;
   const instance_id = `i${stories}`;
   const paid = (): string[] => Reflect.get(globalThis, "kitPaid") ?? [];
-  const told: Told[] = [];
+  const answers: Answer[] = [];
   const story = { isCancelled: false, isExpired: false };
+  const target = { agent: "payer", instance_id, session: "default" };
   let call: string | undefined;
   try {
-    await first.open(root, folder);
-    await other.open(root, folder);
-    const { engine, approvals } = other.service;
-    const target = { agent: "payer", instance_id, session: "default" };
+    await first.open(root);
+    // The first owner of all shards of a Postgres engine, and the holder of the lease of a folder.
     const { dispatch_id } = await first.service.dispatch(target, "Pay.");
     await first.rest();
+    await other.open(root);
+    const { engine, approvals } = other.service;
     let turns = 0;
     let hasFrozen = false;
     const step = async (): Promise<void> => {
@@ -208,7 +245,7 @@ export async function play(root: string, schedule: readonly Scheduled[]): Promis
       await (isFirst ? first : other).step();
       if (isFirst && hasFrozen) await other.rest();
     };
-    const decide = async (event: Told["event"]): Promise<void> => {
+    const decide = async (event: Answer["event"]): Promise<void> => {
       call = (await approvals.list({ instance_id }))[0]?.approval_id ?? call;
       if (call === undefined) return;
       const decision = { approved: event === "approve", by: event };
@@ -219,7 +256,7 @@ export async function play(root: string, schedule: readonly Scheduled[]): Promis
           first: error.meta?.decision as ApprovalDecision | undefined,
         }),
       );
-      told.push({ event, ...answer });
+      answers.push({ event, ...answer });
     };
     const happen = async (event: CallEvent): Promise<void> => {
       if (event === "approve" || event === "deny") return await decide(event);
@@ -229,13 +266,16 @@ export async function play(root: string, schedule: readonly Scheduled[]): Promis
       }
       if (event === "expire") {
         story.isExpired = true;
-        for (const each of [first, other]) if (!each.isFrozen) await each.clock.advance(timeoutMs);
+        for (const each of [first, other]) if (!each.isFrozen) await each.pass(timeoutMs);
         return;
       }
+      hasFrozen = true;
+      if (event === "lose") return await loseLeases(place);
       first.isFrozen = event === "freeze";
       if (event === "wake") return;
-      hasFrozen = true;
-      await other.clock.advance(2 * leaseMs);
+      // Without its lock, as after its death.
+      if ("url" in place) void first.service.engine.drain({ timeoutMs: 0 });
+      await other.pass(2 * leaseMs);
       await other.rest();
     };
     for (const { event, steps } of schedule) {
@@ -247,26 +287,34 @@ export async function play(root: string, schedule: readonly Scheduled[]): Promis
     for (let count = 0; count < mostSteps && !(await hasEnded()); count += 1) {
       await step();
       // If no person has decided, the call must still wait, and a last person ends it.
-      if (count === mostSteps / 2 && !told.some(({ isAccepted }) => isAccepted)) await decide("deny");
+      if (count === mostSteps / 2 && !answers.some(({ isAccepted }) => isAccepted)) await decide("deny");
     }
     const status = (await engine.getDispatch(dispatch_id))?.status;
     // A process that was frozen in its tool call, or woke up late, must have time to do harm.
     for (let count = 0; count < 8; count += 1) await step();
     const waiting = (await approvals.list({ instance_id })).length;
     const mine = paid().filter((one) => one.startsWith(`${instance_id}:`));
-    const isUnknown = JSON.stringify(await other.service.history(target)).includes("outcome is unknown");
-    return { ...story, schedule, told, status, paid: mine, waiting, isUnknown };
+    const isUnknown = JSON.stringify(await other.store.read(target)).includes("outcome is unknown");
+    return { ...story, schedule, answers, status, paid: mine, waiting, isUnknown };
   } finally {
     await first.close();
     await other.close();
-    rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Ends the leases of all nodes, as another node does that takes the shards and dies. */
+async function loseLeases(place: Place): Promise<void> {
+  if (!("url" in place)) return;
+  const database = await openEngineDatabase(place);
+  await database.run("UPDATE $s.shards SET fence = fence + 1, node = 'another'");
+  await database.run("SELECT pg_terminate_backend(backend) FROM $s.nodes");
+  await database.close();
 }
 
 /** The promises that a story breaks. */
 export function broken({
   schedule,
-  told,
+  answers,
   status,
   paid,
   isUnknown,
@@ -275,10 +323,10 @@ export function broken({
   waiting,
 }: CallStory): readonly string[] {
   const faults: string[] = [];
-  const accepted = told.filter(({ isAccepted }) => isAccepted);
+  const accepted = answers.filter(({ isAccepted }) => isAccepted);
   const [first] = accepted;
   if (accepted.length > 1) faults.push("two decisions were accepted");
-  for (const { isAccepted, first: known } of told) {
+  for (const { isAccepted, first: known } of answers) {
     const isTrue =
       known === undefined ? isCancelled : known.by === first?.event && (first !== undefined || isExpired);
     if (!isAccepted && !isTrue) faults.push("a person was told another first decision");
@@ -288,7 +336,8 @@ export function broken({
   if (paid.some((one) => !one.endsWith(":5"))) faults.push("it was paid with other arguments");
   if (first?.event === "approve" && !isCancelled && !isUnknown && paid.length === 0)
     faults.push("an approved payment was not made");
-  if (isUnknown && !schedule.some(({ event }) => event === "freeze")) faults.push("its outcome is unknown");
+  if (isUnknown && !schedule.some(({ event }) => event === "freeze" || event === "lose"))
+    faults.push("its outcome is unknown");
   if (status !== "completed" && !(isCancelled && status === "cancelled"))
     faults.push(`the dispatch is ${status}`);
   if (waiting > 0) faults.push("a call of ended work is listed");

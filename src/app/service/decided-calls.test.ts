@@ -124,7 +124,7 @@ for (const engine of ["embedded", "postgres"] as const) {
           : (await first.dispatch(target, "Pay.")).dispatch_id;
       const call = await waitingId(first);
       await first.approvals.decide(call, { approved, by: "ann" });
-      // What still holds the log does not write any more, as a dead process.
+      // The held append never ends, as in a dead process.
       await first.engine.drain({ timeoutMs: 0 });
       expect(paid()).toEqual([]);
       const second = await open();

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { broken, type CallEvent, modelFiles, playOn, schedules } from "./call-model.suite.ts";
+
+let server: PostgresServer;
+let repository: TemporaryRepository;
+beforeAll(async () => {
+  server = await startPostgres();
+  repository = await createTemporaryRepository(modelFiles);
+});
+afterAll(async () => {
+  await server?.stop();
+  await repository[Symbol.asyncDispose]();
+});
+
+const scenarios: readonly (readonly CallEvent[])[] = [
+  ["approve", "deny", "freeze"],
+  ["approve", "deny", "lose"],
+  ["approve", "cancel", "lose"],
+  ["deny", "lose", "freeze"],
+];
+const stories = Number(process.env.KIT_MODEL_STORIES ?? 8);
+
+test.each(scenarios.map((events) => [events.join(", "), events] as const))(
+  "in the orders of %s, two nodes of a Postgres engine do what was told",
+  async (name, events) => {
+    const all = schedules(events, 7);
+    const every = Math.ceil(all.length / stories);
+    for (const [at, schedule] of all.entries()) {
+      if (at % every !== every >> 1) continue;
+      const schema = `model_${name.replaceAll(/\W+/g, "_")}_${at}`;
+      const story = await playOn({ url: server.url, schema }, repository.root, schedule);
+      expect(broken(story), JSON.stringify(story)).toEqual([]);
+    }
+  },
+  1_800_000,
+);
