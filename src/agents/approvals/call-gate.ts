@@ -46,7 +46,11 @@ export interface ToolGate {
   covers(call: GatedCall, record: CallRecord): boolean;
   /** Withdraws the logged approval request of a call that no longer has its arguments. */
   withdraw(call: GatedCall, record: CallRecord): Promise<void>;
-  /** Logs the results of a turn whose other calls are postponed, by their idempotency keys. */
+  /** Notes that a postponed call has certainly not started: it may run when the operation resumes. */
+  unstarted(key: string): void;
+  /** Logs that a call starts that had not started before the interruption. */
+  starts(key: string): Promise<void>;
+  /** Logs the results of a turn whose other calls are postponed, by their idempotency keys, and which have not started. */
   keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void>;
 }
 
@@ -72,8 +76,12 @@ export function passGate(
       if (!gate.covers(gated, record)) return gate.withdraw(gated, record).then(() => otherArguments);
       return gate.waitForDecision(gated, record).then(follow);
     }
-    if (tool.idempotent !== true) return unknownOutcome;
-    if (decision !== undefined) return gate.covers(gated, record) ? start(decision) : otherArguments;
+    const go = (): Outcome | Promise<Outcome> => {
+      if (decision === undefined) return passGate(gate, { ...asked, interrupted: false }, start);
+      return gate.covers(gated, record) ? start(decision) : otherArguments;
+    };
+    if (record.isUnstarted === true) return gate.starts(gated.context.idempotency_key).then(go);
+    return tool.idempotent === true ? go() : unknownOutcome;
   }
   const needed = gate.needsApproval(tool, gated);
   if (needed === false) return start();
@@ -99,6 +107,7 @@ const callNotes = {
   request: "approval_request",
   decision: "approval",
   result: "tool_result",
+  start: "tool_call_start",
 } as const;
 
 /** The logged notes of a call. */
@@ -113,6 +122,8 @@ export interface CallRecord {
   readonly decision?: ApprovalDecision;
   /** The result of a call that ended while others of its turn were postponed. */
   readonly result?: ToolResultPart;
+  /** Whether an outage kept the call from starting. */
+  readonly isUnstarted?: boolean;
 }
 
 /** Reads the notes of a call; of several of one name, the newest counts. */
@@ -125,6 +136,8 @@ function recordOf(past: PastOperation | undefined, key: string): CallRecord {
     if (name === callNotes.request) record.request = value as NonNullable<CallRecord["request"]>;
     else if (name === callNotes.decision) record.decision = value as ApprovalDecision;
     else if (name === callNotes.result) record.result = (value as { result: ToolResultPart }).result;
+    else if (name === callNotes.start)
+      record.isUnstarted = (value as { is_started: boolean }).is_started === false;
   }
   return record;
 }
@@ -139,6 +152,7 @@ export class CallGate implements ToolGate {
   /** Calls of the turn without a result, and how many of them wait for approval. */
   #open = 0;
   #waiting = 0;
+  readonly #unstarted = new Set<string>();
 
   constructor(harness: Pick<Harness, "run_id" | "runtime">, operation: Operation) {
     this.#harness = harness;
@@ -219,8 +233,17 @@ export class CallGate implements ToolGate {
     );
   }
 
+  unstarted(key: string): void {
+    this.#unstarted.add(key);
+  }
+
+  async starts(key: string): Promise<void> {
+    await this.#note(callNotes.start, { key, is_started: true });
+  }
+
   async keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
     const notes = [...results].map(([key, result]) => this.#toNote(callNotes.result, { key, result }));
+    for (const key of this.#unstarted) notes.push(this.#toNote(callNotes.start, { key, is_started: false }));
     const { log } = this.#operation;
     if (notes.length > 0) await log.orKeep(notes, () => log.commit(notes));
   }

@@ -79,6 +79,16 @@ export function isSuspension(signal: AbortSignal): signal is AbortSignal & { rea
 /** Thrown by a call that continues when its operation resumes: it has no result yet. `cause` is the reason. */
 export class Postponed extends Error {
   override readonly name = "Postponed";
+  /** Whether the call has certainly not started. */
+  readonly isUnstarted: boolean;
+
+  constructor(
+    message?: string,
+    { cause, isUnstarted = false }: ErrorOptions & { readonly isUnstarted?: boolean } = {},
+  ) {
+    super(message, cause === undefined ? {} : { cause });
+    this.isUnstarted = isUnstarted;
+  }
 }
 
 /**

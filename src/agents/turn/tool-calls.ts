@@ -120,10 +120,12 @@ async function runToolCall(
       : hookedOutcome(keyedCall, turn, { ...options, hooks }));
   } catch (error) {
     // The call has not run if an outage kept it from its checks or its approval.
-    const outage = error instanceof Postponed ? error.cause : outageOf(error);
+    const isPostponed = error instanceof Postponed;
+    const outage = isPostponed ? error.cause : outageOf(error);
     if (outage !== undefined) turn.onPostponed?.(outage);
+    if (isPostponed ? error.isUnstarted : outage !== undefined) options.gate.unstarted(key);
     if (isSuspension(options.signal)) options.signal.reason.add(tool_call_id, started);
-    if (outage !== undefined || error instanceof Postponed) return undefined;
+    if (outage !== undefined || isPostponed) return undefined;
     outcome = thrownOutcome(error);
   }
   options.gate.ended();
@@ -153,10 +155,13 @@ async function hookedOutcome(
   const { hooks } = options;
   const hookedCall = await hooks.before(call);
   if ("refused" in hookedCall) return hookedCall.refused;
-  return await hooks.after(
-    hookedCall,
-    await outcomeOf({ call: hookedCall, key, modelArgs: call.args }, turn, options),
-  );
+  const outcome = await outcomeOf({ call: hookedCall, key, modelArgs: call.args }, turn, options);
+  try {
+    return await hooks.after(hookedCall, outcome);
+  } catch (error) {
+    const cause = outageOf(error);
+    throw cause === undefined ? error : new Postponed("There is an outage.", { cause });
+  }
 }
 
 /** Runs a call, or returns a result that explains why it cannot run. Throws if the tool or its schema throws synchronously. */
@@ -304,10 +309,13 @@ function execute(
       (output) => end(settledOutcome(output)),
       (error: unknown) => {
         // After an outage, an idempotent call, such as a task, continues, and so does one that has not begun.
-        const outage = tool.idempotent === true || isUnstarted(error) ? outageOf(error) : undefined;
-        if (outage === undefined) return end(thrownOutcome(error));
+        // kit's own file tools change nothing before their file is open.
+        const isFile = tool.name === "write" || tool.name === "edit";
+        const unstarted = builtInToolNames.has(tool.name) && (isFile || isUnstarted(error));
+        const cause = tool.idempotent === true || unstarted ? outageOf(error) : undefined;
+        if (cause === undefined) return end(thrownOutcome(error));
         cleanUp();
-        reject(new Postponed("There is an outage.", { cause: outage }));
+        reject(new Postponed("There is an outage.", { cause, isUnstarted: unstarted }));
       },
     );
     // The tool itself may have aborted before the listener was added.

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { storeUnavailable } from "../../protocol/error-code.ts";
 import { textOf } from "../../protocol/read-records.ts";
+import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
@@ -13,7 +14,14 @@ export async function run(ctx) {
   const session = (await ctx.init(helper)).session();
   return (await session.prompt("from the run")).text;
 }`;
-const files = { "src/agents/helper.ts": agent, "src/workflows/flow.ts": flow };
+const payer = `const pay = { name: "pay", description: "Pays.", input: { type: "object" }, execute: async () => (await outage.runOnce()).stdout };
+export default { kind: "kit.agent", describe: async () => ({ tools: [pay], sandbox: outage.sandbox, allowShell: true }) };
+`;
+const files = {
+  "src/agents/helper.ts": agent,
+  "src/agents/payer.ts": payer,
+  "src/workflows/flow.ts": flow,
+};
 const one = { agent: "helper", instance_id: "1", session: "default" };
 
 /** A store that can be away, as one over a network is. */
@@ -354,3 +362,42 @@ test("a stop writes what it can, and reports the rest as lost", async () => {
   expect(performance.now() - begun).toBeLessThan(3_000);
   expect(away.reported.map(String)).toContainEqual(expect.stringContaining("lost the last entries"));
 });
+
+test.each([
+  { name: "bash", syscall: "spawn sh", isRepeated: true },
+  { name: "bash", syscall: "open", isRepeated: false },
+  // A tool of the application may have started another process before.
+  { name: "pay", syscall: "spawn sh", isRepeated: false },
+])(
+  "a call of $name that must not run twice is repeated after $syscall found no file handle: $isRepeated",
+  async ({ name, syscall, isRepeated }) => {
+    let calls = 0;
+    const runOnce = async () => {
+      calls += 1;
+      if (calls === 1) throw Object.assign(new Error("EMFILE"), { code: "EMFILE", syscall });
+      return { exit_code: 0, stdout: "done", stderr: "", dropped_bytes: 0, timed_out: false, duration_ms: 1 };
+    };
+    const { open: openVirtual } = virtual();
+    const sandbox = {
+      name: "failing",
+      open: async (owner: Parameters<typeof openVirtual>[0]) =>
+        new Proxy(await openVirtual(owner), {
+          get: (target, key) => (key === "exec" ? runOnce : Reflect.get(target, key, target)),
+        }),
+    };
+    Object.assign(globalThis, { outage: { sandbox, runOnce } });
+    const answers: string[] = [];
+    const { service } = await open(({ prompt }) => {
+      const last = prompt.at(-1);
+      if (last?.role !== "tool") return { toolCalls: [{ name, input: { command: "echo" } }] };
+      answers.push(JSON.stringify(last.content));
+      return { text: "paid" };
+    });
+    const { dispatch_id } = await service.dispatch({ ...one, agent: "payer" }, "Pay.");
+    const ended = await service.engine.awaitDispatch(dispatch_id);
+    expect(ended).toMatchObject({ status: "completed", attempts: 1 });
+    expect([calls, answers.length]).toEqual([isRepeated ? 2 : 1, 1]);
+    expect(answers[0]).toContain(isRepeated ? "done" : "EMFILE");
+    expect(answers[0]).not.toContain("unknown");
+  },
+);
