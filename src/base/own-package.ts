@@ -10,14 +10,14 @@ export const version = "0.3.0";
  * new Worker(ownModule("project/store/writer-thread"));
  */
 export function ownModule(path: string): URL {
-  return new URL(`${path}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, ownFolder);
+  return new URL(`${path}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, ownFolder());
 }
 
-/** The URL of `src/` or `dist/`; in a bundle, of the folder of this module. */
-// No folder inside `src/` or `dist/` has one of these names, so the last one in the path is the top folder.
-export const ownFolder: string = import.meta.url
-  .replace(/^(.*\/(?:src|dist)\/).*$/, "$1")
-  .replace(/[^/]*$/, "");
+/** Returns the URL of `src/` or `dist/`; in a bundle, of the folder of this module. */
+export function ownFolder(): string {
+  // No folder inside `src/` or `dist/` has one of these names, so the last one in the path is the top folder.
+  return import.meta.url.replace(/^(.*\/(?:src|dist)\/).*$/, "$1").replace(/[^/]*$/, "");
+}
 
 /**
  * The modules that are started by their path: the command line, kit's processes and threads, and the functions of

@@ -60,8 +60,8 @@ export function isUnstarted(error: unknown): boolean {
 /** Whether a module of kit, or one that kit imports, does not exist. Optional packages have errors of their own. */
 function isMissingPart(error: Error): boolean {
   const { code, url, path } = error as { readonly [Key in "code" | "url" | "path"]?: unknown };
-  const folder = decodeURIComponent(new URL(ownFolder).pathname);
+  if (code !== "ENOENT" && code !== "ERR_MODULE_NOT_FOUND") return false;
+  const folder = decodeURIComponent(new URL(ownFolder()).pathname);
   if (code === "ENOENT") return String(path).startsWith(folder) && /\.[jt]s$/.test(String(path));
-  if (code !== "ERR_MODULE_NOT_FOUND") return false;
-  return String(url).startsWith(ownFolder) || error.message.includes(` imported from ${folder}`);
+  return String(url).startsWith(ownFolder()) || error.message.includes(` imported from ${folder}`);
 }

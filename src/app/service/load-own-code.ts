@@ -10,10 +10,11 @@ let isLoaded = false;
 export async function loadOwnCode(): Promise<void> {
   if (isLoaded) return;
   isLoaded = true;
+  const folder = ownFolder();
   // Without this, Node looks for a loaded module on the disk again, once for each module that imports it.
   registerHooks({
     resolve(specifier, context, nextResolve) {
-      if (!specifier.startsWith(".") || context.parentURL?.startsWith(ownFolder) !== true)
+      if (!specifier.startsWith(".") || context.parentURL?.startsWith(folder) !== true)
         return nextResolve(specifier, context);
       return { url: new URL(specifier, context.parentURL).href, shortCircuit: true };
     },
