@@ -3,7 +3,8 @@
  * when the lockfile was written. `npm ci` refuses a lockfile without them, on every machine.
  *
  * Run it after each change of dependencies: `npm run lockfile`. It only adds entries for platforms.
- * Their integrity is unknown until they are installed, which npm allows for optional packages.
+ * npm allows optional packages without an integrity. To add it, remove such entries and run `npm install
+ * --package-lock-only`, then this script: what remains without one, the registry did not offer.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -287,7 +287,10 @@ test("a webhook answers as described", async () => {
 });
 
 test("every route with a body refuses one that is not a JSON object, and unwraps a wrapped one", async () => {
-  const positions: Readonly<Record<string, string>> = { name: "echo", run_id: "none", dispatch_id: "none" };
+  const { run_id } = await served.service.startRun("waiting", {});
+  const to = { agent: "echo", instance_id: "bodies", session: "default" };
+  const { dispatch_id } = await served.service.dispatch(to, "x");
+  const positions: Readonly<Record<string, string>> = { name: "echo", run_id, dispatch_id };
   const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one));
   expect(posts.length).toBeGreaterThan(12);
   for (const operation of posts) {

@@ -100,7 +100,7 @@ function checkTimestamp(text: string, { now, toleranceSeconds }: SchemeRules): v
   });
 }
 
-function invalidSignature(): KitError {
+export function invalidSignature(): KitError {
   return new KitError({
     code: "invalid_signature",
     message: "The signature is missing or does not match.",

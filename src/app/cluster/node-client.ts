@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
 import { KitError } from "../../base/kit-error.ts";
@@ -135,6 +136,7 @@ export class NodeClient {
   async #headersOf(node: ClusterNode, name: string, body: string): Promise<Headers> {
     const at = this.#cluster.now();
     const digest = digestOf(body);
+    const nonce = randomUUID();
     const { traceparent, tracestate } = origins.current() ?? {};
     return {
       "content-type": "application/json",
@@ -142,7 +144,14 @@ export class NodeClient {
       "kit-node": node.node,
       "kit-node-time": at,
       "kit-node-digest": digest,
-      "kit-node-signature": signCall(await this.#cluster.secret(), { name, node: node.node, at, digest }),
+      "kit-node-nonce": nonce,
+      "kit-node-signature": signCall(await this.#cluster.secret(), {
+        name,
+        node: node.node,
+        at,
+        digest,
+        nonce,
+      }),
       ...defined({ traceparent, tracestate }),
     };
   }

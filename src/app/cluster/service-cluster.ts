@@ -16,7 +16,7 @@ import {
 } from "./node-calls.ts";
 import { isNotBegun, NodeClient, NodeLost } from "./node-client.ts";
 import { createSharedEvents, createStreamAnswers, type StreamAnswers } from "./shared-events.ts";
-import { isSigned, type SignedCall } from "./signature.ts";
+import { isSigned, type SignedCall, UsedSignatures } from "./signature.ts";
 
 /** How long a call waits for an owner: a takeover from a frozen node takes three seconds. */
 const ownerPatienceMs = 5_000;
@@ -51,6 +51,7 @@ export class ServiceCluster {
   readonly #cluster: EngineCluster;
   #address: string | undefined;
   readonly #client: NodeClient;
+  readonly #usedSignatures = new UsedSignatures();
   /** The last prompt of each session that is being sent to another node. */
   readonly #onTheWay = new Map<string, Promise<void>>();
   #local: NodeCalls | undefined;
@@ -79,9 +80,13 @@ export class ServiceCluster {
     return this.#address;
   }
 
-  /** Whether a node of the cluster has signed this call recently. */
+  /** Whether a node of the cluster has signed this call recently, and the call comes for the first time. */
   async isFromNode(call: SignedCall, signature: string): Promise<boolean> {
-    return isSigned(call, signature, { secret: await this.#cluster.secret(), now: this.#cluster.now() });
+    const now = this.#cluster.now();
+    return (
+      isSigned(call, signature, { secret: await this.#cluster.secret(), now }) &&
+      this.#usedSignatures.use(signature, now)
+    );
   }
 
   /** Whether a call is for this node, and not for a node that had its address before. */

@@ -249,7 +249,6 @@ export const webhookRoutes = defineRoutes({
       "invalid_json",
       "invalid_signature",
       "stale_timestamp",
-      "not_found",
       "agent_not_found",
       "payload_too_large",
       "unsupported_media_type",

@@ -51,9 +51,13 @@ describe("a list contains only what its caller may see:", () => {
         await service.dispatch({ agent, instance_id: "1", session: "default" }, "x");
       }
       const first = (await send("/runs?limit=3")).body;
-      const second = (await send(`/runs?limit=3&cursor=${first.next_cursor}`)).body;
-      const workflows = [first, second].map(({ runs }) => runs.map((run: AuthorizeRequest) => run.workflow));
-      expect(workflows).toEqual([["talking", "talking"], []]);
+      expect(first.runs.map((run: AuthorizeRequest) => run.workflow)).toEqual(["talking", "talking"]);
+      // The run that is left is one that the sender may not see: nothing tells that there is another page.
+      expect(first.next_cursor).toBeUndefined();
+      const single = (await send("/runs?limit=1")).body;
+      expect([single.runs.length, typeof single.next_cursor]).toEqual([1, "string"]);
+      const second = (await send(`/runs?limit=1&cursor=${single.next_cursor}`)).body;
+      expect([second.runs.length, second.next_cursor]).toEqual([1, undefined]);
       const { dispatches } = (await send("/dispatches")).body;
       expect(dispatches.map(({ agent }: AuthorizeRequest) => agent)).toEqual(["careful"]);
     });
@@ -92,4 +96,25 @@ describe("specs and guidelines of the project", () => {
       },
     );
   });
+});
+
+test("permissions are checked before bodies, so that a body tells nothing about work that the sender may not see", async () => {
+  await withHook(
+    ({ action }) => !["run.signal", "run.cancel", "dispatch.retry", "dispatch.cancel"].includes(action),
+    async ({ send, service }) => {
+      const { run_id } = await service.startRun("waiting", {});
+      const { dispatch_id } = await service.dispatch(
+        { agent: "echo", instance_id: "1", session: "default" },
+        "x",
+      );
+      for (const path of [
+        `/runs/${run_id}/signal`,
+        `/runs/${run_id}/cancel`,
+        `/dispatches/${dispatch_id}/retry`,
+        `/dispatches/${dispatch_id}/cancel`,
+      ])
+        for (const body of [{ wrong: true }, []])
+          expect([path, (await send(path, { body })).status]).toEqual([path, 403]);
+    },
+  );
 });

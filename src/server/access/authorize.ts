@@ -18,7 +18,23 @@ export interface Authorization {
     items: readonly Item[],
     toRequest: (item: Item) => AuthorizeRequest,
   ): Promise<readonly Item[]>;
+  /**
+   * Reads the first page of a list with items that the sender is permitted to see. It names a next page only if one that
+   * follows has such items.
+   */
+  page<Item>(
+    read: (from: { readonly cursor?: string; readonly limit?: number }) => Promise<ItemPage<Item>>,
+    toRequest: (item: Item) => AuthorizeRequest,
+  ): Promise<ItemPage<Item>>;
 }
+
+interface ItemPage<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor?: string | undefined;
+}
+
+/** How many pages of how many items `page` looks through at most; beyond that, a next page is named. */
+const lookedAt = { pages: 50, limit: 200 } as const;
 
 export function createAuthorization(
   hook: AuthorizeHook | undefined,
@@ -34,8 +50,31 @@ export function createAuthorization(
       message: `server.authorize does not allow you the action ${request.action}.`,
     });
   };
+  const permitted: Authorization["permitted"] = async (items, toRequest) => {
+    if (hook === undefined) return items;
+    const answers = await Promise.all(items.map((item) => may(toRequest(item))));
+    return items.filter((_, position) => answers[position]);
+  };
   return {
     check,
+    permitted,
+    async page(read, toRequest) {
+      let { items, next_cursor } = await read({});
+      if (hook === undefined) return { items, next_cursor };
+      let visible = await permitted(items, toRequest);
+      let ahead = next_cursor;
+      for (let count = 0; ahead !== undefined && count < lookedAt.pages; count += 1) {
+        const isEmpty = visible.length === 0;
+        const following = await read({ cursor: ahead, ...(isEmpty ? {} : { limit: lookedAt.limit }) });
+        const found = await permitted(following.items, toRequest);
+        ahead = following.next_cursor;
+        if (isEmpty) {
+          visible = found;
+          next_cursor = ahead;
+        } else if (found.length > 0) return { items: visible, next_cursor };
+      }
+      return { items: visible, next_cursor: ahead === undefined ? undefined : next_cursor };
+    },
     whilePermitted(request) {
       let askedAt = performance.now();
       return async () => {
@@ -44,11 +83,6 @@ export function createAuthorization(
         await check(request);
         askedAt = now;
       };
-    },
-    async permitted(items, toRequest) {
-      if (hook === undefined) return items;
-      const answers = await Promise.all(items.map((item) => may(toRequest(item))));
-      return items.filter((_, position) => answers[position]);
     },
   };
 }

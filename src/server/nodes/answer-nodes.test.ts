@@ -1,9 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { NodeClient, NodeLost } from "../../app/cluster/node-client.ts";
-import { digestOf, isSigned, signCall } from "../../app/cluster/signature.ts";
+import { digestOf, isSigned, signCall, UsedSignatures } from "../../app/cluster/signature.ts";
 import type { ClusterNode } from "../../engine/cluster.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { standStill } from "../../testing/stand-still.ts";
@@ -41,13 +42,14 @@ interface Forgery {
   readonly secret?: string;
   /** The signed text, where it is not the body. */
   readonly signed?: string;
+  readonly nonce?: string;
 }
 
 async function call(
   to: ServedNode,
   { name = "abort", body = "{}", ...headers }: Forgery = {},
 ): Promise<Response> {
-  const { node = to.cluster.node, at = to.cluster.now(), signed = body } = headers;
+  const { node = to.cluster.node, at = to.cluster.now(), signed = body, nonce = randomUUID() } = headers;
   const secret = headers.secret ?? (await to.cluster.secret());
   const digest = digestOf(signed);
   return await fetch(`${to.url}/_kit/nodes/${name}`, {
@@ -57,7 +59,8 @@ async function call(
       "kit-node": node,
       "kit-node-time": `${at}`,
       "kit-node-digest": digest,
-      "kit-node-signature": signCall(secret, { name: "abort", node, at, digest }),
+      "kit-node-nonce": nonce,
+      "kit-node-signature": signCall(secret, { name: "abort", node, at, digest, nonce }),
     },
   });
 }
@@ -86,6 +89,24 @@ test("a call without the signature of a node of the cluster is refused, whatever
   expect([plain.status, await plain.json()]).toMatchObject([403, { error: { type: "forbidden" } }]);
 });
 
+test("a signed call is answered once: the same bytes are refused when they are sent again", async () => {
+  const target = JSON.stringify({ agent: "echo", instance_id: await two.owned("echo") });
+  const sent = { body: target, at: two.cluster.now(), nonce: randomUUID() };
+  expect((await call(two, sent)).status).toBe(200);
+  for (let time = 0; time < 3; time += 1) expect((await call(two, sent)).status).toBe(403);
+  expect((await call(two, { ...sent, nonce: randomUUID() })).status).toBe(200);
+});
+
+test("used signatures are remembered for as long as they are valid, and in bounded memory", () => {
+  const used = new UsedSignatures();
+  expect([used.use("a", 0), used.use("a", 1_000), used.use("a", 59_999)]).toEqual([true, false, false]);
+  expect(used.use("b", 60_001)).toBe(true);
+  expect(used.use("a", 60_001)).toBe(true);
+  for (let number = 0; number < 200_000; number += 1) used.use(`${number}`, 60_002);
+  expect(used.use("a", 60_002)).toBe(true);
+  expect(used.use("199999", 60_002)).toBe(false);
+});
+
 test("a call for another node is not answered, and one for an instance of a third node is not forwarded", async () => {
   const target = JSON.stringify({ agent: "echo", instance_id: await two.owned("echo") });
   expect((await call(one, { body: target, node: two.cluster.node })).status).toBe(503);
@@ -94,11 +115,17 @@ test("a call for another node is not answered, and one for an instance of a thir
 });
 
 test("a signature covers the call, its node, its time and its body", () => {
-  const signed = { name: "prompt", node: "n1", at: 1_000, digest: digestOf("{}") };
+  const signed = { name: "prompt", node: "n1", at: 1_000, digest: digestOf("{}"), nonce: "n" };
   const signature = signCall("secret", signed);
   const how = { secret: "secret", now: 1_500 };
   expect(isSigned(signed, signature, how)).toBe(true);
-  for (const other of [{ name: "abort" }, { node: "n2" }, { at: 1_001 }, { digest: digestOf("[]") }])
+  for (const other of [
+    { name: "abort" },
+    { node: "n2" },
+    { at: 1_001 },
+    { digest: digestOf("[]") },
+    { nonce: "m" },
+  ])
     expect(isSigned({ ...signed, ...other }, signature, how)).toBe(false);
   expect(isSigned(signed, signature, { ...how, now: 60_000 })).toBe(false);
   expect(isSigned(signed, "", how)).toBe(false);

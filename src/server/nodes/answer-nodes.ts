@@ -66,6 +66,7 @@ async function readCall(
     node: header(incoming, "kit-node") ?? "",
     at: Number(header(incoming, "kit-node-time")),
     digest: header(incoming, "kit-node-digest") ?? "",
+    nonce: header(incoming, "kit-node-nonce") ?? "",
   };
   const signature = header(incoming, "kit-node-signature") ?? "";
   if (incoming.method !== "POST" || !(await cluster.isFromNode(call, signature))) {

@@ -8,7 +8,7 @@ import { clusterRoutes, dispatchRoutes, runRoutes } from "../../protocol/routes/
 import type { RunRecord } from "../../protocol/run.ts";
 import { emptyReply } from "../reply.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
-import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
+import { bindRoutes, type Guard, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { WorkContext } from "../service-context.ts";
 import { isOver, streamRun } from "../streams/run-stream.ts";
 
@@ -20,6 +20,15 @@ const passing: ReadonlySet<string> = new Set(["conflict", "not_found", "too_many
 type Found<Parameter extends string> = Pick<RouteRequest<Parameter>, "segment" | "principal"> & {
   readonly action: ServiceAction;
 };
+
+/** Checks the sender's permission for the record of a request that changes something, before its body is read. */
+function guardedBy<Parameter extends string>(find: (request: Found<Parameter>) => Promise<unknown>): Guard {
+  return async (request) => {
+    // Dead letters are retried by a filter, which is in the body.
+    if (request.raw.method !== "POST" || request.action === "dispatch.list") return;
+    await find(request as RouteRequest<string> as Found<Parameter>);
+  };
+}
 
 /** `/runs`: runs of workflows, their events, and signals to those that wait. */
 export function bindRunRoutes(context: WorkContext): readonly Route[] {
@@ -35,13 +44,10 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
   const handlers: Handlers<typeof runRoutes> = {
     async "GET /runs"({ query, principal, action, itemAction }) {
       await authorization.check({ principal, action, workflow: query.workflow });
-      const { items, next_cursor } = await engine.listRuns(query);
-      const runs = await authorization.permitted(items, ({ workflow, run_id }) => ({
-        principal,
-        action: itemAction,
-        workflow,
-        run_id,
-      }));
+      const { items: runs, next_cursor } = await authorization.page(
+        (from) => engine.listRuns({ ...query, ...from }),
+        ({ workflow, run_id }) => ({ principal, action: itemAction, workflow, run_id }),
+      );
       return { runs, next_cursor };
     },
     "GET /runs/{run_id}": find,
@@ -72,10 +78,10 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
       return streamRun(context, run_id, { slot: context.streams.reserve(principal), permit, after });
     },
     "POST /runs/{run_id}/cancel": async (input) => ({
-      cancelled: await engine.cancelRun((await find(input)).run_id),
+      cancelled: await engine.cancelRun(input.segment("run_id")),
     }),
     async "POST /runs/{run_id}/signal"(input) {
-      const { run_id } = await find(input);
+      const run_id = input.segment("run_id");
       const key = readIdempotencyKey(input);
       await engine.signal(run_id, {
         ...input.body,
@@ -84,7 +90,7 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
       return { status: "accepted" };
     },
   };
-  return bindRoutes(runRoutes, handlers);
+  return bindRoutes(runRoutes, handlers, guardedBy(find));
 }
 
 /** `/dispatches`: dispatched inputs, and retries of dead letters. */
@@ -102,14 +108,16 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
     async "GET /dispatches"({ query, principal, action, itemAction }) {
       const { agent, instance_id: instance } = query;
       await authorization.check({ principal, action, agent, instance });
-      const { items, next_cursor } = await engine.listDispatches(query);
-      const dispatches = await authorization.permitted(items, (record) => ({
-        principal,
-        action: itemAction,
-        agent: record.agent,
-        instance: record.instance_id,
-      }));
-      return { dispatches: dispatches.map(toSentDispatch), next_cursor };
+      const { items, next_cursor } = await authorization.page(
+        (from) => engine.listDispatches({ ...query, ...from }),
+        (record) => ({
+          principal,
+          action: itemAction,
+          agent: record.agent,
+          instance: record.instance_id,
+        }),
+      );
+      return { dispatches: items.map(toSentDispatch), next_cursor };
     },
     async "POST /dispatches/retry"({ body, principal, action, itemAction }) {
       const { agent, instance_id: instance, limit = 100 } = body;
@@ -137,12 +145,12 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
     },
     "GET /dispatches/{dispatch_id}": async (input) => toSentDispatch(await find(input)),
     "POST /dispatches/{dispatch_id}/retry": async (input) =>
-      toSentDispatch(await engine.redrive((await find(input)).dispatch_id)),
+      toSentDispatch(await engine.redrive(input.segment("dispatch_id"))),
     "POST /dispatches/{dispatch_id}/cancel": async (input) => ({
-      cancelled: await engine.cancelDispatch((await find(input)).dispatch_id),
+      cancelled: await engine.cancelDispatch(input.segment("dispatch_id")),
     }),
   };
-  return bindRoutes(dispatchRoutes, handlers);
+  return bindRoutes(dispatchRoutes, handlers, guardedBy(find));
 }
 
 /** `/cluster`: the processes that share the work. */

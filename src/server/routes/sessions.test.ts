@@ -31,6 +31,15 @@ test("sessions are listed in pages with the time of their last use, without thos
   expect([body.sessions.length, body.sessions[0].instance_id, body.next_cursor]).toEqual([1, "b", undefined]);
 });
 
+test("a page names no next page in which the sender may see nothing", async () => {
+  const { body } = await served.send("/sessions?agent=echo&instance_id=secret&limit=1");
+  expect(body).toEqual({ sessions: [] });
+  const first = (await served.send("/sessions?limit=1")).body;
+  const second = (await served.send(`/sessions?limit=1&cursor=${first.next_cursor}`)).body;
+  expect([first, second].map(({ sessions }) => sessions[0].instance_id)).toEqual(["a", "b"]);
+  expect(second.next_cursor).toBeUndefined();
+});
+
 test("a recently used session is not pruned, and an invalid age is refused", async () => {
   const prune = (body: unknown) => served.send("/sessions/prune", { body });
   expect((await prune({ older_than_seconds: 3_600 })).body).toEqual({ removed: [], in_use: 0, failed: [] });

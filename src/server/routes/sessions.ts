@@ -7,28 +7,24 @@ import type { ServiceContext } from "../service-context.ts";
 
 /** `/sessions`: the sessions of all agents, and the removal of old ones. */
 export function bindSessionRoutes({ service, authorization }: ServiceContext): readonly Route[] {
-  /** Filters the sessions for which the sender has the permission of the route. */
-  const permitted = (
-    sessions: readonly TouchedSession[],
-    {
+  /** Asks for the permission of the route, for each session. */
+  const asking =
+    ({
       principal,
       itemAction: action,
-    }: Pick<RouteRequest, "principal"> & { readonly itemAction: ServiceAction },
-  ): Promise<readonly TouchedSession[]> =>
-    authorization.permitted(sessions, ({ agent, instance_id: instance }) => ({
-      principal,
-      action,
-      agent,
-      instance,
-    }));
+    }: Pick<RouteRequest, "principal"> & { readonly itemAction: ServiceAction }) =>
+    ({ agent, instance_id: instance }: TouchedSession) => ({ principal, action, agent, instance });
   const handlers: Handlers<typeof sessionRoutes> = {
     async "GET /sessions"(input) {
-      const { sessions, next_cursor } = await service.sessions.list({
-        ...input.query,
-        limit: input.query.limit ?? 50,
-      });
+      const { items: visible, next_cursor } = await authorization.page(async (from) => {
+        const { sessions, ...rest } = await service.sessions.list({
+          ...input.query,
+          ...from,
+          limit: from.limit ?? input.query.limit ?? 50,
+        });
+        return { items: sessions, ...rest };
+      }, asking(input));
       const waiting = new Set((await service.approvals.list()).map(nameOf));
-      const visible = await permitted(sessions, input);
       const working = await service.working(visible);
       const statusOf = (session: TouchedSession, at: number): ListedSession["status"] => {
         if (waiting.has(nameOf(session))) return "waiting";
@@ -46,7 +42,7 @@ export function bindSessionRoutes({ service, authorization }: ServiceContext): r
         olderThanMs: older_than_seconds * 1_000,
         dryRun: dry_run,
         everywhere: true,
-        permit: async (session) => (await permitted([session], input)).length > 0,
+        permit: async (session) => (await authorization.permitted([session], asking(input))).length > 0,
       });
     },
   };

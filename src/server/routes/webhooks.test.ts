@@ -58,8 +58,8 @@ describe("a webhook", () => {
 
   test("with an unknown or invalid name is refused, and no other route works without a key", async () => {
     const status = async (path: string): Promise<number> => (await deliver("{}", { path })).status;
-    expect(await status("/webhooks/none")).toBe(404);
-    expect(await status("/webhooks/__proto__")).toBe(404);
+    expect(await status("/webhooks/none")).toBe(401);
+    expect(await status("/webhooks/__proto__")).toBe(401);
     expect(await status("/webhooks/..%2f..%2fetc")).toBe(400);
     for (const path of [
       "/webhooks",
@@ -70,6 +70,20 @@ describe("a webhook", () => {
     ])
       expect(await status(path), path).toBe(401);
     expect((await fetch(`${served.url}/webhooks/github`)).status).toBe(401);
+  });
+
+  test("without a valid signature gets the same answer, whether it exists or has a secret or not", async () => {
+    const answers: unknown[] = [];
+    for (const name of ["none", "github", "standard", "unset"])
+      for (const body of ["{}", "not json", ""]) {
+        const reply = await fetch(`${served.url}/webhooks/${name}`, {
+          method: "POST",
+          headers: { "content-type": "application/json", "x-hub-signature-256": `sha256=${"0".repeat(64)}` },
+          body,
+        });
+        answers.push([reply.status, await reply.json(), [...reply.headers.keys()]]);
+      }
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   });
 
   test("whose file throws is an internal error without details", async () => {

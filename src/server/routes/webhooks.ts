@@ -9,6 +9,7 @@ import { errorCodes, isErrorCode } from "../../protocol/error-code.ts";
 import { webhookRoutes } from "../../protocol/routes/run-routes.ts";
 import type { ApplicationCalls, StartRun } from "../../protocol/run-calls.ts";
 import { receiveWebhook } from "../../webhooks/receive-webhook.ts";
+import { invalidSignature } from "../../webhooks/webhook-scheme.ts";
 import { jsonReply } from "../reply.ts";
 import { readBody } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route } from "../route.ts";
@@ -27,15 +28,20 @@ export function bindWebhookRoutes({
     async "GET /deliveries"({ query, principal, itemAction: action }) {
       if (deliveries === undefined)
         throw new KitError({ code: "unavailable", message: "This engine keeps no deliveries." });
-      const { items, next_cursor } = await deliveries.list(query);
-      const visible = await authorization.permitted(items, ({ webhook }) => ({ principal, action, webhook }));
-      return { deliveries: visible, next_cursor };
+      const { items, next_cursor } = await authorization.page(
+        async (from) => await deliveries.list({ ...query, ...from }),
+        ({ webhook }) => ({ principal, action, webhook }),
+      );
+      return { deliveries: items, next_cursor };
     },
     async "POST /webhooks/{name}"({ segment, raw, incoming, clientGone }) {
       const name = segment("name");
       const webhook = service.app.webhooks().find((one) => one.name === name);
-      if (webhook === undefined)
-        throw new KitError({ code: "not_found", message: "There is no webhook of this name." });
+      // A caller without a signature does not learn which webhooks exist: it gets the same answer.
+      if (webhook === undefined) {
+        await readBody({ raw, incoming }, limits);
+        throw invalidSignature();
+      }
       const record = new DeliveryRecord(masked, { webhook: name, node: cluster?.node, log: deliveries });
       try {
         const bytes = await readBody({ raw, incoming }, limits);
@@ -66,7 +72,9 @@ export function bindWebhookRoutes({
         return jsonReply(masked(body), status);
       } catch (error) {
         await record.fail(error);
-        throw error;
+        const isUnset =
+          record.deliveryId === undefined && error instanceof KitError && error.code === "unavailable";
+        throw isUnset ? invalidSignature() : error;
       }
     },
   };

@@ -43,6 +43,7 @@ ${agent("{ tools: [pay] }")}`,
       webhook(scheme, secret),
     ]),
   ),
+  "src/webhooks/unset.ts": webhook("github", ""),
   "src/workflows/strict.ts": `export const payload = {
   type: "object",
   properties: { n: { type: "integer" } },
