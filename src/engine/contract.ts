@@ -8,7 +8,7 @@ import type {
   DispatchStatus,
 } from "../protocol/dispatch.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
-import type { EventType, KitEvent } from "../protocol/event.ts";
+import type { EventError, EventType, KitEvent } from "../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { TraceContext } from "../protocol/tracing.ts";
@@ -200,6 +200,8 @@ export interface RunRequest {
 export interface RunReceipt {
   readonly run_id: string;
   readonly accepted_at: string;
+  /** Set if the run was started before with this idempotency key, and has failed for good. */
+  readonly error?: EventError | undefined;
 }
 
 export interface RunSignal {

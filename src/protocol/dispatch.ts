@@ -11,6 +11,9 @@ export const dispatchReceiptSchema = z.object({
   dispatch_id: z.string(),
   /** ISO 8601. */
   accepted_at: z.string(),
+  error: eventErrorSchema.optional().meta({
+    description: "The input was sent before with this idempotency key, and has failed for good.",
+  }),
 });
 export interface DispatchReceipt extends Infer<typeof dispatchReceiptSchema> {}
 

@@ -162,8 +162,11 @@ export interface DispatchBody extends Infer<typeof dispatchBodySchema> {}
 
 /** The reply of an accepted dispatch. */
 export const dispatchAcceptedSchema = z
-  .object({ status: z.literal("accepted"), ...dispatchReceiptSchema.shape })
-  .meta({ id: "DispatchAccepted", description: "The input is on disk." });
+  .object({ status: z.enum(["accepted", "failed"]), ...dispatchReceiptSchema.shape })
+  .meta({
+    id: "DispatchAccepted",
+    description: "The input is on disk; `failed` with `error` if it was sent before and has failed.",
+  });
 export interface DispatchAccepted extends Infer<typeof dispatchAcceptedSchema> {}
 
 /** The query of a stream of events. */

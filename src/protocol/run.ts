@@ -157,7 +157,13 @@ export const payloadSchema = z
   .meta({ description: 'The payload itself, or `{"payload": {…}}`.' });
 
 export const runAcceptedSchema = z
-  .object({ status: z.literal("accepted"), run_id: z.string() })
+  .object({
+    status: z.enum(["accepted", "failed"]),
+    run_id: z.string(),
+    error: eventErrorSchema.optional().meta({
+      description: "The run was started before with this idempotency key, and has failed for good.",
+    }),
+  })
   .meta({ id: "RunAccepted" });
 export interface RunAccepted extends Infer<typeof runAcceptedSchema> {}
 

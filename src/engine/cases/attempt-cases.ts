@@ -130,6 +130,33 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.ok(!JSON.stringify(unsafe).includes("hunter2"));
   },
 
+  "a repeated key of work that has failed for good tells so": async (tools) => {
+    const engine = await tools.create();
+    const bad = (): KitError => new KitError({ code: "budget_exceeded", message: "No more money." });
+    await engine.start(
+      handlers({
+        dispatch: async () => {
+          throw bad();
+        },
+        run: async () => {
+          throw bad();
+        },
+      }),
+    );
+    const input = { ...key, input: 1, idempotency_key: "once" };
+    const { dispatch_id, error } = await engine.admit(input);
+    assert.equal(error, undefined);
+    const record = await engine.awaitDispatch(dispatch_id);
+    const again = await engine.admit(input);
+    assert.equal(again.dispatch_id, dispatch_id);
+    assert.deepEqual(again.error, record?.error);
+    const request = { workflow: "w", payload: {}, idempotency_key: "once" };
+    const run = await engine.startRun(request);
+    assert.equal(run.error, undefined);
+    const ended = await engine.awaitRun(run.run_id);
+    assert.deepEqual(await engine.startRun(request), { ...run, error: ended?.error });
+  },
+
   "handlers can decide which errors are retried": async (tools) => {
     const engine = await tools.create({ backoffMs: 1, attempts: 3 });
     const isRetryable = (error: unknown): boolean => error instanceof TypeError;

@@ -30,12 +30,12 @@ const script = new URL("testing/node-process.ts", import.meta.url);
 async function startNode(schema: string): Promise<ChildProcess> {
   const child = fork(script, [JSON.stringify({ url: server.url, schema, limits })], { execArgv: [] });
   onTestFinished(() => void child.kill("SIGKILL"));
-  await heard(child, "ready");
+  await receive(child, "ready");
   return child;
 }
 
-async function heard(child: ChildProcess, wanted: string): Promise<void> {
-  while ((await Promise.race([once(child, "message"), once(child, "close")]))[0] !== wanted)
+async function receive(child: ChildProcess, text: string): Promise<void> {
+  while ((await Promise.race([once(child, "message"), once(child, "close")]))[0] !== text)
     if (child.exitCode !== null || child.signalCode !== null) throw new Error("The node has ended.");
 }
 

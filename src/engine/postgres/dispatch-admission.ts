@@ -17,7 +17,7 @@ import { checkJson } from "../shared/json-values.ts";
 import type { LineScope } from "../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../shared/queue/share-of-line.ts";
-import { isNoAnswer } from "../shared/retry-rules.ts";
+import { earlierReceipt, isNoAnswer } from "../shared/retry-rules.ts";
 import { toStoredTrace } from "../shared/stored-rows.ts";
 import { type PostgresBase, toText } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
@@ -209,8 +209,8 @@ export class DispatchAdmission {
     { room, requeued }: { readonly room: Room; readonly requeued: SessionKey[] },
   ): Promise<Answer> {
     if (row.session !== candidate.request.session || !isSame(candidate, row)) return otherInput();
+    if (!isNoAnswer(row)) return { dispatch_id: row.dispatch_id, ...earlierReceipt(row) };
     const receipt = { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) };
-    if (!isNoAnswer(row)) return receipt;
     const refusal = room.take(row, row.owner);
     if (refusal !== undefined) return refusal;
     await this.#putBack(row);

@@ -252,8 +252,8 @@ export class Ownership {
     const now = performance.now();
     const resting = this.#idle.filter((shard) => (this.#requestedAt.get(shard) ?? 0) + minRestMs < now);
     if (this.#taking === undefined) await this.#handOver(connection, resting);
-    const wanted = [...this.#requested.keys()].filter((shard) => !this.#shards.has(shard));
-    if (wanted.length > 0) await this.#take(connection, await freeShards(this.#taker(connection), wanted));
+    const asked = [...this.#requested.keys()].filter((shard) => !this.#shards.has(shard));
+    if (asked.length > 0) await this.#take(connection, await freeShards(this.#taker(connection), asked));
     for (const [shard, until] of this.#requested)
       if (until < now || this.#shards.has(shard)) this.#requested.delete(shard);
   }

@@ -7,7 +7,7 @@ import { leaseLost } from "../shared/engine-base.ts";
 import { checkJson, isName } from "../shared/json-values.ts";
 import { ownerOfRun } from "../shared/queue/owners.ts";
 import { checkShare } from "../shared/queue/share-of-line.ts";
-import { isNoAnswer } from "../shared/retry-rules.ts";
+import { earlierReceipt, isNoAnswer } from "../shared/retry-rules.ts";
 import {
   alreadyEnded,
   badSignalName,
@@ -86,7 +86,7 @@ async function findEarlier(
   if (row === undefined) return undefined;
   const isSame = row.payload === payload || isDeepStrictEqual(JSON.parse(row.payload), JSON.parse(payload));
   if (!isSame) throw otherPayload();
-  if (!isNoAnswer(row)) return { run_id: row.run_id, accepted_at: isoTime(row.accepted_at) };
+  if (!isNoAnswer(row)) return { run_id: row.run_id, ...earlierReceipt(row) };
   await database.run("UPDATE $s.runs SET idempotency_key = NULL WHERE id = $1", [row.id]);
   return undefined;
 }

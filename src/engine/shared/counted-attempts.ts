@@ -1,5 +1,5 @@
 /**
- * What the limit of attempts counts. An attempt counts if it failed, or if its process died while it worked. Attempts
+ * The attempts that count towards the limit. An attempt counts if it failed, or if its process died while it worked. Attempts
  * before the work has come further do not count any more.
  */
 export interface CountedAttempts {

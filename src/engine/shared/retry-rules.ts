@@ -1,3 +1,4 @@
+import { isoTime } from "../../base/clock.ts";
 import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
 import { outageOf } from "../../protocol/outage.ts";
@@ -27,6 +28,22 @@ export function isOutage(error: unknown, id: string, { onOutage }: EngineHandler
     // A listener that throws must not end the wait.
   }
   return true;
+}
+
+/** The receipt of earlier work for a request with the same idempotency key: it tells whether the work has failed. */
+export function earlierReceipt({
+  accepted_at,
+  status,
+  error,
+}: {
+  readonly accepted_at: number;
+  readonly status: string;
+  readonly error: string | null;
+}): { readonly accepted_at: string; readonly error?: EventError } {
+  const receipt = { accepted_at: isoTime(accepted_at) };
+  return status === "failed" && error !== null
+    ? { ...receipt, error: parseStored(error) as EventError }
+    : receipt;
 }
 
 /**

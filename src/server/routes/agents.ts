@@ -53,7 +53,7 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
         ...choices,
         ...callOf(input),
       });
-      return { status: "accepted", dispatch_id: receipt.dispatch_id, accepted_at: receipt.accepted_at };
+      return { status: receipt.error === undefined ? "accepted" : "failed", ...receipt };
     },
     async "GET /agents/{name}/{id}/events"(input) {
       const { principal, action } = input;

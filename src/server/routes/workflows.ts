@@ -43,9 +43,10 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
         idempotencyKey,
       });
       start.catch(() => slot?.release());
-      const { run_id } = await start;
+      const { run_id, error } = await start;
       if (slot !== undefined) return streamRun(context, run_id, { slot });
-      if (clientGone === undefined) return { status: "accepted", run_id };
+      if (clientGone === undefined)
+        return error === undefined ? { status: "accepted", run_id } : { status: "failed", run_id, error };
       return new EndReply(toCompleted(run_id, await service.engine.awaitRun(run_id, { signal: clientGone })));
     },
   };

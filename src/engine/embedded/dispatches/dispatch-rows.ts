@@ -19,7 +19,7 @@ import { checkJson } from "../../shared/json-values.ts";
 import type { LineScope } from "../../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../../shared/queue/share-of-line.ts";
-import { isNoAnswer } from "../../shared/retry-rules.ts";
+import { earlierReceipt, isNoAnswer } from "../../shared/retry-rules.ts";
 import { badCursor, readPage, toStoredTrace } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 
@@ -121,8 +121,10 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     const row = byKey.get(request.agent, request.instance_id, request.idempotency_key);
     if (row === undefined) return undefined;
     if (row.session !== request.session || !isSame(row.input, input)) throw otherInput();
-    const receipt = { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) };
-    return isNoAnswer(row) ? { receipt, dispatch: putBack(row) } : { receipt };
+    const { dispatch_id, accepted_at } = row;
+    return isNoAnswer(row)
+      ? { receipt: { dispatch_id, accepted_at: isoTime(accepted_at) }, dispatch: putBack(row) }
+      : { receipt: { dispatch_id, ...earlierReceipt(row) } };
   }
 
   /** Compares two stored inputs; the order of an object's properties does not matter. */

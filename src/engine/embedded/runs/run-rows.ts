@@ -8,7 +8,7 @@ import type { EngineLimits } from "../../shared/engine-base.ts";
 import { checkJson, isName } from "../../shared/json-values.ts";
 import { ownerOfRun } from "../../shared/queue/owners.ts";
 import { checkShare } from "../../shared/queue/share-of-line.ts";
-import { isNoAnswer } from "../../shared/retry-rules.ts";
+import { earlierReceipt, isNoAnswer } from "../../shared/retry-rules.ts";
 import {
   alreadyEnded,
   badSignalName,
@@ -71,7 +71,7 @@ export function createRunAdmission(
       if (earlier !== undefined && !isSame(earlier.payload, stored)) throw otherPayload();
       if (earlier !== undefined && isNoAnswer(earlier)) freeKey.run(earlier.id);
       else if (earlier !== undefined) {
-        return { run_id: earlier.run_id, accepted_at: isoTime(earlier.accepted_at) };
+        return { run_id: earlier.run_id, ...earlierReceipt(earlier) };
       }
       if (parent !== undefined && ended.get(parent) !== undefined) throw parentCancelled();
       checkRoom(owner);
