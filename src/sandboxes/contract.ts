@@ -46,7 +46,17 @@ export interface CommandAccess {
   readonly network?: readonly string[] | undefined;
   /** Paths relative to the workspace root that stay read-only although `write` is set. Missing paths are ignored. */
   readonly readOnlyPaths?: readonly string[] | undefined;
+  /**
+   * Tells which paths of the workspace the command must not change, and which it must not read either. In a workspace that people
+   * share, isolation renames new paths of this kind after the command. Keep the function: what it says of a path is remembered.
+   */
+  readonly guard?: PathGuard | undefined;
+  /** Whether the command may make repositories and guarded paths, as `git clone` does. Default: no. */
+  readonly makesRepository?: boolean | undefined;
 }
+
+/** The rule for a path relative to the workspace root: a command cannot change a `read-only` path, nor read a `hidden` one. */
+export type PathGuard = (path: string) => "read-only" | "hidden" | undefined;
 
 export interface ExecRequest {
   /** A program and its literal arguments (run without a shell), or a line for the sandbox's shell. */

@@ -1,4 +1,5 @@
 import { isVariablesName } from "../../base/names.ts";
+import type { PathGuard } from "../../sandboxes/contract.ts";
 
 // Models must not change files that decide how kit, its agents, Git, CI and the project's tools behave, unless a path is
 // granted: some of these files run with the credentials of the next person who opens the repository.
@@ -141,6 +142,26 @@ export function isProtectedPath(change: PathChange, granted: readonly string[]):
   return [inWorkspace, pathInProject(segments, change)].some(
     (path) => path !== undefined && (sources.test(path) || (removes && holders.has(path))),
   );
+}
+
+const guards = new Map<string, PathGuard>();
+
+/** The guard of commands for these grants, which always is the same function for the same arguments. */
+export function guardOf(
+  place: Pick<PathChange, "hostRoot" | "projectRoot">,
+  granted: readonly string[],
+): PathGuard {
+  const key = JSON.stringify([place.hostRoot, place.projectRoot, granted]);
+  const guard: PathGuard =
+    guards.get(key) ??
+    ((path) => {
+      if (isGrantedPath(path, granted)) return undefined;
+      if (isSecretFile(path)) return "hidden";
+      return isProtectedPath({ ...place, path, cwd: "" }, granted) ? "read-only" : undefined;
+    });
+  if (guards.size > 100) guards.clear();
+  guards.set(key, guard);
+  return guard;
 }
 
 /** Whether a path, relative to the root of the workspace, is a granted path or below one. */

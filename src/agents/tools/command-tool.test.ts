@@ -1,9 +1,10 @@
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { wallTest } from "../../sandboxes/host/wall/walled.suite.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
@@ -61,6 +62,39 @@ test("a function becomes a tool whose arguments follow its schema", async () => 
   expect(texts[0]).toContain("v1");
   expect(results[1]?.is_error).toBe(true);
   expect(texts[1]).toContain("is missing");
+});
+
+wallTest("an isolated command of a model reads no file of secrets and leaves no protected path", async () => {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  await writeFile(join(root, ".env.production"), "A=sesame");
+  const command =
+    "cat .env.production | rev; git init -q a; echo {} | tee package.json .envrc; echo free > b.txt";
+  const model = createScriptedModel((_call, index) =>
+    index === 0 ? { toolCalls: [{ id: "c", name: "bash", input: { command } }] } : { text: "Done." },
+  );
+  const agent = createTestAgent(
+    model,
+    {
+      allowShell: true,
+      allowWrite: true,
+      allowCompoundCommands: true,
+      allowProtectedPaths: ["package.json"],
+    },
+    { sandbox: local({ root }), validateJson: createJsonValidator() },
+  );
+  const { messages } = await agent.session().prompt("Go.");
+  await agent.close();
+  const result = JSON.stringify(messages.find(({ role }) => role === "tool"));
+  expect(result).not.toContain("emases");
+  expect(result).toContain("a/.git");
+  expect((await readdir(root)).sort()).toEqual([
+    ".env.production",
+    "a",
+    "b.txt",
+    "package.json",
+    "refused-.envrc",
+  ]);
 });
 
 test("a failing command is a result with its exit code, and a command with a reserved name is refused", async () => {

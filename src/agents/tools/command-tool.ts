@@ -1,6 +1,7 @@
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { AllowedCommand } from "../define/agent-profile.ts";
 import type { AnyTool, KitCommand, ToolDefinition, ToolOutput } from "../define/tool.ts";
+import { guardOf } from "../policy/protected-paths.ts";
 import type { CommandRun } from "./run-command.ts";
 import { objectSchema, pathProperty, type ToolEnvironment } from "./tool-environment.ts";
 
@@ -38,6 +39,10 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
         command: input.command,
         sandbox,
         readOnlyPaths: environment.sources?.kept(sandbox.hostRoot, policy.allowProtectedPaths ?? []),
+        guard: guardOf(
+          { hostRoot: sandbox.hostRoot, projectRoot: environment.projectRoot },
+          policy.allowProtectedPaths ?? [],
+        ),
         policy,
         projectRoot: environment.projectRoot,
         isLoaded: environment.sources?.isLoaded.bind(environment.sources),

@@ -3,7 +3,6 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { CommandAccess, ExecResult, Sandbox } from "../../sandboxes/contract.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
 import { type AllowedRun, type CommandDecision, checkCommand } from "../policy/check-command.ts";
-import type { KnownForm } from "../policy/forms/form.ts";
 import type { PathChange } from "../policy/protected-paths.ts";
 import type { CommandContext, PreparedCommand } from "./command-context.ts";
 import { prepareKnownForm } from "./prepare-known-form.ts";
@@ -25,6 +24,8 @@ export interface CommandRun {
   readonly toolCallId?: string | undefined;
   /** Paths of the workspace that the command cannot change. */
   readonly readOnlyPaths?: readonly string[] | undefined;
+  /** The rule for all other paths, for a command that a model wrote. */
+  readonly guard?: CommandAccess["guard"];
   /** Called when a command that may write starts; returns the callback for its end. */
   readonly begin?: (() => () => void) | undefined;
 }
@@ -92,6 +93,7 @@ function limitsOf(run: CommandRun): Omit<Parameters<Sandbox["exec"]>[0], "comman
       write: run.policy.allowWrite === true,
       network: run.policy.allowNetwork ?? [],
       readOnlyPaths: run.readOnlyPaths,
+      guard: run.guard,
     },
     cwd: run.cwd,
   };
@@ -103,11 +105,15 @@ async function isIsolated({ isolation }: Sandbox): Promise<boolean> {
 }
 
 /** A known form gets only the access it needs. */
-function accessOf(known: KnownForm, { policy, readOnlyPaths: kept }: CommandRun): CommandAccess {
+function accessOf({ words, known }: AllowedRun, run: CommandRun): CommandAccess | undefined {
+  if (known === undefined) return undefined;
+  const { policy, readOnlyPaths: kept } = run;
   return {
     write: known.writes === true && policy.allowWrite === true,
     network: known.connects === true ? (policy.allowNetwork ?? []) : [],
     readOnlyPaths: kept,
+    guard: run.guard,
+    makesRepository: words[0] === "git" && words.includes("clone"),
   };
 }
 
@@ -152,7 +158,7 @@ async function runLiteral(
     const result = await run.sandbox.exec({
       ...limitsOf(run),
       env: { ...run.env, ...env },
-      ...(command.known === undefined ? {} : { access: accessOf(command.known, run) }),
+      access: accessOf(command, run) ?? limitsOf(run).access,
       command: words,
       ...(feeds ? { maxOutputBytes: maxPipedBytes } : {}),
       ...(piped ? { stdin: total?.stdout ?? "" } : {}),

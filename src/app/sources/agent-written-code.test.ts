@@ -225,5 +225,5 @@ else {
 await app.close();`;
   const found = await inNode(folder.root, code);
   skip(found === "no wall", "This machine cannot isolate commands.");
-  expect(found).toEqual({ texts: files, fresh: false, free: "evil\n", cache: "evil\n" });
+  expect(found).toEqual({ texts: files, fresh: false, free: "evil\n", cache: "" });
 });

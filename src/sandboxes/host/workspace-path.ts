@@ -79,6 +79,8 @@ export interface Workspace {
   readonly isolation: IsolationOptions;
   /** Whether the folder belongs to people, who work in it with programs of their own. */
   readonly shared?: boolean;
+  /** The `.kit` folder of the project, for records of running commands: from them, kit cleans up if it was killed. */
+  readonly state?: string;
   /** Absolute paths of kit's own folders, which commands cannot see. */
   readonly hidden: readonly string[];
   /** The `.kit` folder in the workspace. If it is missing it is created before a command could create it. */

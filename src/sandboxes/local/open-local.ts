@@ -8,6 +8,7 @@ import type { IsolationOptions, Sandbox, SandboxOwner } from "../contract.ts";
 import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/command-environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
+import { finishWorkspace } from "../host/wall/guard-workspace.ts";
 import { removeAtExit, removeNow } from "../host/wall/own-folders.ts";
 import { isInside } from "../host/workspace-path.ts";
 
@@ -19,6 +20,9 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
   const project = owner.project_root;
   const state = project === undefined ? undefined : join(project, ".kit");
   const ownFolder = createOwnFolder();
+  const hidden = [...new Set([join(root, ".kit"), state ?? root])].filter((folder) => folder !== root);
+  const kept = state === undefined ? {} : { state };
+  finishWorkspace({ root, hidden, ...kept });
   return createHostSandbox(
     "local",
     {
@@ -27,7 +31,8 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
       environment: async () => environment,
       outerRules: () => loadOuterRules(root),
       isolation: mergeIsolation(options, owner.isolation),
-      hidden: [...new Set([join(root, ".kit"), state ?? root])].filter((folder) => folder !== root),
+      hidden,
+      ...kept,
       ...(state !== undefined && isInside(root, state) ? { stateFolder: state } : {}),
       ownFolder: ownFolder.make,
       release: ownFolder.remove,

@@ -15,6 +15,12 @@ export interface Mount {
   readonly write: boolean;
 }
 
+/** A read-only folder of the workspace with writable ones below it. */
+export interface CachedFolder {
+  readonly path: string;
+  readonly mounts: readonly Mount[];
+}
+
 /** The paths that one command can read and write. All are absolute and without links. */
 export interface WallPlan {
   readonly root: string;
@@ -32,8 +38,13 @@ export interface WallPlan {
   readonly mounts: readonly Mount[];
   /** Paths below the writable ones that are read-only. */
   readonly protectedPaths: readonly string[];
+  /** Folders among these paths, with writable ones below them. */
+  readonly cached: readonly CachedFolder[];
   /** Folders of kit, which appear empty. */
   readonly hidden: readonly string[];
+  /** Files of the workspace that appear as `empty`. */
+  readonly hiddenFiles: readonly string[];
+  readonly empty: string;
   /** The folder mounted as `/etc`. */
   readonly etc: string;
   /** The sandbox's own folders on the host. */
@@ -95,8 +106,12 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     ...(plan.write ? changeable(root) : readOnly(root)),
     ...plan.mounts.filter(({ path }) => inside(path)).flatMap(toMount),
     ...heldFolders(root, plan.protectedPaths.filter(inside)).flatMap(changeable),
+    ...plan.cached.flatMap(({ path, mounts }) => [...readOnly(path), ...mounts.flatMap(toMount)]),
     ...sealArguments(plan.sealedMounts),
-    ...plan.protectedPaths.filter(inside).flatMap(readOnly),
+    ...plan.protectedPaths
+      .filter((path) => inside(path) && !plan.cached.some((folder) => folder.path === path))
+      .flatMap(readOnly),
+    ...plan.hiddenFiles.flatMap((path) => ["--ro-bind-fd", String(hold(plan.empty)), path]),
     ...plan.hidden.filter(inside).flatMap((path) => ["--tmpfs", path, "--remount-ro", path]),
     ...(plan.socket === undefined ? [] : ["--ro-bind", plan.socket, innerSocket]),
     ...["/", ...veiled].flatMap((path) => ["--remount-ro", path]),

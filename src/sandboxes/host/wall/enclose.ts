@@ -10,7 +10,7 @@ import {
   realpathSync,
   statSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import { findPlace } from "../../../files/find-place.ts";
 import { heldPath } from "../../../files/walk.ts";
@@ -20,6 +20,7 @@ import { canHold, innerHome, innerSocket, mountPoints, toBubblewrap } from "./bu
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { type GitParts, gitPartsOf } from "./git-parts.ts";
+import { cachedFolders, guardWorkspace } from "./guard-workspace.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
 import { type OwnRepository, openOwnRepository } from "./own-repository.ts";
 import { bridgeArguments, bridgePort, openProxy } from "./proxy.ts";
@@ -62,16 +63,17 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const { etc, filter: filterFile } = parts;
   const git = gitPartsOf(root, write);
   const notes: string[] = [];
-  const repository =
-    write && git.folder !== undefined && foundWall.wall === "bubblewrap"
-      ? openOwnRepository({ folder: git.folder, root, copies: parts.copies })
-      : undefined;
-  if (repository !== undefined) cleanup.defer(async () => void notes.push(...(await repository.close())));
   if (write) {
     const { stateFolder } = workspace;
     if (stateFolder !== undefined && lstatSync(stateFolder, { throwIfNoEntry: false }) === undefined)
       mkdirSync(stateFolder);
   }
+  const guarded = guardWorkspace(workspace, command.access, { cleanup, notes });
+  const repository =
+    write && git.folder !== undefined && foundWall.wall === "bubblewrap"
+      ? openOwnRepository({ folder: git.folder, root, copies: parts.copies })
+      : undefined;
+  if (repository !== undefined) cleanup.defer(async () => void notes.push(...(await repository.close())));
   const gitPaths =
     foundWall.wall === "seatbelt" || !write
       ? git.protectedPaths
@@ -87,7 +89,9 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
       ? [
           ...gitPaths.filter((path) => !isInside(root, path)),
           ...outermost(
-            [...gitPaths, ...readOnlyPathsOf(root, command.access)].filter((path) => isInside(root, path)),
+            [...gitPaths, ...readOnlyPathsOf(root, command.access), ...guarded.protectedPaths].filter(
+              (path) => isInside(root, path),
+            ),
           ),
         ]
       : [],
@@ -105,9 +109,11 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     };
   };
   if (foundWall.wall === "seatbelt") {
-    const hidden = plan.hidden.filter((path) => !isInside(path, root));
+    const hidden = [...plan.hidden.filter((path) => !isInside(path, root)), ...guarded.hiddenFiles];
     const profile = toSeatbeltProfile({
       ...plan,
+      // Its tools keep caches there, and this wall has no folder to put in their place.
+      protectedPaths: plan.protectedPaths.filter((path) => basename(path) !== "node_modules"),
       seen: [...plan.tools, ...plan.seen],
       changed: git.folder === undefined ? git.changed : [...git.changed, git.folder],
       hidden,
@@ -137,6 +143,11 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     etc,
     ownFolders,
     socket: proxyAccess?.socket,
+    cached: cachedFolders(plan.protectedPaths, join(ownFolders.folder, "caches")),
+    hiddenFiles: guarded.hiddenFiles.filter(
+      (path) => !plan.protectedPaths.some((each) => isInside(each, path)),
+    ),
+    empty: parts.empty,
     memoryBytes: limits.memoryMb * 1024 * 1024,
     sealedMounts: foundWall.canSeal ? [...new Set(["/", mountOf(root)])] : [],
     hold: (path) => pass(openPath(path)),

@@ -24,6 +24,8 @@ export interface WallParts {
   readonly filter: string | undefined;
   /** The folder for copies of repositories. */
   readonly copies: string;
+  /** An empty file. */
+  readonly empty: string;
 }
 
 const ready = new WeakMap<Workspace["ownFolder"], Promise<OwnFolders>>();
@@ -72,12 +74,14 @@ async function makeParts(): Promise<WallParts> {
   for (const { path } of systemParts()) {
     if (path.startsWith("/etc/")) await mkdir(join(folder, path), { recursive: true });
   }
+  await writeFile(join(folder, "empty"), "");
   const filter = syscallFilter(process.arch);
   if (filter !== undefined) await writeFile(join(folder, "filter"), filter);
   return {
     etc,
     filter: filter === undefined ? undefined : join(folder, "filter"),
     copies: join(folder, "repositories"),
+    empty: join(folder, "empty"),
   };
 }
 

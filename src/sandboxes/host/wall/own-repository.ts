@@ -51,8 +51,10 @@ interface Repository {
   readonly hashBytes: number;
   /** The identities of both versions of a file when they last were the same. */
   readonly same: Map<string, { readonly original: string; readonly copied: string }>;
-  /** The index at that time. */
+  /** The index of the copy at that time. */
   index: GitIndex | undefined;
+  /** Whether the index of the repository had other entries at that time: those of another Git, or no new gitlinks. */
+  isMerged: boolean;
   users: number;
 }
 
@@ -128,7 +130,16 @@ function createRepository(held: string, { folder, root, copies }: RepositoryRequ
   mkdirSync(copy, { recursive: true, mode: 0o700 });
   if (!exists(join(held, "logs"))) mkdirSync(join(held, "logs"));
   const isSha256 = /objectformat\s*=\s*"?sha256/i.test(readHeld(held, "config")?.toString("latin1") ?? "");
-  return { folder, root, copy, hashBytes: isSha256 ? 32 : 20, same: new Map(), index: undefined, users: 0 };
+  return {
+    folder,
+    root,
+    copy,
+    hashBytes: isSha256 ? 32 : 20,
+    same: new Map(),
+    index: undefined,
+    isMerged: false,
+    users: 0,
+  };
 }
 
 function forgetOldest(): void {
@@ -140,8 +151,11 @@ function forgetOldest(): void {
 }
 
 /** Removes what earlier commands left in the copy. The entries in `mounted` are only places for mounts. */
-function clean({ copy, same }: Repository, mounted: readonly string[]): void {
-  for (const [path, { copied }] of same) if (identityOf(copy, path) !== copied) same.delete(path);
+function clean(repository: Repository, mounted: readonly string[]): void {
+  const { copy, same } = repository;
+  for (const [path, { copied }] of same) {
+    if (identityOf(copy, path) !== copied || (path === "index" && repository.isMerged)) same.delete(path);
+  }
   const kept = new Set([...same.keys()].flatMap((path) => [path, dirname(path)]));
   for (const { name, parentPath } of readdirSync(copy, { withFileTypes: true })) {
     const isPlace = mounted.includes(name) && isFileOrFolder(join(parentPath, name));
@@ -156,7 +170,9 @@ function clean({ copy, same }: Repository, mounted: readonly string[]): void {
 /** Copies what another Git has changed since the last time, and no command. */
 function update(held: string, repository: Repository): void {
   const { copy, same } = repository;
-  const names = filesOf(held, copiedFolders).filter((path) => !readOnly.includes(path));
+  const names = filesOf(held, copiedFolders).filter(
+    (path) => !readOnly.includes(path) && !path.endsWith(".lock"),
+  );
   for (const path of names) {
     const original = identityOf(held, path);
     const before = same.get(path);
@@ -165,9 +181,15 @@ function update(held: string, repository: Repository): void {
       continue;
     const bytes = readHeld(held, path);
     if (bytes === undefined) continue;
+    const lock = join(copy, "index.lock");
+    // A command that changes its index now has read it before, so the other Git's entries come with the next merge.
+    if (path === "index" && !tryLock(lock)) continue;
     replace(copy, path, bytes);
     same.set(path, { original, copied: identityOf(copy, path) ?? "" });
-    if (path === "index") repository.index = readGitIndex(bytes, repository.hashBytes);
+    if (path !== "index") continue;
+    repository.index = readGitIndex(bytes, repository.hashBytes);
+    repository.isMerged = false;
+    rmSync(lock, { force: true });
   }
   for (const [path, before] of same) {
     if (names.includes(path) || identityOf(copy, path) !== before.copied) continue;
@@ -203,7 +225,7 @@ interface Change {
 function takeFile(held: string, { path, copied, repository }: Change): string | undefined {
   const { copy, same } = repository;
   const original = identityOf(held, path);
-  const isChanged = original !== same.get(path)?.original;
+  const isChanged = original !== same.get(path)?.original || (path === "index" && repository.isMerged);
   if (copied === undefined) {
     if (path === "HEAD" || path === "index") return undefined;
     same.delete(path);
@@ -219,13 +241,17 @@ function takeFile(held: string, { path, copied, repository }: Change): string | 
   if (typeof checked === "string") return checked;
   replace(held, path, checked.bytes);
   same.set(path, { original: identityOf(held, path) ?? "", copied });
-  if (path === "index") repository.index = readGitIndex(checked.bytes, repository.hashBytes);
+  if (checked.index === undefined) return checked.note;
+  repository.index = checked.index;
+  repository.isMerged = isChanged || checked.note !== undefined;
   return checked.note;
 }
 
 interface Checked {
   readonly bytes: Buffer;
   readonly note?: string;
+  /** The index of the copy. */
+  readonly index?: GitIndex;
 }
 
 function checkFile(path: string, bytes: Buffer): Checked | string {
@@ -261,6 +287,7 @@ function checkIndex(
     known?.has(path) === true || (repository.users === 1 && !exists(join(root, latin1(path), ".git")));
   const rejected = [...merged.gitlinks].filter((path) => !isAccepted(path)).map(latin1);
   return {
+    index: ours,
     bytes: writeGitIndex(withoutGitlinks(merged, isAccepted), hashBytes),
     ...(rejected.length === 0
       ? {}
