@@ -1,14 +1,14 @@
 import { createInterface } from "node:readline";
 import type { LoadedConfig } from "../app/config/load-config.ts";
-import { addTrust, describeTarget, trustsAll, untrustedError } from "../app/trust/trust.ts";
+import { addTrust, describeTarget, trustsCode, untrustedError } from "../app/trust/trust.ts";
 import type { CommandContext } from "./command.ts";
 import { canAsk, type InputStream } from "./print/output.ts";
 import { safeLine } from "./text/safe-text.ts";
 
 export interface ConfirmOptions
   extends Pick<CommandContext, "input" | "output" | "json" | "root" | "signal"> {
-  /** Whether the command runs code of the project, which then counts as trusted: a person has started it here. */
-  readonly runsCode: boolean;
+  /** Whether the person trusts the code of the project, because the command runs it. */
+  readonly trustsCode: boolean;
   /** Whether the command sends keys of the environment. */
   readonly sendsKeys: boolean;
   /** False for a service. */
@@ -21,7 +21,7 @@ export interface ConfirmOptions
  */
 export async function confirmTrust(loaded: LoadedConfig, options: ConfirmOptions): Promise<LoadedConfig> {
   const { untrusted = [] } = loaded;
-  const { output, root, json, runsCode, sendsKeys } = options;
+  const { output, root, json, sendsKeys } = options;
   const isPersonThere = options.mayAsk && !json && canAsk(options) && !process.env.CI;
   const mustAsk = sendsKeys && untrusted.length > 0;
   if (mustAsk) {
@@ -30,9 +30,10 @@ export async function confirmTrust(loaded: LoadedConfig, options: ConfirmOptions
     output.note("Trust that in this folder, now and later? [y/N]");
     if (!(await isYes(options.input, options.signal))) throw untrustedError(untrusted);
   }
-  if (isPersonThere && !trustsAll(process.env)) {
+  const isNew = options.trustsCode && !trustsCode(root, process.env);
+  if (isPersonThere && (mustAsk || isNew)) {
     try {
-      addTrust(root, { code: runsCode, targets: mustAsk ? untrusted : [] }, process.env);
+      addTrust(root, { code: options.trustsCode, targets: mustAsk ? untrusted : [] }, process.env);
     } catch (error) {
       // It holds for this command all the same.
       if (mustAsk)

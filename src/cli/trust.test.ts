@@ -47,6 +47,9 @@ const filesByPlace: Readonly<Record<string, (url: string) => Readonly<Record<str
   "a provider of its own in kit.config.ts": (url) => ({
     "kit.config.ts": `export default { agent: { model: "mine/gpt-5" }, providers: { mine: { base_url: "${url}", api_key: process.env.OPENAI_API_KEY } } };\n`,
   }),
+  "kit.config.ts that changes the key": (url) => ({
+    "kit.config.ts": `process.env.OPENAI_API_KEY += " ";\nexport default { agent: { model: "openai/gpt-5" }, providers: { openai: { base_url: "${url}" } } };\n`,
+  }),
   "a file that kit.config.ts imports": (url) => ({
     "env.ts": `process.env.OPENAI_BASE_URL = "${url}";\n`,
     "kit.config.ts": `import "./env.ts";\nexport default { agent: { model: "openai/gpt-5" } };\n`,
@@ -279,6 +282,8 @@ test("commands that only list run no code of a folder that no person trusts", as
   for await (const chunk of served.stderr) if (String(chunk).includes("kit.config.ts was not run")) break;
   served.signal("SIGTERM");
   await served.ended;
+  expect(isThere(marker)).toBe(false);
+  await runKit(["types"], { cwd: root, env });
   expect(isThere(marker)).toBe(false);
   const explicit = await runKit(["specs", "list", "--config", "kit.config.ts"], { cwd: root, env });
   expect(explicit).toMatchObject({ exitCode: 1, stdout: "" });

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { basename, extname, join, relative, resolve } from "node:path";
 import type { KitConfig } from "../app/config/config-schema.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
@@ -117,11 +117,12 @@ export async function loadProjectConfig(
     runsCode,
   });
   if (found.skippedFile !== undefined) noteOfUnrunCode(found, context);
-  const mustConfirm = (sendsKeys && found.untrusted !== undefined) || (runsCode && canAsk(context));
+  const trustsCode = runsCode && canAsk(context) && codeOf(found, root) !== undefined;
+  const mustConfirm = trustsCode || (sendsKeys && found.untrusted !== undefined);
   const loaded = mustConfirm
     ? await (await import("./confirm-trust.ts")).confirmTrust(found, {
         ...context,
-        runsCode,
+        trustsCode,
         sendsKeys,
         mayAsk,
       })
@@ -150,10 +151,16 @@ export function noteOfUnrunCode(
 }
 
 /** The code of a project that must not run because no person trusts it; undefined if there is none. */
-export function unrunCode({ untrustedCode, skippedFile }: LoadedConfig, root: string): string | undefined {
-  if (untrustedCode !== true) return undefined;
+export function unrunCode(loaded: LoadedConfig, root: string): string | undefined {
+  return loaded.untrustedCode === true ? codeOf(loaded, root) : undefined;
+}
+
+/** A file or a folder of the project with code that kit runs; undefined if there is none. */
+function codeOf({ skippedFile, file }: LoadedConfig, root: string): string | undefined {
+  if (skippedFile !== undefined) return skippedFile;
+  if (file !== undefined && extname(file) !== ".toml") return basename(file);
   const folders = ["src/agents", "src/workflows", "src/webhooks"];
-  return skippedFile ?? folders.find((folder) => existsSync(join(root, folder)));
+  return folders.find((folder) => existsSync(join(root, folder)));
 }
 
 function readText({ name, variables, set }: NonNullable<LoadedConfig["envFile"]>): string {

@@ -70,8 +70,10 @@ async function openRemote(
     case "daytona": {
       const { daytona } = await import("../../sandboxes/daytona/daytona-sandbox.ts");
       const { snapshot, image, target } = options;
-      const apiKey = environment.DAYTONA_API_KEY;
-      return daytona({ ...shared, ...defined({ snapshot, image, target, apiKey }) });
+      const { DAYTONA_API_KEY: apiKey, DAYTONA_API_URL: addressOfVariable } = environment;
+      // The package would look for it in a `.env` of the folder, too.
+      const address = { apiUrl: apiUrl ?? addressOfVariable };
+      return daytona({ ...shared, ...defined({ ...address, snapshot, image, target, apiKey }) });
     }
   }
 }

@@ -14,17 +14,15 @@ export interface KeySources {
   readonly config: LoadedKitConfig;
   /** The configuration of the repository; undefined if the configuration is not a file of the repository. */
   readonly configName: string | undefined;
-  /** The variables that the person has set. */
+  /** The variables that the person has set, with their first values: code of a configuration may change them. */
   readonly own: Environment;
-  /** The variables that files of the repository have set, and no person. */
+  /** The variables that files of the repository have added or changed. */
   readonly fromFiles: ReadonlyMap<string, FileVariable>;
 }
 
 /** Returns the keys of the person's environment with the addresses that files of the repository name for them. */
-export function keyTargets(given: KeySources): readonly KeyTarget[] {
-  const { configName, fromFiles } = given;
-  const own = Object.fromEntries(Object.entries(given.own).filter(([name]) => !fromFiles.has(name)));
-  const sources = { ...given, own };
+export function keyTargets(sources: KeySources): readonly KeyTarget[] {
+  const { configName, own } = sources;
   const ownAddresses = new Set(addressesIn(own));
   const seen = new Set<string>();
   return [...ofVariables(sources), ...(configName === undefined ? [] : ofConfig(sources, configName))].filter(
