@@ -228,6 +228,9 @@ test("a program that opens a repository sends it no key either", async () => {
     Object.assign(process.env, before);
   });
   await expect(initAgent(createAgent({}), { root })).rejects.toMatchObject({ code: "forbidden" });
+  delete process.env.OPENAI_API_KEY;
+  const options = { root, env: { OPENAI_API_KEY: key } };
+  await expect(initAgent(createAgent({}), options)).rejects.toMatchObject({ code: "forbidden" });
   expect(seen).toEqual([]);
 });
 

@@ -29,6 +29,8 @@ export interface LoadConfigOptions {
   readonly dotEnv?: boolean;
   /** Default `process.env`. */
   readonly environment?: Environment;
+  /** Keys that the caller uses beside those of `environment`. */
+  readonly keys?: Environment | undefined;
   /**
    * False for a caller that only reads: it runs a configuration in code only if the person trusts the folder. Default true.
    */
@@ -74,7 +76,8 @@ const configNames = [...codeNames, "kit.toml"];
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { cwd, envFile } = options;
   // Code of the configuration may change the environment.
-  const own = { ...(options.environment ?? process.env) };
+  const before = { ...(options.environment ?? process.env) };
+  const own = { ...before, ...options.keys };
   const found = options.module === undefined ? await fileOf(options) : join(cwd, options.module.name);
   const mayRun =
     options.module !== undefined ||
@@ -111,7 +114,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const fileSecrets = secretsInFiles(cwd);
   const configName = file !== undefined && isInside(cwd, file) ? name : undefined;
   const changed =
-    configName !== undefined && extname(name) !== ".toml" ? differences(own, variables, name) : [];
+    configName !== undefined && extname(name) !== ".toml" ? differences(before, variables, name) : [];
   const read =
     envName !== undefined && isInside(cwd, resolve(cwd, envName))
       ? differences(variables, environment, envName)

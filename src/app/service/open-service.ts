@@ -136,7 +136,7 @@ async function open(options: OpenServiceOptions, inside: Inside): Promise<Projec
     import("./open-project-service.ts"),
   ]);
   const { root = process.cwd(), onEvent, onListenerError, ...rest } = options;
-  const loaded = await loadConfig({ cwd: root });
+  const loaded = await loadConfig({ cwd: root, keys: options.env });
   const project = await openProject({ root, config: loaded.config });
   return await openProjectService({
     ...rest,
