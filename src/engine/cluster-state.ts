@@ -3,6 +3,7 @@ import { isoTime } from "../base/clock.ts";
 import { version } from "../base/own-package.ts";
 import type { ClusterState } from "../protocol/cluster.ts";
 import type { Engine } from "./contract.ts";
+import { heldRuns } from "./shared/runs/held-runs.ts";
 
 /** The nodes of an engine and their work; for an engine without `state`, this process as the only node. */
 export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
@@ -33,15 +34,11 @@ export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
     unowned_shards: 0,
     ...load,
     running_dispatches: load.running_dispatches ?? 0,
-    problems:
-      problem === undefined
+    problems: [
+      ...(problem === undefined
         ? []
-        : [
-            {
-              code: "engine_problem",
-              message: problem.message,
-              hint: problem.hint,
-            },
-          ],
+        : [{ code: "engine_problem" as const, message: problem.message, hint: problem.hint }]),
+      ...heldRuns(load),
+    ],
   };
 }

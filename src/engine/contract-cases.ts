@@ -5,6 +5,7 @@ import { callCases } from "./cases/call-cases.ts";
 import { deliveryCases } from "./cases/delivery-cases.ts";
 import { dispatchCases } from "./cases/dispatch-cases.ts";
 import type { EngineSubject } from "./cases/engine-check.ts";
+import { heldCases } from "./cases/held-cases.ts";
 import { listCases } from "./cases/list-cases.ts";
 import { patchCases } from "./cases/patch-cases.ts";
 import { replayCases } from "./cases/replay-cases.ts";
@@ -40,6 +41,7 @@ export function engineCases(subject: EngineSubject): readonly ContractCase[] {
     ...listCases(subject),
     ...stepCases(subject),
     ...replayCases(subject),
+    ...heldCases(subject),
     ...patchCases(subject),
     ...scheduleCases(subject),
     ...deliveryCases(subject),

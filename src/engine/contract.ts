@@ -133,6 +133,11 @@ export interface Engine {
   listRuns(filter?: RunFilter): Promise<Page<RunRecord>>;
   /** Resolves with the record once the run has ended, with any status. `undefined` for an unknown id. */
   awaitRun(runId: string, options?: WaitOptions): Promise<RunRecord | undefined>;
+  /**
+   * Queues the runs that wait because of their code: this process has loaded other code. Each start does the same. An engine
+   * without this method does it at its starts only.
+   */
+  resumeHeld?(): Promise<void>;
   /** Cancels a run and the runs that it has started. False if it has ended or is unknown. */
   cancelRun(runId: string): Promise<boolean>;
   /**
@@ -156,8 +161,10 @@ export interface EngineLoad {
   /** Running inputs. */
   readonly running_dispatches?: number;
   readonly running_runs: number;
-  /** Runs that wait for a time or a signal and are not in memory. */
+  /** Runs that wait for a time, a signal, another run or other code, and are not in memory. */
   readonly waiting_runs: number;
+  /** Runs among `waiting_runs` that wait because their code is missing, broken or does not match. */
+  readonly held_runs?: number;
   /** Failed inputs that were not redriven. */
   readonly dead_letters: number;
   /** When the oldest queued work was accepted, ISO 8601. */
@@ -258,6 +265,8 @@ export interface EngineHandlers {
   progressOf?(session: SessionKey, dispatchId: string): Promise<number>;
   /** Called each time work begins to wait because a store is unavailable. */
   onOutage?(error: unknown, workId: string): void;
+  /** Called when a run begins to wait because its code is missing, broken or does not match its journal. */
+  onHeld?(problem: KitError, run: { readonly run_id: string; readonly workflow: string }): void;
   /** Called after the machine's clock was set, with the difference in milliseconds; negative if it was set back. */
   onClockSet?(byMs: number): void;
   /** Returns the cause that records store next to an error's code and message. Default: none, because a cause may hold secrets. */
@@ -297,8 +306,8 @@ export interface WorkContext {
 /**
  * The context of a run. Each call of `step`, `sleep`, `waitFor`, `now`, `uuid` and `dispatch` uses the
  * next position of the run's journal, in the order of the calls. After a crash, calls that had ended
- * return their recorded result at once. If a position was recorded with another kind or name, the run
- * ends with `replay_mismatch`, which names both.
+ * return their recorded result at once. If a position was recorded with another kind or name, the run is held with
+ * `replay_mismatch`, which names both.
  */
 export interface RunContext extends WorkContext {
   /** When the run's first attempt began, in ms since 1970. */
@@ -345,9 +354,15 @@ export interface RunContext extends WorkContext {
   emit(event: RunEventBody): number | undefined;
   /**
    * Throws the error with which the run would fail if its handler returned this result: `internal_error` if it is not
-   * JSON, `replay_mismatch` if the journal has entries that the code never requested. For a handler that emits `run_end`.
+   * JSON. Holds the run with `replay_mismatch` if the journal has entries that the code never requested. For a handler that
+   * emits `run_end`.
    */
   checkResult(result: unknown): void;
+  /**
+   * Ends this attempt, because the code that the run needs is missing or broken in this process: the run waits, with the
+   * error as its `problem`, until the next start or `resumeHeld`. Returns the error.
+   */
+  hold(problem: KitError): KitError;
 }
 
 /** An event of a run without its index, which the engine adds. */

@@ -43,6 +43,7 @@ const clusterProblemSchema = z
       "no_notifications",
       "missing_right",
       "engine_problem",
+      "held_runs",
     ]),
     message: z.string(),
     hint: z.string().optional(),
@@ -66,6 +67,9 @@ export const clusterSchema = z
     queued_runs: z.int(),
     running_runs: z.int(),
     waiting_runs: z.int(),
+    held_runs: z.int().optional().meta({
+      description: "Those of `waiting_runs` whose code is missing, broken or does not match their journal.",
+    }),
     dead_letters: z.int(),
     /** Absent if no work waits to start. */
     oldest_queued_at: z

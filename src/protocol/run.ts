@@ -47,6 +47,10 @@ export const runRecordSchema = z
     payload: z.unknown(),
     result: z.unknown().optional(),
     error: eventErrorSchema.optional(),
+    problem: eventErrorSchema.optional().meta({
+      description:
+        "Why the run waits although nothing is open: its code is missing, broken or does not match its journal.",
+    }),
     accepted_at: z.string(),
     started_at: z.string().optional(),
     ended_at: z.string().optional(),

@@ -7,6 +7,7 @@ import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts
 import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { WaitFor, WorkflowContext, WorkflowSchema } from "../../workflows/workflow-context.ts";
+import { usable } from "./usable-code.ts";
 
 /** The origin of a new run, as the engine stores it. */
 export interface RunOrigin {
@@ -57,7 +58,7 @@ export function journalRuns(
     payload: unknown = {},
     { idempotencyKey }: StartRunOptions = {},
   ): Promise<RunHandle> => {
-    const name = runs.nameOf(workflow);
+    const name = usable(() => runs.nameOf(workflow), context);
     const { run_id } = await step(`start ${name}`, (attempt) =>
       runs.start(name, payload, {
         idempotencyKey: idempotencyKey ?? attempt.idempotencyKey,

@@ -19,6 +19,7 @@ import type { LoadedWorkflow } from "../sources/discover-sources.ts";
 import type { AgentFactory, AgentRequest } from "./agent-factory.ts";
 import { type Observers, origins } from "./observers.ts";
 import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
+import { usable } from "./usable-code.ts";
 
 /** The parts that all runs of a project's workflows share. */
 export interface WorkflowRuntime {
@@ -62,6 +63,8 @@ export interface LocalRun {
   readonly request?: Request | undefined;
   /** Receives the error of a failed run, which has more details than the record. */
   onFailure?(error: KitError): void;
+  /** Receives the problem of a run that waits because of its code. */
+  onHeld?(problem: KitError): void;
 }
 
 /**
@@ -86,6 +89,9 @@ export async function runWorkflow(
     const payload = await checkPayload(workflow.payload, work.request.payload, {
       receiver: `the workflow "${workflow.name}"`,
       validateJson: runtime.validateJson,
+    }).catch((error: unknown) => {
+      // The payload was accepted: the schema has changed since.
+      throw work.hasStartEvent && error instanceof KitError ? work.context.hold(error) : error;
     });
     const run = { id, env: work.local?.env ?? runtime.env, payload: payload as WorkflowContext["payload"] };
     const journal = { step, validateJson: runtime.validateJson };
@@ -148,7 +154,7 @@ function toJournaled(
     waitFor: typedWait(runs, context, { validateJson: runtime.validateJson, warn }),
     dispatch: async (agent, input) =>
       await context.dispatch({
-        ...runtime.toAdmitted(agent, input),
+        ...usable(() => runtime.toAdmitted(agent, input), context),
         ...traceOf(runtime, { ...placeOf(context.id), step_id: origins.current()?.step_id }),
       }),
     ...(local?.request === undefined ? {} : { req: local.request }),

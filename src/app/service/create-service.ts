@@ -29,7 +29,6 @@ import {
   createOutageLog,
   isRetryableInput,
   nameDispatch,
-  type WorkTarget,
 } from "./work-errors.ts";
 import { WorkflowRuns } from "./workflow-runs.ts";
 
@@ -198,15 +197,15 @@ function answerNodes({ nodes, admin, sessions, sources, prompts }: ComposedParts
 function handlersOf(parts: ComposedParts): EngineHandlers {
   const { engine, sources, traces, work, runs, slots, causeOf, onError, runtimeParts } = parts;
   const { store } = runtimeParts;
-  const checkKnownHere = async (target: WorkTarget): Promise<void> => {
+  const checkKnownHere = async (agent: string): Promise<void> => {
     if (engine.cluster === undefined) return;
-    await checkKnownByNode(target, { cluster: engine.cluster, sources });
+    await checkKnownByNode(agent, { cluster: engine.cluster, sources });
   };
   return {
     async dispatch(context, request) {
       try {
         const { agent, instance_id, session, input } = request;
-        await checkKnownHere({ kind: "agent", name: agent });
+        await checkKnownHere(agent);
         if (context.attempt > 1) await traces.recallSession(request);
         const key = { agent, instance_id, session };
         const operationId = operationOf(context.id);
@@ -226,7 +225,6 @@ function handlersOf(parts: ComposedParts): EngineHandlers {
       }
     },
     async run(context, request) {
-      await checkKnownHere({ kind: "workflow", name: request.workflow });
       return await origins.run({}, () =>
         slots.hold({ ...request, context }, () => runs.perform(context, request)),
       );
@@ -235,6 +233,7 @@ function handlersOf(parts: ComposedParts): EngineHandlers {
     checkSignal: (wait, payload) => runs.checkSignal(wait, payload),
     isRetryable: isRetryableInput,
     onOutage: createOutageLog(onError),
+    onHeld: (problem, run) => runs.noteHeld(problem, run),
     onClockSet: (byMs) => onError(clockSet(byMs)),
     causeOf,
   };

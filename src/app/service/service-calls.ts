@@ -140,6 +140,7 @@ export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService 
     await sources.reload();
     instances.renew();
     await upkeep.renewSchedules();
+    await engine.resumeHeld?.();
   };
   return {
     app: toApp(parts, { problems: upkeep.problems, reload, close: () => close({ timeoutMs: 0 }) }),

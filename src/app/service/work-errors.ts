@@ -75,34 +75,27 @@ export function workLost(count: number): KitError {
   });
 }
 
-/** The agent or workflow of accepted work. */
-export interface WorkTarget {
-  readonly kind: "agent" | "workflow";
-  readonly name: string;
-}
-
 /**
- * Throws `store_unavailable`, so that the work waits, if this node's files lack its agent or workflow while other nodes
- * are live: during a deploy, one of them can have it. A node that is alone continues, and the work then fails.
+ * Throws `store_unavailable`, so that an input waits, if this node's files lack its agent while other nodes are live: during a
+ * deploy, one of them can have it. A node that is alone continues, and the input then fails.
  */
 export async function checkKnownByNode(
-  { kind, name }: WorkTarget,
+  agent: string,
   { cluster, sources }: { readonly cluster: NonNullable<Engine["cluster"]>; readonly sources: Sources },
 ): Promise<void> {
-  if (isKnown({ kind, name }, sources)) return;
+  if (isKnown(agent, sources)) return;
   const nodes = await cluster.nodes();
   if (nodes.length < 2) return;
   throw storeUnavailable({
-    store: `The ${kind} "${name}"`,
+    store: `The agent "${agent}"`,
     reason: "this node's files have none of that name; those of another node can have one",
     hint: "During a deploy there is nothing to do. Two projects over one database need two schemas: engine.schema.",
   });
 }
 
-function isKnown({ kind, name }: WorkTarget, sources: Sources): boolean {
-  const check = kind === "agent" ? () => sources.checkAgent(name) : () => sources.workflow(name);
+function isKnown(agent: string, sources: Sources): boolean {
   try {
-    check();
+    sources.checkAgent(agent);
     return true;
   } catch {
     return false;

@@ -26,6 +26,7 @@ import type { WorkflowSchema } from "../../workflows/workflow-context.ts";
 import type { WorkTraces } from "../runtime/observers.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";
 import type { LocalRun, WorkflowRuntime } from "../runtime/run-workflow.ts";
+import { usable } from "../runtime/usable-code.ts";
 import { createJsonValidator } from "../runtime/validate-json.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
@@ -159,7 +160,7 @@ export class WorkflowRuns implements ProjectRuns {
     const hasStartEvent = starts.length > 0;
     if (hasStartEvent) await traces.recallRun(context.id);
     try {
-      const workflow = sources.workflow(request.workflow);
+      const workflow = usable(() => sources.workflow(request.workflow), context);
       // Most programs run no workflow; a server has loaded this with its engine (`load-own-code.ts`).
       const { runWorkflow } = await import("../runtime/run-workflow.ts");
       return await runWorkflow(runtime, workflow, { context, request, hasStartEvent, local, runs: this });
@@ -176,7 +177,24 @@ export class WorkflowRuns implements ProjectRuns {
     }
   }
 
-  /** Starts a run, follows its events, and waits for its end. */
+  /** Reports a run that waits because of its code: to the caller in this process, otherwise to the log. */
+  noteHeld(
+    problem: KitError,
+    { run_id, workflow }: { readonly run_id: string; readonly workflow: string },
+  ): void {
+    const { code, message, hint } = problem;
+    const error = new KitError({
+      code,
+      message: `The run ${run_id} of "${workflow}" waits, because its code cannot go on: ${message}`,
+      ...defined({ hint }),
+      meta: { ...problem.meta, run_id },
+    });
+    const local = this.#locals.get(run_id);
+    if (local?.onHeld === undefined) this.#options.onFailure(error);
+    else local.onHeld(error);
+  }
+
+  /** Starts a run, follows its events, and waits for its end. Throws the problem of a run that is held. */
   async toEnd(
     name: string,
     { payload = {}, env, request, signal, onEvent }: RunOptions,
@@ -184,9 +202,12 @@ export class WorkflowRuns implements ProjectRuns {
     const { engine } = this.#options;
     signal?.throwIfAborted();
     let failure: KitError | undefined;
+    const held = Promise.withResolvers<never>();
+    held.promise.catch(() => undefined);
     const local: LocalRun = {
       env,
       request,
+      onHeld: held.reject,
       onFailure(error) {
         failure = error;
       },
@@ -197,14 +218,16 @@ export class WorkflowRuns implements ProjectRuns {
     if (signal?.aborted) cancel();
     try {
       const ended = engine.awaitRun(run_id);
-      const run = await (onEvent === undefined
-        ? ended
-        : followEvents(engine.events, {
-            stream: runStream(run_id),
-            after: 0,
-            until: ended,
-            listener: quiet(onEvent),
-          }));
+      const followed =
+        onEvent === undefined
+          ? ended
+          : followEvents(engine.events, {
+              stream: runStream(run_id),
+              after: 0,
+              until: Promise.race([ended, held.promise]),
+              listener: quiet(onEvent),
+            });
+      const run = await Promise.race([followed, held.promise]);
       signal?.throwIfAborted();
       if (run?.status === "completed") return { run_id, result: run.result };
       throw failure ?? failureOf(run_id, run);

@@ -61,7 +61,7 @@ function print(state: ClusterState, output: Output): void {
       ],
       [
         "runs",
-        `${state.running_runs} at work, ${state.queued_runs} waiting to begin, ${state.waiting_runs} suspended`,
+        `${state.running_runs} at work, ${state.queued_runs} waiting to begin, ${state.waiting_runs} suspended${state.held_runs ? `, ${state.held_runs} of them because of their code` : ""}`,
       ],
       ["oldest", withDistance(state.oldest_queued_at)],
     ]);

@@ -124,6 +124,7 @@ function show(record: RunRecord, { output, json }: CommandContext): void {
     ["status", record.status],
     ["started by", causeText(record.cause)],
     ["waits for", waitLines(record)],
+    ["problem", failureLines(record.problem)],
     ["accepted", withDistance(record.accepted_at)],
     ["started", withDistance(record.started_at)],
     ["ended", withDistance(record.ended_at)],

@@ -29,7 +29,12 @@ const columns: readonly Column<RunRecord>[] = [
     forPeople: ({ duration_ms }) => (duration_ms === undefined ? "" : span(duration_ms)),
     align: "right",
   },
-  { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", cut: "end" },
+  {
+    header: "ERROR",
+    value: ({ error, problem }) => (error ?? problem)?.message ?? "",
+    style: () => "red",
+    cut: "end",
+  },
   { header: "WAITS FOR", value: (run) => waitLines(run).join(", "), style: () => "cyan", cut: "end" },
 ];
 

@@ -239,6 +239,7 @@ function createLoadReader({ database }: EmbeddedBase, attached: () => number): (
        (SELECT count(*) FROM dispatches WHERE status = 'running' AND status <> 'completed') AS running_dispatches,
        (SELECT count(*) FROM runs WHERE status = 'running' AND status <> 'completed') AS running_runs,
        (SELECT count(*) FROM runs WHERE status = 'waiting' AND status <> 'completed') AS waiting_runs,
+       (SELECT count(*) FROM runs WHERE problem IS NOT NULL AND status = 'waiting') AS held_runs,
        (SELECT count(*) FROM dispatches WHERE status = 'failed' AND status <> 'completed') AS dead_letters,
        (SELECT min(at) FROM (
          SELECT min(accepted_at) AS at FROM dispatches WHERE status = 'queued' AND status <> 'completed' AND started_at IS NULL

@@ -382,6 +382,12 @@ ALTER TABLE ${schema}.runs ADD COLUMN idle boolean NOT NULL DEFAULT false,
 UPDATE ${schema}.dispatches SET spent = attempts WHERE ended_at IS NULL;
 `;
 
+/** Why a run waits although nothing is open: JSON of the problem of its code. */
+const problemColumn: Migration = (schema) => `
+ALTER TABLE ${schema}.runs ADD COLUMN problem text;
+CREATE INDEX runs_held ON ${schema}.runs (shard) WHERE problem IS NOT NULL;
+`;
+
 /** The steps of the schema. A released step never changes; a new step is added at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -396,6 +402,7 @@ const steps: readonly Migration[] = [
   waitingCallTable,
   awaitedRuns,
   countedAttempts,
+  problemColumn,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

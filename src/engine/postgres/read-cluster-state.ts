@@ -1,6 +1,7 @@
 import { isoTime } from "../../base/clock.ts";
 import type { ClusterNodeState, ClusterProblem, ClusterState } from "../../protocol/cluster.ts";
 import type { EngineLoad } from "../contract.ts";
+import { heldRuns } from "../shared/runs/held-runs.ts";
 import { databaseNow } from "./engine-database.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { functionPrefix, shardCount } from "./shards.ts";
@@ -37,6 +38,7 @@ type Totals = Record<
   | "queued_runs"
   | "running_runs"
   | "waiting_runs"
+  | "held_runs"
   | "dead_letters",
   string
 > & { readonly oldest: string | null };
@@ -47,6 +49,7 @@ export async function clusterState(base: PostgresBase): Promise<ClusterState> {
   const rows = await database.rows<NodeRow>(nodesQuery);
   const { unowned = 0 } = (await database.row<{ unowned: number }>(unownedQuery)) ?? {};
   const nodes = rows.map((row) => toNode(row, ownership.node));
+  const load = await engineLoad(base, 0);
   return {
     engine: "postgres",
     distributed: true,
@@ -54,8 +57,8 @@ export async function clusterState(base: PostgresBase): Promise<ClusterState> {
     shards: shardCount,
     unowned_shards: unowned,
     running_dispatches: 0,
-    ...(await engineLoad(base, 0)),
-    problems: [...problemsOf(nodes, unowned), ...rows.flatMap(problemsOfRow)],
+    ...load,
+    problems: [...problemsOf(nodes, unowned), ...rows.flatMap(problemsOfRow), ...heldRuns(load)],
   };
 }
 
@@ -70,6 +73,7 @@ export async function engineLoad({ database }: PostgresBase, attached: number): 
     queued_runs: count("queued_runs"),
     running_runs: count("running_runs"),
     waiting_runs: count("waiting_runs"),
+    held_runs: count("held_runs"),
     dead_letters: count("dead_letters"),
     ...(oldest === undefined ? {} : { oldest_queued_at: isoTime(Number(oldest)) }),
   };
@@ -100,6 +104,7 @@ SELECT (SELECT count(*) FROM $s.dispatches WHERE status = 'queued' AND ended_at 
   (SELECT count(*) FROM $s.runs WHERE status = 'queued') AS queued_runs,
   (SELECT count(*) FROM $s.runs WHERE status = 'running') AS running_runs,
   (SELECT count(*) FROM $s.runs WHERE status = 'waiting') AS waiting_runs,
+  (SELECT count(*) FROM $s.runs WHERE problem IS NOT NULL AND status = 'waiting') AS held_runs,
   least((SELECT min(accepted_at) FROM $s.dispatches WHERE status = 'queued' AND ended_at IS NULL AND started_at IS NULL),
     (SELECT min(accepted_at) FROM $s.runs WHERE status = 'queued' AND started_at IS NULL))::text AS oldest`;
 

@@ -177,7 +177,7 @@ export class RunRows implements RunStore {
   async claim({ id, run_id }: QueuedRun, fence: number): Promise<RunRow | undefined> {
     return await this.#base.database.row<RunRow>(
       `WITH own AS MATERIALIZED (SELECT fence FROM $s.shards WHERE shard = $2 AND fence = $3 FOR SHARE)
-       UPDATE $s.runs AS r SET status = 'running', fence = own.fence, wake_at = NULL, idle = false,
+       UPDATE $s.runs AS r SET status = 'running', fence = own.fence, wake_at = NULL, idle = false, problem = NULL,
          started_at = coalesce(started_at, $4)
        FROM own WHERE r.id = $1 AND (r.status = 'queued' OR (r.status = 'running' AND r.fence = own.fence))
        RETURNING r.*`,
@@ -209,7 +209,7 @@ export class RunRows implements RunStore {
 
   async putBack({ id }: RunRow, how: PutBack, fence: number): Promise<RunStatus> {
     const now = this.#base.clock.now();
-    const wakeAt = how.status === "waiting" ? (how.wakeAt ?? null) : null;
+    const { wakeAt = null, problem } = how.status === "waiting" ? how : { problem: null };
     return await this.#base.database.transaction(async (ask) => {
       // The row is locked first: a concurrent signal is either found here, or finds that the run waits.
       const ownedRows = await ask(
@@ -219,15 +219,16 @@ export class RunRows implements RunStore {
       if (ownedRows.length === 0) throw leaseLost();
       const [row] = await ask<Pick<RunRow, "status">>(
         `WITH next AS (
-           SELECT CASE WHEN cancelling THEN 'cancelled' WHEN $2::text = 'queued' OR ${canGoOn} THEN 'queued'
+           SELECT CASE WHEN cancelling THEN 'cancelled' WHEN $2::text = 'queued' OR ($5::text IS NULL AND ${canGoOn})
+               THEN 'queued'
              ELSE 'waiting' END AS status FROM $s.runs WHERE id = $1
          )
          UPDATE $s.runs AS r SET status = next.status, cancelling = false,
            queued_as = CASE WHEN next.status = 'queued' THEN nextval('$s.run_queue') ELSE queued_as END,
-           wake_at = CASE WHEN next.status = 'waiting' THEN $3::bigint END,
+           wake_at = CASE WHEN next.status = 'waiting' THEN $3::bigint END, problem = $5,
            ended_at = CASE WHEN next.status = 'cancelled' THEN $4::bigint END
          FROM next WHERE r.id = $1 RETURNING r.status`,
-        [id, how.status, wakeAt, now],
+        [id, how.status, wakeAt, now, problem],
       );
       return row?.status ?? how.status;
     });
@@ -259,11 +260,29 @@ export async function awaitedEnds(
   const rows = await database.rows<Pick<RunRow, "run_id">>(
     `SELECT DISTINCT ended.run_id FROM $s.run_journal AS step JOIN $s.runs AS r ON r.id = step.run
        JOIN $s.runs AS ended ON ended.run_id = btrim(step.value, '"')
-     WHERE step.state = 'pending' AND step.kind = 'step' AND r.status = 'waiting' AND r.shard = ANY($1)
+     WHERE step.state = 'pending' AND step.kind = 'step' AND r.status = 'waiting' AND r.problem IS NULL
+       AND r.shard = ANY($1)
        AND ended.ended_at IS NOT NULL`,
     [shards],
   );
   return rows.map(({ run_id }) => run_id);
+}
+
+/**
+ * Queues the runs of these shards that wait because of their code. Without `all`, only those that a former owner of their shard
+ * has held: its code may have been another.
+ */
+export async function queueHeld(
+  { database }: PostgresBase,
+  shards: readonly number[],
+  { all = false } = {},
+): Promise<void> {
+  await database.run(
+    `UPDATE $s.runs AS r SET status = 'queued', queued_as = nextval('$s.run_queue') FROM $s.shards AS own
+     WHERE own.shard = r.shard AND r.problem IS NOT NULL AND r.status = 'waiting' AND r.shard = ANY($1)
+       AND ($2 OR r.fence < own.fence)`,
+    [shards, all],
+  );
 }
 
 /**

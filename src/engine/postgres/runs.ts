@@ -19,7 +19,15 @@ import { readPageOf } from "./dispatch-rows.ts";
 import type { PostgresEventLog } from "./event-log.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { JournalRows } from "./run-journal.ts";
-import { admitRun, awaitedEnds, RunRows, recoverRuns, sendSignal, wakeAwaiting } from "./run-rows.ts";
+import {
+  admitRun,
+  awaitedEnds,
+  queueHeld,
+  RunRows,
+  recoverRuns,
+  sendSignal,
+  wakeAwaiting,
+} from "./run-rows.ts";
 import { shardOf } from "./shards.ts";
 
 export interface RunsOptions {
@@ -128,6 +136,11 @@ export class Runs
     return cancelled;
   }
 
+  async resumeHeld(): Promise<void> {
+    await queueHeld(this.#base, this.#base.ownership.shards, { all: true });
+    this.#pollSoon();
+  }
+
   async signal(run_id: string, signal: RunSignal): Promise<void> {
     const isQueued = await sendSignal(this.#base, this.#journals, { run_id, signal });
     if (isQueued) this.#announce(run_id);
@@ -162,6 +175,7 @@ export class Runs
       if (run.status === "cancelled") await recordCancelled(this.#events, run, this.#base.clock.now());
       this.#noteEnd(run.run_id);
     }
+    await queueHeld(this.#base, shards);
     for (const run_id of await awaitedEnds(this.#base, shards)) await this.#wakeAwaiting(run_id);
     await this.#polls.add(null);
     await this.#arm();

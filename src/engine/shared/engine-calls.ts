@@ -16,7 +16,7 @@ type DispatchCalls = Pick<
   | "redrive"
 >;
 type RunCalls = Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal"> &
-  Required<Pick<Engine, "readJournal">>;
+  Required<Pick<Engine, "readJournal" | "resumeHeld">>;
 type ScheduleCalls = Pick<Engine, "putSchedule" | "deleteSchedule" | "listSchedules">;
 
 /**
@@ -51,6 +51,7 @@ export function engineCalls(
     listRuns: reading((filter) => runs.listRuns(filter)),
     awaitRun: reading((id, options) => runs.awaitRun(id, options)),
     cancelRun: reading((id) => runs.cancelRun(id)),
+    resumeHeld: reading(() => runs.resumeHeld()),
     signal: reading((id, signal) => runs.signal(id, signal)),
     putSchedule: reading((schedule) => schedules.putSchedule(schedule)),
     deleteSchedule: reading((name) => schedules.deleteSchedule(name)),

@@ -91,11 +91,12 @@ function useRunEvents(runId: string): readonly KitEvent[] {
 }
 
 function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
-  const { error, waiting_for = [], payload, result } = run;
+  const { error, problem, waiting_for = [], payload, result } = run;
   const events = useRunEvents(run.run_id);
   return (
     <>
       {error === undefined ? null : <ErrorBox error={error} />}
+      {problem === undefined ? null : <ErrorBox error={problem} />}
       {waiting_for.length === 0 ? null : (
         <Panel title="Waits for">
           <ul className="divide-y divide-line">

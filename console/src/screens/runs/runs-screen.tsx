@@ -84,7 +84,7 @@ export function RunsScreen(): ReactNode {
 }
 
 export function RunRow({ run }: { readonly run: RunRecord }): ReactNode {
-  const { run_id, workflow, status, accepted_at, duration_ms, error, waiting_for } = run;
+  const { run_id, workflow, status, accepted_at, duration_ms, error, problem, waiting_for } = run;
   const waits = waiting_for
     ?.map(({ signal, run_id, until }) => signal ?? run_id ?? `until ${until}`)
     .join(", ");
@@ -102,7 +102,9 @@ export function RunRow({ run }: { readonly run: RunRecord }): ReactNode {
           <bdi>{workflow}</bdi>
         </span>
         <span className="block truncate text-faint text-xs">
-          {error === undefined ? (
+          {problem !== undefined ? (
+            `cannot go on: ${visible(problem.message.slice(0, 300))}`
+          ) : error === undefined ? (
             waits === undefined ? (
               <span className="font-mono">{run_id}</span>
             ) : (

@@ -153,6 +153,12 @@ BEGIN
 END;
 `;
 
+/** Why a run waits although nothing is open: JSON of the problem of its code. */
+const problemColumn: string = `
+ALTER TABLE runs ADD COLUMN problem TEXT;
+CREATE INDEX runs_held ON runs (id) WHERE problem IS NOT NULL;
+`;
+
 /** `next_at` is null if a schedule has no further occurrence; times are milliseconds since 1970. */
 const scheduleTables: string = `
 CREATE TABLE schedules (
@@ -313,6 +319,7 @@ export const migrations: readonly string[] = [
   waitingCallTable,
   awaitedRuns,
   countedAttempts,
+  problemColumn,
 ];
 
 const engineStore: StoreDefinition = {

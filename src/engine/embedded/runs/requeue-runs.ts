@@ -78,6 +78,22 @@ export function createWakeUps(base: EmbeddedBase, options: { readonly queued: ()
   return { arm, stop };
 }
 
+/** Returns the function that queues the runs that wait because of their code. Call it in a transaction. */
+export function createHeldQueue({ database }: EmbeddedBase): () => void {
+  const heldRuns = query<Pick<RunRow, "id">>(
+    database,
+    "SELECT id FROM runs INDEXED BY runs_held WHERE problem IS NOT NULL AND status = 'waiting' ORDER BY id",
+  );
+  const requeue = query(database, "UPDATE runs SET status = 'queued' WHERE id = ?");
+  const enqueue = query(database, "INSERT OR IGNORE INTO run_queue (run) VALUES (?)");
+  return () => {
+    for (const { id } of heldRuns.all()) {
+      requeue.run(id);
+      enqueue.run(id);
+    }
+  };
+}
+
 /**
  * Returns the function that takes over the runs of a dead process: it requeues them, ends cancelled runs, and fails runs
  * that seem to cause the crashes. Only deaths of a process that worked on a run count, and only those without progress in the

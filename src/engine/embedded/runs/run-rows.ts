@@ -16,6 +16,7 @@ import {
   hasEnded,
   mostUntaken,
   otherPayload,
+  type PutBack,
   parentCancelled,
   parseRunCursor,
   type RunRow,
@@ -142,7 +143,7 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
   // A run that was claimed but could not be started is claimed again.
   const claim = query<RunRow>(
     database,
-    `UPDATE runs SET status = 'running', idle = 0, started_at = coalesce(started_at, ?)
+    `UPDATE runs SET status = 'running', idle = 0, problem = NULL, started_at = coalesce(started_at, ?)
      WHERE id = ? AND status IN ('queued', 'running') RETURNING *`,
   );
   const isCancelling = query(database, "SELECT 1 FROM runs WHERE id = ? AND cancelling = 1");
@@ -156,13 +157,17 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
   );
   const putBack = query<Pick<RunRow, "status">>(
     database,
-    `UPDATE runs SET ended_at = iif(cancelling, ?, NULL), wake_at = iif(cancelling, NULL, ?),
+    `UPDATE runs SET ended_at = iif(cancelling, ?, NULL), wake_at = iif(cancelling, NULL, ?), problem = ?,
        status = iif(cancelling, 'cancelled', ?), cancelling = 0 WHERE id = ? AND status = 'running' RETURNING status`,
   );
 
   /** Returns the run's status after the write. Call it in a transaction. */
-  function requeue(run: RunRow, next: "queued" | "waiting", wakeAt: number | null): RunStatus {
-    const status = putBack.get(clock.now(), wakeAt, next, run.id)?.status ?? next;
+  function requeue(run: RunRow, how: PutBack): RunStatus {
+    // A signal may have arrived while the run was being suspended.
+    const mayWait = how.status === "waiting" && (how.problem !== null || !journal.canGoOn(run.id));
+    const { wakeAt = null, problem } = mayWait ? how : { problem: null };
+    const next = mayWait ? "waiting" : "queued";
+    const status = putBack.get(clock.now(), wakeAt, problem, next, run.id)?.status ?? next;
     if (status === "queued") enqueue.run(run.id);
     return status;
   }
@@ -183,15 +188,7 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
     async settle({ id }, { status, result, error }, fence) {
       await base.commit(() => settle.run(clock.now(), status, result, error, id), { fence });
     },
-    putBack: (run, how, fence) =>
-      base.commit(
-        () =>
-          // A signal may have arrived while the run was being suspended.
-          how.status === "queued" || journal.canGoOn(run.id)
-            ? requeue(run, "queued", null)
-            : requeue(run, "waiting", how.wakeAt ?? null),
-        { fence },
-      ),
+    putBack: (run, how, fence) => base.commit(() => requeue(run, how), { fence }),
   };
 }
 

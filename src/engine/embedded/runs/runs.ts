@@ -25,7 +25,7 @@ import {
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
 import type { EmbeddedEventLog } from "../events/event-log.ts";
 import { createJournalRows, type JournalRows } from "./journal-rows.ts";
-import { createRecovery, createWakeUps, type WakeUps } from "./requeue-runs.ts";
+import { createHeldQueue, createRecovery, createWakeUps, type WakeUps } from "./requeue-runs.ts";
 import { createRunAdmission, createRunList, createRunRows, createSignalSender } from "./run-rows.ts";
 
 export interface RunsOptions {
@@ -55,6 +55,7 @@ export class Runs
   readonly #send: ReturnType<typeof createSignalSender>;
   readonly #list: ReturnType<typeof createRunList>;
   readonly #recover: () => void;
+  readonly #queueHeld: () => void;
   readonly #wakeUps: WakeUps;
   readonly #jobs: RunJobs;
   readonly #sql: ReturnType<typeof statements>;
@@ -74,6 +75,7 @@ export class Runs
     this.#send = createSignalSender(base, journals, () => this.#handlers?.checkSignal);
     this.#list = createRunList(base);
     this.#recover = createRecovery(base);
+    this.#queueHeld = createHeldQueue(base);
     this.#wakeUps = createWakeUps(base, { queued: () => this.#enqueueNew() });
     this.#jobs = new RunJobs(
       { base, events, journals, admit, awaitRun: (id, options) => this.awaitRun(id, options) },
@@ -129,6 +131,12 @@ export class Runs
     return cancelled;
   }
 
+  async resumeHeld(): Promise<void> {
+    if (!this.#isWorking()) return;
+    await this.#base.commit(this.#queueHeld, { fenced: true });
+    this.#enqueueNew();
+  }
+
   async signal(runId: string, signal: RunSignal): Promise<void> {
     await this.#send(runId, signal);
     this.#enqueueNew();
@@ -143,7 +151,11 @@ export class Runs
       this.#leaveAll(signal);
     };
     signal.addEventListener("abort", leave, { once: true });
-    await this.#base.commit(this.#recover, { fenced: true });
+    const recover = (): void => {
+      this.#recover();
+      this.#queueHeld();
+    };
+    await this.#base.commit(recover, { fenced: true });
     this.#handlers = handlers;
     this.#tenure = signal;
     this.#seen = 0;

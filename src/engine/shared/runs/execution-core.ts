@@ -27,7 +27,7 @@ export interface ExecutionCore {
   readonly signal: AbortSignal;
   readonly handlers: EngineHandlers;
   readonly guard: GuardedCalls["guard"];
-  /** Moves to the next position of the journal. Throws `replay_mismatch`, with which the run then ends. */
+  /** Moves to the next position of the journal. Throws `replay_mismatch`, and then holds the run. */
   readonly ask: Replay["ask"];
   /** See `Replay.patched`. */
   readonly patched: Replay["patched"];

@@ -17,13 +17,15 @@ import { Waits } from "./waits.ts";
 
 /**
  * `suspended`: the run waits for longer than a moment; the promise of its handler never settles. `left`: this process
- * gives the run up, because the lease is lost or a drain has reached its deadline.
+ * gives the run up, because the lease is lost or a drain has reached its deadline. `held`: the code of the run is missing, broken
+ * or does not match the journal.
  */
 export type ExecutionEnd =
   | { readonly kind: "completed"; readonly result: string | null }
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "cancelled" }
   | { readonly kind: "suspended"; readonly wakeAt: number | undefined }
+  | { readonly kind: "held"; readonly problem: KitError }
   | { readonly kind: "left" };
 
 /** A run that was claimed for an execution, and its journal. */
@@ -66,7 +68,7 @@ export class Execution implements ExecutionCore {
   #released = 0;
   #isIdle = false;
   #closed = false;
-  /** The end that is fixed whatever the handler returns: the run was cancelled, or does not match its journal. */
+  /** The end that is fixed whatever the handler returns: the run was cancelled, or the store is unavailable. */
   #verdict: ExecutionEnd | undefined;
   #callOffGrace: (() => void) | undefined;
   /** Takes back the slot, which the run releases while it only waits for other runs: these can need it. */
@@ -122,20 +124,15 @@ export class Execution implements ExecutionCore {
   readonly guard: ExecutionCore["guard"] = (call) => this.#calls.guard(call);
 
   readonly ask: Replay["ask"] = (kind, name) => {
-    // A run that does not match its journal cannot continue, even if its code catches the error.
-    if (this.#verdict?.kind === "failed") throw this.#verdict.error;
     try {
       return this.#replay.ask(kind, name);
     } catch (error) {
-      this.#verdict ??= { kind: "failed", error };
-      throw error;
+      // A run that does not match its journal cannot continue, even if its code catches the error.
+      throw this.#hold(error);
     }
   };
 
-  readonly patched: Replay["patched"] = (id) => {
-    if (this.#verdict?.kind === "failed") throw this.#verdict.error;
-    return this.#replay.patched(id);
-  };
+  readonly patched: Replay["patched"] = (id) => this.#replay.patched(id);
 
   readonly atWork = async <Value>(work: () => Promise<Value>): Promise<Value> => {
     const { leavesAtSteps, draining } = this.host.base;
@@ -244,6 +241,7 @@ export class Execution implements ExecutionCore {
       },
       checkFence: () => host.base.checkLease(run, fence),
       checkResult: (value) => this.#checkResult(value),
+      hold: (problem) => this.#hold(problem),
       emit: createRunEvents(host.events, {
         stream: runStream(run.run_id),
         last: lastEvent,
@@ -270,9 +268,19 @@ export class Execution implements ExecutionCore {
   }
 
   #checkResult(value: unknown): void {
-    if (this.#verdict?.kind === "failed") throw this.#verdict.error;
-    this.#replay.checkEnd();
+    try {
+      this.#replay.checkEnd();
+    } catch (error) {
+      throw this.#hold(error);
+    }
     checkJson(value, "The result of the workflow", "internal_error");
+  }
+
+  /** Ends the execution, unless the run was cancelled: it waits until its code is right again. Returns the problem. */
+  #hold<Problem>(problem: Problem): Problem {
+    if (problem instanceof KitError && this.#verdict?.kind !== "cancelled")
+      this.#close({ kind: "held", problem }, problem);
+    return problem;
   }
 
   /** Suspends the run after its grace period; returns the function that prevents it. */

@@ -19,6 +19,7 @@ function openRun(names: readonly (string | undefined)[], more: readonly JournalE
       accepted_at: 0,
       started_at: 0,
       ended_at: null,
+      problem: null,
       error: null,
       payload: "{}",
       result: null,

@@ -195,6 +195,7 @@ class ReplayCheck implements ExecutionCore {
       checkFence: async () => undefined,
       emit: () => undefined,
       checkResult: () => this.#replay.checkEnd(),
+      hold: (problem) => problem,
     });
   }
 

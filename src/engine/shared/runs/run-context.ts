@@ -15,7 +15,7 @@ import type { CallKind } from "./run-journal.ts";
 import type { Waits } from "./waits.ts";
 
 export interface RunContextParts
-  extends Pick<RunContext, "fence" | "releaseSlot" | "checkFence" | "emit" | "checkResult"> {
+  extends Pick<RunContext, "fence" | "releaseSlot" | "checkFence" | "emit" | "checkResult" | "hold"> {
   readonly waits: Waits;
 }
 

@@ -21,6 +21,12 @@ export interface RunJobsOptions {
   readonly queued: () => void;
 }
 
+interface Outcome {
+  readonly end: ExecutionEnd;
+  /** `toStoredError`. */
+  readonly error: string | null;
+}
+
 const over: JobEnd = { ended: true };
 /** The pause after the store could not be written. */
 const retryMs = 1_000;
@@ -87,7 +93,8 @@ export class RunJobs {
       // A caller may have cancelled the run before its execution existed.
       if (await store.isCancelling(run)) execution.cancel();
       const end = await execution.end.finally(() => this.#executions.delete(run.run_id));
-      return await this.#settle(run, { end, failure: toFailure(end, run, handlers) }, lease);
+      const outcome = { end, error: toStoredError(end, run, handlers), handlers };
+      return await this.#settle(run, outcome, lease);
     } catch (error) {
       return signal.aborted || isLost(error) ? over : { retryAt: base.time.now() + retryMs };
     }
@@ -96,7 +103,7 @@ export class RunJobs {
   /** Records the end of an execution; retries until the store can be written, because a finished run must not run again. */
   async #settle(
     run: RunRow,
-    outcome: { readonly end: ExecutionEnd; readonly failure: string | null },
+    { handlers, ...outcome }: Outcome & { readonly handlers: EngineHandlers },
     { fence, signal }: Lease,
   ): Promise<JobEnd> {
     const { clock, draining } = this.#host.base;
@@ -104,6 +111,7 @@ export class RunJobs {
       if (signal.aborted) return over;
       try {
         const status = await this.#write(run, outcome, fence);
+        if (outcome.end.kind === "held" && status === "waiting") noteHeld(handlers, run, outcome.end.problem);
         if (status === "queued") this.#options.queued();
         else if (status === "waiting") this.#options.waits();
         else this.#options.ended(run.run_id);
@@ -117,24 +125,38 @@ export class RunJobs {
   }
 
   /** Returns the run's status after the write. */
-  async #write(
-    run: RunRow,
-    { end, failure }: { readonly end: ExecutionEnd; readonly failure: string | null },
-    fence: number,
-  ): Promise<RunStatus> {
+  async #write(run: RunRow, { end, error }: Outcome, fence: number): Promise<RunStatus> {
     const { store } = this.#options;
     if (end.kind === "left") return await store.putBack(run, { status: "queued" }, fence);
     if (end.kind === "suspended") {
-      return await store.putBack(run, { status: "waiting", wakeAt: end.wakeAt }, fence);
+      return await store.putBack(run, { status: "waiting", wakeAt: end.wakeAt, problem: null }, fence);
+    }
+    if (end.kind === "held") {
+      return await store.putBack(run, { status: "waiting", wakeAt: undefined, problem: error }, fence);
     }
     const result = end.kind === "completed" ? end.result : null;
-    await store.settle(run, { status: end.kind, result, error: failure }, fence);
+    await store.settle(run, { status: end.kind, result, error }, fence);
     return end.kind;
   }
 }
 
-/** The error in the record of a failed run. */
-function toFailure(end: ExecutionEnd, { workflow }: RunRow, { causeOf }: EngineHandlers): string | null {
+function noteHeld({ onHeld }: EngineHandlers, { run_id, workflow }: RunRow, problem: KitError): void {
+  try {
+    onHeld?.(problem, { run_id, workflow });
+  } catch {
+    // A listener that throws must not end the work.
+  }
+}
+
+/** The error in the record of a failed run, or the problem of a held one: its hint says what to do. */
+function toStoredError(end: ExecutionEnd, { workflow }: RunRow, { causeOf }: EngineHandlers): string | null {
+  if (end.kind === "held") {
+    const { message, hint } = end.problem;
+    return JSON.stringify({
+      ...toEventError(end.problem, causeOf),
+      message: hint === undefined ? message : `${message} ${hint}`,
+    });
+  }
   if (end.kind !== "failed") return null;
   const reported = toEventError(end.error, causeOf);
   const isOurs = end.error instanceof KitError && reported.message === end.error.message;

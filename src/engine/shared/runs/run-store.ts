@@ -38,7 +38,12 @@ export interface RunEnd {
 
 export type PutBack =
   | { readonly status: "queued" }
-  | { readonly status: "waiting"; readonly wakeAt: number | undefined };
+  | {
+      readonly status: "waiting";
+      readonly wakeAt: number | undefined;
+      /** JSON: why the code of the run cannot go on. Such a run ignores its signals until it is resumed. */
+      readonly problem: string | null;
+    };
 
 /** A row of `runs`; times in ms since 1970. */
 export interface RunRow {
@@ -53,6 +58,8 @@ export interface RunRow {
   readonly started_at: number | null;
   readonly ended_at: number | null;
   readonly error: string | null;
+  /** JSON; set while the run waits because of its code. */
+  readonly problem: string | null;
   readonly payload: string;
   readonly result: string | null;
   /** `ownerOfRun`. */
@@ -82,6 +89,9 @@ export function toRunRecord(
     payload: values.read(row.payload),
     ...(row.result === null ? {} : { result: values.read(row.result) }),
     ...(row.error === null ? {} : { error: values.read(row.error) as EventError }),
+    ...(row.problem === null || hasEnded(row.status)
+      ? {}
+      : { problem: values.read(row.problem) as EventError }),
     ...values.fault(),
     accepted_at: isoTime(row.accepted_at),
     ...(started_at === null ? {} : { started_at: isoTime(started_at) }),
