@@ -86,7 +86,7 @@ export const commandTable: readonly AnyEntry[] = [
   },
   {
     name: "runs",
-    summary: "Runs of workflows: list, show, signal, cancel, rerun, check",
+    summary: "Runs of workflows: list, show, signal, cancel, retry, rerun, check",
     examples: [
       "kit runs list --status waiting",
       `kit runs signal 3HAQ99FR approval --payload '{"approved": true}'`,
@@ -111,6 +111,11 @@ export const commandTable: readonly AnyEntry[] = [
         name: "cancel",
         summary: "Cancel a run",
         load: async () => (await import("./commands/runs.ts")).runsCancel,
+      },
+      {
+        name: "retry",
+        summary: "Continue a failed run where it was",
+        load: async () => (await import("./commands/runs.ts")).runsRetry,
       },
       {
         name: "rerun",

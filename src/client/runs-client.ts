@@ -44,6 +44,10 @@ export interface RunsClient {
    * last event. Leaving the loop early does not affect the run.
    */
   stream(runId: string, input?: { readonly after?: number }, options?: CallOptions): RunStream;
+  /**
+   * Continues a failed run where it was: its finished steps are not repeated. Throws `conflict` for a run that has not failed.
+   */
+  retry(runId: string, options?: CallOptions): Promise<RunRecord>;
   /** Cancels a run. Returns false if it had already ended. */
   cancel(runId: string, options?: CallOptions): Promise<boolean>;
   /** Sends a run a value that it waits for, now or later. */
@@ -62,6 +66,8 @@ export function createRunsClient(transport: Transport): RunsClient {
       request(route("GET /runs/{run_id}/journal", { params: params(runId), query, options })),
     stream: (runId, { after } = {}, options = {}) =>
       createResultStream(followRun(transport, runId, { after, options }), (body) => body as RunCompleted),
+    retry: (runId, options) =>
+      request(route("POST /runs/{run_id}/retry", { params: params(runId), body: {}, options })),
     async cancel(runId, options) {
       const call = { params: params(runId), body: {}, options, repeatable: true } as const;
       return (await request(route("POST /runs/{run_id}/cancel", call))).cancelled;

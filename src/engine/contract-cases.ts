@@ -9,6 +9,7 @@ import { heldCases } from "./cases/held-cases.ts";
 import { listCases } from "./cases/list-cases.ts";
 import { patchCases } from "./cases/patch-cases.ts";
 import { replayCases } from "./cases/replay-cases.ts";
+import { retryCases } from "./cases/retry-cases.ts";
 import { runCases } from "./cases/run-cases.ts";
 import { scheduleCases } from "./cases/schedule-cases.ts";
 import { shareCases } from "./cases/share-cases.ts";
@@ -42,6 +43,7 @@ export function engineCases(subject: EngineSubject): readonly ContractCase[] {
     ...stepCases(subject),
     ...replayCases(subject),
     ...heldCases(subject),
+    ...retryCases(subject),
     ...patchCases(subject),
     ...scheduleCases(subject),
     ...deliveryCases(subject),

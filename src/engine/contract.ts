@@ -138,6 +138,11 @@ export interface Engine {
    * without this method does it at its starts only.
    */
   resumeHeld?(): Promise<void>;
+  /**
+   * Queues a failed run again: its ended calls keep their results, except the failed ones at which it ended, and its attempts
+   * start anew. Throws `run_not_found`, and `conflict` for a run that has not failed.
+   */
+  retryRun(runId: string): Promise<RunRecord>;
   /** Cancels a run and the runs that it has started. False if it has ended or is unknown. */
   cancelRun(runId: string): Promise<boolean>;
   /**

@@ -84,6 +84,8 @@ export function createEngineOnDemand(create: () => Promise<Engine>): Engine {
     readJournal: async (...args) => await (await open()).readJournal?.(...args),
     listRuns: call("listRuns"),
     awaitRun: call("awaitRun"),
+    retryRun: call("retryRun"),
+    resumeHeld: async () => await engine?.resumeHeld?.(),
     cancelRun: call("cancelRun"),
     signal: call("signal"),
     putSchedule: call("putSchedule"),

@@ -37,6 +37,7 @@ export const serviceActions = [
   "run.list",
   "run.read",
   "run.cancel",
+  "run.retry",
   "run.signal",
   "dispatch.list",
   "dispatch.read",

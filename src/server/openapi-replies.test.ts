@@ -260,6 +260,7 @@ test("workflows and runs answer as described, however they end", async () => {
     await ask("GET /runs/{run_id}/events", `/runs/${run_id}/events?limit=2`);
     await ask("GET /runs/{run_id}/journal", `/runs/${run_id}/journal`);
     await ask("POST /runs/{run_id}/signal", `/runs/${run_id}/signal`, { body: { name: "late" } });
+    await ask("POST /runs/{run_id}/retry", `/runs/${run_id}/retry`);
   }
   const waiting = { body: {}, headers: { "idempotency-key": "waiting" } };
   const { run_id } = await ask(start, "/workflows/waiting", waiting);

@@ -100,6 +100,12 @@ export class ProjectWork {
     return await runs.cancel(runId).catch(missing("run", runId));
   }
 
+  /** Continues a failed run. Throws `run_not_found`, and `conflict` for a run that has not failed. */
+  async retryRun(id: string): Promise<RunRecord> {
+    const runId = await this.#runId(id);
+    return await this.#client.runs.retry(runId).catch(missing("run", runId));
+  }
+
   /** The nodes that share the work. */
   cluster(): Promise<ClusterState> {
     return this.#client.cluster();

@@ -91,6 +91,20 @@ export const runsCancel: Command = defineCommand({
     }),
 });
 
+export const runsRetry: Command = defineCommand({
+  arguments: [idArgument],
+  options: { url: urlOption },
+  examples: ["kit runs retry run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
+  details: `Continues a run that has failed: its finished steps are not repeated, and its attempts start anew. ${details}`,
+  run: ({ args: [id = ""], options }, context) =>
+    withProjectWork(context, options.url, async (work) => {
+      const record = await work.retryRun(id);
+      if (context.json) context.output.json(record);
+      else context.output.note("Queued again.");
+      return 0;
+    }),
+});
+
 export const runsRerun: Command = defineCommand({
   arguments: [idArgument],
   options: { url: urlOption },

@@ -13,9 +13,11 @@ import {
   badSignalName,
   checkSignalFits,
   crashText,
+  forgetFailures,
   hasEnded,
   mostCrashes,
   mostUntaken,
+  notFailed,
   otherPayload,
   type PutBack,
   parentCancelled,
@@ -108,6 +110,25 @@ async function checkRoom({ database, limits, queue }: PostgresBase, owner: strin
   );
   const load = { all: row?.waiting ?? 0, ofOwner: row?.count ?? 0 };
   checkShare(load, owner, { limits, queue, jobs: "runs" });
+}
+
+/** Queues a failed run again, in the order of newly accepted runs. Returns its row. */
+export async function retryRun(base: PostgresBase, runId: string): Promise<RunRow> {
+  const { database } = base;
+  const found = await database.row<RunRow>("SELECT * FROM $s.runs WHERE run_id = $1", [runId]);
+  if (found === undefined) throw unknownRun();
+  if (found.status !== "failed") throw notFailed();
+  await checkRoom(base, found.owner);
+  return await database.transaction(async (ask) => {
+    const [row] = await ask<RunRow>(
+      `UPDATE $s.runs SET status = 'queued', ended_at = NULL, error = NULL, result = NULL, crashes = 0, crashed_at = 0,
+         charged = '{}', queued_as = nextval('$s.run_queue') WHERE run_id = $1 AND status = 'failed' RETURNING *`,
+      [runId],
+    );
+    if (row === undefined) throw notFailed();
+    for (const sql of forgetFailures("$s.run_journal", "$1")) await ask(sql, [row.id]);
+    return row;
+  });
 }
 
 /** Stores a signal for a run. Resolves once it is on disk, with true if the run waited for it and is queued now. */

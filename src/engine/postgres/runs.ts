@@ -13,6 +13,7 @@ import {
   type QueuedRun,
   type RunRow,
   toRunRecord,
+  unknownRun,
 } from "../shared/runs/run-store.ts";
 import { awaitEnd } from "./await-end.ts";
 import { readPageOf } from "./dispatch-rows.ts";
@@ -25,6 +26,7 @@ import {
   queueHeld,
   RunRows,
   recoverRuns,
+  retryRun,
   sendSignal,
   wakeAwaiting,
 } from "./run-rows.ts";
@@ -43,7 +45,10 @@ const pruned = 100;
 /** Invocations of workflows, from admission to their end. */
 export class Runs
   implements
-    Pick<Engine, "startRun" | "getRun" | "readJournal" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
+    Pick<
+      Engine,
+      "startRun" | "getRun" | "readJournal" | "listRuns" | "awaitRun" | "retryRun" | "cancelRun" | "signal"
+    >
 {
   readonly #base: PostgresBase;
   readonly #events: PostgresEventLog;
@@ -127,6 +132,14 @@ export class Runs
       hasEnded: ({ status }) => hasEnded(status),
     });
     return row === undefined ? undefined : (await this.#toRecords([row]))[0];
+  }
+
+  async retryRun(runId: string): Promise<RunRecord> {
+    const row = await retryRun(this.#base, runId);
+    this.#announce(runId);
+    const [record] = await this.#toRecords([row]);
+    if (record === undefined) throw unknownRun();
+    return record;
   }
 
   async cancelRun(runId: string): Promise<boolean> {

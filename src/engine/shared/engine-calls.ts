@@ -15,7 +15,10 @@ type DispatchCalls = Pick<
   | "listDeadLetters"
   | "redrive"
 >;
-type RunCalls = Pick<Engine, "startRun" | "getRun" | "listRuns" | "awaitRun" | "cancelRun" | "signal"> &
+type RunCalls = Pick<
+  Engine,
+  "startRun" | "getRun" | "listRuns" | "awaitRun" | "retryRun" | "cancelRun" | "signal"
+> &
   Required<Pick<Engine, "readJournal" | "resumeHeld">>;
 type ScheduleCalls = Pick<Engine, "putSchedule" | "deleteSchedule" | "listSchedules">;
 
@@ -50,6 +53,7 @@ export function engineCalls(
     readJournal: reading((id, page) => runs.readJournal(id, page)),
     listRuns: reading((filter) => runs.listRuns(filter)),
     awaitRun: reading((id, options) => runs.awaitRun(id, options)),
+    retryRun: accepting((id) => runs.retryRun(id)),
     cancelRun: reading((id) => runs.cancelRun(id)),
     resumeHeld: reading(() => runs.resumeHeld()),
     signal: reading((id, signal) => runs.signal(id, signal)),

@@ -186,6 +186,17 @@ export const runRoutes = defineRoutes({
     errors: ["run_not_found", "unavailable"],
     action: "run.read",
   },
+  "POST /runs/{run_id}/retry": {
+    ...run,
+    operation: "retryRun",
+    summary: "Continue a failed run where it was",
+    description:
+      "Its ended calls keep their results, except the failed ones at which it ended; its attempts start anew.",
+    body: emptyBodySchema,
+    reply: runRecordSchema,
+    errors: ["run_not_found", "conflict"],
+    action: "run.retry",
+  },
   "POST /runs/{run_id}/cancel": {
     ...run,
     operation: "cancelRun",

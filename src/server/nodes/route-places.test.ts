@@ -63,6 +63,7 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "GET /runs/{run_id}/events": "owner",
   "GET /runs/{run_id}/stream": "owner",
   "GET /runs/{run_id}/journal": "any",
+  "POST /runs/{run_id}/retry": "any",
   "POST /runs/{run_id}/cancel": "any",
   "POST /runs/{run_id}/signal": "any",
   "GET /cluster": "any",

@@ -29,6 +29,7 @@ export function RunScreen(): ReactNode {
     everyMs: 2_000,
   });
   const cancel = useChange((client, id: string) => client.runs.cancel(id), ["runs"]);
+  const retry = useChange((client, id: string) => client.runs.retry(id), ["runs"]);
   const record = run.data;
   return (
     <Page
@@ -38,6 +39,11 @@ export function RunScreen(): ReactNode {
         record === undefined ? null : (
           <>
             <Status value={record.status} />
+            {record.status === "failed" && !isReadOnly ? (
+              <Button icon="retry" isBusy={retry.isPending} onClick={() => retry.mutate(runId)}>
+                Retry
+              </Button>
+            ) : null}
             {isOver(record) ? (
               <StartRun workflows={[record.workflow]} label="Run again" payload={record.payload} />
             ) : isReadOnly ? null : (

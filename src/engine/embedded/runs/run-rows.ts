@@ -28,11 +28,14 @@ import { readPage, toStoredTrace } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 import type { JournalRows } from "./journal-rows.ts";
 
-/** Returns the function that accepts a run; it resolves once the run is on disk. */
-export function createRunAdmission(
-  base: EmbeddedBase,
-  limits: EngineLimits,
-): (request: RunRequest) => Promise<RunReceipt> {
+export interface RunAdmission {
+  /** Accepts a run; resolves once the run is on disk. */
+  start(request: RunRequest): Promise<RunReceipt>;
+  /** Throws if the owner has no room for another waiting run. */
+  checkRoom(owner: string): void;
+}
+
+export function createRunAdmission(base: EmbeddedBase, limits: EngineLimits): RunAdmission {
   const { database, blobs, clock, queue } = base;
   const byKey = query<RunRow>(database, "SELECT * FROM runs WHERE workflow = ? AND idempotency_key = ?");
   const insert = query<{ id: number }>(
@@ -62,7 +65,7 @@ export function createRunAdmission(
     return stored === payload || isDeepStrictEqual(blobs.load(stored), blobs.load(payload));
   }
 
-  return async (request) => {
+  async function start(request: RunRequest): Promise<RunReceipt> {
     const { workflow, payload, idempotency_key: key, parent_run_id: parent } = request;
     const owner = ownerOfRun(request);
     checkJson(payload, "The payload");
@@ -83,7 +86,9 @@ export function createRunAdmission(
       enqueue.run(Number(row?.id));
       return { run_id, accepted_at: isoTime(now) };
     });
-  };
+  }
+
+  return { start, checkRoom };
 }
 
 /**

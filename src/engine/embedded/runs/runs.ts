@@ -16,17 +16,26 @@ import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { Dispatcher } from "../../shared/runs/execution-core.ts";
 import { RunJobs, recordCancelled } from "../../shared/runs/run-jobs.ts";
 import {
+  forgetFailures,
   hasEnded,
   lineOfRun,
+  notFailed,
   type QueuedRun,
   type RunRow,
   toRunRecord,
+  unknownRun,
 } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
 import type { EmbeddedEventLog } from "../events/event-log.ts";
 import { createJournalRows, type JournalRows } from "./journal-rows.ts";
 import { createHeldQueue, createRecovery, createWakeUps, type WakeUps } from "./requeue-runs.ts";
-import { createRunAdmission, createRunList, createRunRows, createSignalSender } from "./run-rows.ts";
+import {
+  createRunAdmission,
+  createRunList,
+  createRunRows,
+  createSignalSender,
+  type RunAdmission,
+} from "./run-rows.ts";
 
 export interface RunsOptions {
   readonly limits: EngineLimits;
@@ -45,13 +54,16 @@ const lastEndsMs = 1_000;
 export class Runs
   implements
     EnginePart,
-    Pick<Engine, "startRun" | "getRun" | "readJournal" | "listRuns" | "awaitRun" | "cancelRun" | "signal">
+    Pick<
+      Engine,
+      "startRun" | "getRun" | "readJournal" | "listRuns" | "awaitRun" | "retryRun" | "cancelRun" | "signal"
+    >
 {
   readonly #base: EmbeddedBase;
   readonly #events: EmbeddedEventLog;
   readonly #waiters: Waiters = createWaiters();
   readonly #journals: JournalRows;
-  readonly #startRun: ReturnType<typeof createRunAdmission>;
+  readonly #admission: RunAdmission;
   readonly #send: ReturnType<typeof createSignalSender>;
   readonly #list: ReturnType<typeof createRunList>;
   readonly #recover: () => void;
@@ -71,7 +83,7 @@ export class Runs
     this.#base = base;
     this.#events = events;
     this.#journals = journals;
-    this.#startRun = createRunAdmission(base, limits);
+    this.#admission = createRunAdmission(base, limits);
     this.#send = createSignalSender(base, journals, () => this.#handlers?.checkSignal);
     this.#list = createRunList(base);
     this.#recover = createRecovery(base);
@@ -91,7 +103,7 @@ export class Runs
   }
 
   async startRun(request: RunRequest): Promise<RunReceipt> {
-    const receipt = await this.#startRun(request);
+    const receipt = await this.#admission.start(request);
     this.#enqueueNew();
     return receipt;
   }
@@ -122,6 +134,20 @@ export class Runs
       if (hasEnded(row.status)) return this.#toRecord(row);
       await this.#waiters.wait(runId, signal);
     }
+  }
+
+  async retryRun(runId: string): Promise<RunRecord> {
+    const row = await this.#base.commit(() => {
+      const run = this.#sql.byId.get(runId);
+      if (run === undefined) throw unknownRun();
+      if (run.status !== "failed") throw notFailed();
+      this.#admission.checkRoom(run.owner);
+      for (const forget of this.#sql.forgetFailures) forget.run(run.id);
+      this.#sql.enqueue.run(run.id);
+      return this.#sql.retry.get(run.id) ?? run;
+    });
+    this.#enqueueNew();
+    return this.#toRecord(row);
   }
 
   async cancelRun(runId: string): Promise<boolean> {
@@ -280,6 +306,13 @@ function statements({ database }: EmbeddedBase) {
       `SELECT number, id, run_id, crashes, owner FROM run_queue JOIN runs ON id = run WHERE number > ? ORDER BY number`,
     ),
     dequeue: query(database, "DELETE FROM run_queue WHERE run = ?"),
+    enqueue: query(database, "INSERT INTO run_queue (run) VALUES (?)"),
+    forgetFailures: forgetFailures("run_journal", "?1").map((sql) => query(database, sql)),
+    retry: query<RunRow>(
+      database,
+      `UPDATE runs SET status = 'queued', ended_at = NULL, error = NULL, result = NULL, crashes = 0, crashed_at = 0
+       WHERE id = ? RETURNING *`,
+    ),
     cancel: query<RunRow>(
       database,
       `UPDATE runs SET cancelling = (status = 'running'), ended_at = iif(status = 'running', NULL, ?),

@@ -211,6 +211,27 @@ export function unknownRun(): KitError {
   return new KitError({ code: "run_not_found", message: "There is no such run." });
 }
 
+export function notFailed(): KitError {
+  return new KitError({
+    code: "conflict",
+    message: "Only a run that has failed can be retried.",
+    hint: "A run that waits with a problem continues by itself once its code is right; `kit runs rerun` starts a new run.",
+  });
+}
+
+/**
+ * SQL for the table of journals, with the parameters of one run: forgets the failed calls at which the run ended, which are
+ * those after whose end it made no other call that ended, and numbers the remaining ends without gaps.
+ */
+export const forgetFailures = (journal: string, run: string): readonly string[] => [
+  `DELETE FROM ${journal} AS f WHERE run = ${run} AND state = 'failed' AND NOT EXISTS (
+     SELECT 1 FROM ${journal} AS e WHERE e.run = f.run AND e.position > f.position AND e.ended_as > f.ended_as)`,
+  `UPDATE ${journal} AS j SET ended_as = n.number FROM (
+     SELECT position, row_number() OVER (ORDER BY ended_as) AS number FROM ${journal}
+     WHERE run = ${run} AND ended_as IS NOT NULL) AS n
+   WHERE j.run = ${run} AND j.position = n.position AND j.ended_as <> n.number`,
+];
+
 export function alreadyEnded(): KitError {
   return new KitError({ code: "conflict", message: "The run has ended, so it accepts no signals." });
 }

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import type { ContractCase } from "../../base/contract-case.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { runStream } from "../event-log-contract.ts";
+import { type EngineCheck, type EngineSubject, handlers, toCases } from "./engine-check.ts";
+
+/** The promises about failed runs that are continued. */
+export function retryCases(subject: EngineSubject): readonly ContractCase[] {
+  return toCases(subject, { fresh, lasting });
+}
+
+const failure = new KitError({ code: "forbidden", message: "Not today." });
+
+const fresh: Readonly<Record<string, EngineCheck>> = {
+  "a failed run continues at its failed step, repeats no finished step, and keeps a failure that its code has handled":
+    async (tools) => {
+      const engine = await tools.create();
+      const done: string[] = [];
+      let isBroken = true;
+      await engine.start(
+        handlers({
+          run: async (context) => {
+            const work = (name: string, fails: boolean) => () => {
+              done.push(name);
+              if (fails) throw failure;
+              return name;
+            };
+            const [first] = await Promise.all([
+              context.step("first", work("first", false)),
+              context.step("side", work("side", false)),
+            ]);
+            const handled = await context.step("handled", work("handled", true)).catch(() => "handled");
+            const instead = await context.step("instead", work("instead", false));
+            return [first, handled, instead, await context.step("charge", work("charge", isBroken))];
+          },
+        }),
+      );
+      const { run_id } = await engine.startRun({ workflow: "w", payload: {}, idempotency_key: "k" });
+      assert.deepEqual((await engine.awaitRun(run_id))?.error, { type: "forbidden", message: "Not today." });
+      assert.equal((await engine.retryRun(run_id)).error, undefined);
+      assert.equal((await engine.awaitRun(run_id))?.status, "failed");
+      isBroken = false;
+      const queued = await engine.retryRun(run_id);
+      assert.equal(queued.run_id, run_id);
+      assert.equal(queued.ended_at, undefined);
+      const record = await engine.awaitRun(run_id);
+      assert.deepEqual(record?.result, ["first", "handled", "instead", "charge"]);
+      assert.equal(record?.error, undefined);
+      assert.deepEqual(done, ["first", "side", "handled", "instead", "charge", "charge", "charge"]);
+      assert.equal(
+        (await engine.startRun({ workflow: "w", payload: {}, idempotency_key: "k" })).run_id,
+        run_id,
+      );
+    },
+
+  "a call that failed before a parallel one ended is made again, and the ends keep their order": async (
+    tools,
+  ) => {
+    const engine = await tools.create();
+    const done: string[] = [];
+    let isBroken = true;
+    await engine.start(
+      handlers({
+        run: async (context) => {
+          const slow = context.step("slow", async () => {
+            await new Promise((resolve) => setTimeout(resolve, 30));
+            return done.push("slow");
+          });
+          const quick = context.step("quick", () => {
+            done.push("quick");
+            if (isBroken) throw failure;
+          });
+          await Promise.allSettled([slow, quick]);
+          await quick;
+          return await context.step("last", () => done.push("last"));
+        },
+      }),
+    );
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    assert.equal((await engine.awaitRun(run_id))?.status, "failed");
+    isBroken = false;
+    await engine.retryRun(run_id);
+    assert.equal((await engine.awaitRun(run_id))?.result, 4);
+    assert.deepEqual(done, ["quick", "slow", "quick", "last"]);
+  },
+
+  "only a failed run can be retried": async (tools) => {
+    const engine = await tools.create();
+    await engine.start(handlers({ run: async (context) => await context.waitFor("go") }));
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    await assert.rejects(engine.retryRun(run_id), { code: "conflict" });
+    await engine.signal(run_id, { name: "go" });
+    await engine.awaitRun(run_id);
+    await assert.rejects(engine.retryRun(run_id), { code: "conflict" });
+    await assert.rejects(engine.retryRun("run_none"), { code: "run_not_found" });
+  },
+
+  "the events of a continued run follow those of its failure": async (tools) => {
+    const engine = await tools.create();
+    let isBroken = true;
+    await engine.start(
+      handlers({
+        run: async ({ id, emit }) => {
+          const at = { timestamp: new Date().toISOString(), instance_id: id, operation_id: id, run_id: id };
+          emit({ ...at, type: "log", level: "info", message: isBroken ? "first" : "second" });
+          if (isBroken) throw failure;
+        },
+      }),
+    );
+    const { run_id } = await engine.startRun({ workflow: "w", payload: {} });
+    await engine.awaitRun(run_id);
+    isBroken = false;
+    await engine.retryRun(run_id);
+    await engine.awaitRun(run_id);
+    const messages: unknown[] = [];
+    for await (const event of engine.events.subscribe(runStream(run_id), { after: 0 }))
+      if (event.type === "log") messages.push([event.index, event.message]);
+    assert.deepEqual(messages, [
+      [1, "first"],
+      [2, "second"],
+    ]);
+  },
+};
+
+const lasting: Readonly<Record<string, EngineCheck>> = {
+  "a failed run can be retried before the engine is started": async (tools) => {
+    const first = await tools.create();
+    await first.start(handlers({ run: async () => Promise.reject(failure) }));
+    const { run_id } = await first.startRun({ workflow: "w", payload: {} });
+    await first.awaitRun(run_id);
+    await first.drain();
+    const second = await tools.reopen();
+    assert.equal((await second.retryRun(run_id)).status, "queued");
+    await second.start(handlers({ run: async () => "done" }));
+    assert.equal((await second.awaitRun(run_id))?.result, "done");
+  },
+};
