@@ -295,7 +295,7 @@ test("Ctrl-C stops a prompt and reports that, but a prompt with an idempotency k
   await kit("approvals", "deny", (await listed()).split("\t", 1)[0] ?? "");
 });
 
-test("an ended run is run again with its payload, with a server and without", async () => {
+test("an ended run is retried, and run again with its payload, with a server and without", async () => {
   const served = await serve("start");
   const payload = { payload: { text: "only this" } };
   const failed = (await kit("invoke", "failing", "--dispatch", "--payload", JSON.stringify(payload))).stdout;
@@ -312,7 +312,14 @@ test("an ended run is run again with its payload, with a server and without", as
   const output = JSON.parse((await kit("runs", "show", again.stdout.trim(), "--json")).stdout);
   const first = JSON.parse((await kit("runs", "show", failed.trim(), "--json")).stdout);
   expect(output).toMatchObject({ workflow: "failing", payload: first.payload });
+  expect(await kit("runs", "retry", failed.trim())).toMatchObject({ exitCode: 0, stderr: "Queued again.\n" });
+  await kit("logs", failed.trim(), "--follow");
+  expect((await kit("runs", "show", failed.trim())).stdout).toContain(why);
   const waiting = (await kit("invoke", "release", "--dispatch")).stdout.trim();
+  expect(await kit("runs", "retry", waiting)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("Only a run that has failed can be retried."),
+  });
   expect(await kit("runs", "rerun", waiting)).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining("The run has not ended."),
