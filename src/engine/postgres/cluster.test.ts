@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { untilAborted } from "../cases/engine-check.ts";
 import type { EngineCluster } from "../cluster.ts";
 import type { Engine } from "../contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
@@ -20,7 +21,7 @@ async function openNode(
   isMute = false,
 ): Promise<Engine & { readonly cluster: EngineCluster }> {
   const engine = await createPostgresEngine({ url: server.url, schema, isMute });
-  await engine.start({ dispatch: async () => null, run: async () => null });
+  await engine.start({ dispatch: async () => null, run: untilAborted });
   onTestFinished(() => engine.drain({ timeoutMs: 0 }));
   const { cluster } = engine;
   if (cluster === undefined) throw new Error("No cluster.");
