@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { KitEvent } from "../../protocol/event.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { handlers } from "../cases/engine-check.ts";
 import type { OpenEventLog } from "../cases/event-log-cases.ts";
+import { said } from "../cases/sample-events.ts";
 import { agentStream } from "../event-log-contract.ts";
 import { eventLogContract } from "../events.suite.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
@@ -69,14 +69,7 @@ test("a reader gets no event of a stream before this node is its writer", async 
   await client.connect();
   await client.query('BEGIN; LOCK TABLE "unclaimed".streams IN SHARE MODE');
   const stream = agentStream("reviewer", "pr-8");
-  const event = {
-    type: "idle",
-    index: 1,
-    at: "2026-11-28T10:00:00.000Z",
-    operation_id: "o",
-    instance_id: "pr-8",
-  };
-  log.append(stream, event as KitEvent);
+  log.append(stream, said(1));
   const next = log.subscribe(stream)[Symbol.asyncIterator]().next();
   await expect(Promise.race([next, sleep(300)])).resolves.toBeUndefined();
   await client.end();
