@@ -93,7 +93,8 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
     const command = startProcess({
       program: options.program,
       args: options.args,
-      cwd: options.folder,
+      // Bubblewrap enters the folder itself. The number of its descriptor may be that of one that bubblewrap gets.
+      cwd: wall === undefined ? options.folder : "/",
       env: wall === undefined ? { ...options.environment, [markName]: mark } : options.environment,
       hasInput: options.stdin !== undefined,
       extra: wall === undefined ? [] : ["pipe", ...wall.descriptors],

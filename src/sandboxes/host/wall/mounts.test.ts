@@ -142,3 +142,12 @@ for (const overlap of ["the same root", "a root below the other"] as const) {
     },
   );
 }
+
+wallTest("a command starts in its folder however many paths are mounted", async () => {
+  const { root, run } = await openWalled(folder);
+  const readOnlyPaths = Array.from({ length: 100 }, (_, index) => `file-${index}`);
+  for (const path of readOnlyPaths) await writeFile(join(root, path), "");
+  await mkdir(join(root, "sub"));
+  const { stdout } = await run("pwd", { cwd: "sub", access: { write: true, readOnlyPaths } });
+  expect(stdout).toBe(`${root}/sub\n`);
+});
