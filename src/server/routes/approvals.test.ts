@@ -54,7 +54,11 @@ test("calls of agents that only a workflow reaches are listed and decided", asyn
     expect((await served.send("/approvals?session=other")).body).toEqual({ approvals: [] });
     const decide = () => served.send(`${path}/${waiting.approval_id}`, { body: { approved: true } });
     expect(await decide()).toMatchObject({ status: 200, body: { approved: true } });
-    expect(await decide()).toMatchObject({ status: 404, body: { error: { type: "not_found" } } });
+    const first = { approved: true };
+    const second = { status: 404, body: { error: { type: "not_found", meta: { decision: first } } } };
+    expect(await decide()).toMatchObject(second);
+    const withArgs = { approved: true, args: { cents: 9 } };
+    expect(await served.send(`${path}/${waiting.approval_id}`, { body: withArgs })).toMatchObject(second);
     expect(await served.service.engine.awaitRun(run_id)).toMatchObject({ result: "It is done." });
     expect((await served.send(path)).body).toEqual({ approvals: [] });
     // That is all that is within reach of it.
