@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 
 /** An environment variable with the id of the command that a process descends from, to find processes that left the group. */
@@ -17,9 +17,35 @@ export function createMark(): string {
  * On Linux only, and not for a process that cleared its environment.
  */
 export function endOrphans(ofProcess: string): boolean {
-  const orphans = findMarked(0, `${ofProcess}.`);
+  const orphans = listProcesses().filter((id) => hasMark(id, `${ofProcess}.`));
   for (const id of orphans) send(id, "SIGKILL");
   return orphans.length > 0;
+}
+
+/** What the processes of a command have in common: its group, its mark, and a descriptor that they inherit. */
+export interface CommandTrace {
+  readonly group: number;
+  readonly mark: string;
+  /** The descriptor of `inheritedDescriptor`, as the system names it. */
+  readonly inherited?: string | undefined;
+}
+
+/** A descriptor of a command that its processes inherit, also those that clear their environment. */
+const inheritedDescriptor = 3;
+
+/** The trace of a command that was just started with a pipe as descriptor 3. */
+export function traceOf(group: number, mark: string): CommandTrace {
+  return { group, mark, inherited: inheritedOf(group) };
+}
+
+function inheritedOf(id: number): string | undefined {
+  try {
+    const name = readlinkSync(`/proc/${id}/fd/${inheritedDescriptor}`);
+    // Other kinds of files are open in processes of others as well.
+    return /^(socket|pipe):\[/.test(name) ? name : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Milliseconds between SIGTERM and SIGKILL. */
@@ -31,34 +57,37 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
 }
 
 /** Ends the remaining processes of a command with SIGTERM, then with SIGKILL. */
-export async function endGroup(group: number, mark: string): Promise<void> {
-  const marked = findMarked(group, mark);
+export async function endGroup(trace: CommandTrace): Promise<void> {
+  const { group } = trace;
+  const marked = findTraced(trace);
   for (const id of marked) send(id, "SIGTERM");
   if (!signalGroup(group, "SIGTERM") && marked.length === 0) return;
   const end = performance.now() + graceMs;
-  while (hasProcesses(group, mark) && performance.now() < end) await setTimeout(5);
+  while (hasProcesses(trace) && performance.now() < end) await setTimeout(5);
   signalGroup(group, "SIGKILL");
-  for (const id of findMarked(group, mark)) send(id, "SIGKILL");
+  for (const id of findTraced(trace)) send(id, "SIGKILL");
 }
 
 // An ended process belongs to its group until its parent reaps it, which in a container may never happen. On Linux such
 // a process has no environment.
-function hasProcesses(group: number, mark: string): boolean {
-  return process.platform === "linux" ? findMarked(group, mark).length > 0 : signalGroup(group, 0);
+function hasProcesses(trace: CommandTrace): boolean {
+  return process.platform === "linux" ? findTraced(trace).length > 0 : signalGroup(trace.group, 0);
 }
 
 /**
  * Finds the processes that a command started, also those that left its group (`setsid`, daemons), by the mark in their
- * environment. Works on Linux only, and not for a process that cleared its environment.
+ * environment or by the inherited descriptor. Works on Linux only, and not for a process that gave up both.
  */
-function findMarked(group: number, mark: string): number[] {
-  if (process.platform !== "linux") return [];
+function findTraced({ group, mark, inherited }: CommandTrace): number[] {
+  const isTraced = (id: number): boolean =>
+    hasMark(id, mark) || (inherited !== undefined && inheritedOf(id) === inherited);
   // Ids ascend, so a process with a lower id does not descend from the command. After ids wrap around, a process that
   // left its group at that moment may be missed.
-  return listProcesses().filter((id) => id > group && hasMark(id, mark));
+  return listProcesses().filter((id) => id > group && isTraced(id));
 }
 
 function listProcesses(): number[] {
+  if (process.platform !== "linux") return [];
   try {
     return readdirSync("/proc").map(Number).filter(Number.isInteger);
   } catch {

@@ -206,3 +206,67 @@ test("git add adds everything else, and the samples of variables", async () => {
   expect(await run("git ls-files")).toBe(".env.example\na.txt\nother/a.txt\nsub/b.txt\n");
   expect(await run("git add")).toContain("Nothing specified");
 });
+
+test.each([
+  "jq -n '$ ENV'",
+  "jq -n '$\tENV'",
+  "jq -n '$\nENV'",
+  "jq -n '$#x\nENV'",
+  "jq -n '$#\\\nx\nENV'",
+  "jq -n '\"a\" , $ ENV'",
+  'jq -n \'"a\\(1)b", $ ENV, "c"\'',
+  "jq -n '# it\"s\n$ ENV #\"'",
+  "jq -n '[$ ENV.TOKEN]'",
+  "jq -n '{$ENV}'",
+  "jq -n '$__prog_args'",
+  "jq -n env",
+  "jq -n '{env:env}'",
+  "jq -n '[env|.TOKEN]'",
+  "jq -n '\"\\(env.TOKEN)\"'",
+  "jq -n 'try ([1]|.[env:]) catch .'",
+  "jq -nf filter.jq",
+  "jq -n -L . 'import \"m\" as m; m::x'",
+  "jq -n 'import \"m\" as m; m::x'",
+  "jq -n 'include \"m\"; x'",
+])("%s prints no variable", async (line) => {
+  write("filter.jq", "$ENV");
+  write("m.jq", "def x: $ENV;");
+  expect(await run(line, { TOKEN: "GRANTED" })).not.toContain("GRANTED");
+});
+
+test("a filter may name fields, keys and variables as it likes", async () => {
+  write("a.json", '{"env":{"include":7}}\n');
+  expect(await run("jq .env.include a.json")).toBe("7\n");
+  expect(await run("jq -c '{env: 1, a: .env.include}' a.json")).toBe('{"env":1,"a":7}\n');
+  expect(await run(`jq -c '.env as $e | $e.include | [., "costs $5"]' a.json`)).toBe('[7,"costs $5"]\n');
+  expect(await run(`jq '.["env"] | keys[] | test("^inc.*e$")' a.json`)).toBe("true\n");
+});
+
+test.each([
+  "test ../outside.txt -nt a.txt",
+  "test a.txt -ot ../outside.txt",
+  "test /etc/passwd -ef a.txt",
+  "test ! /etc/passwd -nt a.txt",
+  "[ /etc/passwd -nt a.txt ]",
+  "test a.txt -nt a.txt -a /etc/passwd -ot a.txt",
+  "readlink -f out",
+  "readlink -e out",
+  "readlink -m out/x",
+  "readlink --canonicalize out",
+  "realpath out",
+  "realpath -e out/b.txt",
+  "realpath /etc/passwd",
+  "realpath --relative-to=out a.txt",
+])("%s is refused, because it looks outside of the workspace", async (line) => {
+  mkdirSync(join(base, "place"));
+  symlinkSync(join(base, "place"), join(root, "out"));
+  expect(await run(line)).toContain("refused");
+});
+
+test("links and ages of files in the workspace can be seen", async () => {
+  symlinkSync("../a.txt", join(root, "sub/link"));
+  expect(await run("readlink sub/link")).toBe("../a.txt\n");
+  expect(await run("readlink -f sub/link")).toBe(`${root}/a.txt\n`);
+  expect(await run("realpath sub/link")).toBe(`${root}/a.txt\n`);
+  expect(await run("test a.txt -nt sub/b.txt")).toBe("");
+});

@@ -108,15 +108,26 @@ test("a search follows the ignore rules of the repository around the root", asyn
   expect((await api.glob("**")).paths).toEqual(["a.txt"]);
 });
 
-test.skipIf(process.platform !== "linux")("a daemon that left its group ends with its command", async () => {
-  const { sandbox } = await openNew();
-  const daemon = "while :; do echo beat >> beats; sleep 0.1; done";
-  const command = `setsid sh -c '${daemon}' >/dev/null 2>&1 & until [ -s beats ]; do sleep 0.1; done; echo done`;
-  expect(await sandbox.exec({ command })).toMatchObject({ exit_code: 0, stdout: "done\n" });
-  const { size } = await sandbox.stat("beats");
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  expect((await sandbox.stat("beats")).size).toBe(size);
-});
+test.skipIf(process.platform !== "linux").each([
+  ["setsid", "auto"],
+  ["setsid", "off"],
+  ["env -i setsid", "auto"],
+  ["env -i setsid", "off"],
+  ["env -i setsid -f", "off"],
+  ["env -i setsid setsid", "off"],
+] as const)(
+  "a daemon that left its group by %s ends with its command (isolation: %s)",
+  async (launcher, isolation) => {
+    const { root } = await openNew();
+    const sandbox = await local({ root, isolation }).open(owner);
+    const daemon = "while :; do echo beat >> beats; sleep 0.1; done";
+    const command = `${launcher} sh -c '${daemon}' >/dev/null 2>&1 & until [ -s beats ]; do sleep 0.1; done; echo done`;
+    expect(await sandbox.exec({ command })).toMatchObject({ exit_code: 0, stdout: "done\n" });
+    const { size } = await sandbox.stat("beats");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect((await sandbox.stat("beats")).size).toBe(size);
+  },
+);
 
 test("the error for a missing folder does not contain its path", async () => {
   for (const root of [join(folder, "none"), import.meta.filename]) {

@@ -116,12 +116,19 @@ export const filePrograms: Readonly<Record<string, Form>> = {
   pwd: form({ options: `-L -P --logical --physical ${help}`, max: 0 }),
   readlink: form({
     options: `-e -f -m -n -q -s -v -z --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --zero ${help}`,
-    operands: "entry",
+    // It prints where the link itself leads, or where all links on the way lead.
+    operands: (operands, options) => {
+      const follows = options.some(({ name }) => /^(-[efm]|--canonicalize.*)$/.test(name));
+      return operands.flatMap((path) => mentionOf(path, follows ? "read" : "entry"));
+    },
     min: 1,
   }),
   realpath: form({
     options: `-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --physical --quiet --no-symlinks --relative-to=read --relative-base=read --zero ${help}`,
-    operands: "entry",
+    operands: (operands, options) => {
+      const keeps = options.some(({ name }) => /^(-s|--no-symlinks)$/.test(name));
+      return operands.flatMap((path) => mentionOf(path, keeps ? "entry" : "read"));
+    },
     min: 1,
   }),
   rm: form({

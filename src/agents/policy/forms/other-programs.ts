@@ -108,12 +108,23 @@ const jqOptions =
   "-c --compact-output -n --null-input -e --exit-status -s --slurp -r --raw-output -R --raw-input -j --join-output -a --ascii-output -C --color-output -M --monochrome-output -S --sort-keys --tab --indent=number --args --jsonargs --stream --seq -h --help -V --version";
 
 /** Filters that load modules or read the environment, which may hold granted secrets. */
-const jqReaders = /(?<![.\w])(import|include|modulemeta|env)\b(?!\s*:)|\$ENV\b/;
+const jqReaders =
+  /(?<![.\w])(import|include|modulemeta)\b(?!\s*:)|(?<![.\w])env\b(?!(?<=[{,]\s*env)\s*:)|\$(ENV|__prog_args)\b/;
+
+/**
+ * The word of a filter that kit does not accept. Spaces and comments may follow a dollar sign, so only a name may follow
+ * it here; in a text it means nothing. Texts with code in them, and comments, which may contain quotes, stay as they are.
+ */
+function faultOfFilter(filter: string): string | undefined {
+  const isPlain = !filter.includes("#") && !filter.includes("\\(");
+  const code = isPlain ? filter.replace(/"(?:[^"\\]|\\.)*"/gs, '""') : filter;
+  return jqReaders.exec(code)?.[0] ?? /\$(?![A-Za-z_]).?/s.exec(code)?.[0];
+}
 
 const jqForm = form({
   options: jqOptions,
   operands: ([filter = "", ...files]) => {
-    const word = jqReaders.exec(filter)?.[0];
+    const word = faultOfFilter(filter);
     if (word !== undefined) return `"${word}" is nothing in a filter that kit knows`;
     return files.map((path) => ({ path, use: "read" }));
   },
@@ -156,10 +167,11 @@ const xxd: Form = (args) => {
   return { paths: path === undefined || path === "-" ? [] : [{ path, use: "read" }] };
 };
 
-/** `test` and `[`: the word after a file operator is a path. */
+/** `test` and `[`: the word after a file operator is a path, and so are both words around a comparison of files. */
 const test: Form = (args) => ({
   paths: args.flatMap((word, index) =>
-    /^-[bcdefghkprsuwxGLNOS]$/.test(args[index - 1] ?? "") || /^-(nt|ot|ef)$/.test(args[index - 1] ?? "")
+    /^-([bcdefghkprsuwxGLNOS]|nt|ot|ef)$/.test(args[index - 1] ?? "") ||
+    /^-(nt|ot|ef)$/.test(args[index + 1] ?? "")
       ? [{ path: word, use: "read" as const }]
       : [],
   ),

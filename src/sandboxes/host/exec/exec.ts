@@ -6,7 +6,14 @@ import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../../base/kit-error.ts";
 import { invalid } from "../../../files/obstacle.ts";
 import { createBoundedOutput } from "../../../processes/bounded-output.ts";
-import { createMark, endGroup, graceMs, markName, signalGroup } from "../../../processes/end-group.ts";
+import {
+  createMark,
+  endGroup,
+  graceMs,
+  markName,
+  signalGroup,
+  traceOf,
+} from "../../../processes/end-group.ts";
 import {
   type Exit,
   type RunningProcess,
@@ -97,7 +104,7 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
       cwd: wall === undefined ? options.folder : "/",
       env: wall === undefined ? { ...options.environment, [markName]: mark } : options.environment,
       hasInput: options.stdin !== undefined,
-      extra: wall === undefined ? [] : ["pipe", ...wall.descriptors],
+      extra: ["pipe", ...(wall?.descriptors ?? [])],
     });
     const processes = wall === undefined ? groupOf(command, mark) : walledIn(command);
     const stop = stopOn(options, () => terminate(processes));
@@ -199,10 +206,11 @@ interface Processes {
 }
 
 function groupOf({ pid, signal }: RunningProcess, mark: string): Processes {
+  const trace = pid === undefined ? undefined : traceOf(pid, mark);
   return {
     signal,
     async end() {
-      if (pid !== undefined) await endGroup(pid, mark);
+      if (trace !== undefined) await endGroup(trace);
     },
     started: async () => true,
   };
