@@ -29,7 +29,9 @@ export interface KitClientOptions {
 
 /**
  * When the client retries a call: after a network error, 429 or 503, and only if repeating the call is safe: reads,
- * deletes, cancels, and calls with an idempotency key.
+ * deletes, cancels, and calls with an idempotency key. Unless `attempts` or `reconnects` is set, a 429 or 503 does not count
+ * as an attempt: the client repeats the call until its time limit, and resumes a stream that had started until its signal
+ * fires.
  */
 export interface RetryPolicy {
   /** Attempts of a call, or to start a stream. Default 4; 1 for no retry. */

@@ -4,26 +4,37 @@ import { streamHeader } from "../protocol/routes/route.ts";
 import { anyOf, timedOut } from "./in-time.ts";
 import { isKnownEvent, readStream, type StreamItem } from "./read-stream.ts";
 import type { Call } from "./route-call.ts";
-import { connectionLost, fromEnvelope, isTransient, notAnAnswer } from "./to-kit-error.ts";
+import {
+  connectionLost,
+  fromEnvelope,
+  isRefusal,
+  isTransient,
+  notAnAnswer,
+  toOutage,
+} from "./to-kit-error.ts";
 import { backoff, delayBefore, isRepeatable, type Transport } from "./transport.ts";
 
 /**
- * Yields a stream to its end. If the connection breaks, it reconnects after the last event, so that no event is lost or
- * repeated, or at the beginning if the server reports that the instance was deleted. A stream that cannot be requested
- * twice fails instead. It skips events of unknown types. After the number of consecutive failures that the retry policy
- * allows (more of them once the stream has started), it throws the last error.
+ * Yields a stream to its end. If the connection breaks, or the server ends the stream because its store is unavailable, it
+ * reconnects after the last event, so that no event is lost or repeated, or at the beginning if the server reports that the
+ * instance was deleted. A stream that cannot be requested twice fails instead. It skips events of unknown types. After the
+ * number of consecutive failures that the retry policy allows (more of them once the stream has started), it throws the last
+ * error.
  */
 export async function* follow(
   transport: Transport,
   call: Call & { readonly after?: number | undefined },
 ): AsyncGenerator<StreamItem, void> {
   const { retry, idleTimeoutMs } = transport;
+  const startBy = performance.now() + (call.options?.timeoutMs ?? transport.timeoutMs);
   let { after } = call;
   // The id of the instance's stream to which `after` belongs.
   let stream: string | undefined;
   let failures = 0;
   // How many consecutive attempts can fail. The error that breaks a started stream does not count as an attempt.
   let most = retry.attempts - 1;
+  let hasStarted = false;
+  let mayHaveBegun = false;
   // Consecutive connections without an event: the delay before the next one grows.
   let quiet = 0;
   const leaving = new AbortController();
@@ -37,6 +48,8 @@ export async function* follow(
         stream = response.headers.get(streamHeader) ?? undefined;
         failures = 0;
         most = retry.reconnects;
+        hasStarted = true;
+        mayHaveBegun = true;
         for await (const item of readStream(response, idleTimeoutMs)) {
           quiet = 0;
           if (item.kind === "reset") {
@@ -52,6 +65,8 @@ export async function* follow(
             after = item.event.index;
             if (!isKnownEvent(item.event)) continue;
           }
+          const outage = item.kind === "failure" && isRepeatable(call) ? toOutage(item.body) : undefined;
+          if (outage !== undefined) throw outage;
           yield item;
           if (item.kind !== "event") return;
         }
@@ -60,11 +75,16 @@ export async function* follow(
         delayMs = backoff(quiet + 1, retry);
       } catch (error) {
         signal.throwIfAborted();
-        failures += 1;
-        if (!isTransient(error) || !isRepeatable(call) || failures > most) throw error;
+        if (!isTransient(error) || !isRepeatable(call)) throw error;
+        const isAnswer = isRefusal(error);
+        if (!isAnswer || retry.isLimited) failures += 1;
         delayMs = delayBefore(error, Math.max(failures, quiet + 1), retry);
-        if (delayMs === undefined) throw error;
+        const isLate = !hasStarted && performance.now() + (delayMs ?? 0) > startBy;
+        if (failures > most || isLate || delayMs === undefined) throw error;
+        mayHaveBegun ||= !isAnswer;
       }
+      // Work under a key can have begun: its events are read from the first one.
+      if (mayHaveBegun && call.method === "POST") after ??= 0;
       quiet += 1;
       await systemClock.sleep(delayMs, signal);
     }
@@ -90,7 +110,7 @@ async function connect(transport: Transport, call: Call, signal: AbortSignal): P
 
 function resumeAt(call: Call, after: number | undefined, stream: string | undefined): Call {
   const headers: Record<string, string> = { ...call.headers, accept: "text/event-stream" };
-  if (call.method === "GET" && after !== undefined) {
+  if (after !== undefined) {
     headers["last-event-id"] = String(after);
     if (stream !== undefined) headers[streamHeader] = stream;
   }

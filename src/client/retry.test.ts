@@ -200,6 +200,64 @@ test("unknown event types and repeated events are skipped", async () => {
   expect(requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "2"]);
 });
 
+const failed = (error: object): string => `event: error\ndata: ${JSON.stringify({ error })}\n\n`;
+const outage = failed({ type: "store_unavailable", message: "No.", meta: { retry_after_s: 0 } });
+const cut = (...parts: readonly string[]): Answer => {
+  const answer = streaming(...parts);
+  return (response, request) => {
+    answer(response, request);
+    response.end();
+  };
+};
+
+test("a stream that ends because a store is unavailable is resumed, also under a key, however often", async () => {
+  const result = 'event: result\ndata: {"result":{"text":"hi"}}\n\n';
+  const answers = Array.from({ length: 20 }, (_, n) => cut(event(2 * n + 1), event(2 * n + 2), outage));
+  const read = await answering([...answers, cut(event(41), result)]);
+  const stream = read.client.runs.stream("run_1");
+  const seen: number[] = [];
+  for await (const { index } of stream) seen.push(index);
+  expect(seen).toEqual(Array.from({ length: 41 }, (_, n) => n + 1));
+  const keyedCalls = await answering([cut(outage), ...answers, cut(result)]);
+  const call = [{ id: "1", message: "x" }, { idempotencyKey: "k" }] as const;
+  expect((await keyedCalls.client.agents.invoke("a", ...call)).text).toBe("hi");
+  const positions = keyedCalls.requests.map(({ headers }) => headers["last-event-id"]);
+  expect(positions.slice(0, 4)).toEqual([undefined, "0", "2", "4"]);
+  const plain = await answering([cut(outage), cut(result)]);
+  await expect(plain.client.agents.invoke("a", call[0])).rejects.toMatchObject({ code: "store_unavailable" });
+});
+
+test("work that has failed is not requested again, whatever its error", async () => {
+  for (const meta of [{ run_id: "run_1" }, { dispatch_id: "d_1" }]) {
+    const { client, requests } = await answering([
+      cut(failed({ type: "unavailable", message: "No.", meta })),
+    ]);
+    await expect(client.runs.stream("run_1").result()).rejects.toMatchObject({ code: "unavailable", meta });
+    expect(requests).toHaveLength(1);
+  }
+});
+
+test("a call that a server refuses is repeated until its time limit, unless the number of attempts is set", async () => {
+  const refusal = refuse(503, "store_unavailable", { "retry-after": "0" });
+  const patient = await answering([...Array.from({ length: 9 }, () => refusal), ok]);
+  await patient.client.agents.dispatch("a", { id: "1", input: "x" }, { idempotencyKey: "k" });
+  expect(patient.requests).toHaveLength(10);
+  const late = await answering([refusal]);
+  const call = [
+    { id: "1", message: "x" },
+    { idempotencyKey: "k", timeoutMs: 300 },
+  ] as const;
+  await expect(late.client.agents.stream("a", ...call).result()).rejects.toMatchObject({
+    code: "store_unavailable",
+  });
+  await expect(late.client.health({ timeoutMs: 300 })).rejects.toMatchObject({ code: "store_unavailable" });
+  const limited = await answering([refusal], { retry: { attempts: 3, baseDelayMs: 1 } });
+  await expect(limited.client.agents.stream("a", ...call).result()).rejects.toMatchObject({
+    code: "store_unavailable",
+  });
+  expect(limited.requests).toHaveLength(3);
+});
+
 test("a silent stream is reconnected", async () => {
   const { client, requests } = await answering(
     [

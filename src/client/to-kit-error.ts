@@ -1,5 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
-import { type ErrorCode, isErrorCode, isRetryableCode } from "../protocol/error-code.ts";
+import { type ErrorCode, errorCodes, isErrorCode, isRetryableCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 
 /** Creates the error of a reply: the type in its envelope is the code, also if this client does not know the code. */
@@ -61,9 +61,20 @@ export function notAnAnswer(status: number, cause?: unknown): KitError {
 /** Whether the same call can succeed a little later. */
 export function isTransient(error: unknown): error is KitError {
   if (!(error instanceof KitError)) return false;
-  const status = error.meta?.status;
-  if (status === undefined) return error.code === "unavailable";
-  return (status === 429 || status === 503) && retryable(error.code);
+  if (error.meta?.status === undefined) return error.code === "unavailable";
+  return isRefusal(error);
+}
+
+/** Whether a server has answered that the same call can succeed a little later. Accepted work that has failed stays so. */
+export function isRefusal({ code, meta }: KitError): boolean {
+  return (meta?.status === 429 || meta?.status === 503) && meta.dispatch_id === undefined && retryable(code);
+}
+
+/** Creates the error of a stream that can be requested again; `undefined` if its work has failed. */
+export function toOutage(body: unknown): KitError | undefined {
+  const code = fromEnvelope(body)?.code ?? "";
+  const error = isErrorCode(code) ? fromEnvelope(body, { status: errorCodes[code].status }) : undefined;
+  return error !== undefined && error.meta?.run_id === undefined && isRefusal(error) ? error : undefined;
 }
 
 function retryable(code: string): boolean {

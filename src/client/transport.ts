@@ -3,11 +3,12 @@ import { KitError } from "../base/kit-error.ts";
 import type { KitClientOptions, RetryPolicy } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
 import type { Call, RouteCall } from "./route-call.ts";
-import { isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
+import { isRefusal, isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
 
 /** The parts of a client that all calls share. */
 export interface Transport {
-  readonly retry: RetryPolicy;
+  /** `isLimited`: whether the caller has set the number of attempts. */
+  readonly retry: RetryPolicy & { readonly isLimited: boolean };
   readonly timeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly signal: AbortSignal | undefined;
@@ -80,16 +81,18 @@ export function createTransport(client: KitClientOptions): Transport {
     return parseReply(text, response.status) as Reply;
   }
 
-  async function repeat<Reply>(call: Call, signal: AbortSignal): Promise<Reply> {
+  async function repeat<Reply>(call: Call, signal: AbortSignal, endsAt: number): Promise<Reply> {
+    let failures = 0;
     for (let attempts = 1; ; attempts += 1) {
       try {
         return await attempt<Reply>(call, signal);
       } catch (error) {
         // An earlier attempt has deleted it, and its reply was lost.
         if (attempts > 1 && call.method === "DELETE" && isNotFound(error)) return undefined as Reply;
-        const delayMs =
-          attempts < retry.attempts && isRepeatable(call) ? delayBefore(error, attempts, retry) : undefined;
-        if (delayMs === undefined) throw error;
+        if (!isTransient(error) || !isRepeatable(call)) throw error;
+        if (!isRefusal(error) || retry.isLimited) failures += 1;
+        const delayMs = failures < retry.attempts ? delayBefore(error, attempts, retry) : undefined;
+        if (delayMs === undefined || performance.now() + delayMs > endsAt) throw error;
         await systemClock.sleep(delayMs, signal);
       }
     }
@@ -97,7 +100,10 @@ export function createTransport(client: KitClientOptions): Transport {
 
   async function request<Reply>(call: RouteCall<Reply>): Promise<Reply> {
     const { timeoutMs = limitMs, signal } = call.options ?? {};
-    return await inTime(timeoutMs, [client.signal, signal], (limited) => repeat<Reply>(call, limited));
+    const endsAt = performance.now() + timeoutMs;
+    return await inTime(timeoutMs, [client.signal, signal], (limited) =>
+      repeat<Reply>(call, limited, endsAt),
+    );
   }
 
   return {
@@ -137,12 +143,13 @@ function notAnAddress(cause?: unknown): KitError {
 }
 
 function toPolicy({
-  attempts = 4,
-  reconnects = attempts > 1 ? 3 * attempts : 0,
   baseDelayMs = 250,
   maxDelayMs = 10_000,
-}: Partial<RetryPolicy>): RetryPolicy {
-  return { attempts, reconnects, baseDelayMs, maxDelayMs };
+  ...limits
+}: Partial<RetryPolicy>): Transport["retry"] {
+  const { attempts = 4, reconnects = attempts > 1 ? 3 * attempts : 0 } = limits;
+  const isLimited = limits.attempts !== undefined || limits.reconnects !== undefined;
+  return { attempts, reconnects, baseDelayMs, maxDelayMs, isLimited };
 }
 
 function encodeSegment(segment: string): string {
@@ -171,8 +178,7 @@ export function isRepeatable({ method, options, repeatable }: Call): boolean {
 }
 
 /** Returns the delay before the next attempt; undefined if there is none. */
-export function delayBefore(error: unknown, attempts: number, retry: RetryPolicy): number | undefined {
-  if (!isTransient(error)) return undefined;
+export function delayBefore(error: KitError, attempts: number, retry: RetryPolicy): number | undefined {
   const asked = Number(error.meta?.retry_after_s ?? 0) * 1_000;
   return asked > retry.maxDelayMs ? undefined : Math.max(asked, backoff(attempts, retry));
 }

@@ -1,5 +1,6 @@
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
+import { systemClock } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
@@ -84,10 +85,13 @@ export class Prompts {
    * Prompts under an idempotency key: the engine stores the input, and callers with the same key wait for the same reply.
    * The events come from the log, because the work can have started earlier or run in another process.
    */
-  async #promptOnce(request: AdmitRequest, { signal, onEvent }: PromptCall): Promise<PromptReply> {
+  async #promptOnce(
+    request: AdmitRequest,
+    { signal, onEvent, after: resumeAt }: PromptCall,
+  ): Promise<PromptReply> {
     const { engine } = this.#options;
     const stream = agentStream(request.agent, request.instance_id);
-    const after = onEvent === undefined ? 0 : await engine.events.last(stream);
+    const after = onEvent === undefined ? 0 : (resumeAt ?? (await engine.events.last(stream)));
     const { dispatch_id } = await engine.admit(request);
     const reply = engine.awaitDispatch(dispatch_id, { signal }).then(toReply);
     if (onEvent === undefined) return await reply;
@@ -101,7 +105,8 @@ export class Prompts {
 function toReply(record: DispatchRecord | undefined): PromptReply {
   if (record?.status === "completed") return record.result as PromptReply;
   const { type, message } = record?.error ?? { type: "aborted", message: "The input was cancelled." };
-  throw new KitError({ code: type, message });
+  // Tells callers that the work has failed, and not this call.
+  throw new KitError({ code: type, message, meta: { dispatch_id: record?.dispatch_id } });
 }
 
 /**
@@ -157,6 +162,8 @@ interface Family {
 
 /** Events that are read at a time once the work has ended. */
 const restPage = 500;
+/** The pause after a failed read. */
+const pauseMs = 250;
 
 /**
  * Passes the events of a stream after an index to a listener, until `until` has settled and the listener has received
@@ -178,17 +185,24 @@ export async function followEvents<Value>(
     received = event.index;
     await listener(event);
   };
+  const { signal } = stop;
   const reading = (async () => {
-    for await (const event of events.subscribe(stream, { after, signal: stop.signal })) await receive(event);
+    while (!signal.aborted) {
+      try {
+        for await (const event of events.subscribe(stream, { after: received, signal })) await receive(event);
+        return;
+      } catch {
+        // What is missing then is read below.
+        await systemClock.sleep(pauseMs, signal).catch(() => undefined);
+      }
+    }
   })();
-  // The promise is awaited below; a rejection before that must not count as unhandled.
-  reading.catch(() => undefined);
   try {
     return await until;
   } finally {
     const last = await events.last(stream);
     stop.abort();
-    await reading.catch(() => undefined);
+    await reading;
     // The last index may have no event, if events were lost with their writer: a page that is empty is the end.
     while (received < last) {
       const page = await events.read(stream, { after: received, limit: restPage });

@@ -34,6 +34,8 @@ export interface PromptCall {
   readonly onStart?: (() => void) | undefined;
   /** Receives the events of this prompt and its tasks as they are emitted. */
   readonly onEvent?: ((event: KitEvent) => void) | undefined;
+  /** With an idempotency key: the index after which `onEvent` receives the events; default: the newest event's. */
+  readonly after?: number | undefined;
 }
 
 export interface InstanceTarget {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { EventSubscription } from "../event-log-contract.ts";
 
@@ -26,6 +27,8 @@ const ended: IteratorResult<KitEvent> = { done: true, value: undefined };
 
 /** Reads a stream on demand. It holds only its position and the rest of one page. */
 export class EventReader implements AsyncIterator<KitEvent> {
+  /** Whether the stream was read: from then on, an outage of the database does not end the reader. */
+  #hasRead = false;
   readonly #log: { page(stream: string, after: number): Promise<EventPage> };
   readonly #options: EventReaderOptions;
   #cursor: number;
@@ -97,8 +100,10 @@ export class EventReader implements AsyncIterator<KitEvent> {
       const page = await this.#log.page(stream, this.#cursor);
       this.#id ??= page.id;
       if (page.id !== this.#id) return undefined;
+      this.#hasRead = true;
       return page;
     } catch (error) {
+      if (this.#hasRead && isStoreUnavailable(error)) return { events: [], isEnded: false, id: this.#id };
       this.finish();
       throw error;
     }

@@ -34,8 +34,13 @@ export function readEventPosition(
   { header }: Pick<SenderHead, "header">,
   query: { readonly after?: number | "now" | undefined },
 ): number | "now" | undefined {
+  return readLastEventId({ header }) ?? query.after;
+}
+
+/** Returns the `Last-Event-ID` of a request. Throws `invalid_request`. */
+export function readLastEventId({ header }: Pick<SenderHead, "header">): number | undefined {
   const id = header("last-event-id");
-  if (id === undefined || id === "") return query.after;
+  if (id === undefined || id === "") return undefined;
   if (/^\d{1,15}$/.test(id)) return Number(id);
   throw invalidHeader("last-event-id", "must be the id of an event of this stream");
 }

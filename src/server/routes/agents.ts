@@ -8,7 +8,12 @@ import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts
 import { streamHeader } from "../../protocol/routes/route.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ConnectionSlot } from "../access/connection-slots.ts";
-import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
+import {
+  isReconnect,
+  readEventPosition,
+  readIdempotencyKey,
+  readLastEventId,
+} from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import { defaultInstance, guardAgent, instanceOf, type ServiceContext } from "../service-context.ts";
 import {
@@ -245,7 +250,7 @@ async function streamPrompt(
   { key, request }: Prompt,
 ): Promise<Response> {
   // Before the slot is reserved: an invalid header throws.
-  const sent = callOf(sender);
+  const sent = { ...callOf(sender), after: readLastEventId(sender) };
   const clientGone = sender.clientGone();
   const slot = streams.reserve(sender.principal);
   const controller = new AbortController();

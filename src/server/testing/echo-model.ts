@@ -11,7 +11,7 @@ export interface EchoModel {
 }
 
 /**
- * A model that says what it was told, word by word. `slow` makes it speak ten times a second for 30 s,
+ * A model that says what it was told, word by word, twenty words a second if it begins with `calmly`. `slow` makes it speak ten times a second for 30 s,
  * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name.
  */
 export function createEchoModel(): EchoModel {
@@ -35,6 +35,7 @@ export function createEchoModel(): EchoModel {
     if (text === "slow") {
       return { deltas: Array.from({ length: 300 }, (_, count) => `${count} `), delayMs: 100 };
     }
+    if (text.startsWith("calmly ")) return { deltas: text.split(/(?<= )/), delayMs: 50 };
     if (text === "long")
       return { deltas: Array.from({ length: 2_000 }, (_, n) => `word ${n} ${"x".repeat(1_000)}\n`) };
     const amount = /^pay (\d+)$/.exec(text)?.[1];
