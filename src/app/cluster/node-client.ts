@@ -18,7 +18,7 @@ import {
 import { digestOf, signCall } from "./signature.ts";
 
 /** The node was not reached, so it has started nothing. */
-class Unreached extends NotBegun {}
+export class Unreached extends NotBegun {}
 
 /** The connection to the node was lost after it had accepted the call: the caller cannot know what the node has done. */
 export class NodeLost extends KitError<"unavailable"> {

@@ -14,7 +14,7 @@ import {
   type NodeCalls,
   ownedBy,
 } from "./node-calls.ts";
-import { isNotBegun, NodeClient, NodeLost } from "./node-client.ts";
+import { isNotBegun, NodeClient, NodeLost, Unreached } from "./node-client.ts";
 import { createSharedEvents, createStreamAnswers, type StreamAnswers } from "./shared-events.ts";
 import { isSigned, type SignedCall, UsedSignatures } from "./signature.ts";
 
@@ -193,11 +193,12 @@ export class ServiceCluster {
     askNode: (node: ClusterNode) => Promise<AnswerOf<Name>> = (node) => this.#client.ask(node, call),
   ): Promise<AnswerOf<Name>> {
     const owned = ownedBy[call.name](call.request as never) as Owned;
-    const deadline = performance.now() + ownerPatienceMs;
+    let deadline = performance.now() + ownerPatienceMs;
     let last: unknown;
     for (let round = 0; ; round += 1) {
       call.signal?.throwIfAborted();
       const owner = await this.#cluster.owner(owned, { fresh: round > 0 });
+      const askedAt = performance.now();
       try {
         if (owner?.node === this.#cluster.node) return await this.#callLocal(call, listeners);
         if (owner?.address !== undefined) return await askNode(owner);
@@ -205,7 +206,9 @@ export class ServiceCluster {
       } catch (error) {
         const mayAskAgain = isNotBegun(error) || (call.name !== "prompt" && error instanceof NodeLost);
         if (!mayAskAgain) throw error;
-        last = error;
+        // The time that the call has waited in line for its owner, which then lost its lease, was no search for an owner.
+        if (!(error instanceof Unreached)) deadline += performance.now() - askedAt;
+        last = error instanceof Unreached ? outOfReach() : error;
       }
       if (performance.now() > deadline) throw last;
       await setTimeout(Math.min(pauseMs * 2 ** round, 250), undefined, { signal: call.signal }).catch(
@@ -255,6 +258,15 @@ function noOwner(): KitError {
     message: "No machine works for this instance at the moment. Try again.",
     hint: "Check that a machine of the cluster is running: kit start.",
     meta: { retry_after_s: 1 },
+  });
+}
+
+function outOfReach(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The machine that works for this instance cannot be reached at the moment. Try again.",
+    hint: "It may be overloaded, or cut off from this machine. Prompts with an Idempotency-Key, and dispatches, reach it nevertheless.",
+    meta: { retry_after_s: 5 },
   });
 }
 

@@ -1,6 +1,8 @@
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { openEngineDatabase } from "../../engine/postgres/engine-database.ts";
 import type { WebhookAccepted } from "../../protocol/dispatch.ts";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
 import { type ServedNode, serveCluster } from "../testing/serve-cluster.ts";
@@ -59,6 +61,35 @@ test("a node that does not own an instance answers a prompt as the owner does: J
     }
   }
 });
+
+campaignTest(
+  "a prompt that has waited long in line joins it again when its owner loses its lease",
+  async () => {
+    const id = await two.owned("echo", 20);
+    const path = `/agents/echo/${id}`;
+    const held = two.send(path, { body: { message: "hold" }, headers: { "idempotency-key": "held" } });
+    await two.echo.held(1);
+    const waiting = one.send(path, { body: { message: "after it" } });
+    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    const owned = { agent: "echo", instance_id: id };
+    const fence = (): number => Math.max(...nodes.map(({ cluster }) => cluster.fence(owned)));
+    const before = fence();
+    const tables = await openEngineDatabase({ url: database.url, schema: "hop" });
+    // As another node does that takes the shards and dies.
+    await tables.run("UPDATE $s.shards SET fence = fence + 1, node = 'another'");
+    await tables.run(
+      "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid() GROUP BY pid",
+    );
+    await tables.close();
+    await vi.waitUntil(() => fence() > before, { timeout: 10_000 });
+    const lets = setInterval(() => {
+      for (const node of nodes) node.echo.release();
+    }, 100);
+    expect(await waiting).toMatchObject({ status: 200, body: { result: { text: "after it" } } });
+    expect((await held).status).toBe(200);
+    clearInterval(lets);
+  },
+);
 
 test("prompts on a WebSocket go to the owner, in their order, and stop when the client aborts them or leaves", async () => {
   const id = await two.owned("echo", 10);

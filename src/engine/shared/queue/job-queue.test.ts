@@ -171,6 +171,9 @@ test("a refused sender learns when to retry, from measured times and from the se
   await clock.advance(2_000);
   // Two jobs have run for two of eight seconds; one refused sender has come back.
   expect([1, 2, 3, 4].map(() => queue.retryDelay({ owner: "o" }))).toEqual([6_000, 6_000, 14_000, 14_000]);
+  // Once all that wait now have begun, there is room, however many senders were refused.
+  const later = Array.from({ length: 200 }, () => queue.retryDelay({ owner: "o" }) ?? 0);
+  expect(Math.max(...later)).toBe(6_000 + 8_000 * Math.floor(queue.waiting({ owner: "o" }) / 2));
   expect(queue.retryDelay({ line: "l0" })).toBe(6_000);
   expect(queue.retryDelay({ line: "l0" })).toBe(14_000);
 });

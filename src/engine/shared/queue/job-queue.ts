@@ -129,7 +129,8 @@ export class JobQueue {
    */
   retryDelay(scope: LineScope): number | undefined {
     if (!this.#isOpen) return undefined;
-    return this.#timesOf(scope)?.retryDelay(this.#clock.now(), this.#times.meanMs ?? usualMs);
+    const expected = { usualMs: this.#times.meanMs ?? usualMs, waiting: this.waiting(scope) };
+    return this.#timesOf(scope)?.retryDelay(this.#clock.now(), expected);
   }
 
   open(): void {

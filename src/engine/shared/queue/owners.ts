@@ -192,9 +192,12 @@ export class ServiceTimes {
     this.#meanMs = this.#meanMs === undefined ? ms : this.#meanMs * (1 - weight) + ms * weight;
   }
 
-  /** Milliseconds until there is room for one more job, after those of senders refused before. `usualMs`: the mean while none is measured. */
-  retryDelay(now: number, usualMs: number): number {
-    const jobsBefore = this.#turnedAway;
+  /**
+   * Milliseconds until there is room for one more job, after those of senders refused before. Once the `waiting` jobs have
+   * begun, there is room for all of them. `usualMs`: the mean while none is measured.
+   */
+  retryDelay(now: number, { usualMs, waiting }: { usualMs: number; waiting: number }): number {
+    const jobsBefore = Math.min(this.#turnedAway, waiting);
     this.#turnedAway += 1;
     const abreast = Math.max(1, this.#running.size);
     const meanMs = this.#meanMs ?? usualMs;
