@@ -120,6 +120,8 @@ function missingPackage(cause: unknown): KitError {
 export interface OwnConnection extends PostgresQuery {
   /** The id of the server process of this connection. */
   readonly backend: number;
+  /** Whether that process itself has answered, and no pooler in between. */
+  readonly isDirect: boolean;
   /** Resolves when the connection has ended for any reason. */
   readonly ended: Promise<void>;
   onNotification(listener: (payload: string) => void): void;
@@ -145,8 +147,11 @@ export async function openConnection(url: string): Promise<OwnConnection> {
   });
   await client.connect();
   const { rows } = await client.query("SELECT pg_backend_pid() AS backend");
+  const backend = Number(rows[0]?.backend);
   return {
-    backend: Number(rows[0]?.backend),
+    backend,
+    // A pooler gives its clients ids of its own. The types of `pg` lack the field.
+    isDirect: Reflect.get(client, "processID") === backend,
     ended,
     query: (text, values) => client.query(text, values),
     onNotification: (listener) => void client.on("notification", ({ payload }) => listener(payload ?? "")),

@@ -4,6 +4,7 @@ import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
+import { checkDirect } from "./check-direct.ts";
 import { removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
 import {
@@ -269,6 +270,8 @@ export class Ownership {
     if (this.#connection !== undefined) return this.#connection;
     const { database } = this.#options;
     const connection = await openConnection(database.directUrl);
+    if (this.#beatAt === 0 && this.#options.takes !== "asked")
+      await checkDirect(connection, database.directUrl);
     if (this.#stopped.signal.aborted) connection.destroy();
     this.#connection = connection;
     void connection.ended.then(() => {

@@ -4,9 +4,10 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../testing/free-port.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { handlers } from "../cases/engine-check.ts";
 import { engineContract } from "../contract.suite.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
@@ -24,6 +25,7 @@ function isInstalled(): boolean {
 /** PgBouncer in front of a server: each transaction gets one of four connections. */
 async function startPooler(
   url: URL,
+  mode: "transaction" | "session" = "transaction",
 ): Promise<{ readonly url: string; readonly child: ChildProcess; readonly folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "kit-pooler-"));
   await chmod(folder, 0o755);
@@ -37,7 +39,7 @@ listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = ${mode}
 default_pool_size = 4
 max_client_conn = 500
 logfile =
@@ -76,6 +78,29 @@ describe.skipIf(!isInstalled())(
       pooler?.child.kill("SIGKILL");
       await server?.stop();
       if (pooler !== undefined) await rm(pooler.folder, { recursive: true, force: true });
+    });
+
+    test("an engine that has only the pooler's address does not start, and names the setting", async () => {
+      const both = await Promise.all(
+        ["one", "two"].map(() => createPostgresEngine({ url: pooler.url, schema: "only_pooled" })),
+      );
+      for (const engine of both) {
+        await expect(engine.start(handlers({}))).rejects.toMatchObject({
+          code: "invalid_request",
+          hint: expect.stringContaining("direct_url"),
+        });
+        await engine.drain({ timeoutMs: 0 });
+      }
+    });
+
+    test("an engine behind a pooler that keeps the connection of a session starts", async () => {
+      const keeping = await startPooler(new URL(server.url), "session");
+      const engine = await createPostgresEngine({ url: keeping.url, schema: "kept", maxConnections: 1 });
+      await engine.start(handlers({}));
+      expect(engine.cluster?.owns({ run_id: "run_1" })).toBe(true);
+      await engine.drain({ timeoutMs: 0 });
+      keeping.child.kill("SIGKILL");
+      await rm(keeping.folder, { recursive: true, force: true });
     });
 
     const open = (limits: Parameters<typeof createPostgresEngine>[0]["limits"] = {}) =>
