@@ -46,8 +46,9 @@ export async function createService(
   const service = toService(parts, upkeep);
   if (options.works === false) return service;
   try {
+    const isDurable = options.keepsWork !== false && parts.engine.capabilities.durable;
     // Without files of the project on disk, this is a bundle for a platform, which has no modules to lose.
-    if (options.keepsWork !== false && runtimeParts.modules === undefined) {
+    if (isDurable && runtimeParts.modules === undefined) {
       const { loadOwnCode } = await import("./load-own-code.ts");
       await loadOwnCode();
     }
