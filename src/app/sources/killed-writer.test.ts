@@ -65,7 +65,12 @@ test.each(isCampaign ? clocks : clocks.slice(0, 2))(
 test("a file with the content that was loaded before is loaded, though it was touched while the agent worked", async () => {
   await using folder = await createTemporaryRepository(files);
   const touching = `${calling("deed", {})}
-setInterval(() => write("src/agents/kept.ts", ${JSON.stringify(agentAnswering("good"))}), 5);`;
+const { renameSync } = await import("node:fs");
+// By a rename: a kill in the middle of a write would leave other content.
+setInterval(() => {
+  write("kept.tmp", ${JSON.stringify(agentAnswering("good"))});
+  renameSync(join(root, "kept.tmp"), join(root, "src/agents/kept.ts"));
+}, 5);`;
   await killedInNode(folder.root, touching);
   expect(await inNode(folder.root, findings)).toMatchObject({ first: "refused", kept: "loaded" });
 });

@@ -103,17 +103,19 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
         .map((approval) => ({ approval, place: placeOf(approval) }))
         .sort((one, other) => (one.place < other.place ? -1 : 1));
       if (cursor !== undefined && !/^\d{4}-\S+ approval_\S+$/.test(cursor)) throw badCursor();
-      const from = cursor === undefined ? 0 : waiting.findIndex(({ place }) => place > cursor);
-      const page = from < 0 ? [] : waiting.slice(from, from + limit);
-      const last = from + limit < waiting.length ? page.at(-1) : undefined;
-      const listed = page.map(({ approval }) => approval);
-      const approvals = await authorization.permitted(listed, ({ agent, instance_id: instance }) => ({
-        principal,
-        action,
-        agent,
-        instance,
-      }));
-      return { approvals, next_cursor: last?.place };
+      const { items, next_cursor } = await authorization.page(
+        async (next) => {
+          const after = next.cursor ?? cursor ?? "";
+          const following = waiting.filter(({ place }) => place > after);
+          const page = following.slice(0, next.limit ?? limit);
+          return {
+            items: page,
+            next_cursor: page.length < following.length ? page.at(-1)?.place : undefined,
+          };
+        },
+        ({ approval: { agent, instance_id: instance } }) => ({ principal, action, agent, instance }),
+      );
+      return { approvals: items.map(({ approval }) => approval), next_cursor };
     },
     "GET /agents/{name}/{id}/approvals": async (input) => ({
       approvals: await service.approvals.list({ ...instanceOf(input), ...input.query }),
