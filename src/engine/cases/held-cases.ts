@@ -36,22 +36,25 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
         [
           async (context) => {
             await context.step("charge", () => 1);
-            return await Promise.all([context.step("long", () => untilAborted(context)), context.uuid()]);
+            return await Promise.all([context.uuid(), context.step("long", () => untilAborted(context))]);
           },
-          /Position 3 .*wait "go".*uuid/,
+          /Position 2 .*wait "go".*uuid/,
         ],
       ];
       let charges = 0;
       const right: Run = async (context) => {
         await context.step("charge", () => charges++);
-        const [parallel, go] = await Promise.all([context.step("long", () => 7), context.waitFor("go")]);
-        return [parallel, go];
+        const go = context.waitFor("go");
+        await context.step("after the wait has begun", () => 1);
+        return [await context.step("long", () => 7), await go];
       };
       for (const [run, message] of changed) {
         charges = 0;
         const { engine: broken, runId } = await interrupt(tools, async (context, stop) => {
           await context.step("charge", () => charges++);
-          return await Promise.all([context.step("long", stop), context.waitFor("go")]);
+          context.waitFor("go");
+          await context.step("after the wait has begun", () => 1);
+          return await context.step("long", stop);
         });
         const held: unknown[] = [];
         await broken.start(
