@@ -52,7 +52,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
         charges = 0;
         const { engine: broken, runId } = await interrupt(tools, async (context, stop) => {
           await context.step("charge", () => charges++);
-          context.waitFor("go");
+          void context.waitFor("go");
           await context.step("after the wait has begun", () => 1);
           return await context.step("long", stop);
         });
