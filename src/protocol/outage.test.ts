@@ -9,8 +9,8 @@ const thrown = async (url: string): Promise<unknown> => await import(url).catch(
 test("a process without files, memory or processes is an outage, also as the cause of another error", () => {
   for (const code of ["EMFILE", "ENFILE", "ENOMEM"]) {
     expect(outageOf(system(code))?.code).toBe("store_unavailable");
-    const named = new KitError({ code: "unavailable", message: "No.", cause: system(code) });
-    expect(outageOf(new Error("It failed", { cause: named }))?.cause).toBeInstanceOf(Error);
+    const refusal = new KitError({ code: "unavailable", message: "No.", cause: system(code) });
+    expect(outageOf(new Error("It failed", { cause: refusal }))?.cause).toBeInstanceOf(Error);
   }
   expect(outageOf(system("EAGAIN", { syscall: "spawn sh" }))?.message).toBe(
     "This machine cannot be used: it can start no more processes.",
