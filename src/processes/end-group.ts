@@ -22,7 +22,7 @@ export function endOrphans(ofProcess: string): boolean {
   return orphans.length > 0;
 }
 
-/** What the processes of a command have in common: its group, its mark, and a descriptor that they inherit. */
+/** The processes of a command share its group, its mark, and a descriptor that they inherit. */
 export interface CommandTrace {
   readonly group: number;
   readonly mark: string;

@@ -126,8 +126,8 @@ export const filePrograms: Readonly<Record<string, Form>> = {
   realpath: form({
     options: `-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --physical --quiet --no-symlinks --relative-to=read --relative-base=read --zero ${help}`,
     operands: (operands, options) => {
-      const keeps = options.some(({ name }) => /^(-s|--no-symlinks)$/.test(name));
-      return operands.flatMap((path) => mentionOf(path, keeps ? "entry" : "read"));
+      const isLiteral = options.some(({ name }) => /^(-s|--no-symlinks)$/.test(name));
+      return operands.flatMap((path) => mentionOf(path, isLiteral ? "entry" : "read"));
     },
     min: 1,
   }),
