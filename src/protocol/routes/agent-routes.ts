@@ -74,7 +74,7 @@ export const agentRoutes = defineRoutes({
     summary: "Prompt an agent and wait for its answer",
     description:
       "With `Accept: text/event-stream` the reply streams the events, then one `result` or `error`. A client that disconnects aborts the prompt, unless it sent an Idempotency-Key.",
-    headers: ["Idempotency-Key", "Last-Event-ID"],
+    headers: ["Idempotency-Key"],
     body: promptBodySchema,
     reply: promptReplySchema,
     stream: "asked",
@@ -250,7 +250,7 @@ export const approvalRoutes = defineRoutes({
 const defaultAgent = {
   tag: "agents",
   parameters: { session: "The session's name." },
-  headers: ["Idempotency-Key", "Last-Event-ID"],
+  headers: ["Idempotency-Key"],
   body: promptRequestSchema,
   reply: promptReplySchema,
   errors: promptErrors,
