@@ -69,11 +69,14 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
       mkdirSync(stateFolder);
   }
   const guarded = guardWorkspace(workspace, command.access, { cleanup, notes });
-  const repository =
-    write && git.folder !== undefined && foundWall.wall === "bubblewrap"
-      ? openOwnRepository({ folder: git.folder, root, copies: parts.copies })
-      : undefined;
-  if (repository !== undefined) cleanup.defer(async () => void notes.push(...(await repository.close())));
+  const openCopy = (folder: string | undefined, isCommon = false): OwnRepository | undefined => {
+    if (!write || folder === undefined || foundWall.wall !== "bubblewrap") return undefined;
+    const opened = openOwnRepository({ folder, root, copies: parts.copies, isCommon });
+    if (opened !== undefined) cleanup.defer(async () => void notes.push(...(await opened.close())));
+    return opened;
+  };
+  const repository = openCopy(git.folder);
+  const common = openCopy(git.seen[0], true);
   const gitPaths =
     foundWall.wall === "seatbelt" || !write
       ? git.protectedPaths
@@ -83,8 +86,8 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     write,
     tools: toolsOf(command.environment.PATH ?? "", workspace),
     seen: git.seen,
-    changed: git.changed,
-    mounts: repository?.mounts ?? [],
+    changed: common === undefined ? git.changed : [],
+    mounts: [...(common?.mounts ?? []), ...(repository?.mounts ?? [])],
     protectedPaths: write
       ? [
           ...gitPaths.filter((path) => !isInside(root, path)),
@@ -100,7 +103,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const limits = { ...defaultLimits, ...workspace.isolation.limits };
   const commandLine = [command.program, ...command.args];
   const proxyAccess = network.length === 0 ? undefined : await openProxyAccess(ownFolders, network, cleanup);
-  const environment = withLooseRefs({ ...command.environment, ...(proxyAccess?.environment ?? {}) });
+  const environment = { ...command.environment, ...(proxyAccess?.environment ?? {}) };
   const close = (): (() => Promise<readonly string[]>) => {
     const opened = cleanup.move();
     return async () => {
@@ -167,20 +170,6 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     environment: { ...environment, HOME: innerHome, TMPDIR: "/tmp" },
     wall: { descriptors },
     close: close(),
-  };
-}
-
-/**
- * Keeps `git gc` from packing branches: it removes their files from the repository, while the file that then holds them is still in the
- * copy.
- */
-function withLooseRefs(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const count = Number(environment.GIT_CONFIG_COUNT ?? "0");
-  return {
-    ...environment,
-    GIT_CONFIG_COUNT: String(count + 1),
-    [`GIT_CONFIG_KEY_${count}`]: "gc.packRefs",
-    [`GIT_CONFIG_VALUE_${count}`]: "false",
   };
 }
 

@@ -7,12 +7,12 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   type Stats,
   writeFileSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { ignoreMissing } from "../../../files/obstacle.ts";
+import { join } from "node:path";
 import { folderFlags, heldPath } from "../../../files/walk.ts";
 
 /** Calls `work` with the path of an open folder; a link in its place gives undefined. */
@@ -30,16 +30,23 @@ export function withHeld<Value>(folder: string, work: (held: string) => Value): 
   }
 }
 
-/** Calls `work` with the path of an entry in its open folder, so that no link leads elsewhere. */
+/** Calls `work` with the path of an entry in its open folder, so that no link on the way leads elsewhere. */
 export function inFolder<Value>(
   folder: string,
   path: string,
   work: (entry: string) => Value,
 ): Value | undefined {
-  const inner = dirname(path);
-  return inner === "."
-    ? work(join(folder, path))
-    : withHeld(join(folder, inner), (held) => work(join(held, basename(path))));
+  const end = path.indexOf("/");
+  if (end === -1) return work(join(folder, path));
+  return withHeld(join(folder, path.slice(0, end)), (held) => inFolder(held, path.slice(end + 1), work));
+}
+
+function makeFolders(folder: string, path: string): void {
+  const end = path.indexOf("/");
+  if (end === -1) return;
+  const inner = join(folder, path.slice(0, end));
+  if (!exists(inner)) mkdirSync(inner);
+  withHeld(inner, (held) => makeFolders(held, path.slice(end + 1)));
 }
 
 /** The content of a regular file. */
@@ -59,33 +66,40 @@ export function readHeld(folder: string, path: string): Buffer | undefined {
   });
 }
 
-/** Replaces a file at once, and creates the folder that a path names. */
+/** Replaces a file or an empty folder at once, and creates the folders that a path names. */
 export function replace(folder: string, path: string, bytes: Buffer): void {
-  const inner = dirname(path);
-  if (inner !== "." && !exists(join(folder, inner))) mkdirSync(join(folder, inner));
+  makeFolders(folder, path);
   inFolder(folder, path, (entry) => {
     const temporary = `${entry}.kit`;
     rmSync(temporary, { force: true });
     writeFileSync(temporary, bytes, { flag: "wx" });
+    if (lstatOf(entry)?.isDirectory() === true) rmdirSync(entry);
     renameSync(temporary, entry);
   });
 }
 
-/** Differs between any two versions of a regular file. */
+/** Differs between any two versions of a regular file. Folders on the way may be links, so only compare with it. */
 export function identityOf(folder: string, path: string): string | undefined {
-  return inFolder(folder, path, (entry) => {
-    try {
-      const stats = lstatSync(entry, { bigint: true, throwIfNoEntry: false });
-      return stats?.isFile() === true
-        ? `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
-        : undefined;
-    } catch (error) {
-      return ignoreMissing(error);
-    }
-  });
+  try {
+    const stats = lstatSync(join(folder, path), { bigint: true, throwIfNoEntry: false });
+    return stats?.isFile() === true
+      ? `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
+      : undefined;
+  } catch {
+    // A file is in the place of a folder.
+    return undefined;
+  }
 }
 
-export const lstatOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
+/** Undefined for a missing entry, also if a file is in the place of its folder. */
+export function lstatOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
 export const exists = (path: string): boolean => lstatOf(path) !== undefined;
 
 export function isFileOrFolder(path: string): boolean {

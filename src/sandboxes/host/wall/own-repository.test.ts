@@ -242,3 +242,91 @@ wallTest("a later command finds nothing of an earlier one in the copy of the rep
   expect(stdout).not.toMatch(/post-commit|commondir|attributes|lfs|rebase-merge|todo-x/);
   expect(stdout).toContain("by a person\nfirst\n");
 });
+
+const links: Readonly<Record<string, string>> = {
+  "the log of HEAD": "rm -f .git/logs/HEAD; ln -s ../../../victim .git/logs/HEAD",
+  "the log of a branch":
+    "rm -f .git/logs/refs/heads/main; ln -s ../../../../../victim .git/logs/refs/heads/main",
+  "a folder of logs":
+    "rm -rf .git/logs; ln -s ../../victims .git/logs; mkdir -p .git/logs; ln -sfn ../../../victims .git/logs/refs",
+  "a branch":
+    "git branch other; ln -sf ../../../../victim .git/refs/heads/other; git pack-refs --all; ln -sf ../../../../victim .git/refs/heads/main",
+  "a folder of branches": "rm -rf .git/refs/heads; ln -s ../../../victims .git/refs/heads",
+  "a note of objects":
+    "ln -s ../../../../victim .git/objects/info/commit-graph; echo /tmp > .git/objects/info/alternates",
+  "a resolved conflict": "mkdir -p .git/rr-cache; ln -s ../../../victims .git/rr-cache/x",
+};
+
+for (const [name, command] of Object.entries(links)) {
+  wallTest(
+    `the person's Git writes nothing through a link that a command puts in the place of ${name}`,
+    async () => {
+      const repository = await openRepository();
+      const { git, root } = repository;
+      const victim = join(folder, "victim");
+      await writeFile(victim, "kept");
+      await mkdir(join(folder, "victims"), { recursive: true });
+      const work = async (): Promise<void> => {
+        git("commit", "--quiet", "--allow-empty", "--message=a person's");
+        git("checkout", "--quiet", "-B", "topic");
+        git("checkout", "--quiet", "main");
+        git("gc", "--quiet");
+        expect([await readFile(victim, "utf8"), await readdir(join(folder, "victims"))]).toEqual([
+          "kept",
+          [],
+        ]);
+      };
+      await whileRunning(repository, command, work);
+      await work();
+      expect(existsSync(join(root, ".git/objects/info/alternates"))).toBe(false);
+      expect(git("log", "--format=%s", "-1")).toBe("a person's\n");
+    },
+  );
+}
+
+wallTest("a command in a linked worktree changes branches, and nothing else of the repository", async () => {
+  const { git, root } = await openRepository();
+  const linked = `${root}-linked`;
+  git("worktree", "add", "--quiet", "-b", "topic", linked);
+  const victim = join(folder, "victim-linked");
+  await writeFile(victim, "kept");
+  const { run } = await openWalled(folder, { root: linked });
+  const { stderr } = await run(
+    `echo b > b.txt; git add b.txt; ${asAuthor} commit -q -m second; git branch other; git tag v1
+    echo x > ${root}/.git/HEAD; rm ${root}/.git/index; ln -sf ${victim} ${root}/.git/logs/HEAD; ln -sf ${victim} ${root}/.git/logs/refs/heads/topic; echo .. > ${root}/.git/commondir`,
+    { access },
+  );
+  expect(stderr).toBe("");
+  expect(git("log", "--format=%s", "topic")).toBe("second\nfirst\n");
+  expect([git("branch", "--format=%(refname:short)"), git("tag"), git("status", "--short")]).toEqual([
+    "main\nother\ntopic\n",
+    "v1\n",
+    "",
+  ]);
+  git("-C", linked, "commit", "--quiet", "--allow-empty", "--message=third");
+  git("commit", "--quiet", "--allow-empty", "--message=fourth");
+  expect(await readFile(victim, "utf8")).toBe("kept");
+  expect(git("-C", linked, "status", "--short")).toBe("");
+});
+
+wallTest("branches that contain one another, and packed ones, are taken over", async () => {
+  const { git, run, root } = await openRepository();
+  const names = async (command: string): Promise<string> => {
+    expect((await run(command, { access })).stderr).toBe("");
+    git("fsck");
+    return git("branch", "--format=%(refname:short)").trim().replaceAll("\n", " ");
+  };
+  expect(await names("git branch a; git branch b/c")).toBe("a b/c main");
+  expect(
+    await names(
+      "git branch -q -D a 2>/dev/null; git branch a/b; git branch -q -D b/c 2>/dev/null; git branch b",
+    ),
+  ).toBe("a/b b main");
+  expect(await names("git pack-refs --all --prune; git branch -q -D b 2>/dev/null")).toBe("a/b main");
+  git("branch", "by-person");
+  expect(await names("git update-ref refs/heads/x HEAD; git update-ref -d refs/heads/a/b")).toBe(
+    "by-person main x",
+  );
+  expect(git("reflog", "--format=%gs", "main")).toContain("commit (initial): first");
+  expect((await readdir(join(root, ".git/refs/heads"))).sort()).toEqual(["by-person", "x"]);
+});

@@ -1,20 +1,8 @@
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readlinkSync,
-  rmdirSync,
-  rmSync,
-  symlinkSync,
-  unlinkSync,
-} from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { setTimeout } from "node:timers/promises";
-import { hasCode } from "../../../files/obstacle.ts";
-import { folderFlags, heldPath } from "../../../files/walk.ts";
+import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { join, relative } from "node:path";
 import type { Mount } from "./bubblewrap.ts";
 import { type GitIndex, mergeIndexes, readGitIndex, withoutGitlinks, writeGitIndex } from "./git-index.ts";
+import { tryLock, withLock } from "./git-lock.ts";
 import {
   exists,
   identityOf,
@@ -26,20 +14,29 @@ import {
   withHeld,
 } from "./held-files.ts";
 
-/** The folders of a repository that commands change directly. They hold data only: no settings, and no index. */
-const shared = ["objects", "refs", "logs", "reftable", "rr-cache", "lfs"];
-/** Commands see these and cannot change them. `modules` and `worktrees` contain other repositories. */
-const readOnly = ["config", "hooks", "modules", "worktrees"];
+/** The folders of a repository that commands change directly. */
+const shared = ["objects", "reftable"];
+/**
+ * Commands see these and cannot change them. `modules` and `worktrees` contain other repositories. A person's Git writes to `rr-cache`
+ * and the others through links.
+ */
+const readOnly = ["config", "hooks", "modules", "worktrees", "objects/info", "rr-cache", "lfs"];
 /** The folders of an unfinished rebase, cherry-pick or revert. */
 const stateFolders = ["rebase-merge", "rebase-apply", "sequencer"];
-const copiedFolders = [...stateFolders, "info"];
+/** Branches and their logs. A link in them would lead what a person's Git appends to another file. */
+const branchFolders = ["refs", "logs"];
+const takenFolders = [...stateFolders, ...branchFolders];
+const copiedFolders = [...takenFolders, "info"];
 /** The files that kit takes over. None of them makes Git start a program, except for steps of a rebase and gitlinks. */
 const taken = new RegExp(
-  `^(?:HEAD|packed-refs|shallow|index|(?:ORIG|FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|MERGE_(?:MSG|MODE|RR|AUTOSTASH)|AUTO_MERGE|SQUASH_MSG|COMMIT_EDITMSG|TAG_EDITMSG|BISECT_[A-Z_]+|(?:${stateFolders.join("|")})/[\\w.-]+)$`,
+  `^(?:HEAD|packed-refs|shallow|index|(?:ORIG|FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|MERGE_(?:MSG|MODE|RR|AUTOSTASH)|AUTO_MERGE|SQUASH_MSG|COMMIT_EDITMSG|TAG_EDITMSG|BISECT_[A-Z_]+|(?:${stateFolders.join("|")})/[\\w.-]+|(?:refs|logs)(?:/(?!\\.)[^/\\p{Cc} ]+)+)$`,
+  "u",
 );
-
-/** How long kit waits for another Git process to give up its lock. */
-const lockWaitMs = 2_000;
+/** The files of a linked worktree's repository that kit takes over. */
+const takenBranches = /^(?:packed-refs$|refs\/|logs\/refs\/)/;
+const objectName = "[0-9a-f]{40}(?:[0-9a-f]{24})?";
+const reference = new RegExp(`^(?:ref: refs/[^\\0\\n]{1,1000}|${objectName})\\n?$`);
+const logLine = new RegExp(`^(?:${objectName} ${objectName} .*)?$`);
 
 interface Repository {
   /** The Git folder of the workspace. */
@@ -49,6 +46,7 @@ interface Repository {
   /** The folder that commands have in its place. */
   readonly copy: string;
   readonly hashBytes: number;
+  readonly isTaken: (path: string) => boolean;
   /** The identities of both versions of a file when they last were the same. */
   readonly same: Map<string, { readonly original: string; readonly copied: string }>;
   /** The index of the copy at that time. */
@@ -74,6 +72,8 @@ export interface RepositoryRequest {
   readonly root: string;
   /** Where kit makes copies. */
   readonly copies: string;
+  /** Whether only branches are taken over, for the repository of a linked worktree. */
+  readonly isCommon?: boolean;
 }
 
 /**
@@ -90,22 +90,31 @@ let count = 0;
  * nothing is taken over. Undefined if the folder is no repository.
  */
 export function openOwnRepository(request: RepositoryRequest): OwnRepository | undefined {
-  const { folder } = request;
+  const { folder, isCommon = false } = request;
+  const key = `${isCommon} ${folder}`;
   return withHeld(folder, (held) => {
     if (readlinkSync(held) !== folder || !isRepository(held)) return undefined;
-    const repository = opened.get(folder) ?? createRepository(held, request);
-    opened.delete(folder);
-    opened.set(folder, repository);
+    const repository = opened.get(key) ?? createRepository(held, request);
+    opened.delete(key);
+    opened.set(key, repository);
+    if (exists(join(held, "objects")) && !exists(join(held, "objects/info")))
+      mkdirSync(join(held, "objects/info"));
     const names = [...shared, ...readOnly].filter((name) => isFileOrFolder(join(held, name)));
-    if (repository.users === 0) clean(repository, names);
+    if (repository.users === 0) {
+      clean(repository, names);
+      // Without this folder, Git takes the copy for no repository.
+      mkdirSync(join(repository.copy, "refs"), { recursive: true });
+    }
     repository.users += 1;
     update(held, repository);
     return {
       mounts: [
         { source: repository.copy, path: folder, write: true },
-        ...names
-          .map((name) => join(folder, name))
-          .map((path) => ({ source: path, path, write: shared.includes(basename(path)) })),
+        ...names.map((name) => ({
+          source: join(folder, name),
+          path: join(folder, name),
+          write: shared.includes(name),
+        })),
       ],
       gitlinks: [...(repository.index?.gitlinks ?? [])],
       async close() {
@@ -124,17 +133,18 @@ export function openOwnRepository(request: RepositoryRequest): OwnRepository | u
 const isRepository = (held: string): boolean =>
   exists(join(held, "HEAD")) && ["objects", "commondir"].some((name) => exists(join(held, name)));
 
-function createRepository(held: string, { folder, root, copies }: RepositoryRequest): Repository {
+function createRepository(held: string, request: RepositoryRequest): Repository {
+  const { folder, root, copies, isCommon = false } = request;
   count += 1;
   const copy = join(copies, `git-${count}`);
   mkdirSync(copy, { recursive: true, mode: 0o700 });
-  if (!exists(join(held, "logs"))) mkdirSync(join(held, "logs"));
   const isSha256 = /objectformat\s*=\s*"?sha256/i.test(readHeld(held, "config")?.toString("latin1") ?? "");
   return {
     folder,
     root,
     copy,
     hashBytes: isSha256 ? 32 : 20,
+    isTaken: (path) => taken.test(path) && !path.endsWith(".lock") && (!isCommon || takenBranches.test(path)),
     same: new Map(),
     index: undefined,
     isMerged: false,
@@ -143,28 +153,33 @@ function createRepository(held: string, { folder, root, copies }: RepositoryRequ
 }
 
 function forgetOldest(): void {
-  const idle = [...opened.values()].filter(({ users }) => users === 0);
-  for (const { folder, copy } of idle.slice(0, -maxIdle)) {
-    opened.delete(folder);
+  const idle = [...opened].filter(([, { users }]) => users === 0);
+  for (const [key, { copy }] of idle.slice(0, -maxIdle)) {
+    opened.delete(key);
     rmSync(copy, { recursive: true, force: true });
   }
 }
 
-/** Removes what earlier commands left in the copy. The entries in `mounted` are only places for mounts. */
+/** Begins again if earlier commands left anything in the copy. The entries in `mounted` are only places for mounts. */
 function clean(repository: Repository, mounted: readonly string[]): void {
   const { copy, same } = repository;
-  for (const [path, { copied }] of same) {
-    if (identityOf(copy, path) !== copied || (path === "index" && repository.isMerged)) same.delete(path);
-  }
-  const kept = new Set([...same.keys()].flatMap((path) => [path, dirname(path)]));
-  for (const { name, parentPath } of readdirSync(copy, { withFileTypes: true })) {
-    const isPlace = mounted.includes(name) && isFileOrFolder(join(parentPath, name));
-    if (!isPlace && !kept.has(name)) rmSync(join(copy, name), { recursive: true, force: true });
-  }
-  for (const path of filesOf(copy, copiedFolders)) {
-    if (path.includes("/") && !kept.has(path))
-      inFolder(copy, path, (entry) => rmSync(entry, { force: true }));
-  }
+  const isKnown = (path: string): boolean =>
+    identityOf(copy, path) === same.get(path)?.copied && same.has(path);
+  const isLeft = readdirSync(copy, { withFileTypes: true }).some(({ name }) => {
+    if (mounted.includes(name)) return !isFileOrFolder(join(copy, name));
+    return !copiedFolders.includes(name) && !isKnown(name);
+  });
+  if (
+    !isLeft &&
+    !repository.isMerged &&
+    [...same.keys()].every(isKnown) &&
+    filesOf(copy, copiedFolders).every((path) => mounted.includes(path) || isKnown(path))
+  )
+    return;
+  rmSync(copy, { recursive: true, force: true });
+  mkdirSync(copy, { mode: 0o700 });
+  same.clear();
+  repository.isMerged = false;
 }
 
 /** Copies what another Git has changed since the last time, and no command. */
@@ -180,11 +195,10 @@ function update(held: string, repository: Repository): void {
     if (original === undefined || original === before?.original || identityOf(copy, path) !== before?.copied)
       continue;
     const bytes = readHeld(held, path);
-    if (bytes === undefined) continue;
     const lock = join(copy, "index.lock");
     // A command that changes its index now has read it before, so the other Git's entries come with the next merge.
-    if (path === "index" && !tryLock(lock)) continue;
-    replace(copy, path, bytes);
+    if (bytes === undefined || (path === "index" && !tryLock(lock)) || !isReplaced(copy, path, bytes))
+      continue;
     same.set(path, { original, copied: identityOf(copy, path) ?? "" });
     if (path !== "index") continue;
     repository.index = readGitIndex(bytes, repository.hashBytes);
@@ -198,12 +212,22 @@ function update(held: string, repository: Repository): void {
   }
 }
 
+/** False if a running command has put something else in the place of the file or its folder. */
+function isReplaced(folder: string, path: string, bytes: Buffer): boolean {
+  try {
+    replace(folder, path, bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Takes the files over that commands have changed; those on which others depend come first. */
 async function takeOver(repository: Repository): Promise<readonly string[]> {
   const { folder, copy, same } = repository;
-  const names = new Set([...same.keys(), ...filesOf(copy, stateFolders)].filter((path) => taken.test(path)));
+  const names = new Set([...same.keys(), ...filesOf(copy, takenFolders)].filter(repository.isTaken));
   const notes: string[] = [];
-  for (const path of [...names].sort((one, other) => Number(one === "index") - Number(other === "index"))) {
+  for (const path of [...names].sort((one, other) => orderOf(copy, one) - orderOf(copy, other))) {
     const copied = identityOf(copy, path);
     if (copied === same.get(path)?.copied) continue;
     const change = { path, copied, repository };
@@ -213,6 +237,14 @@ async function takeOver(repository: Repository): Promise<readonly string[]> {
     if (note !== undefined) notes.push(note);
   }
   return notes;
+}
+
+/** A branch that is removed may be packed as well, and may make place for a folder; a branch comes before what names it. */
+function orderOf(copy: string, path: string): number {
+  if (path === "packed-refs") return 0;
+  if (path === "index") return 4;
+  if (!exists(join(copy, path))) return 1;
+  return path.startsWith("refs/") ? 2 : 3;
 }
 
 interface Change {
@@ -234,6 +266,7 @@ function takeFile(held: string, { path, copied, repository }: Change): string | 
   }
   const bytes = readHeld(copy, path);
   if (bytes === undefined) return undefined;
+  if (isChanged && path.startsWith("logs/")) return undefined;
   if (isChanged && path !== "index")
     return `${path} of the repository was changed at the same time, and not taken over.`;
   const checked =
@@ -256,8 +289,12 @@ interface Checked {
 
 function checkFile(path: string, bytes: Buffer): Checked | string {
   const text = bytes.toString("latin1");
-  if (path === "HEAD" && !/^(?:ref: refs\/[^\0\n]{1,1000}|[0-9a-f]{40,64})\n?$/.test(text))
+  if (path === "HEAD" && !reference.test(text))
     return "HEAD was not taken over: it names no branch and no commit.";
+  const isBranch = path.startsWith("refs/")
+    ? reference.test(text)
+    : !path.startsWith("logs/") || text.split("\n").every((line) => logLine.test(line));
+  if (!isBranch) return `${path} was not taken over: Git writes no such text there.`;
   if (/todo/.test(path) && /^\s*(?:x|exec)\b/m.test(text))
     return "The rebase was not taken over: its next steps run programs.";
   return { bytes };
@@ -300,63 +337,16 @@ function checkIndex(
 /** A name of the index as text. */
 const latin1 = (name: string): string => Buffer.from(name, "latin1").toString();
 
-/** The files of a folder, and of those of the named folders in it. */
+/** The entries of a folder and of those below the named folders, other than folders. */
 function filesOf(folder: string, folders: readonly string[]): readonly string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.flatMap((entry) => {
     if (!entry.isDirectory()) return [entry.name];
     if (!folders.includes(entry.name)) return [];
-    const inner =
-      withHeld(join(folder, entry.name), (held) => readdirSync(held, { withFileTypes: true })) ?? [];
-    return inner.filter((each) => each.isFile()).map((each) => `${entry.name}/${each.name}`);
+    return readdirSync(join(folder, entry.name), { withFileTypes: true, recursive: true })
+      .filter((each) => !each.isDirectory())
+      .map((each) => relative(folder, join(each.parentPath, each.name)));
   });
-}
-
-/** Calls `work` while kit has Git's lock of a file. Returns a sentence if another process keeps the lock. */
-async function withLock(
-  folder: string,
-  path: string,
-  work: (held: string) => string | undefined,
-): Promise<string | undefined> {
-  const descriptor = openSync(folder, folderFlags);
-  const held = heldPath(descriptor);
-  try {
-    // Git locks only files in the folder itself.
-    if (path.includes("/")) return finishFolder(held, dirname(path), work(held));
-    const lock = `${join(held, path)}.lock`;
-    const end = performance.now() + lockWaitMs;
-    while (!tryLock(lock)) {
-      if (performance.now() > end)
-        return `${path} of the repository is locked by another Git process, and was not taken over.`;
-      await setTimeout(20);
-    }
-    try {
-      return work(held);
-    } finally {
-      unlinkSync(lock);
-    }
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function tryLock(lock: string): boolean {
-  try {
-    closeSync(openSync(lock, "wx"));
-    return true;
-  } catch (error) {
-    if (hasCode(error, "EEXIST")) return false;
-    throw error;
-  }
-}
-
-/** Removes the folder of a rebase that has ended. */
-function finishFolder(held: string, folder: string, note: string | undefined): string | undefined {
-  try {
-    rmdirSync(join(held, folder));
-  } catch {
-    // It has other files, or a command never made it.
-  }
-  return note;
 }
 
 function reasonOf(error: unknown): string {
