@@ -243,14 +243,17 @@ test("a call that a server refuses is repeated until its time limit, unless the 
   await patient.client.agents.dispatch("a", { id: "1", input: "x" }, { idempotencyKey: "k" });
   expect(patient.requests).toHaveLength(10);
   const late = await answering([refusal]);
+  // `unavailable` if the limit passes during an attempt.
   const call = [
     { id: "1", message: "x" },
     { idempotencyKey: "k", timeoutMs: 300 },
   ] as const;
   await expect(late.client.agents.stream("a", ...call).result()).rejects.toMatchObject({
-    code: "store_unavailable",
+    code: expect.stringMatching(/unavailable$/),
   });
-  await expect(late.client.health({ timeoutMs: 300 })).rejects.toMatchObject({ code: "store_unavailable" });
+  await expect(late.client.health({ timeoutMs: 300 })).rejects.toMatchObject({
+    code: expect.stringMatching(/unavailable$/),
+  });
   const limited = await answering([refusal], { retry: { attempts: 3, baseDelayMs: 1 } });
   await expect(limited.client.agents.stream("a", ...call).result()).rejects.toMatchObject({
     code: "store_unavailable",
