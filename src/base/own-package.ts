@@ -25,6 +25,7 @@ export function ownFolder(): string {
  */
 export const startedModules = [
   "cli/main",
+  "engine/postgres/beat-thread",
   "python/child/main",
   "python/child/watchdog",
   "project/store/writer-thread",

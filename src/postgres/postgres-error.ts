@@ -39,7 +39,7 @@ const advice: readonly (readonly [string, string])[] = [
   ["53100", "Free space on the database's disk. Accepted work is kept, and continues automatically."],
   [
     "53300",
-    "Raise max_connections, or let fewer processes connect: a node of kit holds up to 22 connections.",
+    "Raise max_connections, or let fewer processes connect: a node of kit holds up to 23 connections.",
   ],
   ["55P03", "Lift the limit for the role: ALTER ROLE … SET lock_timeout = 0."],
   ["57014", "Lift the limit for the role: ALTER ROLE … SET statement_timeout = 0."],

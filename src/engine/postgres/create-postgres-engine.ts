@@ -136,6 +136,7 @@ class PostgresEngine {
       queue: new JobQueue({ clock, slots: limits.running }),
       stopping: this.#stopping.signal,
       draining: this.#draining.signal,
+      isLate: () => !this.#ownership.isInTouch,
       leavesAtSteps: takes === "asked",
       leaseOf: (owned) => this.#ownership.leaseOf(owned),
       checkLease: (owned, fence) => this.#checkLease(shardOf(owned), fence),

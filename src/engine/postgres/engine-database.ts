@@ -10,7 +10,7 @@ import {
 import type { WaitClock } from "../shared/durable-time.ts";
 import { shardCount } from "./shards.ts";
 
-/** The most connections of a node, in addition to its two direct ones. */
+/** The most connections of a node, in addition to its three direct ones. */
 const defaultConnections = 10;
 
 /** Columns of type bigint, which `pg` returns as text; the values in kit's tables fit into a number. */

@@ -6,6 +6,12 @@ import type { Taker } from "./shard-rows.ts";
 /** After this silence, by the database's clock, the other nodes end a node's connection, which releases its locks. */
 export const silenceMs = 3_000;
 
+/** The pause between two heartbeats. */
+export const beatMs = 200;
+
+/** A heartbeat between two writes of the row. A node that was removed as silent writes its row itself. */
+export const beatSql = "UPDATE $s.nodes SET beat = clock_timestamp() WHERE node = $1";
+
 /** The state of a node, for its row. */
 export interface NodeState {
   readonly node: string;

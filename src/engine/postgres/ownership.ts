@@ -5,7 +5,7 @@ import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { checkDirect } from "./check-direct.ts";
-import { removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
+import { beatMs, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
 import {
   freeShards,
@@ -17,9 +17,8 @@ import {
   takeShards,
 } from "./shard-rows.ts";
 import { functionPrefix, shardCount, shardOf } from "./shards.ts";
+import { hangMs, startThreadedBeats, type ThreadedBeats } from "./threaded-beats.ts";
 
-/** The pause between two heartbeats. */
-const beatMs = 200;
 /** The pause between two heartbeats of a draining node, which releases shards that have come to rest. */
 const drainBeatMs = 50;
 /** A node whose heartbeats fail for this time begins no work of callers: another node may be about to take over. */
@@ -81,6 +80,7 @@ export class Ownership {
   /** When this node takes charges back next, and when it stops, by `performance.now`. */
   #takesBack = { next: 0, until: 0 };
   #address: string | undefined;
+  #threaded: ThreadedBeats | undefined;
   #isDraining = false;
 
   constructor(options: OwnershipOptions) {
@@ -143,6 +143,8 @@ export class Ownership {
   /** Joins the cluster, and takes this node's share of the free shards. */
   async start(): Promise<void> {
     if (this.#options.takes !== "asked") {
+      // Functions have no thread: their platform can freeze them, and they end soon.
+      this.#threaded = startThreadedBeats(this.#options.database, this.node);
       await this.#beats.add(null);
       await this.#taking;
     }
@@ -213,6 +215,7 @@ export class Ownership {
     this.#stopped.abort();
     await this.#loop;
     await this.#beats.idle();
+    this.#threaded?.stop();
     const connection = this.#connection;
     if (connection !== undefined) await leaveCluster(this.#taker(connection)).catch(() => undefined);
     // The end of the connection releases the locks.
@@ -224,6 +227,7 @@ export class Ownership {
   async #run(): Promise<void> {
     const { clock } = this.#options;
     while (!this.#stopped.signal.aborted) {
+      this.#threaded?.touch();
       await clock.sleep(this.#isDraining ? drainBeatMs : beatMs, this.#stopped.signal).catch(() => undefined);
       if (this.#stopped.signal.aborted) return;
       const rests = this.#options.takes === "asked" && this.#shards.size + this.#requested.size === 0;
@@ -278,7 +282,9 @@ export class Ownership {
       if (this.#connection === connection) this.#disconnect();
     });
     // A node that hangs or is cut off loses its locks even if no other node has the right to end its connection.
-    await connection.query(`SET idle_session_timeout = ${silenceMs}`).catch(() => undefined);
+    await connection
+      .query(`SET idle_session_timeout = ${this.#threaded === undefined ? silenceMs : hangMs}`)
+      .catch(() => undefined);
     // The row names the new connection once the shards are locked again: until then no other node takes them.
     await this.#relock(this.#taker(connection));
     await this.#writeBeat(connection, { isNew: true });

@@ -16,7 +16,7 @@ export interface PostgresEngineOptions {
   readonly schema?: string | undefined;
   /** Omitted limits have their defaults. */
   readonly limits?: Partial<EngineLimits> | undefined;
-  /** The most connections of this node, in addition to two direct ones for locks and news; default 10. */
+  /** The most connections of this node, in addition to three direct ones for locks, heartbeats and news; default 10. */
   readonly maxConnections?: number | undefined;
   /** The version of kit, for operators; default: the running version. */
   readonly version?: string | undefined;

@@ -1,0 +1,54 @@
+import { parentPort } from "node:worker_threads";
+import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
+
+/** A node whose heartbeats the thread sends until `ends`. */
+export interface BeatOrder {
+  readonly node: string;
+  readonly url: string;
+  /** The SQL of a heartbeat; its only value is the node. */
+  readonly sql: string;
+  readonly everyMs: number;
+  /** A counter that the main thread raises. Without a change for `patienceMs` it hangs, and its node counts as dead. */
+  readonly alive: Int32Array;
+  readonly patienceMs: number;
+}
+
+export type BeatMessage = BeatOrder | { readonly ends: string };
+
+const ends = new Map<string, () => void>();
+
+function begin({ node, url, sql, everyMs, alive, patienceMs }: BeatOrder): void {
+  let connection: OwnConnection | undefined;
+  let isBusy = false;
+  let seen = { count: Atomics.load(alive, 0), at: performance.now() };
+
+  async function beat(): Promise<void> {
+    const count = Atomics.load(alive, 0);
+    if (count !== seen.count) seen = { count, at: performance.now() };
+    if (isBusy || performance.now() - seen.at > patienceMs) return;
+    isBusy = true;
+    try {
+      connection ??= await openConnection(url);
+      await connection.query(sql, [node]);
+    } catch {
+      // The next heartbeat connects again.
+      connection?.destroy();
+      connection = undefined;
+    }
+    isBusy = false;
+    if (!ends.has(node)) connection?.destroy();
+  }
+
+  ends.get(node)?.();
+  const timer = setInterval(() => void beat(), everyMs);
+  ends.set(node, () => {
+    clearInterval(timer);
+    ends.delete(node);
+    if (!isBusy) connection?.destroy();
+  });
+}
+
+parentPort?.on("message", (message: BeatMessage) => {
+  if ("ends" in message) ends.get(message.ends)?.();
+  else begin(message);
+});

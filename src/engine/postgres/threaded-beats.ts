@@ -1,0 +1,43 @@
+import { Worker } from "node:worker_threads";
+import { ownModule } from "../../base/own-package.ts";
+import type { BeatMessage } from "./beat-thread.ts";
+import type { EngineDatabase } from "./engine-database.ts";
+import { beatMs, beatSql } from "./node-rows.ts";
+
+/** The heartbeats of a node from a thread of their own, so that a busy event loop does not delay them. */
+export interface ThreadedBeats {
+  /** Tells the thread that the main thread does not hang. */
+  touch(): void;
+  stop(): void;
+}
+
+/** One thread sends the heartbeats of all nodes of the process. */
+let shared: Worker | undefined;
+
+/** A node whose event loop hangs for this time counts as dead. */
+export const hangMs = 10_000;
+
+export function startThreadedBeats(database: EngineDatabase, node: string): ThreadedBeats {
+  const alive = new Int32Array(new SharedArrayBuffer(4));
+  const post = (message: BeatMessage): void => thread().postMessage(message);
+  const sql = database.inSchema(beatSql);
+  post({ node, url: database.directUrl, sql, alive, everyMs: beatMs, patienceMs: hangMs });
+  return {
+    touch: () => void Atomics.add(alive, 0, 1),
+    stop: () => post({ ends: node }),
+  };
+}
+
+function thread(): Worker {
+  if (shared !== undefined) return shared;
+  const worker = new Worker(ownModule("engine/postgres/beat-thread"), { execArgv: [] });
+  worker.unref();
+  const forget = (): void => {
+    if (shared === worker) shared = undefined;
+  };
+  // Without the thread, the heartbeats of the main thread are the only ones.
+  worker.on("error", forget);
+  worker.on("exit", forget);
+  shared = worker;
+  return worker;
+}
