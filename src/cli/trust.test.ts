@@ -213,8 +213,8 @@ test("commands send their key to no server that a file of the repository names",
     ["logs", "a"],
   ])
     await runKit(line, { cwd: root, env: withKey });
-  const named = await runKit(["runs", "list", "--env", "some.env"], { cwd: root, env: withKey });
-  expect(named.stderr).toContain("KIT_API_KEY of your environment would be sent to");
+  const settings = await runKit(["runs", "list", "--env", "some.env"], { cwd: root, env: withKey });
+  expect(settings.stderr).toContain("KIT_API_KEY of your environment would be sent to");
   expect(seen).toEqual([]);
 });
 

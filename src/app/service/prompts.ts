@@ -192,7 +192,7 @@ export async function followEvents<Value>(
         for await (const event of events.subscribe(stream, { after: received, signal })) await receive(event);
         return;
       } catch {
-        // What is missing then is read below.
+        // The rest is read below.
         await systemClock.sleep(pauseMs, signal).catch(() => undefined);
       }
     }

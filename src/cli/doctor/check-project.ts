@@ -68,7 +68,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   return checks;
 }
 
-/** What the doctor leaves out because no person trusts it. */
+/** The parts that the doctor leaves out because no person trusts them. */
 function trustChecks(loaded: LoadedConfig, root: string): readonly Check[] {
   const { untrusted = [], untrustedCode, config } = loaded;
   const hasServers = Object.keys(config.mcp?.servers ?? {}).length > 0;

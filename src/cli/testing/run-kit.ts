@@ -8,7 +8,7 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** What a person types at the terminal, in place of `input`; with `columns`. */
+  /** The keys that a person types at the terminal, in place of `input`; with `columns`. */
   readonly typed?: string;
   /** Makes the streams those of a terminal of so many columns. Only in this process. */
   readonly columns?: number;

@@ -73,12 +73,12 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
   ) => {
     const engine = await tools.create({ backoffMs: 1, attempts: 2 });
     const missing = await import(ownModule("absent").href).catch((error: unknown) => error);
-    const full = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE", syscall: "open" });
+    const noHandles = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE", syscall: "open" });
     const outages: string[] = [];
     const left = { dispatch: 3, run: 2, step: 3 };
     const fail = (part: keyof typeof left): void => {
       left[part] -= 1;
-      if (left[part] >= 0) throw left[part] % 2 === 0 ? missing : new Error("wrapped", { cause: full });
+      if (left[part] >= 0) throw left[part] % 2 === 0 ? missing : new Error("wrapped", { cause: noHandles });
     };
     await engine.start(
       handlers({
