@@ -73,7 +73,10 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
   ) => {
     const engine = await tools.create({ backoffMs: 1, attempts: 2 });
     const missing = await import(ownModule("absent").href).catch((error: unknown) => error);
-    const noHandles = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE", syscall: "open" });
+    const noHandles = Object.assign(new Error("EMFILE: too many open files"), {
+      code: "EMFILE",
+      syscall: "open",
+    });
     const outages: string[] = [];
     const left = { dispatch: 3, run: 2, step: 3 };
     const fail = (part: keyof typeof left): void => {
