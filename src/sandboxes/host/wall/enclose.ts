@@ -71,7 +71,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const guarded = guardWorkspace(workspace, command.access, { cleanup, notes });
   const openCopy = (folder: string | undefined, isCommon = false): OwnRepository | undefined => {
     if (!write || folder === undefined || foundWall.wall !== "bubblewrap") return undefined;
-    const opened = openOwnRepository({ folder, root, copies: parts.copies, isCommon });
+    const opened = openOwnRepository({ folder, copies: parts.copies, isCommon });
     if (opened !== undefined) cleanup.defer(async () => void notes.push(...(await opened.close())));
     return opened;
   };
@@ -185,7 +185,12 @@ async function gitPathsOf(
   const submodules = repository.gitlinks.map(async (path) => {
     const place = await findPlace({ root, path, createFolders: true, end: "folder" }).catch(() => undefined);
     await place?.close();
-    if (place === undefined || place.path !== path) return [];
+    if (place?.path !== path || path.includes("\ufffd"))
+      throw new KitError({
+        code: "unavailable",
+        message: `The command was not run: ${path} is a submodule in the index, and its place has something other than a folder, or lies behind a link.`,
+        hint: "Remove the submodule from the index (git rm --cached), or put a folder in its place.",
+      });
     const entry = join(root, path, ".git");
     // Git runs in the folder of each gitlink that has a repository, with the settings of that repository.
     return [lstatSync(entry, { throwIfNoEntry: false }) === undefined ? join(root, path) : entry];

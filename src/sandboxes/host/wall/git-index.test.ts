@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { mergeIndexes, readGitIndex, withoutGitlinks, writeGitIndex } from "./git-index.ts";
+import { isSafeName, isSound } from "./git-index-names.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kit-index-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -61,6 +62,7 @@ for (const [version, format] of [
     const index = read();
     if (index === undefined) throw new Error("The index was not read.");
     expect(index.gitlinks).toEqual(new Set(["zsub"]));
+    expect(isSound(index)).toBe(true);
     write(writeGitIndex(index, format === "sha1" ? 20 : 32));
     expect(entries()).toBe(before);
     write(
@@ -112,4 +114,67 @@ test("a damaged index, a split one and one whose names have other lengths are re
   write(bytes);
   git(["update-index", "--split-index"]);
   expect(read()).toBe(undefined);
+});
+
+test("names that lead to a repository or out of the work tree on any system are not safe", () => {
+  const unsafe = [
+    ...["", "/a", "a/", "a//b", ".", "..", "a/../b", "../a", "./a", "a\0"],
+    ...[
+      ".git",
+      "a/.GIT/hooks/x",
+      "GIT~1/x",
+      ".git./x",
+      ".git .. /x",
+      ".git:x/y",
+      ".g\u200cit/x",
+      "a\\.git\\x",
+    ],
+  ];
+  expect(unsafe.filter((name) => isSafeName(name))).toEqual([]);
+  const safe = [
+    "a",
+    ".gitignore",
+    ".github/x",
+    "a..b",
+    "...",
+    "git",
+    ".gitx/a",
+    "a:b",
+    "c\\d",
+    ".gitmodules",
+    "ünï",
+  ];
+  expect(safe.filter((name) => !isSafeName(name))).toEqual([]);
+  expect([".gitmodules", "a/GITMOD~1", "gi7eba~1"].filter((name) => isSafeName(name, true))).toEqual([]);
+});
+
+test("an index with unsafe, unsorted, repeated or clashing names, or unknown modes, is not sound", () => {
+  const index = (...rows: readonly (readonly [name: string, mode?: number, stage?: number])[]) => ({
+    entries: rows.map(([name, mode = 0o100644, stage = 0]) => ({
+      head: Buffer.alloc(62),
+      name: Buffer.from(name),
+      mode,
+      stage,
+    })),
+    gitlinks: new Set<string>(),
+    isSparse: false,
+  });
+  const unsound = [
+    index(["a"], ["b/../../c"]),
+    index(["b"], ["a"]),
+    index(["a"], ["a"]),
+    index(["a"], ["a", 0o100644, 2]),
+    index(["a", 0o100644, 2], ["a", 0o100644, 1]),
+    index(["a", 0o120000], ["a-b"], ["a/b"]),
+    index(["a", 0o160000], ["a-b"], ["a/b/c/d"]),
+    index(["a", 0o100666]),
+    index(["a", 0o040000]),
+    index([".gitmodules", 0o120000]),
+  ];
+  expect(unsound.filter(isSound)).toEqual([]);
+  const sound = [
+    index(["a", 0o100644, 1], ["a", 0o100755, 2], ["a/b", 0o100644, 3], ["ab/c/d"], ["ab/c/e"], ["ab/d"]),
+    index(["a/", 0o040000], ["b", 0o120000]),
+  ];
+  expect(sound.map(isSound)).toEqual([true, true]);
 });

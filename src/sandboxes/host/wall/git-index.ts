@@ -12,6 +12,8 @@ interface Entry {
   readonly head: Buffer;
   readonly name: Buffer;
   readonly mode: number;
+  /** 0, or a side of a conflict. */
+  readonly stage: number;
 }
 
 /** The entries of a Git index. */
@@ -57,6 +59,7 @@ function read(bytes: Buffer, hashBytes: number): GitIndex | undefined {
     entries.push({
       head: bytes.subarray(at, nameAt),
       mode: bytes.readUInt32BE(at + 24),
+      stage: (flags >> 12) & 3,
       name: kept.length === 0 ? rest : Buffer.concat([kept, rest]),
     });
     at = version === 4 ? end + 1 : at + padded(nameAt - at + length);
@@ -125,17 +128,11 @@ export function mergeIndexes(base: GitIndex, ours: GitIndex, theirs: GitIndex): 
   return describe([...merged].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, entry]) => entry));
 }
 
-const stageOf = ({ head }: Entry, hashBytes: number): number => (head.readUInt16BE(40 + hashBytes) >> 12) & 3;
 const hashBytesOf = ({ head }: Entry): number => (head.length < 72 ? 20 : 32);
 
 /** By name and then stage, which is also Git's order. */
 function byKey({ entries }: GitIndex): Map<string, Entry> {
-  return new Map(
-    entries.map((entry) => [
-      `${entry.name.toString("latin1")}\0${stageOf(entry, hashBytesOf(entry))}`,
-      entry,
-    ]),
-  );
+  return new Map(entries.map((entry) => [`${entry.name.toString("latin1")}\0${entry.stage}`, entry]));
 }
 
 /** Whether two entries have the same mode and object; the times of files do not matter. */

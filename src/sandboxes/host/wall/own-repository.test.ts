@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { readGitIndex, writeGitIndex } from "./git-index.ts";
 import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
@@ -118,6 +119,54 @@ wallTest("a submodule without a repository gets none from a command", async () =
   expect(git("ls-files", "--stage", "libs/sub")).toMatch(/^160000/);
   const { stdout } = await run("git submodule status; git status --short", { access });
   expect(stdout).not.toContain("libs");
+});
+
+for (const name of [".git/hooks/post-checkout", "../escaped", "a.txt/../../escaped", "GIT~1/hooks/x"]) {
+  wallTest(`an index with ${name} is not taken over, so the person's Git writes no such file`, async () => {
+    const { run, git, root } = await openRepository();
+    const index = readGitIndex(await readFile(join(root, ".git/index")), 20);
+    const program = index?.entries.find((entry) => entry.name.toString() === "run.sh");
+    if (index === undefined || program === undefined) throw new Error("The index was not read.");
+    const head = Buffer.from(program.head);
+    head.writeUInt16BE(name.length, 60);
+    const entries = [...index.entries, { ...program, head, name: Buffer.from(name) }].sort((one, other) =>
+      one.name.compare(other.name),
+    );
+    await writeFile(join(root, "bad"), writeGitIndex({ ...index, entries }, 20));
+    const { stderr } = await run("cp bad .git/index", { access });
+    expect(stderr).toContain("Git would not add files of such names");
+    for (const args of [
+      ["restore", "."],
+      ["checkout", "."],
+    ])
+      git(...args);
+    expect(existsSync(join(root, ".git/hooks/post-checkout"))).toBe(false);
+    expect(existsSync(join(folder, "escaped"))).toBe(false);
+    expect(git("ls-files")).toBe("a.txt\nrun.sh\n");
+  });
+}
+
+wallTest("a command adds no submodule to the index, whatever is in its place", async () => {
+  const { run, git } = await openRepository();
+  for (const place of ["ln -s nowhere evil", "touch evil", "ln -s . evil", "mkdir evil"]) {
+    const { stderr } = await run(
+      `rm -rf evil; ${place}; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),evil`,
+      { access },
+    );
+    expect(stderr).toContain("without the submodules that the command added: evil");
+    expect(git("ls-files")).toBe("a.txt\nrun.sh\n");
+  }
+});
+
+wallTest("no command runs while the place of a submodule is a link or behind one", async () => {
+  const { run, git, root } = await openRepository();
+  git("update-index", "--add", "--cacheinfo", `160000,${git("rev-parse", "HEAD").trim()},libs/sub`);
+  await symlink("nowhere", join(root, "libs"));
+  await expect(run("true", { access })).rejects.toThrow("libs/sub is a submodule in the index");
+  await rm(join(root, "libs"));
+  await mkdir(join(root, "libs"));
+  await symlink("../other", join(root, "libs/sub"));
+  await expect(run("true", { access })).rejects.toThrow("libs/sub is a submodule in the index");
 });
 
 wallTest("commits, branches, stashes, conflicts and their end are the repository's", async () => {

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:
 import { join, relative } from "node:path";
 import type { Mount } from "./bubblewrap.ts";
 import { type GitIndex, mergeIndexes, readGitIndex, withoutGitlinks, writeGitIndex } from "./git-index.ts";
+import { isSound } from "./git-index-names.ts";
 import { tryLock, withLock } from "./git-lock.ts";
 import {
   exists,
@@ -41,8 +42,6 @@ const logLine = new RegExp(`^(?:${objectName} ${objectName} .*)?$`);
 interface Repository {
   /** The Git folder of the workspace. */
   readonly folder: string;
-  /** The top of the work tree. */
-  readonly root: string;
   /** The folder that commands have in its place. */
   readonly copy: string;
   readonly hashBytes: number;
@@ -68,8 +67,6 @@ export interface OwnRepository {
 export interface RepositoryRequest {
   /** The Git folder of the workspace: absolute, without links. */
   readonly folder: string;
-  /** The top of the work tree. */
-  readonly root: string;
   /** Where kit makes copies. */
   readonly copies: string;
   /** Whether only branches are taken over, for the repository of a linked worktree. */
@@ -116,7 +113,7 @@ export function openOwnRepository(request: RepositoryRequest): OwnRepository | u
           write: shared.includes(name),
         })),
       ],
-      gitlinks: [...(repository.index?.gitlinks ?? [])],
+      gitlinks: [...(repository.index?.gitlinks ?? [])].map(latin1),
       async close() {
         try {
           return await takeOver(repository);
@@ -134,14 +131,13 @@ const isRepository = (held: string): boolean =>
   exists(join(held, "HEAD")) && ["objects", "commondir"].some((name) => exists(join(held, name)));
 
 function createRepository(held: string, request: RepositoryRequest): Repository {
-  const { folder, root, copies, isCommon = false } = request;
+  const { folder, copies, isCommon = false } = request;
   count += 1;
   const copy = join(copies, `git-${count}`);
   mkdirSync(copy, { recursive: true, mode: 0o700 });
   const isSha256 = /objectformat\s*=\s*"?sha256/i.test(readHeld(held, "config")?.toString("latin1") ?? "");
   return {
     folder,
-    root,
     copy,
     hashBytes: isSha256 ? 32 : 20,
     isTaken: (path) => taken.test(path) && !path.endsWith(".lock") && (!isCommon || takenBranches.test(path)),
@@ -308,7 +304,7 @@ function checkIndex(
     repository,
   }: { readonly bytes: Buffer; readonly isChanged: boolean; readonly repository: Repository },
 ): Checked | string {
-  const { hashBytes, root } = repository;
+  const { hashBytes } = repository;
   const refused = "The index was not taken over: ";
   const ours = readGitIndex(bytes, hashBytes);
   const base = repository.index;
@@ -318,10 +314,10 @@ function checkIndex(
   if (isChanged && (theirs === undefined || base === undefined))
     return `${refused}it was changed at the same time.`;
   const merged = theirs === undefined || base === undefined ? ours : mergeIndexes(base, ours, theirs);
+  if (!isSound(merged)) return `${refused}Git would not add files of such names to it.`;
+  // Kit holds the folders of known gitlinks; another one could get a repository while the person's Git looks.
   const known = theirs?.gitlinks ?? base?.gitlinks;
-  // A repository can be put into an empty folder of a submodule while other commands run.
-  const isAccepted = (path: string): boolean =>
-    known?.has(path) === true || (repository.users === 1 && !exists(join(root, latin1(path), ".git")));
+  const isAccepted = (path: string): boolean => known?.has(path) === true;
   const rejected = [...merged.gitlinks].filter((path) => !isAccepted(path)).map(latin1);
   return {
     index: ours,
@@ -329,7 +325,7 @@ function checkIndex(
     ...(rejected.length === 0
       ? {}
       : {
-          note: `The index was taken over without the repositories that the command added: ${rejected.join(", ")}.`,
+          note: `The index was taken over without the submodules that the command added: ${rejected.join(", ")}.`,
         }),
   };
 }
