@@ -1,40 +1,14 @@
-import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { readGitIndex, writeGitIndex } from "./git-index.ts";
+import { openRepository } from "./repository.suite.ts";
 import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
 const access = { write: true };
 const asAuthor = "git -c user.name=a -c user.email=a@b.c";
-let count = 0;
-
-/** A repository with one commit, a program that leaves a mark if the person's Git runs it, and that Git. */
-async function openRepository(): Promise<
-  Walled & { git(...args: readonly string[]): string; ran(): boolean }
-> {
-  count += 1;
-  const root = join(folder, `repository-${count}`);
-  const mark = join(folder, `ran-${count}`);
-  await mkdir(root);
-  const git = (...args: readonly string[]): string =>
-    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...args], {
-      cwd: root,
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-  git("init", "--quiet", "--initial-branch=main");
-  await writeFile(join(root, "a.txt"), "a\n");
-  await writeFile(join(root, "run.sh"), `#!/bin/sh\necho ran > ${mark}\n`);
-  await chmod(join(root, "run.sh"), 0o755);
-  git("add", ".");
-  git("commit", "--quiet", "--message=first");
-  const walled = await openWalled(folder, { root });
-  return { ...walled, git, ran: () => existsSync(mark) };
-}
-
 /** Commands that people, editors and prompts run. */
 const personsCommands = [
   ["status"],
@@ -87,7 +61,7 @@ for (const [name, command] of Object.entries(hostile)) {
   wallTest(
     `during and after a command that leaves ${name}, the person's Git runs no program of it`,
     async () => {
-      const repository = await openRepository();
+      const repository = await openRepository(folder);
       repository.git("config", "extensions.worktreeConfig", "true");
       const runPersonsGit = async (): Promise<void> => {
         for (const args of personsCommands) repository.git(...args);
@@ -104,7 +78,7 @@ for (const [name, command] of Object.entries(hostile)) {
 }
 
 wallTest("a submodule without a repository gets none from a command", async () => {
-  const repository = await openRepository();
+  const repository = await openRepository(folder);
   const { git, run } = repository;
   git("update-index", "--add", "--cacheinfo", `160000,${git("rev-parse", "HEAD").trim()},libs/sub`);
   git("commit", "--quiet", "--message=submodule");
@@ -123,7 +97,7 @@ wallTest("a submodule without a repository gets none from a command", async () =
 
 for (const name of [".git/hooks/post-checkout", "../escaped", "a.txt/../../escaped", "GIT~1/hooks/x"]) {
   wallTest(`an index with ${name} is not taken over, so the person's Git writes no such file`, async () => {
-    const { run, git, root } = await openRepository();
+    const { run, git, root } = await openRepository(folder);
     const index = readGitIndex(await readFile(join(root, ".git/index")), 20);
     const program = index?.entries.find((entry) => entry.name.toString() === "run.sh");
     if (index === undefined || program === undefined) throw new Error("The index was not read.");
@@ -147,7 +121,7 @@ for (const name of [".git/hooks/post-checkout", "../escaped", "a.txt/../../escap
 }
 
 wallTest("a command adds no submodule to the index, whatever is in its place", async () => {
-  const { run, git } = await openRepository();
+  const { run, git } = await openRepository(folder);
   for (const place of ["ln -s nowhere evil", "touch evil", "ln -s . evil", "mkdir evil"]) {
     const { stderr } = await run(
       `rm -rf evil; ${place}; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),evil`,
@@ -159,7 +133,7 @@ wallTest("a command adds no submodule to the index, whatever is in its place", a
 });
 
 wallTest("no command runs while the place of a submodule is a link or behind one", async () => {
-  const { run, git, root } = await openRepository();
+  const { run, git, root } = await openRepository(folder);
   git("update-index", "--add", "--cacheinfo", `160000,${git("rev-parse", "HEAD").trim()},libs/sub`);
   await symlink("nowhere", join(root, "libs"));
   await expect(run("true", { access })).rejects.toThrow("libs/sub is a submodule in the index");
@@ -170,7 +144,7 @@ wallTest("no command runs while the place of a submodule is a link or behind one
 });
 
 wallTest("commits, branches, stashes, conflicts and their end are the repository's", async () => {
-  const { run, git, root } = await openRepository();
+  const { run, git, root } = await openRepository(folder);
   const script = async (text: string): Promise<string> => {
     const { stdout, stderr } = await run(text, {
       access,
@@ -218,25 +192,10 @@ wallTest("commits, branches, stashes, conflicts and their end are the repository
   git("fsck", "--strict");
 });
 
-wallTest("a rebase whose steps run programs is not taken over", async () => {
-  const { run, git, root } = await openRepository();
-  const { stderr } = await run(
-    "git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m second; GIT_SEQUENCE_EDITOR=true git -c user.name=a -c user.email=a@b.c rebase -q -x false -x ./run.sh HEAD~1",
-    { access },
-  );
-  expect(stderr).toContain("its next steps run programs");
-  await readFile(join(root, ".git/rebase-merge/git-rebase-todo")).then(
-    () => expect.unreachable(),
-    () => undefined,
-  );
-  expect(() => git("rebase", "--continue")).toThrow();
-  expect(existsSync(join(folder, `ran-${count}`))).toBe(false);
-});
-
 wallTest(
   "the person's Git and several commands at once stage and commit without losing each other's files",
   async () => {
-    const repository = await openRepository();
+    const repository = await openRepository(folder);
     const { run, git, root } = repository;
     const add = (name: string): Promise<unknown> =>
       run(`echo ${name} > ${name}; until git add ${name} 2>/dev/null; do sleep 0.01; done; sleep 0.1`, {
@@ -257,7 +216,7 @@ wallTest(
 
 wallTest("a folder that a command puts in the place of .git, or links, is not touched", async () => {
   const { root, run } = await openWalled(folder);
-  const victim = join(folder, `victim-${count}`);
+  const victim = join(folder, `victim-of-links`);
   await mkdir(join(victim, "config.worktree"), { recursive: true });
   await writeFile(join(victim, "commondir"), "..");
   await writeFile(join(victim, "config.worktree/file"), "kept");
@@ -277,7 +236,7 @@ wallTest("a folder that a command puts in the place of .git, or links, is not to
 });
 
 wallTest("a later command finds nothing of an earlier one in the copy of the repository", async () => {
-  const { run, git, root } = await openRepository();
+  const { run, git, root } = await openRepository(folder);
   await rm(join(root, ".git/hooks"), { recursive: true });
   await run(
     "mkdir -p .git/hooks .git/rebase-merge .git/info; echo x | tee .git/hooks/post-commit .git/commondir .git/info/attributes .git/rebase-merge/todo-x .git/HEAD; rm .git/index; ln -s /tmp .git/lfs",
@@ -310,7 +269,7 @@ for (const [name, command] of Object.entries(links)) {
   wallTest(
     `the person's Git writes nothing through a link that a command puts in the place of ${name}`,
     async () => {
-      const repository = await openRepository();
+      const repository = await openRepository(folder);
       const { git, root } = repository;
       const victim = join(folder, "victim");
       await writeFile(victim, "kept");
@@ -334,7 +293,7 @@ for (const [name, command] of Object.entries(links)) {
 }
 
 wallTest("a command in a linked worktree changes branches, and nothing else of the repository", async () => {
-  const { git, root } = await openRepository();
+  const { git, root } = await openRepository(folder);
   const linked = `${root}-linked`;
   git("worktree", "add", "--quiet", "-b", "topic", linked);
   const victim = join(folder, "victim-linked");
@@ -359,7 +318,7 @@ wallTest("a command in a linked worktree changes branches, and nothing else of t
 });
 
 wallTest("branches that contain one another, and packed ones, are taken over", async () => {
-  const { git, run, root } = await openRepository();
+  const { git, run, root } = await openRepository(folder);
   const names = async (command: string): Promise<string> => {
     expect((await run(command, { access })).stderr).toBe("");
     git("fsck");

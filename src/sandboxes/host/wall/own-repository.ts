@@ -14,6 +14,7 @@ import {
   replace,
   withHeld,
 } from "./held-files.ts";
+import { isTaken, refusalOf, stateFolders } from "./taken-files.ts";
 
 /** The folders of a repository that commands change directly. */
 const shared = ["objects", "reftable"];
@@ -22,23 +23,12 @@ const shared = ["objects", "reftable"];
  * and the others through links.
  */
 const readOnly = ["config", "hooks", "modules", "worktrees", "objects/info", "rr-cache", "lfs"];
-/** The folders of an unfinished rebase, cherry-pick or revert. */
-const stateFolders = ["rebase-merge", "rebase-apply", "sequencer"];
 /** Branches and their logs. A link in them would lead what a person's Git appends to another file. */
 const branchFolders = ["refs", "logs"];
 const takenFolders = [...stateFolders, ...branchFolders];
 const copiedFolders = [...takenFolders, "info"];
-/** The files that kit takes over. None of them makes Git start a program, except for steps of a rebase and gitlinks. */
-const taken = new RegExp(
-  `^(?:HEAD|packed-refs|shallow|index|(?:ORIG|FETCH|MERGE|CHERRY_PICK|REVERT|REBASE)_HEAD|MERGE_(?:MSG|MODE|RR|AUTOSTASH)|AUTO_MERGE|SQUASH_MSG|COMMIT_EDITMSG|TAG_EDITMSG|BISECT_[A-Z_]+|(?:${stateFolders.join("|")})/[\\w.-]+|(?:refs|logs)(?:/(?!\\.)[^/\\p{Cc} ]+)+)$`,
-  "u",
-);
 /** The files of a linked worktree's repository that kit takes over. */
 const takenBranches = /^(?:packed-refs$|refs\/|logs\/refs\/)/;
-const objectName = "[0-9a-f]{40}(?:[0-9a-f]{24})?";
-const reference = new RegExp(`^(?:ref: refs/[^\\0\\n]{1,1000}|${objectName})\\n?$`);
-const logLine = new RegExp(`^(?:${objectName} ${objectName} .*)?$`);
-
 interface Repository {
   /** The Git folder of the workspace. */
   readonly folder: string;
@@ -140,7 +130,7 @@ function createRepository(held: string, request: RepositoryRequest): Repository 
     folder,
     copy,
     hashBytes: isSha256 ? 32 : 20,
-    isTaken: (path) => taken.test(path) && !path.endsWith(".lock") && (!isCommon || takenBranches.test(path)),
+    isTaken: (path) => isTaken(path) && !path.endsWith(".lock") && (!isCommon || takenBranches.test(path)),
     same: new Map(),
     index: undefined,
     isMerged: false,
@@ -232,7 +222,7 @@ async function takeOver(repository: Repository): Promise<readonly string[]> {
     );
     if (note !== undefined) notes.push(note);
   }
-  return notes;
+  return [...new Set(notes)];
 }
 
 /** A branch that is removed may be packed as well, and may make place for a folder; a branch comes before what names it. */
@@ -266,7 +256,9 @@ function takeFile(held: string, { path, copied, repository }: Change): string | 
   if (isChanged && path !== "index")
     return `${path} of the repository was changed at the same time, and not taken over.`;
   const checked =
-    path === "index" ? checkIndex(held, { bytes, isChanged, repository }) : checkFile(path, bytes);
+    path === "index"
+      ? checkIndex(held, { bytes, isChanged, repository })
+      : (refusalOf(path, bytes) ?? { bytes });
   if (typeof checked === "string") return checked;
   replace(held, path, checked.bytes);
   same.set(path, { original: identityOf(held, path) ?? "", copied });
@@ -281,19 +273,6 @@ interface Checked {
   readonly note?: string;
   /** The index of the copy. */
   readonly index?: GitIndex;
-}
-
-function checkFile(path: string, bytes: Buffer): Checked | string {
-  const text = bytes.toString("latin1");
-  if (path === "HEAD" && !reference.test(text))
-    return "HEAD was not taken over: it names no branch and no commit.";
-  const isBranch = path.startsWith("refs/")
-    ? reference.test(text)
-    : !path.startsWith("logs/") || text.split("\n").every((line) => logLine.test(line));
-  if (!isBranch) return `${path} was not taken over: Git writes no such text there.`;
-  if (/todo/.test(path) && /^\s*(?:x|exec)\b/m.test(text))
-    return "The rebase was not taken over: its next steps run programs.";
-  return { bytes };
 }
 
 function checkIndex(
