@@ -55,8 +55,11 @@ export interface CommandAccess {
   readonly makesRepository?: boolean | undefined;
 }
 
-/** The rule for a path relative to the workspace root: a command cannot change a `read-only` path, nor read a `hidden` one. */
-export type PathGuard = (path: string) => "read-only" | "hidden" | undefined;
+/**
+ * The rule for a path relative to the workspace root: a command cannot change a `read-only` path, nor read a `hidden` one. A `holder`
+ * is a folder that may contain such paths by its name, so a link must not take its place.
+ */
+export type PathGuard = (path: string) => "read-only" | "hidden" | "holder" | undefined;
 
 export interface ExecRequest {
   /** A program and its literal arguments (run without a shell), or a line for the sandbox's shell. */

@@ -157,7 +157,9 @@ export function guardOf(
     ((path) => {
       if (isGrantedPath(path, granted)) return undefined;
       if (isSecretFile(path)) return "hidden";
-      return isProtectedPath({ ...place, path, cwd: "" }, granted) ? "read-only" : undefined;
+      const change = { ...place, path, cwd: "" };
+      if (isProtectedPath(change, granted)) return "read-only";
+      return isProtectedPath({ ...change, removes: true }, granted) ? "holder" : undefined;
     });
   if (guards.size > 100) guards.clear();
   guards.set(key, guard);

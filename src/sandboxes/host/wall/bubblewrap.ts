@@ -105,7 +105,11 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
     ...plan.protectedPaths.filter(outside).flatMap(readOnly),
     ...(plan.write ? changeable(root) : readOnly(root)),
     ...plan.mounts.filter(({ path }) => inside(path)).flatMap(toMount),
-    ...heldFolders(root, plan.protectedPaths.filter(inside)).flatMap(changeable),
+    ...heldFolders(root, [
+      ...plan.protectedPaths.filter(inside),
+      ...plan.hiddenFiles,
+      ...plan.hidden.filter(inside),
+    ]).flatMap(plan.write ? changeable : readOnly),
     ...plan.cached.flatMap(({ path, mounts }) => [...readOnly(path), ...mounts.flatMap(toMount)]),
     ...sealArguments(plan.sealedMounts),
     ...plan.protectedPaths

@@ -98,7 +98,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
           ),
         ]
       : [],
-    hidden: workspace.hidden.flatMap((path) => hiddenFolder(root, path)),
+    hidden: [...workspace.hidden.flatMap((path) => hiddenFolder(root, path)), ...guarded.hiddenFolders],
   };
   const limits = { ...defaultLimits, ...workspace.isolation.limits };
   const commandLine = [command.program, ...command.args];
@@ -147,9 +147,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     ownFolders,
     socket: proxyAccess?.socket,
     cached: cachedFolders(plan.protectedPaths, join(ownFolders.folder, "caches")),
-    hiddenFiles: guarded.hiddenFiles.filter(
-      (path) => !plan.protectedPaths.some((each) => isInside(each, path)),
-    ),
+    hiddenFiles: guarded.hiddenFiles,
     empty: parts.empty,
     memoryBytes: limits.memoryMb * 1024 * 1024,
     sealedMounts: foundWall.canSeal ? [...new Set(["/", mountOf(root)])] : [],

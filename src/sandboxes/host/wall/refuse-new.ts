@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   constants,
   mkdirSync,
@@ -8,13 +9,14 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { heldPath, holdFolder } from "../../../files/walk.ts";
 import { isAlive } from "../../../processes/is-alive.ts";
-import type { Guarded } from "./guarded-paths.ts";
+import type { FoundPaths, Guarded } from "./guarded-paths.ts";
 import { exists, lstatOf } from "./held-files.ts";
 
 /**
@@ -27,29 +29,46 @@ export function refuseNew(
   after: ReadonlyMap<string, Guarded>,
 ): readonly string[] {
   const refused: string[] = [];
-  for (const [path, { kind, link }] of after) {
+  const isNew = (path: string): boolean => {
     const old = before.get(path);
-    if (old !== undefined && old.link === link) continue;
-    if (refuse(root, path, kind))
-      refused.push(path === "" ? "the folder of the workspace, as a repository" : path);
+    return old === undefined || old.link !== after.get(path)?.link;
+  };
+  const failed: string[] = [];
+  for (const [path, { kind, holder }] of after) {
+    // Without the link, the path has no protected name.
+    if (!isNew(path) || (holder !== undefined && isNew(holder))) continue;
+    const name = path === "" ? "the folder of the workspace, as a repository" : path;
+    const outcome = refuse(root, path, kind);
+    if (outcome !== "missing") (outcome === "renamed" ? refused : failed).push(name);
   }
   for (const [path, { link }] of before) {
     if (link !== undefined && after.get(path)?.link !== link) restore(root, path, link);
   }
-  if (refused.length === 0) return [];
-  const names =
-    refused.length > maxNamed
-      ? [...refused.slice(0, maxNamed), `and ${refused.length - maxNamed} others`]
-      : refused;
   return [
-    `Renamed to "${prefix}…", because other programs run what is in them, and this agent must not change such paths (allowProtectedPaths): ${names.join(", ")}.`,
+    ...(refused.length === 0
+      ? []
+      : [
+          `Renamed to "${prefix}…", because other programs run what is in them, and this agent must not change such paths (allowProtectedPaths): ${listed(refused)}.`,
+        ]),
+    ...(failed.length === 0
+      ? []
+      : [
+          `kit could not rename new protected paths; remove them, because other programs run what is in them: ${listed(failed)}.`,
+        ]),
   ];
+}
+
+function listed(paths: readonly string[]): string {
+  const rest = paths.length - maxNamed;
+  return [...paths.slice(0, maxNamed), ...(rest > 0 ? [`and ${rest} others`] : [])].join(", ");
 }
 
 const prefix = "refused-";
 const maxNamed = 50;
 
-function refuse(root: string, path: string, kind: Guarded["kind"]): boolean {
+type Outcome = "renamed" | "missing" | "failed";
+
+function refuse(root: string, path: string, kind: Guarded["kind"]): Outcome {
   return (
     withFolder(root, path === "" ? [] : foldersOf(path), (held) => {
       // The folder is a repository by its entries: without this one, Git takes it for none.
@@ -57,29 +76,37 @@ function refuse(root: string, path: string, kind: Guarded["kind"]): boolean {
       const name = basename(path);
       const inner = kind === "repository" ? holdFolder(held, name) : undefined;
       try {
-        const isHead =
-          inner !== undefined && exists(join(inner.path, "HEAD")) && moveAway(inner.path, "HEAD");
-        return name.toLowerCase() === ".git" || kind !== "repository" ? moveAway(held, name) : isHead;
+        const head = inner === undefined ? "missing" : moveAway(inner.path, "HEAD");
+        return name.toLowerCase() === ".git" || kind !== "repository" ? moveAway(held, name) : head;
       } finally {
         inner?.close();
       }
-    }) === true
+    }) ?? "missing"
   );
 }
 
-function moveAway(held: string, name: string): boolean {
+function moveAway(held: string, name: string): Outcome {
+  // A command can take away these rights.
+  const mode = statSync(held).mode & 0o7777;
+  try {
+    if ((mode & 0o700) !== 0o700) chmodSync(held, mode | 0o700);
+  } catch {
+    // Another user's folder: the rights may suffice.
+  }
+  if (!exists(join(held, name))) return "missing";
+  // The prefix must not make the name too long for the file system.
+  const kept = Buffer.byteLength(name) > 200 ? "name" : name;
   for (let number = 1; number < 1_000; number += 1) {
-    const target = join(held, number === 1 ? `${prefix}${name}` : `${prefix}${number}-${name}`);
+    const target = join(held, number === 1 ? `${prefix}${kept}` : `${prefix}${number}-${kept}`);
     if (exists(target)) continue;
     try {
       renameSync(join(held, name), target);
-      return true;
+      return "renamed";
     } catch {
-      // Another process removed or moved it.
-      return false;
+      return exists(join(held, name)) ? "failed" : "missing";
     }
   }
-  return false;
+  return "failed";
 }
 
 function restore(root: string, path: string, link: string): void {
@@ -158,7 +185,7 @@ export function finishKilled(
     find,
     keepsRecords = false,
   }: {
-    readonly find: () => ReadonlyMap<string, Guarded>;
+    readonly find: () => FoundPaths;
     /** Whether a later call, which finds more, goes through the records again. */
     readonly keepsRecords?: boolean;
   },
@@ -169,8 +196,10 @@ export function finishKilled(
       .flatMap((name) => {
         const unfinished = parse(join(held, name));
         if (unfinished !== undefined && unfinished.root !== root) return [];
-        const refused = unfinished === undefined ? [] : refuseNew(root, new Map(unfinished.before), find());
-        if (!keepsRecords) rmSync(join(held, name), { force: true });
+        if (unfinished === undefined) return [];
+        const { paths, obstacle } = find();
+        const refused = refuseNew(root, new Map(unfinished.before), paths);
+        if (!keepsRecords && obstacle === undefined) rmSync(join(held, name), { force: true });
         return refused;
       }),
   );
