@@ -93,7 +93,48 @@ test.each([
   ...["npm-shrinkwrap.json", "pnpm-workspace.yaml", "bun.lock", "bunfig.toml", "deno.json", "deno.jsonc"],
   ...["deno.lock", ".yarnrc", "tsconfig-esm.json", "jsconfig.json", ".gitattributes", ".gitconfig"],
   ...[".cursor/hooks.json", ".claude/settings.json", ".lefthook-local.yaml", ".lintstagedrc.json"],
-  ...[".travis.yml", "appveyor.yml", ".appveyor.yaml", ".drone.yml", "cloudbuild.yaml", "buildspec.yml"],
+  ...["lefthook.toml", "lefthook-local.json", ".lefthook.jsonc", ".huskyrc", ".huskyrc.json", ".pnp.cjs"],
+  ...[
+    ".pnp.loader.mjs",
+    "lint-staged.config.js",
+    ".simple-git-hooks.cjs",
+    "simple-git-hooks.json",
+    ".cirrus.yml",
+  ],
+  ...["package.yaml", "packages/a/package.json5", ".devcontainer.json", ".forgejo/workflows/a.yml"],
+  ...[
+    ".gitea/workflows/a.yml",
+    "x.code-workspace",
+    ".code-workspace",
+    "a.sublime-project",
+    ".zed/settings.json",
+  ],
+  ...[
+    ".zed/tasks.json",
+    ".fleet/run.json",
+    ".nova/Tasks/a.json",
+    ".vim/coc-settings.json",
+    ".nvim.lua",
+    ".exrc",
+  ],
+  ...[
+    ".dir-locals.el",
+    "mise.toml",
+    ".mise.toml",
+    "mise.local.toml",
+    ".config/mise/config.toml",
+    ".tool-versions",
+  ],
+  ...[
+    ".helix/languages.toml",
+    ".gdbinit",
+    ".travis.yml",
+    "appveyor.yml",
+    ".appveyor.yaml",
+    ".drone.yml",
+    "cloudbuild.yaml",
+    "buildspec.yml",
+  ],
 ])("%s is protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(true);
 });
@@ -101,13 +142,23 @@ test.each([
 test.each([
   ...["README.md", ".github/CODEOWNERS", ".github/copilot-instructions.md", ".claude/rules/a.md", "Makefile"],
   ...["src/package.json.ts", "my-tsconfig.json", "src/husky/a.ts", ".env.example", "src/.environment.ts"],
+  ...["promise.toml", "src/lefthook.ts", "docs/huskyrc", "zed/settings.json", "src/mise.ts"],
   ...["package.jsonc", "src/vscode/tasks.json", "docs/ci/run", "src/app.ts", ".gitignore"],
 ])("%s is not protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
 });
 
 test("a folder with protected files cannot be removed, but new files can be written to it", () => {
-  for (const path of [".github", "packages/api/.claude", ".cursor", ".kiro", ".gemini", ".yarn"]) {
+  for (const path of [
+    ".github",
+    "packages/api/.claude",
+    ".cursor",
+    ".kiro",
+    ".gemini",
+    ".yarn",
+    ".zed",
+    ".gitea",
+  ]) {
     expect(isProtectedPath({ cwd: "", path, removes: true }, [])).toBe(true);
     expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
   }

@@ -26,6 +26,19 @@ const folders = [
     ".codex",
     ".github/workflows",
     ".github/actions",
+    ".forgejo/workflows",
+    ".forgejo/actions",
+  ],
+  ...[
+    ".gitea/workflows",
+    ".gitea/actions",
+    ".fleet",
+    ".nova",
+    ".helix",
+    ".vim",
+    ".nvim",
+    ".config/mise",
+    ".mise",
   ],
   ...[".claude/hooks", ".kiro/hooks", ".kiro/settings", ".yarn/releases", ".yarn/plugins"],
 ];
@@ -67,7 +80,30 @@ const files = [
     ".pre-commit-config.*",
     "lefthook*.y*ml",
     ".lefthook*.y*ml",
+    "lefthook*.toml",
+    ".lefthook*.toml",
+    "lefthook*.json*",
+    ".lefthook*.json*",
   ],
+  // Tools of Git hooks, package managers and development containers.
+  ...[".huskyrc*", "husky.config.*", "lint-staged.config.*", ".simple-git-hooks.*", "simple-git-hooks.*"],
+  ...[".pnp.*", "package.yaml", "package.json5", ".devcontainer.json", ".cirrus.y*ml", ".cirrus.star"],
+  // Editors, and programs that run files of a folder that a person enters.
+  ...["*.code-workspace", "*.sublime-project", ".zed/settings.json", ".zed/tasks.json", ".zed/debug.json"],
+  ...[
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".vimrc",
+    ".lvimrc",
+    ".dir-locals*.el",
+    ".envrc",
+    "mise.toml",
+    ".mise.toml",
+    "mise.*.toml",
+    ".mise.*.toml",
+  ],
+  ...[".tool-versions", ".config/mise.toml", ".autoenv", ".gdbinit", ".lldbinit"],
   ...[".lintstagedrc*", "jenkinsfile", ".gitlab-ci.y*ml", ".travis.y*ml", "appveyor.y*ml", ".appveyor.y*ml"],
   ...[
     "azure-pipelines*.y*ml",
@@ -83,7 +119,8 @@ const protectedAnywhere = new RegExp(
 );
 
 /** Folders that contain protected paths: new files may be written to them, but they may not be removed. */
-const holderNames = /(?:^|\/)(?:\.github|\.claude|\.cursor|\.kiro|\.gemini|\.yarn)$/;
+const holderNames =
+  /(?:^|\/)(?:\.github|\.forgejo|\.gitea|\.claude|\.cursor|\.kiro|\.gemini|\.yarn|\.zed|\.config)$/;
 
 function toPattern(name: string): string {
   return name.replace(/[.]/g, "\\.").replace(/\*/g, "[^/]*");
