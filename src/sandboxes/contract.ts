@@ -59,7 +59,11 @@ export interface CommandAccess {
  * The rule for a path relative to the workspace root: a command cannot change a `read-only` path, nor read a `hidden` one. A `holder`
  * is a folder that may contain such paths by its name, so a link must not take its place.
  */
-export type PathGuard = (path: string) => "read-only" | "hidden" | "holder" | undefined;
+export interface PathGuard {
+  (path: string): "read-only" | "hidden" | "holder" | undefined;
+  /** Paths that the guard leaves to the command, with everything below them. */
+  readonly granted?: readonly string[];
+}
 
 export interface ExecRequest {
   /** A program and its literal arguments (run without a shell), or a line for the sandbox's shell. */

@@ -189,15 +189,16 @@ export function guardOf(
   granted: readonly string[],
 ): PathGuard {
   const key = JSON.stringify([place.hostRoot, place.projectRoot, granted]);
+  const guardPath = (path: string): ReturnType<PathGuard> => {
+    if (isGrantedPath(path, granted)) return undefined;
+    if (isSecretFile(path)) return "hidden";
+    const change = { ...place, path, cwd: "" };
+    if (isProtectedPath(change, granted)) return "read-only";
+    return isProtectedPath({ ...change, removes: true }, granted) ? "holder" : undefined;
+  };
   const guard: PathGuard =
     guards.get(key) ??
-    ((path) => {
-      if (isGrantedPath(path, granted)) return undefined;
-      if (isSecretFile(path)) return "hidden";
-      const change = { ...place, path, cwd: "" };
-      if (isProtectedPath(change, granted)) return "read-only";
-      return isProtectedPath({ ...change, removes: true }, granted) ? "holder" : undefined;
-    });
+    Object.assign(guardPath, { granted: granted.map((path) => segmentsOf(path).join("/")) });
   if (guards.size > 100) guards.clear();
   guards.set(key, guard);
   return guard;

@@ -79,7 +79,7 @@ export interface Workspace {
   readonly isolation: IsolationOptions;
   /** Whether the folder belongs to people, who work in it with programs of their own. */
   readonly shared?: boolean;
-  /** The `.kit` folder of the project, for records of running commands: from them, kit cleans up if it was killed. */
+  /** The `.kit` folder of the project. Records of running commands, from which kit cleans up if it was killed, belong to it. */
   readonly state?: string;
   /** Absolute paths of kit's own folders, which commands cannot see. */
   readonly hidden: readonly string[];

@@ -9,6 +9,7 @@ import { createHostSandbox } from "../host/create-host-sandbox.ts";
 import { basicNames, pickEnvironment } from "../host/exec/command-environment.ts";
 import { mergeIsolation } from "../host/wall/find-wall.ts";
 import { finishWorkspace } from "../host/wall/guard-workspace.ts";
+import { recordsFolder } from "../host/wall/killed-commands.ts";
 import { removeAtExit, removeNow } from "../host/wall/own-folders.ts";
 import { isInside } from "../host/workspace-path.ts";
 
@@ -20,7 +21,9 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
   const project = owner.project_root;
   const state = project === undefined ? undefined : join(project, ".kit");
   const ownFolder = createOwnFolder();
-  const hidden = [...new Set([join(root, ".kit"), state ?? root])].filter((folder) => folder !== root);
+  const hidden = [...new Set([join(root, ".kit"), state ?? root, recordsFolder()])].filter(
+    (folder) => folder !== root,
+  );
   const kept = state === undefined ? {} : { state };
   finishWorkspace({ root, hidden, ...kept });
   return createHostSandbox(

@@ -9,7 +9,8 @@ import { isInside, type Workspace } from "../workspace-path.ts";
 import type { CachedFolder } from "./bubblewrap.ts";
 import { type FoundPaths, findGuarded, type Guarded } from "./guarded-paths.ts";
 import { exists } from "./held-files.ts";
-import { finishKilled, recordBefore, refuseNew } from "./refuse-new.ts";
+import { finishKilled, recordBefore } from "./killed-commands.ts";
+import { refuseNew } from "./refuse-new.ts";
 
 /** The guarded paths of a workspace, for one command. All paths are absolute. */
 export interface WorkspaceGuard {
@@ -32,16 +33,24 @@ export function guardWorkspace(
   access: CommandAccess,
   after: { readonly cleanup: AsyncDisposableStack; readonly notes: string[] },
 ): WorkspaceGuard {
-  const { root, shared = false, state } = workspace;
+  const { root, shared = false } = workspace;
   const { write = true, guard } = access;
   const isChecked = write && shared;
   if (!isChecked && guard === undefined) return { protectedPaths: [], hiddenFiles: [], hiddenFolders: [] };
   const find = (): FoundPaths => findAll(workspace, guard, true);
-  if (isChecked && state !== undefined) after.notes.push(...finishKilled(state, root, { find }));
+  const isGuarded = guard !== undefined;
+  if (isChecked) {
+    const notes = finishKilled(workspace, {
+      find: (hasGuard) => findAll(workspace, hasGuard ? guard : undefined, true),
+      keeps: (hasGuard) => hasGuard && !isGuarded,
+    });
+    after.notes.push(...notes);
+  }
   const { paths: before, obstacle } = findAll(workspace, guard);
   if (obstacle !== undefined) throw unguarded(obstacle);
   if (isChecked && access.makesRepository !== true) {
-    if (state !== undefined) after.cleanup.defer(recordBefore(state, root, before));
+    const record = { before: [...before], granted: guard?.granted ?? [], hasGuard: isGuarded };
+    after.cleanup.defer(recordBefore(workspace, record));
     after.cleanup.defer(() => {
       const found = find();
       after.notes.push(...refuseNew(root, before, found.paths));
@@ -77,9 +86,8 @@ function unguarded(obstacle: string): KitError {
 }
 
 /** Finishes what a killed kit left in a workspace, without the guard of an agent: new repositories. */
-export function finishWorkspace({ root, state, hidden }: Pick<Workspace, "root" | "state" | "hidden">): void {
-  if (state !== undefined)
-    finishKilled(state, root, { find: () => findAll({ root, hidden }, undefined, true), keepsRecords: true });
+export function finishWorkspace(workspace: Pick<Workspace, "root" | "state" | "hidden">): void {
+  finishKilled(workspace, { find: () => findAll(workspace, undefined, true), keeps: () => true });
 }
 
 function findAll(

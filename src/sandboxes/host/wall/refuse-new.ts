@@ -2,21 +2,15 @@ import {
   chmodSync,
   closeSync,
   constants,
-  mkdirSync,
   openSync,
-  readdirSync,
-  readFileSync,
   readlinkSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { heldPath, holdFolder } from "../../../files/walk.ts";
-import { isAlive } from "../../../processes/is-alive.ts";
-import type { FoundPaths, Guarded } from "./guarded-paths.ts";
+import type { Guarded } from "./guarded-paths.ts";
 import { exists, lstatOf } from "./held-files.ts";
 
 /**
@@ -137,80 +131,5 @@ function withFolder<Value>(
     return work(held);
   } finally {
     for (const close of closing) close();
-  }
-}
-
-/** The record by which the next kit cleans up after a command whose kit was killed. */
-interface Unfinished {
-  readonly root: string;
-  readonly before: readonly (readonly [string, Guarded])[];
-}
-
-let count = 0;
-
-/** Records what a workspace has before a command; the returned function removes the record. */
-export function recordBefore(state: string, root: string, before: ReadonlyMap<string, Guarded>): () => void {
-  count += 1;
-  const name = `${process.pid}-${count}.json`;
-  const unfinished: Unfinished = { root, before: [...before] };
-  withRecords(state, (held) =>
-    writeFileSync(join(held, name), JSON.stringify(unfinished), { mode: 0o600, flag: "wx" }),
-  );
-  return () => withRecords(state, (held) => rmSync(join(held, name), { force: true }));
-}
-
-/** Calls `work` with the folder of records in kit's folder, if both are no links. */
-function withRecords<Value>(state: string, work: (held: string) => Value): Value | undefined {
-  const held = lstatOf(state) === undefined ? undefined : holdFolder(state, ".");
-  try {
-    if (held === undefined) return undefined;
-    const path = join(held.path, "running-commands");
-    if (!exists(path)) mkdirSync(path, { mode: 0o700 });
-    const records = holdFolder(held.path, "running-commands");
-    try {
-      return records === undefined ? undefined : work(records.path);
-    } finally {
-      records?.close();
-    }
-  } finally {
-    held?.close();
-  }
-}
-
-/** Finishes the commands whose kit was killed. */
-export function finishKilled(
-  state: string,
-  root: string,
-  {
-    find,
-    keepsRecords = false,
-  }: {
-    readonly find: () => FoundPaths;
-    /** Whether a later call, which finds more, goes through the records again. */
-    readonly keepsRecords?: boolean;
-  },
-): readonly string[] {
-  const notes = withRecords(state, (held) =>
-    readdirSync(held)
-      .filter((name) => /^\d+-\d+\.json$/.test(name) && !isAlive(Number.parseInt(name, 10)))
-      .flatMap((name) => {
-        const unfinished = parse(join(held, name));
-        if (unfinished !== undefined && unfinished.root !== root) return [];
-        if (unfinished === undefined) return [];
-        const { paths, obstacle } = find();
-        const refused = refuseNew(root, new Map(unfinished.before), paths);
-        if (!keepsRecords && obstacle === undefined) rmSync(join(held, name), { force: true });
-        return refused;
-      }),
-  );
-  return notes ?? [];
-}
-
-function parse(file: string): Unfinished | undefined {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    // The machine stopped while the record was written, and no command had started.
-    return undefined;
   }
 }
