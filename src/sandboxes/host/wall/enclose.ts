@@ -20,6 +20,7 @@ import { canHold, innerHome, innerSocket, mountPoints, toBubblewrap } from "./bu
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { type GitParts, gitPartsOf } from "./git-parts.ts";
+import { readSettings } from "./git-setting-paths.ts";
 import { cachedFolders, guardWorkspace } from "./guard-workspace.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
 import { type OwnRepository, openOwnRepository } from "./own-repository.ts";
@@ -68,6 +69,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     if (stateFolder !== undefined && lstatSync(stateFolder, { throwIfNoEntry: false }) === undefined)
       mkdirSync(stateFolder);
   }
+  if (write && workspace.shared === true) await readSettings(root);
   const guarded = guardWorkspace(workspace, command.access, { cleanup, notes });
   const openCopy = (folder: string | undefined, isCommon = false): OwnRepository | undefined => {
     if (!write || folder === undefined || foundWall.wall !== "bubblewrap") return undefined;

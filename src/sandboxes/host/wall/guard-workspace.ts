@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { lstatSync, mkdirSync, readFileSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
-import { basename, join, relative, resolve } from "node:path";
+import { lstatSync, mkdirSync, realpathSync } from "node:fs";
+import { basename, join, relative } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import { holdFolder } from "../../../files/walk.ts";
 import type { CommandAccess } from "../../contract.ts";
 import { isInside, type Workspace } from "../workspace-path.ts";
 import type { CachedFolder } from "./bubblewrap.ts";
+import { settingPaths } from "./git-setting-paths.ts";
 import { type FoundPaths, findGuarded, type Guarded } from "./guarded-paths.ts";
 import { exists } from "./held-files.ts";
 import { finishKilled, recordBefore } from "./killed-commands.ts";
@@ -109,45 +109,6 @@ function realPathsOf(root: string, path: string): readonly string[] {
     return real !== root && isInside(root, real) ? [real] : [];
   } catch {
     return [];
-  }
-}
-
-/** Settings of Git that name files or programs; the last word of the key. */
-const programKeys =
-  /(?:hookspath|attributesfile|fsmonitor|path|helper|editor|pager|command|textconv|clean|smudge|process|driver|program|external|askpass|cmd|alternaterefscommand|uploadpack|receivepack)$/i;
-
-/** The paths in the workspace that the settings of the user's Git name, relative to the root. They may be missing. */
-function settingPaths(root: string): readonly string[] {
-  const folder = join(root, ".git");
-  const files = [
-    join(folder, "config"),
-    join(folder, "config.worktree"),
-    join(homedir(), ".gitconfig"),
-    join(homedir(), ".config/git/config"),
-  ];
-  const paths = files.flatMap((file) =>
-    textOf(file)
-      .split("\n")
-      .flatMap((line) => {
-        const [, key = "", value = ""] = /^\s*(?:\[[^\]]*\]\s*)?([\w-]+)\s*=\s*(.*)$/.exec(line) ?? [];
-        return programKeys.test(key) || value.startsWith("!") || value.startsWith('"!')
-          ? value.split(/[\s"'!;&|()]+/)
-          : [];
-      }),
-  );
-  const wordPaths = paths
-    .filter((word) => /[./]/.test(word))
-    .flatMap((word) => [resolve(root, word), resolve(folder, word)]);
-  return [...new Set(wordPaths)]
-    .filter((path) => path !== root && isInside(root, path) && !isInside(folder, path))
-    .map((path) => relative(root, path));
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
   }
 }
 
