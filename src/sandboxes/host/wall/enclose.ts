@@ -20,6 +20,7 @@ import { canHold, innerHome, innerSocket, mountPoints, toBubblewrap } from "./bu
 import { defaultLimits, limitedShell, openControlGroup } from "./command-limits.ts";
 import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { type GitParts, gitPartsOf } from "./git-parts.ts";
+import { holdGitPlace } from "./git-place.ts";
 import { readSettings } from "./git-setting-paths.ts";
 import { cachedFolders, guardWorkspace } from "./guard-workspace.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
@@ -62,6 +63,13 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const { write = true, network = [] } = command.access;
   const [ownFolders, parts] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
   const { etc, filter: filterFile } = parts;
+  const holdsPlace =
+    write &&
+    workspace.shared === true &&
+    command.access.makesRepository !== true &&
+    foundWall.wall === "bubblewrap";
+  const releasePlace = holdsPlace ? holdGitPlace(root) : () => undefined;
+  cleanup.defer(releasePlace);
   const git = gitPartsOf(root, write);
   const notes: string[] = [];
   if (write) {
@@ -71,6 +79,8 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   }
   if (write && workspace.shared === true) await readSettings(root);
   const guarded = guardWorkspace(workspace, command.access, { cleanup, notes });
+  // Before kit looks for new repositories: with a .git, the root itself would be taken for none.
+  cleanup.defer(releasePlace);
   const openCopy = (folder: string | undefined, isCommon = false): OwnRepository | undefined => {
     if (!write || folder === undefined || foundWall.wall !== "bubblewrap") return undefined;
     const opened = openOwnRepository({ folder, copies: parts.copies, isCommon });

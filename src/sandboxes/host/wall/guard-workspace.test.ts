@@ -22,7 +22,6 @@ async function openWith(files: Readonly<Record<string, string>>): Promise<Walled
 const evil = "core.fsmonitor '$PWD/run.sh'";
 /** Makes a repository that runs `run.sh`, and how the person looks into it. */
 const repositories: Readonly<Record<string, readonly [command: string, cwd: string]>> = {
-  "in the root": [`git init -q .; git config ${evil}`, "."],
   "in a folder": [`git init -q a/b; git -C a/b config ${evil}`, "a/b"],
   "in another letter case": ["git init -q a; mv a/.git a/.GIT", "a"],
   "that a file names": [
