@@ -165,6 +165,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     sealedMounts: foundWall.canSeal ? [...new Set(["/", mountOf(root)])] : [],
     hold: (path) => pass(openPath(path)),
   });
+  guarded.confirm();
   const [program = "", ...args] = [
     ...(group?.prefix ?? []),
     foundWall.program,

@@ -7,7 +7,7 @@ import type { CommandAccess } from "../../contract.ts";
 import { isInside, type Workspace } from "../workspace-path.ts";
 import type { CachedFolder } from "./bubblewrap.ts";
 import { settingPaths } from "./git-setting-paths.ts";
-import { type FoundPaths, findGuarded, type Guarded } from "./guarded-paths.ts";
+import { type FoundPaths, findGuarded, type Guarded, isSame } from "./guarded-paths.ts";
 import { exists } from "./held-files.ts";
 import { finishKilled, recordBefore } from "./killed-commands.ts";
 import { refuseNew } from "./refuse-new.ts";
@@ -19,6 +19,8 @@ export interface WorkspaceGuard {
   readonly hiddenFiles: readonly string[];
   /** Folders that appear empty. */
   readonly hiddenFolders: readonly string[];
+  /** Throws `unavailable` if another command has moved folders since, so that files of secrets may have been missed. */
+  readonly confirm: () => void;
 }
 
 /** 300 mounts slow a command down by 0.3 s, 1,000 by 2 s, 2,000 by 9 s. */
@@ -36,7 +38,8 @@ export function guardWorkspace(
   const { root, shared = false } = workspace;
   const { write = true, guard } = access;
   const isChecked = write && shared;
-  if (!isChecked && guard === undefined) return { protectedPaths: [], hiddenFiles: [], hiddenFolders: [] };
+  if (!isChecked && guard === undefined)
+    return { protectedPaths: [], hiddenFiles: [], hiddenFolders: [], confirm: () => undefined };
   const find = (): FoundPaths => findAll(workspace, guard, true);
   const isGuarded = guard !== undefined;
   if (isChecked) {
@@ -46,7 +49,8 @@ export function guardWorkspace(
     });
     after.notes.push(...notes);
   }
-  const { paths: before, obstacle } = findAll(workspace, guard);
+  const first = findTwice(() => findAll(workspace, guard));
+  const { paths: before, obstacle } = first;
   if (obstacle !== undefined) throw unguarded(obstacle);
   if (isChecked && access.makesRepository !== true) {
     const record = { before: [...before], granted: guard?.granted ?? [], hasGuard: isGuarded };
@@ -62,14 +66,42 @@ export function guardWorkspace(
     [...before]
       .filter(([path, { kind }]) => path !== "" && path !== ".git" && isWanted(kind))
       .flatMap(([path]) => realPathsOf(root, path));
-  const guarded: WorkspaceGuard = {
+  const guarded: Omit<WorkspaceGuard, "confirm"> = {
     protectedPaths: isChecked ? pathsOf((kind) => kind === "read-only" || kind === "repository") : [],
     hiddenFiles: pathsOf((kind) => kind === "hidden").filter((path) => isA(path, "file")),
     hiddenFolders: pathsOf((kind) => kind === "hidden-folder").filter((path) => isA(path, "folder")),
   };
   if (Object.values(guarded).flat().length > maxMounts)
     throw unguarded(`has more than ${maxMounts} protected paths and files of secrets`);
-  return guarded;
+  const confirm = (): void => {
+    if (guard !== undefined && !isSame(findAll(workspace, guard), first)) throw moving();
+  };
+  return { ...guarded, confirm };
+}
+
+const maxWalks = 20;
+
+/** A walk can miss a folder that another command moves meanwhile, so two walks must agree; six once folders have moved. */
+function findTwice(find: () => FoundPaths): FoundPaths {
+  let last = find();
+  let needed = 1;
+  let agreed = 0;
+  for (let walks = 1; walks < maxWalks; walks += 1) {
+    const next = find();
+    if (isSame(next, last)) agreed += 1;
+    else [needed, agreed] = [5, 0];
+    if (agreed === needed) return next;
+    last = next;
+  }
+  throw moving();
+}
+
+function moving(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The command was not run: folders of the workspace were moved at that moment.",
+    hint: "Try again; if another command moves folders all the time, wait until it ends.",
+  });
 }
 
 function isA(path: string, type: "file" | "folder"): boolean {
@@ -96,10 +128,10 @@ function findAll(
   opensFolders = false,
 ): FoundPaths {
   const skipped = hidden.map((path) => relative(root, path));
-  const { paths, obstacle } = findGuarded(root, { guard, skipped, opensFolders });
+  const { paths, ...rest } = findGuarded(root, { guard, skipped, opensFolders });
   const found = new Map(paths);
   for (const path of settingPaths(root)) if (exists(join(root, path))) found.set(path, { kind: "read-only" });
-  return { paths: found, obstacle };
+  return { paths: found, ...rest };
 }
 
 /** The path itself, or the target of a link if it lies in the workspace. */

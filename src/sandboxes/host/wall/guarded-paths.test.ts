@@ -146,6 +146,28 @@ wallTest("protected names below the target of a link that was there are protecte
   expect((await readdir(join(root, "g"))).sort()).toEqual(["refused-workflows", "x"]);
 });
 
+wallTest("a command that swaps folders shows no file of secrets to another command", async () => {
+  const { root, run, sandbox } = await openWith({ "conf/a/.env.prod": "A=sesame", "conf/z/none.txt": "" });
+  const swap = `import ctypes, os
+libc = ctypes.CDLL(None)
+while not os.path.exists("stop"):
+    for _ in range(50): libc.renameat2(-100, b"conf/a", -100, b"conf/z", 2)
+`;
+  await writeFile(join(root, "swap.py"), swap);
+  const attacker = run("touch ready; exec python3 swap.py", { access, timeoutMs: 60_000 });
+  while (!existsSync(join(root, "ready"))) await new Promise((next) => setTimeout(next, 10));
+  for (let round = 0; round < 60; round += 1) {
+    const command = "cat conf/*/.env.prod; cat conf/*/.env.prod";
+    const result = await sandbox
+      .exec({ command, timeoutMs: 9_000, access: { write: false, guard } })
+      .catch((error: unknown) => error);
+    if (result instanceof Error) expect(result).toMatchObject({ code: "unavailable" });
+    else expect(JSON.stringify(result)).not.toContain("sesame");
+  }
+  await writeFile(join(root, "stop"), "");
+  await attacker;
+});
+
 wallTest("the state of other projects in the workspace is hidden", async () => {
   const { root, run } = await openWith({ "packages/b/.kit/sessions.db": "sesame" });
   for (const write of [true, false]) {

@@ -31,11 +31,15 @@ export interface FoundPaths {
   readonly paths: ReadonlyMap<string, Guarded>;
   /** Why there may be more guarded paths: the end of a sentence about the workspace. */
   readonly obstacle?: string | undefined;
+  /** Which folder was at each path of the walk. */
+  readonly folders: ReadonlyMap<string, string>;
 }
 
 interface Listing {
   /** The time of the folder's last change, which the system sets at each new, removed and renamed entry. */
   readonly identity: string;
+  /** Tells the folder from others at its path. */
+  readonly folder: string;
   /** The names of inner folders. */
   readonly folders: readonly string[];
   /** By name; "" is the folder itself. */
@@ -114,7 +118,17 @@ export function findGuarded(root: string, options: Options): FoundPaths {
       if (!skipped.includes(inner)) pending.push({ path: inner, name: joinPath(name, entry), holders });
     }
   }
-  return { paths, obstacle };
+  return { paths, obstacle, folders: new Map([...read].map(([name, { folder }]) => [name, folder])) };
+}
+
+/** Whether two walks found the same files of secrets, and no other folder in the place of one. */
+export function isSame(one: FoundPaths, other: FoundPaths): boolean {
+  const hidden = ({ paths }: FoundPaths): string =>
+    JSON.stringify([...paths].flatMap(([path, { kind }]) => (kind.startsWith("hidden") ? path : [])).sort());
+  return (
+    hidden(one) === hidden(other) &&
+    [...one.folders].every(([name, folder]) => (other.folders.get(name) ?? folder) === folder)
+  );
 }
 
 /** The place of the folder that a link leads to, if it lies in the root. */
@@ -143,7 +157,7 @@ function listingOf(
     const isSettled = Date.now() - Number(stats.ctimeNs / 1_000_000n) > tickMs;
     const identity = isSettled ? `${stats.dev}:${stats.ino}:${stats.ctimeNs}` : "";
     if (known !== undefined && identity !== "" && known.identity === identity) return known;
-    return { identity, ...readListing(absolute, name, guard) };
+    return { identity, folder: `${stats.dev}:${stats.ino}`, ...readListing(absolute, name, guard) };
   } catch (error) {
     // Another process removed the folder.
     return hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR") ? undefined : "unreadable";
@@ -188,7 +202,11 @@ function giveRights(root: string, path: string): boolean {
   }
 }
 
-function readListing(absolute: string, folder: string, guard: PathGuard): Omit<Listing, "identity"> {
+function readListing(
+  absolute: string,
+  folder: string,
+  guard: PathGuard,
+): Omit<Listing, "identity" | "folder"> {
   const entries = readdirSync(absolute, { withFileTypes: true });
   const has = (name: string): boolean => entries.some((entry) => entry.name === name);
   // Git finds such a folder from within, under any name.

@@ -105,7 +105,7 @@ wallTest("a process with the id of a killed one does not stand for it", async ()
     { root, state: join(root, ".kit") },
     { before: [], granted: [], hasGuard: true },
   );
-  const find = () => ({ paths: new Map([["a.txt", { kind: "read-only" as const }]]) });
+  const find = () => ({ paths: new Map([["a.txt", { kind: "read-only" as const }]]), folders: new Map() });
   expect(finishKilled({ root, state: join(root, ".kit") }, { find, keeps: () => false })).toEqual([]);
   remove();
   expect(await files()).toEqual([]);
