@@ -64,8 +64,8 @@ async function list(
     if (end === -1) continue;
     const [key, value] = [setting.slice(0, end), setting.slice(end + 1)];
     const bases = [root, dirname(file), join(root, ".git")];
-    const named = pathKeys.test(key) ? pathsOf(value, bases) : programPathsOf(key, value, bases);
-    for (const each of named) {
+    const found = pathKeys.test(key) ? pathsOf(value, bases) : programPathsOf(key, value, bases);
+    for (const each of found) {
       if (/^include/i.test(key)) files.add(each);
       paths.add(each);
     }

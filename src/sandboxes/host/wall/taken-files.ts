@@ -1,6 +1,6 @@
 import { isSafeName } from "./git-index-names.ts";
 
-/** What the content of a file must be. */
+/** A rule for the content of a file. */
 interface Format {
   test(content: string): boolean;
 }
