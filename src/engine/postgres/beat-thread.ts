@@ -10,6 +10,8 @@ export interface BeatOrder {
   readonly everyMs: number;
   /** A counter that the main thread raises. Without a change for `patienceMs` it hangs, and its node counts as dead. */
   readonly alive: Int32Array;
+  /** When the last heartbeat that reached the row was sent, by `process.hrtime`. */
+  readonly sent: BigInt64Array;
   readonly patienceMs: number;
 }
 
@@ -17,7 +19,7 @@ export type BeatMessage = BeatOrder | { readonly ends: string };
 
 const ends = new Map<string, () => void>();
 
-function begin({ node, url, sql, everyMs, alive, patienceMs }: BeatOrder): void {
+function begin({ node, url, sql, everyMs, alive, sent, patienceMs }: BeatOrder): void {
   let connection: OwnConnection | undefined;
   let isBusy = false;
   let seen = { count: Atomics.load(alive, 0), at: performance.now() };
@@ -29,7 +31,9 @@ function begin({ node, url, sql, everyMs, alive, patienceMs }: BeatOrder): void 
     isBusy = true;
     try {
       connection ??= await openConnection(url);
-      await connection.query(sql, [node]);
+      const at = process.hrtime.bigint();
+      const { rows } = await connection.query(sql, [node]);
+      if (rows.length > 0) Atomics.store(sent, 0, at);
     } catch {
       // The next heartbeat connects again.
       connection?.destroy();

@@ -6,11 +6,14 @@ import type { Taker } from "./shard-rows.ts";
 /** After this silence, by the database's clock, the other nodes end a node's connection, which releases its locks. */
 export const silenceMs = 3_000;
 
+/** The same for a node whose connection has ended: it may be back at once. */
+const goneMs = 1_500;
+
 /** The pause between two heartbeats. */
 export const beatMs = 200;
 
 /** A heartbeat between two writes of the row. A node that was removed as silent writes its row itself. */
-export const beatSql = "UPDATE $s.nodes SET beat = clock_timestamp() WHERE node = $1";
+export const beatSql = "UPDATE $s.nodes SET beat = clock_timestamp() WHERE node = $1 RETURNING 1";
 
 /** The state of a node, for its row. */
 export interface NodeState {
@@ -69,14 +72,14 @@ export async function writeNode(
   return { now: Number(rows[0]?.now), others: Number(rows[0]?.others) };
 }
 
-/** Deletes the rows of nodes that are silent or whose connection has ended, and ends the connections of silent nodes. */
+/** Deletes the rows of nodes that are silent, and ends their connections. */
 export async function removeDeadNodes({ connection, database, node, space }: Taker): Promise<void> {
   const { rows } = await connection.query(
     database.inSchema(
       `WITH silent AS (
          DELETE FROM $s.nodes WHERE node <> $1
            AND (beat < clock_timestamp() - interval '${silenceMs} ms'
-             OR backend NOT IN (SELECT pid FROM pg_stat_activity))
+             OR beat < clock_timestamp() - interval '${goneMs} ms' AND backend NOT IN (SELECT pid FROM pg_stat_activity))
          RETURNING backend)
        SELECT DISTINCT backend FROM silent JOIN pg_locks ON pid = backend
        WHERE locktype = 'advisory' AND classid = hashtext($2)::oid`,

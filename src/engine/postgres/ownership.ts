@@ -7,6 +7,7 @@ import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { checkDirect } from "./check-direct.ts";
 import { beatMs, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
+import * as times from "./ownership-times.ts";
 import {
   freeShards,
   handOverShards,
@@ -19,22 +20,6 @@ import {
 import { functionPrefix, shardCount, shardOf } from "./shards.ts";
 import { hangMs, startThreadedBeats, type ThreadedBeats } from "./threaded-beats.ts";
 
-/** The pause between two heartbeats of a draining node, which releases shards that have come to rest. */
-const drainBeatMs = 50;
-/** A node whose heartbeats fail for this time begins no work of callers: another node may be about to take over. */
-const ownSilenceMs = 2_000;
-/**
- * After a node has lost its connection or was silent itself, it removes no other node for this time: the others were probably
- * silent for the same reason, such as a restart of the database.
- */
-const distrustMs = 2_000;
-/** How often and for how long a node that comes back takes back what was counted as its death: a takeover can still be running. */
-const takeBackMs = { every: 1_000, for: 5_000 };
-/** How long a node tries to take a requested shard that another node holds. */
-const requestMs = 5_000;
-/** A requested shard is released once it has rested for this time. */
-const restMs = { asked: 1_000, called: 10_000 };
-
 interface Shard {
   readonly fence: number;
   readonly controller: AbortController;
@@ -45,8 +30,8 @@ const unheld = AbortSignal.abort(leaseLost());
 /**
  * The shards that this node owns. The row of a shard names its owner, with a fence that rises with each new one. A node also
  * holds an advisory lock of Postgres on one direct connection, which ends with the node's process, so a dead node loses its
- * shards at once. A frozen node keeps its connection: the others end it after three seconds without a heartbeat. A node that
- * loses its connection stays the owner, and its work goes on, unless another node has taken the shard before it is back.
+ * shards soon. A frozen node keeps its connection: the others end it after three seconds without a heartbeat. A node that loses
+ * its connection stays the owner, and its work goes on, if it is back within a second; after that it stops its work.
  */
 export class Ownership {
   readonly node: string;
@@ -73,6 +58,7 @@ export class Ownership {
   /** When the last heartbeat that reached the database was sent, by `performance.now`. */
   #beatAt = 0;
   #loop: Promise<void> | undefined;
+  #watch: NodeJS.Timeout | undefined;
   /** The takeover of the work of gained shards; heartbeats do not wait for it. */
   #taking: Promise<void> | undefined;
   /** When this node may remove others again, by `performance.now`. */
@@ -119,7 +105,7 @@ export class Ownership {
 
   /** Whether the last heartbeat is recent enough for this node to work; false in a process that was frozen. */
   get isInTouch(): boolean {
-    return performance.now() - this.#beatAt <= ownSilenceMs;
+    return performance.now() - this.#beatAt <= times.ownSilenceMs;
   }
 
   /** How this node takes shards. */
@@ -149,6 +135,7 @@ export class Ownership {
       await this.#taking;
     }
     this.#loop = this.#run();
+    this.#watch = setInterval(() => this.#checkSilence(), times.watchMs).unref();
   }
 
   /** Whether this node is taking requested shards. */
@@ -162,7 +149,8 @@ export class Ownership {
     const now = performance.now();
     for (const shard of shards) {
       this.#requestedAt.set(shard, now);
-      if (!this.#shards.has(shard) || this.#leaving.has(shard)) this.#requested.set(shard, now + requestMs);
+      if (!this.#shards.has(shard) || this.#leaving.has(shard))
+        this.#requested.set(shard, now + times.requestMs);
     }
     if (this.#requested.size > 0) this.#beats.add(null).catch(() => undefined);
   }
@@ -213,6 +201,7 @@ export class Ownership {
   /** Hands all shards over and leaves the cluster. */
   async stop(): Promise<void> {
     this.#stopped.abort();
+    clearInterval(this.#watch);
     await this.#loop;
     await this.#beats.idle();
     this.#threaded?.stop();
@@ -228,7 +217,9 @@ export class Ownership {
     const { clock } = this.#options;
     while (!this.#stopped.signal.aborted) {
       this.#threaded?.touch();
-      await clock.sleep(this.#isDraining ? drainBeatMs : beatMs, this.#stopped.signal).catch(() => undefined);
+      await clock
+        .sleep(this.#isDraining ? times.drainBeatMs : beatMs, this.#stopped.signal)
+        .catch(() => undefined);
       if (this.#stopped.signal.aborted) return;
       const rests = this.#options.takes === "asked" && this.#shards.size + this.#requested.size === 0;
       if (!rests) await this.#beats.add(null).catch(() => undefined);
@@ -249,7 +240,7 @@ export class Ownership {
     const share = this.#isDraining ? 0 : Math.ceil(shardCount / Math.max(1, nodes));
     if (takes !== "asked" && this.#shards.size > share)
       await this.#handOver(connection, this.#idle.slice(0, this.#shards.size - share));
-    if (takes !== "share") await this.#takeRequested(connection, restMs[takes]);
+    if (takes !== "share") await this.#takeRequested(connection, times.restMs[takes]);
     else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
   }
 
@@ -290,8 +281,8 @@ export class Ownership {
     await this.#writeBeat(connection, { isNew: true });
     if (this.#beatAt > 0) {
       const now = performance.now();
-      this.#trustsAt = now + distrustMs;
-      this.#takesBack = { next: now, until: now + takeBackMs.for };
+      this.#trustsAt = now + times.distrustMs;
+      this.#takesBack = { next: now, until: now + times.takeBackMs.for };
     }
     return connection;
   }
@@ -302,7 +293,7 @@ export class Ownership {
     const sentAt = performance.now();
     const beat = await this.#writeBeat(connection);
     if (this.#connection !== connection) throw leaseLost();
-    if (this.#beatAt > 0 && sentAt - this.#beatAt > silenceMs) this.#trustsAt = sentAt + distrustMs;
+    if (this.#beatAt > 0 && sentAt - this.#beatAt > silenceMs) this.#trustsAt = sentAt + times.distrustMs;
     this.#beatAt = sentAt;
     clock.set(beat.now, sentAt, performance.now());
     return beat.others + (this.#isDraining ? 0 : 1);
@@ -383,8 +374,20 @@ export class Ownership {
     const now = performance.now();
     const { next, until } = this.#takesBack;
     if (now < next || now > until) return;
-    this.#takesBack = { next: now + takeBackMs.every, until };
+    this.#takesBack = { next: now + times.takeBackMs.every, until };
     await takeBackCharges(taker);
+  }
+
+  /** Stops the work of a node that is cut off, before another node can begin it. */
+  #checkSilence(): void {
+    if (this.#shards.size === 0) return;
+    const silentMs = Math.min(
+      performance.now() - this.#beatAt,
+      this.#threaded?.age() ?? Number.POSITIVE_INFINITY,
+    );
+    if (silentMs <= (this.#connection === undefined ? times.ownGoneMs : times.ownSilenceMs)) return;
+    this.#disconnect();
+    this.#lose([...this.#shards.keys()]);
   }
 
   #disconnect(): void {

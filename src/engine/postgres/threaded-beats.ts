@@ -8,6 +8,8 @@ import { beatMs, beatSql } from "./node-rows.ts";
 export interface ThreadedBeats {
   /** Tells the thread that the main thread does not hang. */
   touch(): void;
+  /** The time since the last heartbeat of the thread that reached the node's row, in ms. */
+  age(): number;
   stop(): void;
 }
 
@@ -19,11 +21,16 @@ export const hangMs = 10_000;
 
 export function startThreadedBeats(database: EngineDatabase, node: string): ThreadedBeats {
   const alive = new Int32Array(new SharedArrayBuffer(4));
+  const sent = new BigInt64Array(new SharedArrayBuffer(8));
   const post = (message: BeatMessage): void => thread().postMessage(message);
   const sql = database.inSchema(beatSql);
-  post({ node, url: database.directUrl, sql, alive, everyMs: beatMs, patienceMs: hangMs });
+  post({ node, url: database.directUrl, sql, alive, sent, everyMs: beatMs, patienceMs: hangMs });
   return {
     touch: () => void Atomics.add(alive, 0, 1),
+    age: () => {
+      const at = Atomics.load(sent, 0);
+      return at === 0n ? Number.POSITIVE_INFINITY : Number(process.hrtime.bigint() - at) / 1e6;
+    },
     stop: () => post({ ends: node }),
   };
 }

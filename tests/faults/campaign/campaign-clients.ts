@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { KitClient } from "../../../src/client/index.ts";
 import type { KitEvent } from "../../../src/protocol/event.ts";
 import { createRandom } from "../seeded-random.ts";
+import { steadyNow } from "./campaign-project.ts";
 
 /** An answer that a client got to its request. */
 export type Reply =
@@ -200,7 +201,7 @@ export class CampaignClients {
       const last = ids[2] ?? "";
       // After a lost answer the client asks again, and is told that the input had already ended.
       const isCancelled = await client.dispatches.cancel(last);
-      if (isCancelled) this.replies.push({ what: "cancel", id: last, line, number: 5, at: Date.now() });
+      if (isCancelled) this.replies.push({ what: "cancel", id: last, line, number: 5, at: steadyNow() });
       await delay(500);
     });
   }

@@ -9,8 +9,13 @@ export interface Effect {
   readonly name: string;
   /** The idempotency key of the call or step. */
   readonly key: string;
-  /** ms since 1970, by the clock of the process. */
+  /** ms by the clock of the machine that no fault sets (`steadyNow`). */
   readonly at: number;
+}
+
+/** The time in ms by a clock that only rises, the same in all processes of the machine. */
+export function steadyNow(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
 /** The variable with the path of the ledger. */
@@ -18,7 +23,7 @@ export const ledgerVariable = "KIT_CAMPAIGN_LEDGER";
 
 const head = `import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-const effect = (what, name, key) => appendFileSync(process.env.${ledgerVariable}, JSON.stringify({ what, name, key, at: Date.now() }) + "\\n");
+const effect = (what, name, key) => appendFileSync(process.env.${ledgerVariable}, JSON.stringify({ what, name, key, at: Number(process.hrtime.bigint() / 1000000n) }) + "\\n");
 `;
 
 const worker = `${head}import { createAgent, defineTool } from "kit";

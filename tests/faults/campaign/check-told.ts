@@ -111,7 +111,10 @@ function checkDecisions(campaign: Campaign): readonly Finding[] {
     else if (answers.has(false) && paid.length > 0)
       findings.push({ breach: "told otherwise", text: `${instance} was denied, and paid` });
     else if (answers.has(true) && paid.length === 0 && !isUncertain)
-      findings.push({ breach: "told otherwise", text: `${instance} was approved, and not paid` });
+      findings.push({
+        breach: "told otherwise",
+        text: `${instance} was approved, and not paid: ${campaign.histories.get(instance)?.join(" | ")}`,
+      });
   }
   return findings;
 }
