@@ -381,8 +381,7 @@ export class Ownership {
   /** Stops the work of a node that is cut off, before another node can begin it. */
   #checkSilence(): void {
     if (this.#shards.size === 0) return;
-    const ages = [performance.now() - this.#beatAt, this.#threaded?.age() ?? Number.POSITIVE_INFINITY];
-    const silentMs = Math.min(...ages);
+    const silentMs = Math.min(performance.now() - this.#beatAt, this.#threaded?.age() ?? Infinity);
     if (silentMs <= (this.#connection === undefined ? times.ownGoneMs : times.ownSilenceMs)) return;
     this.#disconnect();
     this.#lose([...this.#shards.keys()]);

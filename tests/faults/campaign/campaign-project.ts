@@ -23,7 +23,17 @@ export const ledgerVariable = "KIT_CAMPAIGN_LEDGER";
 
 const head = `import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-const effect = (what, name, key) => appendFileSync(process.env.${ledgerVariable}, JSON.stringify({ what, name, key, at: Number(process.hrtime.bigint() / 1000000n) }) + "\\n");
+// A fault can take the disk or the handles of the process: the effect itself happens once they are back.
+const effect = async (what, name, key) => {
+  const line = JSON.stringify({ what, name, key, at: Number(process.hrtime.bigint() / 1000000n) }) + "\\n";
+  for (;;) {
+    try {
+      return appendFileSync(process.env.${ledgerVariable}, line);
+    } catch {
+      await delay(20);
+    }
+  }
+};
 `;
 
 const worker = `${head}import { createAgent, defineTool } from "kit";
@@ -34,7 +44,7 @@ const write = (id, name, idempotent) => defineTool({
   input: { type: "object", properties: { number: { type: "integer" } }, required: ["number"] },
   idempotent,
   async execute({ number }, { idempotencyKey }) {
-    effect(name, id + "#" + number, idempotencyKey);
+    await effect(name, id + "#" + number, idempotencyKey);
     await delay(number % 5 === 0 ? 400 : number % 40);
     return "Written.";
   },
@@ -62,7 +72,7 @@ export default createAgent(({ id }) => ({
     input: { type: "object", properties: { number: { type: "integer" } }, required: ["number"] },
     needsApproval: true,
     async execute({ number }, { idempotencyKey }) {
-      effect("pay", id + "#" + number, idempotencyKey);
+      await effect("pay", id + "#" + number, idempotencyKey);
       return "Paid.";
     },
   })],
@@ -85,7 +95,7 @@ const parent = `${head}export async function run(ctx) {
 const kid = `${head}export async function run(ctx) {
   const { number } = ctx.payload;
   await ctx.step("work", async ({ idempotencyKey }) => {
-    effect("step", "kid-" + number + " work", idempotencyKey);
+    await effect("step", "kid-" + number + " work", idempotencyKey);
     await delay(number % 3 === 0 ? 1500 : 100);
   });
   return number % 2 === 0 ? await ctx.waitFor("go") : number;
