@@ -61,6 +61,8 @@ export function isUnstarted(error: unknown): boolean {
 function isMissingPart(error: Error): boolean {
   const { code, url, path } = error as { readonly [Key in "code" | "url" | "path"]?: unknown };
   if (code !== "ENOENT" && code !== "ERR_MODULE_NOT_FOUND") return false;
+  // The bundle of a Worker has no address, and no part of it can be missing.
+  if ((import.meta as Partial<ImportMeta>).url === undefined) return false;
   const folder = decodeURIComponent(new URL(ownFolder()).pathname);
   if (code === "ENOENT") return String(path).startsWith(folder) && /\.[jt]s$/.test(String(path));
   return String(url).startsWith(ownFolder()) || error.message.includes(` imported from ${folder}`);

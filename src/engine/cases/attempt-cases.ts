@@ -72,11 +72,15 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     tools,
   ) => {
     const engine = await tools.create({ backoffMs: 1, attempts: 2 });
-    const missing = await import(ownModule("absent").href).catch((error: unknown) => error);
     const noHandles = Object.assign(new Error("EMFILE: too many open files"), {
       code: "EMFILE",
       syscall: "open",
     });
+    // The bundle of a Worker has no address, and no part of it can be missing.
+    const hasModules = (import.meta as Partial<ImportMeta>).url !== undefined;
+    const missing = hasModules
+      ? await import(ownModule("absent").href).catch((error: unknown) => error)
+      : noHandles;
     const outages: string[] = [];
     const left = { dispatch: 3, run: 2, step: 3 };
     const fail = (part: keyof typeof left): void => {

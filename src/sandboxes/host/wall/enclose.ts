@@ -22,7 +22,7 @@ import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { type GitParts, gitPartsOf } from "./git-parts.ts";
 import { holdGitPlace } from "./git-place.ts";
 import { readSettings } from "./git-setting-paths.ts";
-import { cachedFolders, guardWorkspace } from "./guard-workspace.ts";
+import { cachedFolders, finishWorkspace, guardWorkspace } from "./guard-workspace.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
 import { type OwnRepository, openOwnRepository } from "./own-repository.ts";
 import { bridgeArguments, bridgePort, openProxy } from "./proxy.ts";
@@ -63,15 +63,17 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const { write = true, network = [] } = command.access;
   const [ownFolders, parts] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
   const { etc, filter: filterFile } = parts;
+  const notes: string[] = [];
   const holdsPlace =
     write &&
     workspace.shared === true &&
     command.access.makesRepository !== true &&
     foundWall.wall === "bubblewrap";
+  // Before kit looks at the root's repository: a killed command may have made it.
+  if (write && workspace.shared === true) notes.push(...finishWorkspace(workspace, command.access.guard));
   const releasePlace = holdsPlace ? holdGitPlace(root) : () => undefined;
   cleanup.defer(releasePlace);
   const git = gitPartsOf(root, write);
-  const notes: string[] = [];
   if (write) {
     const { stateFolder } = workspace;
     if (stateFolder !== undefined && lstatSync(stateFolder, { throwIfNoEntry: false }) === undefined)

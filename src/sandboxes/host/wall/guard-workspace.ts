@@ -41,19 +41,11 @@ export function guardWorkspace(
   if (!isChecked && guard === undefined)
     return { protectedPaths: [], hiddenFiles: [], hiddenFolders: [], confirm: () => undefined };
   const find = (): FoundPaths => findAll(workspace, guard, true);
-  const isGuarded = guard !== undefined;
-  if (isChecked) {
-    const notes = finishKilled(workspace, {
-      find: (hasGuard) => findAll(workspace, hasGuard ? guard : undefined, true),
-      keeps: (hasGuard) => hasGuard && !isGuarded,
-    });
-    after.notes.push(...notes);
-  }
   const first = findTwice(() => findAll(workspace, guard));
   const { paths: before, obstacle } = first;
   if (obstacle !== undefined) throw unguarded(obstacle);
   if (isChecked && access.makesRepository !== true) {
-    const record = { before: [...before], granted: guard?.granted ?? [], hasGuard: isGuarded };
+    const record = { before: [...before], granted: guard?.granted ?? [], hasGuard: guard !== undefined };
     after.cleanup.defer(recordBefore(workspace, record));
     after.cleanup.defer(() => {
       const found = find();
@@ -117,9 +109,18 @@ function unguarded(obstacle: string): KitError {
   });
 }
 
-/** Finishes what a killed kit left in a workspace, without the guard of an agent: new repositories. */
-export function finishWorkspace(workspace: Pick<Workspace, "root" | "state" | "hidden">): void {
-  finishKilled(workspace, { find: () => findAll(workspace, undefined, true), keeps: () => true });
+/**
+ * Refuses what commands of a killed kit have made. Without the guard of an agent these are new repositories, and a later call with
+ * a guard finds the rest. Returns sentences for the caller of the next command.
+ */
+export function finishWorkspace(
+  workspace: Pick<Workspace, "root" | "state" | "hidden">,
+  guard?: CommandAccess["guard"],
+): readonly string[] {
+  return finishKilled(workspace, {
+    find: (hasGuard) => findAll(workspace, hasGuard ? guard : undefined, true),
+    keeps: (hasGuard) => hasGuard && guard === undefined,
+  });
 }
 
 function findAll(

@@ -70,10 +70,21 @@ export function finishKilled(
     const isGranted = (path: string): boolean =>
       granted.some((grant) => path === grant || path.startsWith(`${grant}/`));
     const after = [...found.paths].filter(
-      ([path, { kind }]) => kind === "repository" || kind === "hidden-folder" || !isGranted(path),
+      ([path, { kind }]) =>
+        !isHeldPlace(place.root, path) &&
+        (kind === "repository" || kind === "hidden-folder" || !isGranted(path)),
     );
     return refuseNew(place.root, new Map(before), new Map(after));
   });
+}
+
+/** Whether this is the empty `.git` that `holdGitPlace` makes, for a command that runs now or for a killed one. */
+function isHeldPlace(root: string, path: string): boolean {
+  try {
+    return path === ".git" && readdirSync(join(root, path)).length === 0;
+  } catch {
+    return false;
+  }
 }
 
 /** Process ids come back; the time of the start, in ticks, tells two processes apart. */
