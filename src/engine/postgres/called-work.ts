@@ -3,6 +3,7 @@ import { Batcher } from "../../postgres/batcher.ts";
 import type { Owned } from "../cluster.ts";
 import { closing } from "../shared/engine-base.ts";
 import type { PostgresBase } from "./postgres-base.ts";
+import { queueHeld } from "./run-rows.ts";
 import { lockedShards, shardOf } from "./shards.ts";
 
 /**
@@ -70,6 +71,8 @@ export class CalledWork {
   /** The first of the searches in a row that found due work, by `performance.now`. */
   #dueSince: number | undefined;
   #calledAt = 0;
+  /** The nodes for whose code this keeper has tried the held runs again. */
+  #triedFor = "";
 
   constructor(base: PostgresBase, executor: Executor) {
     this.#base = base;
@@ -110,10 +113,14 @@ export class CalledWork {
   async find(): Promise<void> {
     const { database, ownership, clock, draining } = this.#base;
     if (draining.aborted) return;
-    if (!ownership.isKeeper) this.#dueSince = undefined;
+    if (!ownership.isKeeper) {
+      this.#dueSince = undefined;
+      this.#triedFor = "";
+    }
     // The node that holds shard 0 is the keeper.
     ownership.want([0]);
     if (!ownership.isKeeper) return;
+    await this.#retryHeld();
     const rows = await database.rows<DueRow>(
       `SELECT DISTINCT agent, instance_id, run_id FROM (
          SELECT shard, agent, instance_id, NULL AS run_id, coalesce(next_attempt_at, accepted_at) AS since
@@ -134,6 +141,19 @@ export class CalledWork {
       ),
       "found",
     );
+  }
+
+  /** Tries held runs again once nodes have come or gone: nobody takes a shard over whose runs only wait. */
+  async #retryHeld(): Promise<void> {
+    const { database } = this.#base;
+    const [row] = await database.rows<{ readonly nodes: string | null }>(
+      "SELECT string_agg(node, ' ' ORDER BY node) AS nodes FROM $s.nodes",
+    );
+    const nodes = row?.nodes ?? "";
+    if (nodes === this.#triedFor) return;
+    const queued = await queueHeld(this.#base);
+    this.#triedFor = nodes;
+    this.#executor.wake(queued.map((run_id) => ({ run_id })));
   }
 
   async #turn(key: Owned, leaseSignal: AbortSignal): Promise<number | undefined> {

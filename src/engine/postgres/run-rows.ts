@@ -290,20 +290,20 @@ export async function awaitedEnds(
 }
 
 /**
- * Queues the runs of these shards that wait because of their code. Without `all`, only those that a former owner of their shard
- * has held: its code may have been another.
+ * Queues runs that wait because of their code, and returns their ids: all, or those in the given shards that a former owner has
+ * held, since its code may have been another.
  */
 export async function queueHeld(
-  { database }: PostgresBase,
-  shards: readonly number[],
-  { all = false } = {},
-): Promise<void> {
-  await database.run(
+  { database }: Pick<PostgresBase, "database">,
+  shards?: readonly number[],
+): Promise<readonly string[]> {
+  const rows = await database.rows<Pick<RunRow, "run_id">>(
     `UPDATE $s.runs AS r SET status = 'queued', queued_as = nextval('$s.run_queue') FROM $s.shards AS own
-     WHERE own.shard = r.shard AND r.problem IS NOT NULL AND r.status = 'waiting' AND r.shard = ANY($1)
-       AND ($2 OR r.fence < own.fence)`,
-    [shards, all],
+     WHERE own.shard = r.shard AND r.problem IS NOT NULL AND r.status = 'waiting'
+       AND ($1::int[] IS NULL OR r.shard = ANY($1) AND r.fence < own.fence) RETURNING r.run_id`,
+    [shards ?? null],
   );
+  return rows.map(({ run_id }) => run_id);
 }
 
 /**

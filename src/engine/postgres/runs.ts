@@ -150,8 +150,7 @@ export class Runs
   }
 
   async resumeHeld(): Promise<void> {
-    await queueHeld(this.#base, this.#base.ownership.shards, { all: true });
-    this.#pollSoon();
+    for (const runId of await queueHeld(this.#base)) this.#announce(runId);
   }
 
   async signal(run_id: string, signal: RunSignal): Promise<void> {
