@@ -143,7 +143,7 @@ export class CalledWork {
     );
   }
 
-  /** Tries held runs again once nodes have come or gone: nobody takes a shard over whose runs only wait. */
+  /** Tries held runs again once nodes have come or gone: no node takes over a shard whose runs only wait. */
   async #retryHeld(): Promise<void> {
     const { database } = this.#base;
     const [row] = await database.rows<{ readonly nodes: string | null }>(

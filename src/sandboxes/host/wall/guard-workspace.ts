@@ -119,7 +119,7 @@ export function finishWorkspace(
 ): readonly string[] {
   return finishKilled(workspace, {
     find: (hasGuard) => findAll(workspace, hasGuard ? guard : undefined, true),
-    keeps: (hasGuard) => hasGuard && guard === undefined,
+    isLeft: (hasGuard) => hasGuard && guard === undefined,
   });
 }
 

@@ -87,17 +87,20 @@ wallTest("after a kill, paths that the killed agent was allowed to change stay a
   expect(existsSync(file)).toBe(false);
 });
 
-wallTest("after a kill, the empty folder in the place of a repository stays, and the next command runs", async () => {
-  const { root, run } = await openWith({});
-  await mkdir(join(root, ".git"));
-  await leaveRecord(root, { before: [], granted: [], hasGuard: true });
-  const { stdout, stderr } = await run("echo ran", { access });
-  expect([stdout, stderr]).toEqual(["ran\n", ""]);
-  await writeFile(join(root, ".git/config"), "planted");
-  await leaveRecord(root, { before: [], granted: [], hasGuard: true });
-  expect((await run("true", { access })).stderr).toContain(": .git.");
-  expect(existsSync(join(root, ".git/config"))).toBe(false);
-});
+wallTest(
+  "after a kill, the empty folder in the place of a repository stays, and the next command runs",
+  async () => {
+    const { root, run } = await openWith({});
+    await mkdir(join(root, ".git"));
+    await leaveRecord(root, { before: [], granted: [], hasGuard: true });
+    const { stdout, stderr } = await run("echo ran", { access });
+    expect([stdout, stderr]).toEqual(["ran\n", ""]);
+    await writeFile(join(root, ".git/config"), "planted");
+    await leaveRecord(root, { before: [], granted: [], hasGuard: true });
+    expect((await run("true", { access })).stderr).toContain(": .git.");
+    expect(existsSync(join(root, ".git/config"))).toBe(false);
+  },
+);
 
 wallTest("after a kill of a command without a guard, only repositories are refused", async () => {
   const { root, run } = await openWith({ "package.json": "mine" });
@@ -118,7 +121,7 @@ wallTest("a process with the id of a killed one does not stand for it", async ()
     { before: [], granted: [], hasGuard: true },
   );
   const find = () => ({ paths: new Map([["a.txt", { kind: "read-only" as const }]]), folders: new Map() });
-  expect(finishKilled({ root, state: join(root, ".kit") }, { find, keeps: () => false })).toEqual([]);
+  expect(finishKilled({ root, state: join(root, ".kit") }, { find, isLeft: () => false })).toEqual([]);
   remove();
   expect(await files()).toEqual([]);
 });

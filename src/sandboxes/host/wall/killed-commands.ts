@@ -11,7 +11,7 @@ import { refuseNew } from "./refuse-new.ts";
 /** The record by which the next kit cleans up after a command whose kit was killed. */
 interface Unfinished {
   readonly before: readonly (readonly [string, Guarded])[];
-  /** What the agent of the command was allowed to change. */
+  /** The protected paths that the agent of the command had leave to change. */
   readonly granted: readonly string[];
   /** Whether the command had a guard, so that `before` has more than repositories. */
   readonly hasGuard: boolean;
@@ -49,11 +49,11 @@ export function finishKilled(
   place: Place,
   {
     find,
-    keeps,
+    isLeft,
   }: {
     readonly find: (hasGuard: boolean) => FoundPaths;
     /** Whether a later call, which finds more, goes through the record again. */
-    readonly keeps: (hasGuard: boolean) => boolean;
+    readonly isLeft: (hasGuard: boolean) => boolean;
   },
 ): readonly string[] {
   const folder = folderOf(place);
@@ -63,7 +63,7 @@ export function finishKilled(
     const file = join(folder, name);
     const unfinished = parse(file);
     const found = unfinished === undefined ? undefined : find(unfinished.hasGuard);
-    const isKept = unfinished !== undefined && keeps(unfinished.hasGuard);
+    const isKept = unfinished !== undefined && isLeft(unfinished.hasGuard);
     if (!isKept && found?.obstacle === undefined) rmSync(file, { force: true });
     if (unfinished === undefined || found === undefined) return [];
     const { before, granted } = unfinished;
