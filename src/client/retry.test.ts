@@ -103,6 +103,15 @@ test("a call with an idempotency key is retried with the same key", async () => 
   expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual(["key-1", "key-1", "key-1"]);
 });
 
+test("a call that can be repeated goes on while its work changes its owner", async () => {
+  const lost = refuse(409, "lease_lost", { "retry-after": "0" });
+  const { client, requests } = await answering([lost, lost, ok, lost]);
+  const call = { id: "1", input: "x" };
+  await client.agents.dispatch("a", call, { idempotencyKey: "key-1" });
+  expect(requests).toHaveLength(3);
+  await expect(client.agents.dispatch("a", call)).rejects.toMatchObject({ code: "lease_lost" });
+});
+
 test("a permanent error is not retried", async () => {
   for (const answer of [
     refuse(404, "not_found"),

@@ -67,7 +67,9 @@ export function isTransient(error: unknown): error is KitError {
 
 /** Whether a server has answered that the same call can succeed a little later. Accepted work that has failed stays so. */
 export function isRefusal({ code, meta }: KitError): boolean {
-  return (meta?.status === 429 || meta?.status === 503) && meta.dispatch_id === undefined && retryable(code);
+  const isAsked =
+    meta?.status === 429 || meta?.status === 503 || (meta?.status === 409 && code === "lease_lost");
+  return isAsked && meta.dispatch_id === undefined && retryable(code);
 }
 
 /** Creates the error of a stream that can be requested again; `undefined` if its work has failed. */

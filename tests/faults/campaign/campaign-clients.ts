@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { KitError } from "../../../src/base/kit-error.ts";
 import { KitClient } from "../../../src/client/index.ts";
 import type { KitEvent } from "../../../src/protocol/event.ts";
 import { createRandom } from "../seeded-random.ts";
@@ -114,8 +115,8 @@ export class CampaignClients {
   }
 
   #refused(call: string, error: unknown): void {
-    const { code = "none", message } = error as { readonly code?: string; readonly message: string };
-    this.replies.push({ what: "refused", call, code, message });
+    const { code = "none", message, meta } = error as Pick<KitError, "message"> & Partial<KitError>;
+    this.replies.push({ what: "refused", call, code, message: `${message} ${JSON.stringify(meta ?? {})}` });
   }
 
   async #dispatches(line: string): Promise<void> {
