@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { gate } from "../cases/engine-check.ts";
 import type { Engine } from "../contract.ts";
@@ -117,62 +118,72 @@ test("work goes on when all connections end at once, as at a restart of the data
   expect(begun).toHaveLength(2);
 }, 60_000);
 
-test("work that its frozen nodes lose is taken over, however often; these attempts do not count", async () => {
-  const engine = await openEngine("frozen");
-  const { dispatch_id } = await engine.admit({ ...key, input: "slow" });
-  const { run_id } = await engine.startRun({ workflow: "w", payload: "slow" });
-  const nodes = [await startNode("frozen")];
-  const record = async () => await engine.getDispatch(dispatch_id);
-  await expect.poll(async () => (await record())?.attempts).toBe(1);
-  nodes.push(await startNode("frozen"));
-  for (let time = 1; time <= 2; time += 1) {
-    const attempts = (await record())?.attempts ?? 0;
-    // Both own shards, so both are frozen in turn.
-    for (const node of nodes) {
-      node.kill("SIGSTOP");
-      await sleep(4_000);
-      node.kill("SIGCONT");
-      await sleep(1_000);
+campaignTest(
+  "work that its frozen nodes lose is taken over, however often; these attempts do not count",
+  async () => {
+    const engine = await openEngine("frozen");
+    const { dispatch_id } = await engine.admit({ ...key, input: "slow" });
+    const { run_id } = await engine.startRun({ workflow: "w", payload: "slow" });
+    const nodes = [await startNode("frozen")];
+    const record = async () => await engine.getDispatch(dispatch_id);
+    await expect.poll(async () => (await record())?.attempts).toBe(1);
+    nodes.push(await startNode("frozen"));
+    for (let time = 1; time <= 2; time += 1) {
+      const attempts = (await record())?.attempts ?? 0;
+      // Both own shards, so both are frozen in turn.
+      for (const node of nodes) {
+        node.kill("SIGSTOP");
+        await sleep(4_000);
+        node.kill("SIGCONT");
+        await sleep(1_000);
+      }
+      await expect
+        .poll(async () => (await record())?.attempts, { timeout: 10_000 })
+        .toBeGreaterThan(attempts);
     }
-    await expect.poll(async () => (await record())?.attempts, { timeout: 10_000 }).toBeGreaterThan(attempts);
-  }
-  expect(await record()).toMatchObject({ status: "running" });
-  expect((await engine.getRun(run_id))?.status).toBe("running");
-}, 60_000);
+    expect(await record()).toMatchObject({ status: "running" });
+    expect((await engine.getRun(run_id))?.status).toBe("running");
+  },
+  60_000,
+);
 
-test("an input and a run that end their process fail at the limit; those that only waited do not", async () => {
-  const engine = await openEngine("killed");
-  const idle = await engine.admit({ ...key, input: "idle" });
-  const idleRun = await engine.startRun({ workflow: "w", payload: "idle" });
-  const isIdle = async () =>
-    (
-      await admin.query(
-        "SELECT EXISTS (SELECT 1 FROM killed.dispatches WHERE status = 'running' AND idle) AND EXISTS (SELECT 1 FROM killed.runs WHERE status = 'running' AND idle) AS idle",
-      )
-    ).rows[0].idle;
-  const attempts = async () => (await engine.getDispatch(idle.dispatch_id))?.attempts;
-  for (let time = 0; time < 6; time += 1) {
-    const node = await startNode("killed");
-    await expect.poll(attempts).toBe(time + 1);
-    await expect.poll(isIdle, { timeout: 10_000 }).toBe(true);
-    node.kill("SIGKILL");
-    await once(node, "close");
-  }
-  expect((await engine.getDispatch(idle.dispatch_id))?.status).toBe("running");
-  expect((await engine.getRun(idleRun.run_id))?.status).toBe("running");
-  // It could begin in a process that the poison ends before it waits, which counts.
-  expect(await engine.cancelDispatch(idle.dispatch_id)).toBe(true);
-  const poison = await engine.admit({ ...key, instance_id: "two", input: "poison" });
-  for (let time = 0; time < 2; time += 1) {
-    const node = fork(script, [JSON.stringify({ url: server.url, schema: "killed", limits })], {
-      execArgv: [],
+campaignTest(
+  "an input and a run that end their process fail at the limit; those that only waited do not",
+  async () => {
+    const engine = await openEngine("killed");
+    const idle = await engine.admit({ ...key, input: "idle" });
+    const idleRun = await engine.startRun({ workflow: "w", payload: "idle" });
+    const isIdle = async () =>
+      (
+        await admin.query(
+          "SELECT EXISTS (SELECT 1 FROM killed.dispatches WHERE status = 'running' AND idle) AND EXISTS (SELECT 1 FROM killed.runs WHERE status = 'running' AND idle) AS idle",
+        )
+      ).rows[0].idle;
+    const attempts = async () => (await engine.getDispatch(idle.dispatch_id))?.attempts;
+    for (let time = 0; time < 6; time += 1) {
+      const node = await startNode("killed");
+      await expect.poll(attempts).toBe(time + 1);
+      await expect.poll(isIdle, { timeout: 10_000 }).toBe(true);
+      node.kill("SIGKILL");
+      await once(node, "close");
+    }
+    expect((await engine.getDispatch(idle.dispatch_id))?.status).toBe("running");
+    expect((await engine.getRun(idleRun.run_id))?.status).toBe("running");
+    // It could begin in a process that the poison ends before it waits, which counts.
+    expect(await engine.cancelDispatch(idle.dispatch_id)).toBe(true);
+    const poison = await engine.admit({ ...key, instance_id: "two", input: "poison" });
+    for (let time = 0; time < 2; time += 1) {
+      const node = fork(script, [JSON.stringify({ url: server.url, schema: "killed", limits })], {
+        execArgv: [],
+      });
+      await once(node, "close");
+    }
+    await startNode("killed");
+    expect(await engine.awaitDispatch(poison.dispatch_id)).toMatchObject({
+      status: "failed",
+      attempts: 2,
+      error: { type: "internal_error", message: "The process ended during the last attempt." },
     });
-    await once(node, "close");
-  }
-  await startNode("killed");
-  expect(await engine.awaitDispatch(poison.dispatch_id)).toMatchObject({
-    status: "failed",
-    attempts: 2,
-    error: { type: "internal_error", message: "The process ended during the last attempt." },
-  });
-}, 60_000);
+  },
+  60_000,
+);
