@@ -110,6 +110,7 @@ export class CampaignClients {
         await work(number);
       } catch (error) {
         this.#refused(`${call} #${number}`, error);
+        await delay(100);
       }
     }
   }

@@ -215,6 +215,9 @@ function checkEvents(campaign: Campaign): readonly Finding[] {
   });
 }
 
+/** A fault breaks this file, and the answer says so. */
+const isBroken = "This workflow cannot be used: its file is broken.";
+
 /** A call that can be repeated gets the answer, whatever happens meanwhile. */
 function checkAnswers(campaign: Campaign): readonly Finding[] {
   const wrong = repliesOf(campaign, "prompt").filter(({ line, number, text }) => {
@@ -228,9 +231,11 @@ function checkAnswers(campaign: Campaign): readonly Finding[] {
       breach: "told otherwise" as const,
       text: `${line} #${number} was answered ${text.slice(-60)}`,
     })),
-    ...repliesOf(campaign, "refused").map(({ call, code, message }) => ({
-      breach: "told otherwise" as const,
-      text: `${call}: ${code}: ${message}`,
-    })),
+    ...repliesOf(campaign, "refused")
+      .filter(({ message }) => !message.startsWith(isBroken))
+      .map(({ call, code, message }) => ({
+        breach: "told otherwise" as const,
+        text: `${call}: ${code}: ${message}`,
+      })),
   ];
 }
