@@ -54,11 +54,14 @@ test.each(isCampaign ? clocks : clocks.slice(0, 2))(
     await using folder = await createTemporaryRepository(files);
     const setClock = `const now = Date.now; Date.now = () => now() + ${difference};`;
     await killedInNode(folder.root, `${setClock}\n${calling("deed", {})}`);
-    await delay(1_600);
+    const kit = () => readdirSync(join(folder.root, ".kit"));
+    await expect.poll(kit).toContainEqual(expect.stringMatching(/^agent-writes\.\d+\.end$/));
+    await delay(10);
     writeFileSync(join(folder.root, "src/agents/deployed.ts"), agentAnswering("better"));
     const expected = { first: "refused", last: "refused", kept: "loaded", deployed: "loaded" };
     // The second start knows what the first one found.
     for (const _start of [1, 2]) expect(await inNode(folder.root, findings)).toMatchObject(expected);
+    expect(kit().filter((name) => /^agent-writes\.\d+\./.test(name))).toEqual([]);
   },
 );
 
@@ -93,6 +96,8 @@ setInterval(() => existsSync(join(root, "beat.txt")) && say("ready"), 20);`;
     const after = beats();
     await delay(200);
     expect(beats()).toBe(after);
-    expect(readdirSync(join(folder.root, ".kit")).filter((name) => name.endsWith(".beat"))).toEqual([]);
+    expect(
+      readdirSync(join(folder.root, ".kit")).filter((name) => /^agent-writes\.\d+\./.test(name)),
+    ).toEqual([]);
   },
 );

@@ -1,7 +1,8 @@
 import { rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { endOrphans, processMark } from "../../processes/end-group.ts";
 import { isAlive } from "../../processes/is-alive.ts";
+import { startProcess } from "../../processes/start-process.ts";
 import { stateFolder } from "../state-folder.ts";
 
 /** A process that records what agents write. */
@@ -16,8 +17,11 @@ export const thisProcess: Required<WriterProcess> = { pid: process.pid, process:
 /** How often a process in which an agent works shows that it lives. */
 const beatMs = 250;
 
-/** How long after its last beat a process that was killed can have worked: its event loop can have been busy. */
+/** Without its witness, how long after its last beat a killed process can have worked: its event loop can have been busy. */
 const lifeMs = 1_000;
+
+/** The witness of a process: its input ends with the process, and if the process was at work then, it stamps the second file. */
+const witness = 'read -r line; [ ! -e "$1" ] || : > "$2"';
 
 /** Beyond this, the clock of this process is not the one of the file system: it was set, or is another machine's. */
 const clockDifferenceMs = 1_000;
@@ -27,6 +31,7 @@ export class WriterBeat {
   /** The project; undefined if nothing is stored on disk. */
   readonly #root: string | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #hasWitness = false;
   /** Milliseconds to add to the time of this process for the one of the file system, which stamps what agents write. */
   #clockDifference = 0;
 
@@ -42,7 +47,9 @@ export class WriterBeat {
   /** Returns the time of the file system. */
   begin(): number {
     this.#timer ??= setInterval(() => this.#write(), beatMs).unref();
-    return this.#write(true);
+    const now = this.#write(true);
+    this.#startWitness();
+    return now;
   }
 
   end(): void {
@@ -57,20 +64,30 @@ export class WriterBeat {
   }
 
   /**
-   * Returns when a process that was killed can have written files for the last time: shortly after its last beat, or now if
-   * one of its commands still ran, which is then ended.
+   * Returns when a process that was killed can have written files for the last time: when its witness saw its end, or shortly
+   * after its last beat; now if one of its commands still ran, which is then ended.
    */
   lastOf({ pid, process: mark }: WriterProcess): number {
     const hadOrphans = mark !== undefined && endOrphans(mark);
     const beat = statSync(this.#fileOf(pid), { throwIfNoEntry: false })?.ctimeMs;
+    const end = statSync(this.#fileOf(pid, "end"), { throwIfNoEntry: false })?.ctimeMs;
     const now = beat === undefined || hadOrphans ? this.#write(true) : 0;
     this.#remove(pid);
     this.#remove(process.pid);
-    return Math.max(now, (beat ?? 0) + lifeMs);
+    const isSeen = beat !== undefined && end !== undefined && end >= beat;
+    return Math.max(now, isSeen ? end : (beat ?? 0) + lifeMs);
   }
 
-  #fileOf(pid: number): string {
-    return join(this.#root ?? "", ".kit", `agent-writes.${pid}.beat`);
+  #fileOf(pid: number, kind: "beat" | "end" = "beat"): string {
+    return join(this.#root ?? "", ".kit", `agent-writes.${pid}.${kind}`);
+  }
+
+  #startWitness(): void {
+    if (this.#hasWitness || this.#root === undefined) return;
+    this.#hasWitness = true;
+    const files = [resolve(this.#fileOf(process.pid)), resolve(this.#fileOf(process.pid, "end"))];
+    const args = ["-c", witness, "sh", ...files];
+    startProcess({ program: "/bin/sh", args, cwd: "/", env: {}, hasInput: true }).unref();
   }
 
   #write(isFirst = false): number {
@@ -90,7 +107,8 @@ export class WriterBeat {
 
   #remove(pid: number): void {
     try {
-      if (this.#root !== undefined) rmSync(this.#fileOf(pid), { force: true });
+      if (this.#root === undefined) return;
+      for (const kind of ["beat", "end"] as const) rmSync(this.#fileOf(pid, kind), { force: true });
     } catch {
       // A file that stays says less than the line that ends the span.
     }
