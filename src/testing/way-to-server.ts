@@ -12,6 +12,8 @@ export interface WayToServer {
   /** Accepts connections and bytes, and passes nothing on. With `isDropped`, the present connections never resume. */
   freeze(how?: { readonly isDropped?: boolean }): void;
   thaw(): void;
+  /** Passes nothing on any more of the connection that the server sees from this port. */
+  hang(port: number): void;
 }
 
 /** Opens a TCP proxy to a server. */
@@ -38,10 +40,13 @@ export async function openWay(target: URL): Promise<WayToServer> {
     };
     if (isFrozen) waiting.add(pass);
     else pass();
-    passes.set(near, { pass, stop });
+    passes.set(near, { pass, stop, far });
     near.on("close", () => passes.delete(near));
   });
-  const passes = new Map<Socket, { readonly pass: () => void; readonly stop: () => void }>();
+  const passes = new Map<
+    Socket,
+    { readonly pass: () => void; readonly stop: () => void; readonly far: Socket }
+  >();
   const port = await freePort();
   const open = async (): Promise<void> => {
     server.listen(port, "127.0.0.1");
@@ -53,6 +58,9 @@ export async function openWay(target: URL): Promise<WayToServer> {
   return {
     url: url.href,
     open,
+    hang(port) {
+      for (const { far, stop } of passes.values()) if (far.localPort === port) stop();
+    },
     async close() {
       const closed = server.listening ? once(server, "close") : undefined;
       server.close();

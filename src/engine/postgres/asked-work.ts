@@ -14,6 +14,8 @@ export interface BriefEngine extends Engine {
 }
 
 export interface AskedWorkOptions {
+  /** Queues the runs that wait because of their code. */
+  resumeHeld(): Promise<void>;
   /** Starts the runs of due schedules. */
   startScheduled(): Promise<void>;
   /** Removes work that ended before the retention period. */
@@ -35,6 +37,7 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
   readonly #base: PostgresBase;
   readonly #options: AskedWorkOptions;
   #takesAll = false;
+  #hasResumed = false;
 
   constructor(base: PostgresBase, options: AskedWorkOptions) {
     this.#base = base;
@@ -53,6 +56,9 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
     await ownership.beatNow();
     // A silent node loses its shards a moment after it was detected.
     await clock.sleep(pollMs);
+    // No process takes over a shard whose runs only wait, and the code of this one may be right.
+    if (!this.#hasResumed) await this.#options.resumeHeld();
+    this.#hasResumed = true;
     await this.poll();
     await this.#options.startScheduled();
     await this.#options.prune();

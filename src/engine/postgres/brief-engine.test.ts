@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { gate, handlers, sessionKey, untilAborted } from "../cases/engine-check.ts";
@@ -259,4 +260,16 @@ test("a tool call that waits for a decision is listed and decided while no funct
   const third = await invoke();
   expect((await third.waitingCalls?.add(call, () => undefined))?.decision).toEqual(decision);
   expect(await third.waitingCalls?.list()).toEqual([]);
+});
+
+test("the scheduled invocation tries runs again that wait because of their code", async () => {
+  const problem = new KitError({ code: "workflow_not_found", message: "Gone." });
+  const broken = await invoke({ run: async ({ hold }) => Promise.reject(hold(problem)) });
+  const { run_id } = await broken.startRun({ workflow: "w", payload: 1 });
+  await broken.takeDue();
+  await expect.poll(async () => (await broken.getRun(run_id))?.problem?.message).toBe("Gone.");
+  await broken.drain({ timeoutMs: 0 });
+  const right = await invoke({ run: async () => "done" });
+  await right.takeDue();
+  expect(await right.awaitRun(run_id)).toMatchObject({ status: "completed", result: "done" });
 });

@@ -133,10 +133,9 @@ class PostgresEngine {
       ownership: this.#ownership,
       news: this.#news,
       blobs: { store: async (value) => toText(value), load: parseStored, size: (text) => text.length },
-      queue: new JobQueue({ clock, slots: limits.running }),
+      queue: new JobQueue({ clock, slots: limits.running, isLate: () => !this.#ownership.isInTouch }),
       stopping: this.#stopping.signal,
       draining: this.#draining.signal,
-      isLate: () => !this.#ownership.isInTouch,
       leavesAtSteps: takes === "asked",
       leaseOf: (owned) => this.#ownership.leaseOf(owned),
       checkLease: (owned, fence) => this.#checkLease(shardOf(owned), fence),
@@ -147,6 +146,7 @@ class PostgresEngine {
     if (typeof mode !== "string") this.#calledWork = new CalledWork(base, mode);
     if (takes === "asked")
       this.#askedWork = new AskedWork(base, {
+        resumeHeld: () => this.#runs.resumeHeld(),
         startScheduled: () => this.#schedules.fire(),
         prune: () => this.#prune(),
         isPolling: () => this.#dispatches.isPolling || this.#runs.isPolling,

@@ -5,6 +5,7 @@ import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { checkDirect } from "./check-direct.ts";
+import { HangWatch } from "./hang-watch.ts";
 import { beatMs, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
 import * as times from "./ownership-times.ts";
@@ -59,6 +60,7 @@ export class Ownership {
   #beatAt = 0;
   #loop: Promise<void> | undefined;
   #watch: NodeJS.Timeout | undefined;
+  readonly #hang = new HangWatch();
   /** The takeover of the work of gained shards; heartbeats do not wait for it. */
   #taking: Promise<void> | undefined;
   /** When this node may remove others again, by `performance.now`. */
@@ -216,10 +218,8 @@ export class Ownership {
   async #run(): Promise<void> {
     const { clock } = this.#options;
     while (!this.#stopped.signal.aborted) {
-      this.#threaded?.touch();
-      await clock
-        .sleep(this.#isDraining ? times.drainBeatMs : beatMs, this.#stopped.signal)
-        .catch(() => undefined);
+      const pauseMs = this.#isDraining ? times.drainBeatMs : beatMs;
+      await clock.sleep(pauseMs, this.#stopped.signal).catch(() => undefined);
       if (this.#stopped.signal.aborted) return;
       const rests = this.#options.takes === "asked" && this.#shards.size + this.#requested.size === 0;
       if (!rests) await this.#beats.add(null).catch(() => undefined);
@@ -230,14 +230,13 @@ export class Ownership {
   async #beatAndBalance(): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     const connection = await this.#connect();
-    const nodes = await this.#beat(connection);
-    this.others = nodes - 1;
+    this.others = (await this.#beat(connection)) - 1;
     const taker = this.#taker(connection);
     if (performance.now() > this.#trustsAt) await removeDeadNodes(taker);
     await this.#relock(taker);
     await this.#takeBack(taker);
     const { takes } = this.#options;
-    const share = this.#isDraining ? 0 : Math.ceil(shardCount / Math.max(1, nodes));
+    const share = this.#isDraining ? 0 : Math.ceil(shardCount / Math.max(1, this.others + 1));
     if (takes !== "asked" && this.#shards.size > share)
       await this.#handOver(connection, this.#idle.slice(0, this.#shards.size - share));
     if (takes !== "share") await this.#takeRequested(connection, times.restMs[takes]);
@@ -263,19 +262,17 @@ export class Ownership {
 
   async #connect(): Promise<OwnConnection> {
     if (this.#connection !== undefined) return this.#connection;
-    const { database } = this.#options;
+    const { database, takes } = this.#options;
     const connection = await openConnection(database.directUrl);
-    if (this.#beatAt === 0 && this.#options.takes !== "asked")
-      await checkDirect(connection, database.directUrl);
+    if (this.#beatAt === 0 && takes !== "asked") await checkDirect(connection, database.directUrl);
     if (this.#stopped.signal.aborted) connection.destroy();
     this.#connection = connection;
     void connection.ended.then(() => {
       if (this.#connection === connection) this.#disconnect();
     });
     // A node that hangs or is cut off loses its locks even if no other node has the right to end its connection.
-    await connection
-      .query(`SET idle_session_timeout = ${this.#threaded === undefined ? silenceMs : hangMs}`)
-      .catch(() => undefined);
+    const idleMs = this.#threaded === undefined ? silenceMs : hangMs;
+    await connection.query(`SET idle_session_timeout = ${idleMs}`).catch(() => undefined);
     // The row names the new connection once the shards are locked again: until then no other node takes them.
     await this.#relock(this.#taker(connection));
     await this.#writeBeat(connection, { isNew: true });
@@ -380,8 +377,11 @@ export class Ownership {
 
   /** Stops the work of a node that is cut off, before another node can begin it. */
   #checkSilence(): void {
+    this.#threaded?.touch();
     if (this.#shards.size === 0) return;
-    const silentMs = Math.min(performance.now() - this.#beatAt, this.#threaded?.age() ?? Infinity);
+    const beatAge = performance.now() - this.#beatAt;
+    if (this.#hang.notice(beatAge)) this.#disconnect();
+    const silentMs = Math.min(beatAge, this.#threaded?.age() ?? Infinity);
     if (silentMs <= (this.#connection === undefined ? times.ownGoneMs : times.ownSilenceMs)) return;
     this.#disconnect();
     this.#lose([...this.#shards.keys()]);

@@ -26,16 +26,11 @@ export interface EngineBase {
   readonly draining: AbortSignal;
   /** Whether a run that is running when a drain begins is requeued before its next step. */
   readonly leavesAtSteps?: boolean | undefined;
-  /** Whether heartbeats are late, because this process is too busy or the store is slow: then it begins no more work. */
-  readonly isLate?: () => boolean;
   /** The lease for the work of an instance or a run; its signal has fired if this process does not hold it. */
   leaseOf(owned: Owned): Lease;
   /** Rejects with `lease_lost` unless the store still names this process as the holder, with this fence. */
   checkLease(owned: Owned, fence: number): Promise<void>;
 }
-
-/** The pause before a process that is late tries again to begin work. */
-export const lateMs = 100;
 
 /** The right to do some work: one process holds it at a time. */
 export interface Lease {

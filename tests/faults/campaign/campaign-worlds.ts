@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { isAlive } from "../../../src/processes/is-alive.ts";
 import { stopBetweenWrites } from "../../../src/testing/stop-between-writes.ts";
 import { clusterFaults, heavyFaults } from "../../cluster/harness/cluster-faults.ts";
 import { postgresEngine } from "../../cluster/harness/engines.ts";
@@ -58,6 +59,11 @@ export async function startThreeNodes(): Promise<World> {
     heal: async () => await cluster.heal(),
     stop: async () => await cluster.stop(),
   };
+}
+
+/** A server that has ended by itself is told when it is asked. */
+function thaw({ pid }: KitProcess): void {
+  if (isAlive(pid)) process.kill(pid, "SIGCONT");
 }
 
 const hasLimits = spawnSync("prlimit", ["--version"]).status === 0;
@@ -180,12 +186,12 @@ export async function startOneMachine(): Promise<World> {
     },
     effects: () => readLedger(ledger),
     async heal() {
-      for (const server of up) process.kill(server.pid, "SIGCONT");
+      for (const server of up) thaw(server);
       setClock(root, 0);
       if (!up.has(first)) await start(first);
     },
     async stop() {
-      for (const server of up) process.kill(server.pid, "SIGCONT");
+      for (const server of up) thaw(server);
       for (const server of servers) await end(server, "SIGKILL");
     },
   };

@@ -4,7 +4,7 @@ import { isRetryableError } from "../../../protocol/error-code.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
 import { type CountedAttempts, recount } from "../counted-attempts.ts";
-import { type EngineBase, type EngineLimits, isLost, type Lease, lateMs } from "../engine-base.ts";
+import { type EngineBase, type EngineLimits, isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
 import { lineOf, principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
@@ -130,7 +130,6 @@ export class DispatchAttempts {
     const lease = this.#base.leaseOf(dispatch);
     this.#retrying.delete(dispatch.dispatch_id);
     if (lease.signal.aborted) return ended;
-    if (this.#base.isLate?.() === true) return this.#waitFor(dispatch, this.#base.time.now() + lateMs);
     this.#begun.add(dispatch);
     const end = await this.#attempt({ dispatch, lease, releaseSlot }, handlers);
     this.#begun.delete(dispatch);

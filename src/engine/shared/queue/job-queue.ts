@@ -24,7 +24,12 @@ export interface JobQueueOptions {
   readonly clock: Clock;
   /** How many jobs can run at a time. */
   readonly slots: number;
+  /** Whether heartbeats are late, because this process is too busy or the store is slow: then no job begins. */
+  readonly isLate?: () => boolean;
 }
+
+/** The pause before a process that is late tries again to begin jobs. */
+const lateMs = 100;
 
 /** The assumed duration of a job before any was measured. */
 const usualMs = 1_000;
@@ -36,6 +41,7 @@ const usualMs = 1_000;
 export class JobQueue {
   readonly #clock: Clock;
   readonly #slots: number;
+  readonly #isLate: () => boolean;
   readonly #lines = new Map<string, Line>();
   readonly #positions = new Map<string, Waiting>();
   readonly #turns: Turns<Line>;
@@ -44,6 +50,7 @@ export class JobQueue {
   readonly #slotWaiters: (() => void)[] = [];
   readonly #offers = new Set<() => void>();
   #isOpen = false;
+  #isPaused = false;
   /** Jobs that hold a slot. */
   #running = 0;
   /** Jobs that have begun, including those that have released their slot. */
@@ -52,9 +59,10 @@ export class JobQueue {
   /** Slots that were requested from suspendable work and are not released yet. */
   #requested = 0;
 
-  constructor({ clock, slots }: JobQueueOptions) {
+  constructor({ clock, slots, isLate = () => false }: JobQueueOptions) {
     this.#clock = clock;
     this.#slots = slots;
+    this.#isLate = isLate;
     this.#turns = new Turns(slots);
   }
 
@@ -184,9 +192,22 @@ export class JobQueue {
       const next = this.#turns.next(this.#running);
       const waiting = next?.line.queue.first;
       if (next === undefined || waiting === undefined) break;
+      if (this.#isLate()) {
+        this.#pause();
+        return;
+      }
       this.#begin(waiting);
     }
     this.#askForSlots();
+  }
+
+  #pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    void this.#clock.sleep(lateMs).then(() => {
+      this.#isPaused = false;
+      this.#beginWhatMay();
+    });
   }
 
   /** Asks suspendable work to release one slot per ready line. */

@@ -4,7 +4,7 @@ import { isRetryableError } from "../../../protocol/error-code.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
 import type { EngineHandlers, WorkContext } from "../../contract.ts";
 import { type EventLog, runStream } from "../../event-log-contract.ts";
-import { isLost, type Lease, lateMs } from "../engine-base.ts";
+import { isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
 import { toEventError } from "../stored-rows.ts";
 import { Execution, type ExecutionEnd } from "./execution.ts";
@@ -75,7 +75,6 @@ export class RunJobs {
     const lease = base.leaseOf(queued);
     const { fence, signal } = lease;
     if (signal.aborted) return over;
-    if (base.isLate?.() === true) return { retryAt: base.time.now() + lateMs };
     try {
       const run = await store.claim(queued, fence);
       if (run === undefined) return over;
