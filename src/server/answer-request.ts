@@ -76,8 +76,7 @@ function shareWithPages(
 const preflight = {
   "access-control-allow-methods": "GET, POST, DELETE",
   // The star allows headers that the configuration's `auth` reads. It does not cover `authorization`, and older browsers ignore it.
-  "access-control-allow-headers":
-    "authorization, content-type, idempotency-key, last-event-id, traceparent, tracestate, *",
+  "access-control-allow-headers": `authorization, content-type, idempotency-key, last-event-id, ${streamHeader}, traceparent, tracestate, *`,
   "access-control-max-age": "600",
 };
 

@@ -118,7 +118,7 @@ test("a configured page may send requests and read replies, including refusals; 
     expect([preflight.status, preflight.headers["access-control-allow-headers"]]).toEqual([
       204,
       // A star stands for headers of the application's own.
-      "authorization, content-type, idempotency-key, last-event-id, traceparent, tracestate, *",
+      "authorization, content-type, idempotency-key, last-event-id, kit-stream, traceparent, tracestate, *",
     ]);
     const foreign = await sendRequest(port, {
       path: "/api/specs",
