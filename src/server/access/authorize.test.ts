@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AuthorizeRequest } from "../../protocol/access.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { createAuthorization } from "./authorize.ts";
 
 async function withHook(
   authorize: (request: AuthorizeRequest) => boolean,
@@ -61,6 +62,40 @@ describe("a list contains only what its caller may see:", () => {
       const { dispatches } = (await send("/dispatches")).body;
       expect(dispatches.map(({ agent }: AuthorizeRequest) => agent)).toEqual(["careful"]);
     });
+  });
+});
+
+describe("behind the first page of a long list, kit looks through 600 records", () => {
+  async function firstPage(limit: number, isVisible: (position: number) => boolean) {
+    let asked = 0;
+    const { page } = createAuthorization(
+      ({ run_id }) => {
+        asked += 1;
+        return isVisible(Number(run_id));
+      },
+      { hookTimeoutMs: 1_000, permissionMs: 1_000 },
+    );
+    const { items, next_cursor } = await page(
+      async ({ cursor = "0", limit: count = limit }) => {
+        const start = Number(cursor);
+        const read = Array.from({ length: count }, (_, index) => start + index);
+        return { items: read, next_cursor: String(start + count) };
+      },
+      (position) => ({ principal: undefined, action: "run.read", run_id: String(position) }),
+    );
+    return { items, next_cursor, asked };
+  }
+
+  test("if a caller may see nothing in them, the page after its items is named", async () => {
+    const page = await firstPage(100, (position) => position === 7);
+    expect(page).toEqual({ items: [7], next_cursor: "100", asked: 700 });
+  });
+
+  test("a page without items names the page after those that it looked through", async () => {
+    expect(await firstPage(100, () => false)).toEqual({ items: [], next_cursor: "700", asked: 700 });
+    expect(await firstPage(1_000, () => false)).toEqual({ items: [], next_cursor: "2000", asked: 2_000 });
+    expect(await firstPage(1, () => false)).toEqual({ items: [], next_cursor: "51", asked: 51 });
+    expect(await firstPage(100, (position) => position === 250)).toMatchObject({ items: [250] });
   });
 });
 

@@ -20,7 +20,8 @@ export interface Authorization {
   ): Promise<readonly Item[]>;
   /**
    * Reads the first page of a list with items that the sender is permitted to see. It names a next page only if one that
-   * follows has such items.
+   * follows has such items, or if the list goes on after the 600 items (at least one page) that it looks through: each
+   * costs a call of the hook. If the sender may see nothing up to there, the page is empty, and the next page follows them.
    */
   page<Item>(
     read: (from: { readonly cursor?: string; readonly limit?: number }) => Promise<ItemPage<Item>>,
@@ -33,8 +34,8 @@ interface ItemPage<Item> {
   readonly next_cursor?: string | undefined;
 }
 
-/** How many pages of how many items `page` looks through at most; beyond that, a next page is named. */
-const lookedAt = { pages: 50, limit: 200 } as const;
+/** `page` stops after that many items or pages behind the first page; it reads `limit` items at a time. */
+const lookAhead = { items: 600, pages: 50, limit: 200 } as const;
 
 export function createAuthorization(
   hook: AuthorizeHook | undefined,
@@ -63,10 +64,13 @@ export function createAuthorization(
       if (hook === undefined) return { items, next_cursor };
       let visible = await permitted(items, toRequest);
       let ahead = next_cursor;
-      for (let count = 0; ahead !== undefined && count < lookedAt.pages; count += 1) {
+      let asked = 0;
+      for (let pages = 0; ahead !== undefined && pages < lookAhead.pages; pages += 1) {
+        if (asked >= lookAhead.items) break;
         const isEmpty = visible.length === 0;
-        const following = await read({ cursor: ahead, ...(isEmpty ? {} : { limit: lookedAt.limit }) });
+        const following = await read({ cursor: ahead, ...(isEmpty ? {} : { limit: lookAhead.limit }) });
         const found = await permitted(following.items, toRequest);
+        asked += following.items.length;
         ahead = following.next_cursor;
         if (isEmpty) {
           visible = found;
