@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { AuthorizeRequest } from "../../protocol/access.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { createAuthorization } from "./authorize.ts";
@@ -150,6 +150,23 @@ test("permissions are checked before bodies, so that a body tells nothing about 
       ])
         for (const body of [{ wrong: true }, []])
           expect([path, (await send(path, { body })).status]).toEqual([path, 403]);
+    },
+  );
+});
+
+test("a retry of a run asks for permission and reads the run once, as other changes of a run do", async () => {
+  const asked: string[] = [];
+  await withHook(
+    ({ action }) => {
+      asked.push(action);
+      return true;
+    },
+    async ({ send, service }) => {
+      const { run_id } = await service.startRun("failing", {});
+      await service.engine.awaitRun(run_id);
+      const getRun = vi.spyOn(service.engine, "getRun");
+      expect((await send(`/runs/${run_id}/retry`, { body: {} })).status).toBe(200);
+      expect([asked, getRun.mock.calls]).toEqual([["run.retry"], [[run_id]]]);
     },
   );
 });

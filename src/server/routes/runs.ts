@@ -77,7 +77,7 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
       const permit = authorization.whilePermitted({ principal, action, workflow, run_id });
       return streamRun(context, run_id, { slot: context.streams.reserve(principal), permit, after });
     },
-    "POST /runs/{run_id}/retry": async (input) => await engine.retryRun((await find(input)).run_id),
+    "POST /runs/{run_id}/retry": async (input) => await engine.retryRun(input.segment("run_id")),
     "POST /runs/{run_id}/cancel": async (input) => ({
       cancelled: await engine.cancelRun(input.segment("run_id")),
     }),
