@@ -347,9 +347,9 @@ class PostgresEngine {
       () => pruneEvents(this.#base, before),
       () => pruneStreams(this.#base, this.#base.limits),
       () => pruneBytes(this.#base, this.#base.limits),
+      () => pruneWaitingCalls(this.#base, before),
     ];
     for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
-    await pruneWaitingCalls(this.#base, before);
     await pruneDeliveries(this.#base, before);
     await this.#database.run("DELETE FROM $s.outcomes WHERE coalesce(done_at, claimed_until) < $1", [before]);
   }

@@ -388,6 +388,12 @@ ALTER TABLE ${schema}.runs ADD COLUMN problem text;
 CREATE INDEX runs_held ON ${schema}.runs (shard) WHERE problem IS NOT NULL;
 `;
 
+/** Decided calls stay for as long as ended work: lists and decisions read only the others. */
+const openCalls: Migration = (schema) => `
+CREATE INDEX waiting_calls_open ON ${schema}.waiting_calls (requested_at) WHERE decision IS NULL;
+CREATE INDEX waiting_calls_by_age ON ${schema}.waiting_calls (written_at);
+`;
+
 /** The steps of the schema. A released step never changes; a new step is added at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -403,6 +409,7 @@ const steps: readonly Migration[] = [
   awaitedRuns,
   countedAttempts,
   problemColumn,
+  openCalls,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

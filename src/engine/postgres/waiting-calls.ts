@@ -21,6 +21,9 @@ const isWithin = `($1::text IS NULL OR c.agent = $1) AND ($2::text IS NULL OR c.
 
 const hasSameArgs = "(old.args_hash IS NULL OR old.args_hash = excluded.args_hash)";
 
+/** Rows that one statement deletes at most. */
+const pruned = 500;
+
 /** The rows of waiting calls. `node` names the node that waits for a decision; it is empty once it has one. */
 export function createWaitingCallRows({ database, clock, news, ownership }: PostgresBase): WaitingCallStore {
   const { node } = ownership;
@@ -99,13 +102,20 @@ export function createWaitingCallRows({ database, clock, news, ownership }: Post
   };
 }
 
-/** Deletes undecided calls whose work has ended, and decided ones that are older than a time. */
-export async function pruneWaitingCalls({ database }: PostgresBase, before: number): Promise<void> {
-  await database.run(
-    `DELETE FROM $s.waiting_calls AS c
-     WHERE (decision IS NULL OR written_at < $1) AND CASE WHEN c.work IS NULL THEN NOT ${isHeld} ELSE NOT ${workIsOpen} END`,
+/** Deletes a batch of undecided calls whose work has ended, and of decided ones older than a time; false after the last one. */
+export async function pruneWaitingCalls(
+  { database }: Pick<PostgresBase, "database">,
+  before: number,
+): Promise<boolean> {
+  // The lock makes Postgres check a row again if its work asks again meanwhile.
+  const rows = await database.rows(
+    `DELETE FROM $s.waiting_calls WHERE call_id = ANY (ARRAY (
+       SELECT call_id FROM $s.waiting_calls AS c
+       WHERE (decision IS NULL OR written_at < $1) AND CASE WHEN c.work IS NULL THEN NOT ${isHeld} ELSE NOT ${workIsOpen} END
+       LIMIT ${pruned} FOR UPDATE OF c SKIP LOCKED)) RETURNING 1`,
     [before],
   );
+  return rows.length === pruned;
 }
 
 function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {
