@@ -196,7 +196,7 @@ function answerNodes({ nodes, admin, sessions, sources, prompts }: ComposedParts
 
 /** Returns how the engine starts accepted work. */
 function handlersOf(parts: ComposedParts): EngineHandlers {
-  const { engine, sources, traces, work, runs, slots, causeOf, onError, runtimeParts } = parts;
+  const { engine, sources, traces, work, runs, slots, causeOf, onError, runtimeParts, instances } = parts;
   const { store } = runtimeParts;
   const checkKnownHere = async (agent: string): Promise<void> => {
     if (engine.cluster === undefined) return;
@@ -230,7 +230,15 @@ function handlersOf(parts: ComposedParts): EngineHandlers {
         slots.hold({ ...request, context }, () => runs.perform(context, request)),
       );
     },
-    progressOf: async (key, dispatchId) => countDoneTurns(await store.read(key), operationOf(dispatchId)),
+    async progressOf(key, dispatchId) {
+      const { agent: name, instance_id: id } = key;
+      const live = await instances.get({ name, id, payload: {} }).catch((error: unknown) => {
+        // An agent that cannot be created makes no progress, and its attempts report why; an outage tells nothing about it.
+        if (outageOf(error) !== undefined) throw error;
+      });
+      const entries = await (live?.profile.store ?? store).read(key);
+      return countDoneTurns(entries, operationOf(dispatchId));
+    },
     checkSignal: (wait, payload) => runs.checkSignal(wait, payload),
     isRetryable: isRetryableInput,
     onOutage: createOutageLog(onError),

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
 import { agentStream } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -272,6 +273,46 @@ test("a retried dead letter appears once in a history that continued without it,
   const inputs = history.filter((message) => message.role === "user" && message.source === undefined);
   expect(inputs.map((message) => textOf(message).includes("first"))).toEqual([true, false]);
   expect(history.map(({ role }) => role)).toEqual(["user", "user", "assistant", "user", "assistant"]);
+});
+
+test("attempts before the last progress do not count, also if the agent has a store of its own", async () => {
+  const failures = new Set([0, 1]);
+  class BrokenStore extends InMemorySessionStore {
+    override append(request: Parameters<InMemorySessionStore["append"]>[0]): void {
+      const isAnswer = request.entries.some(
+        (entry) => entry.type === "message" && entry.message.role === "assistant",
+      );
+      const answers = this.read(one).filter(
+        (entry) => entry.type === "message" && entry.message.role === "assistant",
+      );
+      if (isAnswer && failures.delete(answers.length))
+        throw new KitError({ code: "conflict", message: "Again." });
+      super.append(request);
+    }
+  }
+  Reflect.set(globalThis, "kitOwnStore", new BrokenStore());
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, "kitOwnStore"));
+  const script: Script = ({ prompt }) =>
+    prompt.at(-1)?.role === "tool"
+      ? { text: "Done." }
+      : { toolCalls: [{ name: "none", id: "call_1", input: {} }] };
+  const own = `export default { kind: "kit.agent", describe: async () => ({ store: globalThis.kitOwnStore }) };\n`;
+  const service = await open(script, { more: { "src/agents/helper.ts": own }, attempts: 2 });
+  const { dispatch_id } = await service.dispatch(one, "Begin.");
+  const record = await service.engine.awaitDispatch(dispatch_id);
+  expect(record).toMatchObject({ status: "completed", attempts: 3, result: { text: "Done." } });
+});
+
+test("an agent that cannot be created has no progress, so that its input fails after its attempts", async () => {
+  const broken = `export default { kind: "kit.agent", describe: () => globalThis.kitFail() };\n`;
+  Reflect.set(globalThis, "kitFail", () => {
+    throw new KitError({ code: "unavailable", message: "Not now." });
+  });
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, "kitFail"));
+  const service = await open(echo, { more: { "src/agents/helper.ts": broken }, attempts: 2 });
+  const { dispatch_id } = await service.dispatch(one, "Begin.");
+  const record = await service.engine.awaitDispatch(dispatch_id);
+  expect(record).toMatchObject({ status: "failed", attempts: 2, error: { type: "unavailable" } });
 });
 
 test("work continues from the entries of a process that had lost the lease without knowing", async () => {
