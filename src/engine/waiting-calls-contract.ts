@@ -20,7 +20,11 @@ export interface CallWork {
 
 export interface WaitingCall {
   readonly request: ApprovalRequest;
-  /** Absent for a call outside of the engine's work: it waits as long as its process lives. */
+  /**
+   * Absent for a call outside of the engine's work, as of an agent that a program prompts: it waits as long as its process
+   * lives. Without `cluster` the engine does not know which processes live: then only this process lists and decides the call,
+   * and its decision is not stored.
+   */
   readonly work?: CallWork | undefined;
 }
 
@@ -47,7 +51,8 @@ export interface CountedDecision {
 }
 
 /**
- * Tool calls that wait for a decision, one stored row per call. Each process that shares the store lists and decides them.
+ * Tool calls that wait for a decision, one stored row per call. Each process that shares the store lists and decides them, except some
+ * outside of the engine's work (`WaitingCall.work`).
  *
  * The first decision counts. It stays in the row for as long as the engine keeps ended work, so that a process that resumes
  * the work finds it, and a second sender is told about it. A call ends with its work: then it is neither listed nor decided.

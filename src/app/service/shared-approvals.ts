@@ -13,21 +13,14 @@ export function createSharedApprovals(
   local: Approvals,
   { engine, slots }: { readonly engine: Engine; readonly slots: Pick<WorkSlots, "workOf"> },
 ): Approvals {
-  const { waitingCalls: calls, cluster } = engine;
+  const { waitingCalls: calls } = engine;
   if (calls === undefined) return local;
-  /** Calls outside of the engine's work, which only this process decides. */
-  const own = new Set<string>();
   const { timeoutMs } = local;
   return {
     timeoutMs,
     async request(request, signal, maySuspend) {
       if (willResume(signal)) throw signal.reason;
-      const { approval_id } = request;
       const work = slots.workOf(request);
-      if (work === undefined && cluster === undefined) {
-        own.add(approval_id);
-        return await local.request(request, signal, maySuspend).finally(() => own.delete(approval_id));
-      }
       const decided = Promise.withResolvers<ApprovalDecision>();
       // Also with an aborted signal: the call may have a row of an earlier attempt, which ends here.
       const wait = await calls.add({ request, work }, decided.resolve);
@@ -47,7 +40,6 @@ export function createSharedApprovals(
       return await wait.settle(decision);
     },
     async decide(approvalId, decision, within = {}) {
-      if (own.has(approvalId)) return await local.decide(approvalId, decision, within);
       if (decision.args !== undefined) {
         const waiting = await calls.list(within);
         const request = waiting.find(({ approval_id }) => approval_id === approvalId);
@@ -56,10 +48,6 @@ export function createSharedApprovals(
       const counted = await calls.decide(approvalId, decision, within);
       if (counted?.isFirst !== true) throw notWaiting(counted?.decision);
     },
-    async list(filter = {}) {
-      const waiting = await calls.list(filter);
-      if (own.size === 0) return waiting;
-      return [...waiting, ...(await local.list(filter)).filter(({ approval_id }) => own.has(approval_id))];
-    },
+    list: (filter = {}) => calls.list(filter),
   };
 }

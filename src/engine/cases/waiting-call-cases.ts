@@ -285,6 +285,34 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(await listed(engine), ["approval_1"]);
   },
 
+  "a call outside of the engine's work is listed and decided once while its process waits": async (tools) => {
+    const engine = await tools.create();
+    if (engine.waitingCalls === undefined) return;
+    await engine.start(handlers({}));
+    const later = request("approval_2", { requested_at: "2026-01-01T00:00:02.000Z", session: "other" });
+    const withdrawn = await ask(engine, { request: later });
+    const decisions: unknown[] = [];
+    const wait = await ask(engine, { request: request("approval_1") }, (decision) =>
+      decisions.push(decision),
+    );
+    assert.deepEqual(await engine.waitingCalls.list(), [request("approval_1"), later]);
+    assert.deepEqual(await listed(engine, { session: "other" }), ["approval_2"]);
+    assert.equal(await engine.waitingCalls.decide("approval_1", approved, { agent: "other" }), undefined);
+    assert.deepEqual(await engine.waitingCalls.decide("approval_1", denied, key), {
+      decision: denied,
+      isFirst: true,
+    });
+    assert.deepEqual(await engine.waitingCalls.decide("approval_1", approved), {
+      decision: denied,
+      isFirst: false,
+    });
+    assert.deepEqual(decisions, [denied]);
+    assert.deepEqual(await listed(engine), ["approval_2"]);
+    assert.deepEqual(await wait.settle(approved), denied);
+    await withdrawn.withdraw();
+    await assertOver(engine, "approval_2");
+  },
+
   "a call of work in line waits as long as the process holds the lease": async (tools) => {
     const engine = await tools.create();
     if (engine.waitingCalls === undefined) return;

@@ -34,8 +34,8 @@ export function createWaitingCalls(base: EmbeddedBase): {
   const store: WaitingCallStore = {
     async add({ request, work, text, args_hash }) {
       const { approval_id, agent, instance_id, session, operation_id, requested_at } = request;
-      // Only its own process can decide a call outside of the engine's work.
-      if (work === undefined) return null;
+      // Only the process that holds the lease is known to live.
+      if (work === undefined) return undefined;
       const ids = [approval_id, agent, instance_id, session, operation_id, work.resumes ?? null, work.fence];
       const row = await base.commit(() => sql.add.get(...ids, requested_at, text, args_hash, clock.now()), {
         fence: work.fence,
@@ -44,9 +44,8 @@ export function createWaitingCalls(base: EmbeddedBase): {
       return row.decision;
     },
     async settle({ request, work }, decision) {
-      if (work === undefined) return undefined;
       const write = () => sql.settle.get(decision, clock.now(), request.approval_id);
-      return (await base.commit(write, { fence: work.fence }))?.decision ?? undefined;
+      return (await base.commit(write, work && { fence: work.fence }))?.decision ?? undefined;
     },
     async withdraw({ request, work }) {
       await base.commit(() => sql.withdraw.run(request.approval_id, work?.fence ?? null));

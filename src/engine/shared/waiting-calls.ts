@@ -27,8 +27,11 @@ export interface CallRow {
 
 /** The rows of waiting calls. Decisions are JSON. */
 export interface WaitingCallStore {
-  /** Adds a call, or a wait for a stored one. Returns its decision, or null. Throws `lease_lost`. */
-  add(call: StoredCall): Promise<string | null>;
+  /**
+   * Adds a call, or a wait for a stored one. Returns its decision, or null; `undefined` if the store does not take the
+   * call, because it could not tell whether the call's process lives. Throws `lease_lost`.
+   */
+  add(call: StoredCall): Promise<string | null | undefined>;
   /**
    * Writes a decision unless there is one. Returns the one that counts; `undefined` without a row. Throws `lease_lost` if a
    * newer holder of the lease waits for the call.
@@ -50,6 +53,7 @@ export interface WaitingCallStore {
 /** The calls of an engine that wait for a decision, and the waits of this process. */
 export class WaitingCallRecords implements WaitingCalls {
   readonly #store: WaitingCallStore;
+  readonly #unstored = new UnstoredCalls();
   readonly #waits = new Map<string, (decision: ApprovalDecision) => void>();
 
   constructor(store: WaitingCallStore) {
@@ -71,6 +75,10 @@ export class WaitingCallRecords implements WaitingCalls {
     this.#waits.set(id, onDecided);
     try {
       const decided = await this.#store.add(call);
+      if (decided === undefined) {
+        leave();
+        return this.#unstored.add(request, onDecided);
+      }
       if (decided !== null) leave();
       return {
         ...(decided === null ? {} : { decision: toDecision(decided) }),
@@ -96,6 +104,8 @@ export class WaitingCallRecords implements WaitingCalls {
     decision: ApprovalDecision,
     within: CallFilter = {},
   ): Promise<CountedDecision | undefined> {
+    const unstored = this.#unstored.decide(approvalId, decision, within);
+    if (unstored !== undefined) return unstored;
     if (await this.#store.decide(approvalId, JSON.stringify(decision), within)) {
       this.#waits.get(approvalId)?.(decision);
       return { decision, isFirst: true };
@@ -105,10 +115,13 @@ export class WaitingCallRecords implements WaitingCalls {
   }
 
   async list(within: CallFilter = {}): Promise<readonly ApprovalRequest[]> {
-    return (await this.#store.list(within)).map(({ request, requested_at }) => ({
+    const stored = (await this.#store.list(within)).map(({ request, requested_at }) => ({
       ...(JSON.parse(request) as ApprovalRequest),
       requested_at,
     }));
+    const unstored = this.#unstored.list(within);
+    if (unstored.length === 0) return stored;
+    return [...stored, ...unstored].toSorted((one, other) => (isOlder(one, other) ? -1 : 1));
   }
 
   /** Handles the news that another process has decided a call. */
@@ -122,6 +135,64 @@ export class WaitingCallRecords implements WaitingCalls {
     for (const { call_id, decision } of await this.#store.decided([...this.#waits.keys()]))
       this.#waits.get(call_id)?.(toDecision(decision));
   }
+}
+
+/** A call outside of the engine's work that waits in this process, also between its decision and the end of its wait. */
+interface UnstoredCall {
+  readonly request: ApprovalRequest;
+  readonly onDecided: (decision: ApprovalDecision) => void;
+  decision?: ApprovalDecision;
+}
+
+/** The calls that the store does not take: only this process lists and decides them. */
+class UnstoredCalls {
+  readonly #calls = new Map<string, UnstoredCall>();
+
+  add(request: ApprovalRequest, onDecided: UnstoredCall["onDecided"]): CallWait {
+    const call: UnstoredCall = { request, onDecided };
+    const { approval_id: id } = request;
+    this.#calls.set(id, call);
+    const leave = (): void => {
+      if (this.#calls.get(id) === call) this.#calls.delete(id);
+    };
+    return {
+      leave,
+      withdraw: async () => leave(),
+      settle: async (decision) => {
+        leave();
+        return call.decision ?? decision;
+      },
+    };
+  }
+
+  decide(id: string, decision: ApprovalDecision, within: CallFilter): CountedDecision | undefined {
+    const call = this.#calls.get(id);
+    if (call === undefined || !isWithin(call.request, within)) return undefined;
+    if (call.decision !== undefined) return { decision: call.decision, isFirst: false };
+    call.decision = decision;
+    call.onDecided(decision);
+    return { decision, isFirst: true };
+  }
+
+  list(within: CallFilter): readonly ApprovalRequest[] {
+    return [...this.#calls.values()].flatMap(({ request, decision }) =>
+      decision === undefined && isWithin(request, within) ? [request] : [],
+    );
+  }
+}
+
+function isWithin(request: ApprovalRequest, { agent, instance_id, session }: CallFilter): boolean {
+  return (
+    (agent === undefined || agent === request.agent) &&
+    (instance_id === undefined || instance_id === request.instance_id) &&
+    (session === undefined || session === request.session)
+  );
+}
+
+/** The order of lists. */
+function isOlder(one: ApprovalRequest, other: ApprovalRequest): boolean {
+  if (one.requested_at !== other.requested_at) return one.requested_at < other.requested_at;
+  return one.approval_id < other.approval_id;
 }
 
 function toDecision(text: string): ApprovalDecision {
