@@ -388,7 +388,7 @@ export type StepWork<Value> = (step: {
 /** The run whose end a step waits for. */
 export interface AwaitedRun {
   readonly run_id: string;
-  /** Ends the wait early. */
+  /** Ends the wait early. A run with such a wait stays in memory, without a slot. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -44,6 +44,16 @@ function descending(engine: Engine, calls: number[] = []): EngineHandlers["run"]
   };
 }
 
+/** A run that starts a run, and waits for it until a signal; the other run waits for a signal that does not come. */
+function impatient(engine: Engine, patience: () => AbortSignal): EngineHandlers["run"] {
+  return async (context, { workflow, payload }) => {
+    if (payload === "child") return await context.waitFor("go");
+    const child = await startChild(engine, context, { workflow, payload: "child" });
+    const awaited = { run_id: child, signal: patience() };
+    return await context.stepAfter("result", async () => "gave up", awaited);
+  };
+}
+
 async function untilStatus(engine: Engine, runId: string, status: string): Promise<void> {
   while ((await engine.getRun(runId))?.status !== status) await sleep(10);
 }
@@ -155,6 +165,17 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual((await engine.awaitRun(run_id))?.result, ["given up", 7]);
   },
 
+  "the signal of a wait for another run ends it however late, and until then the run holds no slot": async (
+    tools,
+  ) => {
+    const engine = await tools.create({ running: 1 });
+    await engine.start(handlers({ run: impatient(engine, () => AbortSignal.timeout(1_500)) }));
+    const { run_id } = await engine.startRun({ workflow: "w", payload: "parent" });
+    const [child = ""] = await untilWaiting(engine, 1);
+    assert.equal((await engine.awaitRun(run_id))?.result, "gave up");
+    assert.equal((await engine.getRun(child))?.status, "waiting");
+  },
+
   "cancelling a run that waits for another run cancels both": async (tools) => {
     const engine = await tools.create();
     const reasons: unknown[] = [];
@@ -195,6 +216,23 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
     const second = await tools.reopen({ running: 1 });
     await second.start(handlers({ run: descending(second) }));
     assert.deepEqual((await second.awaitRun(run_id))?.result, [["gone"]]);
+  },
+
+  "a wait for another run with a signal delays no stop, and has its signal again after a restart": async (
+    tools,
+  ) => {
+    const first = await tools.create();
+    await first.start(handlers({ run: impatient(first, () => AbortSignal.timeout(600_000)) }));
+    const { run_id } = await first.startRun({ workflow: "w", payload: "parent" });
+    await untilWaiting(first, 1);
+    while ((await first.getRun(run_id))?.waiting_for === undefined) await sleep(5);
+    const begunAt = performance.now();
+    await first.drain({ timeoutMs: 30_000 });
+    assert.ok(performance.now() - begunAt < 10_000);
+    const second = await tools.reopen();
+    assert.equal((await second.getRun(run_id))?.status, "queued");
+    await second.start(handlers({ run: impatient(second, () => AbortSignal.timeout(50)) }));
+    assert.equal((await second.awaitRun(run_id))?.result, "gave up");
   },
 
   "a stop fails no run that starts another run, or awaits one, just then": async (tools) => {

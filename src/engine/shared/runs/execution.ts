@@ -70,7 +70,9 @@ export class Execution implements ExecutionCore {
   #closed = false;
   /** The end that is fixed whatever the handler returns: the run was cancelled, or the store is unavailable. */
   #verdict: ExecutionEnd | undefined;
-  #callOffGrace: (() => void) | undefined;
+  #callOffRest: (() => void) | undefined;
+  /** Whether the run only waits, and stays in memory meanwhile. */
+  #stays = false;
   /** Takes back the slot, which the run releases while it only waits for other runs: these can need it. */
   #takeSlot: (() => void) | undefined;
 
@@ -188,21 +190,26 @@ export class Execution implements ExecutionCore {
     });
 
   readonly checkRest = (): void => {
-    const mayRest =
+    const onlyWaits =
       !this.#closed &&
       this.#verdict === undefined &&
       this.#working === 0 &&
       !this.#deliveries.busy &&
       this.#waits.size > 0;
-    if (mayRest) {
+    const stays = onlyWaits && this.#waits.hasSignals;
+    if (!onlyWaits || stays !== this.#stays) {
+      this.#callOffRest?.();
+      this.#callOffRest = undefined;
+    }
+    this.#stays = stays;
+    if (onlyWaits) {
       if (this.#waits.hasRuns) this.#takeSlot ??= this.#claimed.releaseSlot();
-      this.#callOffGrace ??= this.#rest();
+      this.#callOffRest ??= stays ? this.#stay() : this.#rest();
     } else {
-      this.#callOffGrace?.();
-      this.#callOffGrace = undefined;
       this.#takeSlot?.();
       this.#takeSlot = undefined;
     }
+    this.#checkIdle();
   };
 
   async #work(): Promise<void> {
@@ -254,7 +261,11 @@ export class Execution implements ExecutionCore {
     this.#working += working;
     this.#released += released;
     this.checkRest();
-    const isIdle = this.#working > 0 && this.#released === this.#working;
+  }
+
+  /** Stores whether the run only waits, while it is in memory. */
+  #checkIdle(): void {
+    const isIdle = this.#stays || (this.#working > 0 && this.#released === this.#working);
     if (isIdle === this.#isIdle || this.#closed) return;
     this.#isIdle = isIdle;
     this.#claimed.setIdle(isIdle);
@@ -283,6 +294,18 @@ export class Execution implements ExecutionCore {
     return problem;
   }
 
+  /**
+   * Keeps the run in memory, because it can go on by a signal of its code. When a drain begins, the run is requeued: the next
+   * process runs the code again, which makes the signal again. Returns the function that prevents this.
+   */
+  #stay(): () => void {
+    const { draining } = this.host.base;
+    const leave = (): void => this.leave(draining.reason);
+    if (draining.aborted) leave();
+    else draining.addEventListener("abort", leave, { once: true });
+    return () => draining.removeEventListener("abort", leave);
+  }
+
   /** Suspends the run after its grace period; returns the function that prevents it. */
   #rest(): () => void {
     let callOff = this.#after(minGraceMs, () => {
@@ -305,7 +328,7 @@ export class Execution implements ExecutionCore {
     this.#closed = true;
     this.#deliveries.close();
     this.#waits.close();
-    this.#callOffGrace?.();
+    this.#callOffRest?.();
     this.#calls.close();
     this.#controller.abort(reason);
     this.#ending.resolve(end);

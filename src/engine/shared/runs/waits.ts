@@ -13,6 +13,8 @@ export class Waits {
   readonly #open = new Map<number, OpenWait>();
   /** The waits for other runs. */
   readonly #runs = new Set<AbortController>();
+  /** The waits among `#runs` that a signal of the run's code can end. */
+  readonly #withSignal = new Set<AbortController>();
   #isChecking = false;
   /** Whether a signal may have arrived since the current check began. */
   #isStale = false;
@@ -31,6 +33,11 @@ export class Waits {
   /** Whether the run waits for another run. */
   get hasRuns(): boolean {
     return this.#runs.size > 0;
+  }
+
+  /** Whether the run's code can end a wait by a signal, which the process would lose with the run's memory. */
+  get hasSignals(): boolean {
+    return this.#withSignal.size > 0;
   }
 
   /** The earliest deadline of the open waits. */
@@ -73,12 +80,14 @@ export class Waits {
    * the end of the other run resumes a suspended run.
    */
   async forRun(head: EntryHead, { run_id, signal }: AwaitedRun, isNew: boolean): Promise<void> {
-    const { insist, host, checkRest } = this.#core;
+    const { insist, host, checkRest, signal: ofRun } = this.#core;
     if (isNew) await this.#begin(head, undefined, run_id);
     const leave = new AbortController();
     const either = signal === undefined ? leave.signal : AbortSignal.any([leave.signal, signal]);
     if (!this.#closed) {
       this.#runs.add(leave);
+      // The signal of the run itself ends every wait of the run anyway.
+      if (signal !== undefined && signal !== ofRun) this.#withSignal.add(leave);
       checkRest();
       await insist(async () => {
         await host.awaitRun(run_id, { signal: either }).catch((error: unknown) => {
@@ -88,6 +97,7 @@ export class Waits {
     }
     if (this.#closed) return await new Promise<never>(() => undefined);
     this.#runs.delete(leave);
+    this.#withSignal.delete(leave);
   }
 
   /** Ends the waits whose deadline has passed or whose signal has arrived. */
@@ -108,6 +118,7 @@ export class Waits {
     this.#open.clear();
     for (const leave of this.#runs) leave.abort();
     this.#runs.clear();
+    this.#withSignal.clear();
   }
 
   async #check(): Promise<void> {
