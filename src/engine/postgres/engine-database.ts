@@ -394,6 +394,9 @@ CREATE INDEX waiting_calls_open ON ${schema}.waiting_calls (requested_at) WHERE 
 CREATE INDEX waiting_calls_by_age ON ${schema}.waiting_calls (written_at);
 `;
 
+/** `EntryHead.made_after`; null in the entries of nodes of earlier versions. */
+const madeAfterColumn: Migration = (schema) => `ALTER TABLE ${schema}.run_journal ADD COLUMN made_after int;`;
+
 /** The steps of the schema. A released step never changes; a new step is added at the end. */
 const steps: readonly Migration[] = [
   (schema) => workTables(schema) + eventTables(schema),
@@ -410,6 +413,8 @@ const steps: readonly Migration[] = [
   countedAttempts,
   problemColumn,
   openCalls,
+
+  madeAfterColumn,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

@@ -21,9 +21,11 @@ interface SignalRow {
   readonly payload: string;
 }
 
+interface WrittenRow extends EntryRow, Pick<EntryHead, "made_after"> {}
+
 /** The content of one statement: journal rows to write, and signals to mark as taken. */
 interface Draft {
-  readonly rows: EntryRow[];
+  readonly rows: WrittenRow[];
   readonly receivedSignals: number[];
   /** The number of the last recorded end. */
   ends: number;
@@ -205,16 +207,16 @@ class OpenJournal implements RunJournal {
   /** Writes only if this node owns the run; the lock of the run's row keeps it so until the statement ends. */
   async #store({ rows, receivedSignals }: Draft): Promise<void> {
     if (rows.length === 0 && receivedSignals.length === 0) return;
-    const column = (value: (row: EntryRow) => unknown): unknown[] => rows.map(value);
+    const column = (value: (row: WrittenRow) => unknown): unknown[] => rows.map(value);
     const counted = await this.#base.database.row<{ count: number }>(
       `WITH own AS MATERIALIZED (
          SELECT id FROM $s.runs WHERE id = $1 AND fence = $2 AND status = 'running' FOR UPDATE
        ), written AS (
-         INSERT INTO $s.run_journal (run, position, kind, name, state, deadline, ended_as, value)
+         INSERT INTO $s.run_journal (run, position, kind, name, state, deadline, ended_as, value, made_after)
          SELECT own.id, new.* FROM own, unnest($3::int[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::int[],
-           $9::text[]) AS new (position, kind, name, state, deadline, ended_as, value)
+           $9::text[], $11::int[]) AS new (position, kind, name, state, deadline, ended_as, value, made_after)
          ON CONFLICT (run, position) DO UPDATE
-         SET state = excluded.state, ended_as = excluded.ended_as, value = excluded.value
+         SET state = excluded.state, ended_as = excluded.ended_as, value = excluded.value, made_after = excluded.made_after
        ), taken AS (
          UPDATE $s.run_signals SET taken = true, payload = NULL FROM own WHERE run_signals.id = ANY($10::bigint[])
        )
@@ -230,6 +232,7 @@ class OpenJournal implements RunJournal {
         column(({ ended_as }) => ended_as),
         column(({ value }) => value),
         receivedSignals,
+        column(({ made_after }) => made_after),
       ],
     );
     if (counted?.count !== 1) throw leaseLost();
@@ -251,11 +254,11 @@ function findSignal(
 
 function recordEnd(
   draft: Draft,
-  { position, kind, name }: EntryHead,
+  { position, kind, name, made_after }: EntryHead,
   { state, value }: Omit<EntryEnd, "ended_as">,
 ): EntryEnd {
   draft.ends += 1;
   const ended_as = draft.ends;
-  draft.rows.push({ position, kind, name, state, deadline: null, ended_as, value });
+  draft.rows.push({ position, kind, name, made_after, state, deadline: null, ended_as, value });
   return { state, value, ended_as };
 }

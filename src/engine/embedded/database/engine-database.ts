@@ -303,6 +303,11 @@ CREATE INDEX waiting_calls_open ON waiting_calls (requested_at, call_id) WHERE d
 CREATE INDEX waiting_calls_by_age ON waiting_calls (written_at);
 `;
 
+/** `EntryHead.made_after`; null in the entries of earlier versions. */
+const madeAfterColumn: string = `
+ALTER TABLE run_journal ADD COLUMN made_after INTEGER;
+`;
+
 /**
  * The steps of the schema: a database with `user_version` n has the first n steps. A released step never changes; a new
  * step is added at the end.
@@ -320,6 +325,7 @@ export const migrations: readonly string[] = [
   awaitedRuns,
   countedAttempts,
   problemColumn,
+  madeAfterColumn,
 ];
 
 const engineStore: StoreDefinition = {

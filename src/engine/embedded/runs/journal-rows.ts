@@ -45,13 +45,14 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
   );
   const insert = query(
     database,
-    `INSERT INTO run_journal (run, position, kind, name, state, ended_as, value) VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (run, position) DO UPDATE
-     SET state = excluded.state, ended_as = excluded.ended_as, value = excluded.value`,
+    `INSERT INTO run_journal (run, position, kind, name, made_after, state, ended_as, value)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, position) DO UPDATE
+     SET made_after = excluded.made_after, state = excluded.state, ended_as = excluded.ended_as, value = excluded.value`,
   );
   const insertWait = query(
     database,
-    "INSERT INTO run_journal (run, position, kind, name, state, deadline, value) VALUES (?, ?, ?, ?, 'pending', ?, ?)",
+    `INSERT INTO run_journal (run, position, kind, name, made_after, state, deadline, value)
+     VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
   );
   const signal = query<PendingSignal>(
     database,
@@ -113,11 +114,11 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
 
     /** Call it in a transaction. */
     function record(
-      { position, kind, name }: EntryHead,
+      { position, kind, name, made_after }: EntryHead,
       { state, value }: Omit<EntryEnd, "ended_as">,
     ): EntryEnd {
       ends += 1;
-      insert.run(run, position, kind, name, state, ends, value);
+      insert.run(run, position, kind, name, made_after, state, ends, value);
       return { state, value, ended_as: ends };
     }
 
@@ -136,8 +137,9 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
       beginWait: (wait, schema) =>
         write(() => {
           const end = recordEnd(wait);
-          const { position, kind, name } = wait.head;
-          if (end === undefined) insertWait.run(run, position, kind, name, wait.deadline ?? null, schema);
+          const { position, kind, name, made_after } = wait.head;
+          if (end === undefined)
+            insertWait.run(run, position, kind, name, made_after, wait.deadline ?? null, schema);
           return end;
         }),
       hasDue: (waits) => waits.some((wait) => isOver(wait) || nextSignal(run, wait) !== undefined),

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setImmediate } from "node:timers/promises";
+import { DatabaseSync } from "node:sqlite";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, afterEach, expect, test } from "vitest";
@@ -270,4 +271,41 @@ test("a missed schedule is made up for once, and each occurrence starts once", a
   await second.engine.deleteSchedule("hourly");
   await second.clock.advance(day);
   expect(keys).toHaveLength(2);
+});
+
+test("a retry keeps a failure before a later end in a journal of a kit that did not record when calls were made", async () => {
+  const folder = mkdtempSync(join(root, "old-"));
+  const open = async (): Promise<Engine> => {
+    const engine = createEmbeddedEngine({ folder });
+    opened.push(engine);
+    await engine.start(handlers({ run }));
+    return engine;
+  };
+  const done: string[] = [];
+  const run: EngineHandlers["run"] = async (context) => {
+    const steps = ["fails", "works"].map((name) =>
+      context.step(name, async () => {
+        done.push(name);
+        if (name === "fails") throw new TypeError("no");
+        await setTimeout(20);
+      }),
+    );
+    await Promise.allSettled(steps);
+    await Promise.all(steps);
+  };
+  const first = await open();
+  const { run_id } = await first.startRun({ workflow: "w", payload: {} });
+  await first.awaitRun(run_id);
+  await first.drain();
+  const database = new DatabaseSync(join(folder, "engine.db"));
+  expect(database.prepare("SELECT made_after FROM run_journal").all()).toEqual([
+    { made_after: 0 },
+    { made_after: 0 },
+  ]);
+  database.exec("UPDATE run_journal SET made_after = NULL");
+  database.close();
+  const second = await open();
+  await second.retryRun(run_id);
+  expect((await second.awaitRun(run_id))?.status).toBe("failed");
+  expect(done).toEqual(["fails", "works"]);
 });

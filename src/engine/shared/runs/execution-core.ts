@@ -27,6 +27,8 @@ export interface ExecutionCore {
   readonly signal: AbortSignal;
   readonly handlers: EngineHandlers;
   readonly guard: GuardedCalls["guard"];
+  /** See `EntryHead.made_after`. */
+  readonly lastEnd: number;
   /** Moves to the next position of the journal. Throws `replay_mismatch`, and then holds the run. */
   readonly ask: Replay["ask"];
   /** See `Replay.patched`. */

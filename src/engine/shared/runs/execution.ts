@@ -101,6 +101,10 @@ export class Execution implements ExecutionCore {
     return this.#controller.signal;
   }
 
+  get lastEnd(): number {
+    return this.#deliveries.last;
+  }
+
   cancel(): void {
     if (this.#closed || this.#verdict?.kind === "cancelled") return;
     this.#verdict = { kind: "cancelled" };

@@ -110,6 +110,10 @@ class ReplayCheck implements ExecutionCore {
     return this.#controller.signal;
   }
 
+  get lastEnd(): number {
+    return this.#deliveries.last;
+  }
+
   async verdict(patienceMs: number): Promise<ReplayVerdict> {
     const performing = this.#perform();
     try {

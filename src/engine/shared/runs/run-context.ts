@@ -54,10 +54,11 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       return awaited === undefined ? work(key) : awaitInStep(awaited).then(() => work(key));
     }
     return core.guard(async () => {
+      const made_after = core.lastEnd;
       const { position, recorded } = core.ask(kind, name);
       const outcome = recorded?.outcome;
       if (outcome !== undefined && outcome.state !== "pending") return await core.deliver(outcome);
-      const head = { position, kind, name };
+      const head = { position, kind, name, made_after };
       if (awaited !== undefined) await waits.forRun(head, awaited, outcome === undefined);
       return await core.atWork(async () => {
         const { state, value } = await attempt(work, `${run.run_id}:${position}`);
@@ -153,7 +154,12 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
       return await core.guard(async () => {
         const answer = core.patched(id);
         if (answer.is === "new") {
-          const head = { position: answer.position, kind: "patch", name: id } as const;
+          const head = {
+            position: answer.position,
+            kind: "patch",
+            name: id,
+            made_after: core.lastEnd,
+          } as const;
           await core.atWork(async () =>
             core.deliver(await core.insist(() => core.journal.end(head, { state: "done", value: null }))),
           );

@@ -1,6 +1,10 @@
 import { KitError } from "../../../base/kit-error.ts";
 
-export type EntryHead = Omit<JournalEntry, "outcome">;
+/** A call at its position, as the journal stores it. */
+export interface EntryHead extends Omit<JournalEntry, "outcome"> {
+  /** The highest `ended_as` of the ends that the run had got when it made the call; 0 before the first. */
+  readonly made_after: number;
+}
 
 /** A wait that has begun, for a time or a signal. */
 export interface BegunWait {

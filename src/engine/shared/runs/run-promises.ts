@@ -7,6 +7,8 @@ export interface Deliveries {
   add(endedAs: number, notify: () => void): void;
   /** Whether an end is left to deliver. */
   readonly busy: boolean;
+  /** The highest number of a delivered end; 0 before the first. */
+  readonly last: number;
   /** Delivers no more ends. */
   close(): void;
 }
@@ -25,6 +27,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
   const waiting = new Map<number, () => void>();
   const passedOver = new Set<number>();
   let next = 1;
+  let last = 0;
   let scheduled = false;
   let closed = false;
   let callOff: (() => void) | undefined;
@@ -53,6 +56,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
     waiting.delete(endedAs);
     if (endedAs === next) next += 1;
     else passedOver.add(endedAs);
+    last = Math.max(last, endedAs);
     callback?.();
     goOn();
   }
@@ -74,6 +78,9 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
     },
     get busy() {
       return scheduled || waiting.size > 0;
+    },
+    get last() {
+      return last;
     },
     close() {
       closed = true;

@@ -220,12 +220,17 @@ export function notFailed(): KitError {
 }
 
 /**
- * SQL for the table of journals, with the parameters of one run: forgets the failed calls at which the run ended, which are
- * those after whose end it made no other call that ended, and numbers the remaining ends without gaps.
+ * SQL for the table of journals, with the parameters of one run. Forgets the failed calls at which the run ended, which are
+ * those after whose end it made no other call that ended; an entry without `made_after` counts as made then if it ended
+ * later. Forgets the waits that the run began after such an end, because it may not come to them again. Numbers the remaining
+ * ends without gaps; that leaves `made_after` valid, because no remaining call was made after a forgotten end.
  */
 export const forgetFailures = (journal: string, run: string): readonly string[] => [
   `DELETE FROM ${journal} AS f WHERE run = ${run} AND state = 'failed' AND NOT EXISTS (
-     SELECT 1 FROM ${journal} AS e WHERE e.run = f.run AND e.position > f.position AND e.ended_as > f.ended_as)`,
+     SELECT 1 FROM ${journal} AS e WHERE e.run = f.run AND e.position > f.position AND e.ended_as > f.ended_as
+       AND (e.made_after IS NULL OR e.made_after >= f.ended_as))`,
+  `DELETE FROM ${journal} AS w WHERE run = ${run} AND state = 'pending' AND made_after > (
+     SELECT count(*) FROM ${journal} AS e WHERE e.run = w.run AND e.ended_as <= w.made_after)`,
   `UPDATE ${journal} AS j SET ended_as = n.number FROM (
      SELECT position, row_number() OVER (ORDER BY ended_as) AS number FROM ${journal}
      WHERE run = ${run} AND ended_as IS NOT NULL) AS n

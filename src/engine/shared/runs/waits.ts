@@ -56,10 +56,11 @@ export class Waits {
     { ms, schema }: { readonly ms: number | undefined; readonly schema?: unknown },
   ): Promise<unknown> {
     const core = this.#core;
+    const made_after = core.lastEnd;
     const { position, recorded } = core.ask(kind, name);
     const outcome = recorded?.outcome;
     if (outcome !== undefined && outcome.state !== "pending") return await core.deliver(outcome);
-    const head = { position, kind, name };
+    const head = { position, kind, name, made_after };
     const { time } = core.host.base;
     const isNew = outcome === undefined;
     const deadline = isNew ? (ms === undefined ? undefined : Math.ceil(time.now() + ms)) : outcome.deadline;
