@@ -79,3 +79,42 @@ test("a reload resumes held runs; the call that started one in this process gets
   await service.reload();
   expect(await service.engine.awaitRun(run?.run_id ?? "")).toMatchObject({ result: 3 });
 });
+
+const above = (name: string): string => `export const run = async (ctx) => await ctx.run("${name}");`;
+const changing = `let calls = 0;
+export const run = async (ctx) => {
+  calls += 1;
+  await ctx.step(calls === 1 ? "first" : "second", () => 1);
+  await ctx.waitFor("go");
+};`;
+
+test("a call in this process gets the problem of a run two levels below its own", async () => {
+  const { service } = await openWorkflows({
+    "src/workflows/top.ts": above("middle"),
+    "src/workflows/middle.ts": above("kid"),
+    "src/workflows/kid.ts": changing,
+  });
+  const failing = service.app.run("top").catch((thrown: unknown) => thrown);
+  const kid = async () => (await service.engine.listRuns({ workflow: "kid" })).items[0];
+  await expect.poll(async () => (await kid())?.status).toBe("waiting");
+  const { run_id = "" } = (await kid()) ?? {};
+  await service.engine.signal(run_id, { name: "go" });
+  expect(await failing).toMatchObject({
+    code: "replay_mismatch",
+    message: expect.stringMatching(
+      `^The run ${run_id} of "kid" waits, because its code cannot go on: Position 1 .*"first".*"second"`,
+    ),
+    meta: { run_id },
+  });
+});
+
+test("a call in this process gets the problem of a run below its own that starts a missing workflow", async () => {
+  const { service } = await openWorkflows({
+    "src/workflows/top.ts": above("kid"),
+    "src/workflows/kid.ts": above("none"),
+  });
+  await expect(service.app.run("top")).rejects.toMatchObject({
+    code: "workflow_not_found",
+    message: expect.stringMatching(/^The run run_\w+ of "kid" waits, .* There is no workflow named "none"/),
+  });
+});

@@ -177,7 +177,10 @@ export class WorkflowRuns implements ProjectRuns {
     }
   }
 
-  /** Reports a run that waits because of its code: to the caller in this process, otherwise to the log. */
+  /**
+   * Reports a run that waits because of its code: to the call in this process that has started it or a run above it, otherwise
+   * to the log.
+   */
   noteHeld(
     problem: KitError,
     { run_id, workflow }: { readonly run_id: string; readonly workflow: string },
@@ -189,12 +192,25 @@ export class WorkflowRuns implements ProjectRuns {
       ...defined({ hint }),
       meta: { ...problem.meta, run_id },
     });
-    const local = this.#locals.get(run_id);
-    if (local?.onHeld === undefined) this.#options.onFailure(error);
-    else local.onHeld(error);
+    const { onFailure } = this.#options;
+    this.#heldListener(run_id).then(
+      (onHeld = onFailure) => onHeld(error),
+      () => onFailure(error),
+    );
   }
 
-  /** Starts a run, follows its events, and waits for its end. Throws the problem of a run that is held. */
+  /** The listener of the call in this process that has started a run, or the nearest run above it. */
+  async #heldListener(runId: string): Promise<LocalRun["onHeld"]> {
+    let id: string | undefined = runId;
+    while (id !== undefined && this.#locals.size > 0) {
+      const onHeld = this.#locals.get(id)?.onHeld;
+      if (onHeld !== undefined) return onHeld;
+      id = (await this.#options.engine.getRun(id))?.parent_run_id;
+    }
+    return undefined;
+  }
+
+  /** Starts a run, follows its events, and waits for its end. Throws the problem of the run, or of one below it, that is held. */
   async toEnd(
     name: string,
     { payload = {}, env, request, signal, onEvent }: RunOptions,
