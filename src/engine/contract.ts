@@ -53,7 +53,7 @@ export interface Engine {
    * Meanwhile the engine accepts no work.
    */
   problem?(): KitError | undefined;
-  /** The problem that delays accepted work for longer than a moment, while the engine still accepts new work. */
+  /** The problem that delays accepted work for longer than a moment, or has lost some, while the engine still accepts new work. */
   warning?(): KitError | undefined;
 
   /** Counts the work that waits and runs now. */

@@ -87,7 +87,7 @@ function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined):
 }
 
 /** A path relative to the project's folder: the parent folders can contain the name of the user or the machine. */
-function nearby(file: string): string {
+export function nearby(file: string): string {
   const parts = resolve(file).split(sep);
   const state = parts.lastIndexOf(".kit");
   return parts.slice(state === -1 ? -2 : state).join("/");

@@ -109,7 +109,9 @@ async function openEngine({ project, loaded, ...options }: ProjectServiceOptions
       ? join(stateFolder(project.root), "engine")
       : resolve(project.root, explicitFolder);
   const { createEmbeddedEngine } = await load();
-  return createEmbeddedEngine({ folder, limits });
+  const isInFile = options.store === undefined && (loaded.config.store ?? "sqlite") === "sqlite";
+  const beside = isInFile ? [join(stateFolder(project.root), "sessions.db")] : [];
+  return createEmbeddedEngine({ folder, beside, limits });
 }
 
 function limitsOf({ agent, engine = {}, sessions }: LoadedConfig["config"]): Partial<EngineLimits> {

@@ -24,6 +24,11 @@ import { createWaitingCalls } from "./waiting-calls.ts";
 export interface EmbeddedEngineOptions {
   /** The folder that stores the work; created if missing. Without a folder, work is in memory and lost with the process. */
   readonly folder?: string | undefined;
+  /**
+   * Files of other SQLite stores of kit. When a process begins to work, it compares them with the folder: `warning` returns what one
+   * of the databases has lost.
+   */
+  readonly beside?: readonly string[] | undefined;
   /** Instead of a folder: opens the tables of a store in a database that only this process uses. */
   readonly open?: ((store: "engine" | "events") => Database) | undefined;
   /** Called after each commit. */
@@ -66,9 +71,16 @@ class EmbeddedEngine {
   #state: "new" | "started" | "closed" = "new";
   #drained: Promise<void> | undefined;
 
-  constructor({ clock = createMachineClock(), folder, open, onCommit, ...options }: EmbeddedEngineOptions) {
+  constructor({
+    clock = createMachineClock(),
+    folder,
+    beside,
+    open,
+    onCommit,
+    ...options
+  }: EmbeddedEngineOptions) {
     const limits = { ...defaultLimits, ...options.limits };
-    const core = createEngineCore({ folder, database: open?.("engine"), onCommit, clock, limits });
+    const core = createEngineCore({ folder, beside, database: open?.("engine"), onCommit, clock, limits });
     const { base, lease } = core;
     this.#core = core;
     this.#isDurable = (folder ?? open) !== undefined;
@@ -144,6 +156,7 @@ class EmbeddedEngine {
       },
       problem: () =>
         this.#state === "closed" ? undefined : (this.#core.file.problem() ?? this.#events.problem()),
+      warning: () => this.#core.lostWork?.problem(),
       load: reading(async () => load()),
       ...engineCalls(parts, { accepting: open, reading }),
       start: open((handlers) => this.#start(handlers)),

@@ -25,6 +25,8 @@ export interface EmbeddedBase extends EngineBase {
 export interface CommitOptions {
   readonly fenced?: boolean;
   readonly fence?: number;
+  /** Whether the write is no work: it happens again and again, and its loss would lose nothing. */
+  readonly isUpkeep?: boolean;
 }
 
 /** A part of the engine that works while this process holds the lease: dispatches, runs, schedules. */

@@ -8,6 +8,7 @@ import { JobQueue } from "../shared/queue/job-queue.ts";
 import { type BlobStore, createBlobStore, createRowBlobStore } from "./database/blobs.ts";
 import { CommitQueue } from "./database/commit-queue.ts";
 import { openDatabase } from "./database/engine-database.ts";
+import { createLostWork, type LostWork } from "./database/lost-work.ts";
 import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
 import { createLease, createProcessLock, createTimeline, type LeaseHolder, soleProcess } from "./lease.ts";
 
@@ -21,6 +22,10 @@ export interface EngineCore {
   readonly isShared: boolean;
   /** Notices when the database's file is deleted or replaced. */
   readonly file: DatabaseFile;
+  /** Absent if the databases are not files. */
+  readonly lostWork: LostWork | undefined;
+  /** Calls `LostWork.mark` if this process holds the lease. */
+  mark(): Promise<void>;
   /** Fires `base.draining`. */
   drain(): void;
   /** Fires `base.stopping`. */
@@ -34,6 +39,8 @@ export interface EngineCore {
 export interface CoreOptions {
   /** Without a folder and a database, everything is in memory. */
   readonly folder: string | undefined;
+  /** The databases of other stores, with which the engine's is compared. */
+  readonly beside?: readonly string[] | undefined;
   /** Holds the engine's tables, instead of a folder; no other process uses it. */
   readonly database?: Database | undefined;
   /** Called after each commit. */
@@ -66,6 +73,12 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
   const stopping = new AbortController();
   const draining = new AbortController();
   const time = createTimeline(database, clock);
+  const others = [...(folder === undefined ? [] : [join(folder, "events.db")]), ...(options.beside ?? [])];
+  const lostWork = folder === undefined ? undefined : createLostWork({ folder, others, database, clock });
+  const mark = async (): Promise<void> => {
+    if (!lease.isHeld) return;
+    await lostWork?.mark((write) => base.commit(write, { fenced: true, isUpkeep: true }));
+  };
   const base: EmbeddedBase = {
     clock,
     time,
@@ -79,6 +92,8 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
     queue: new JobQueue({ clock: time, slots: limits.running }),
     commit(write, options = {}) {
       const { fence } = options;
+      // The queue writes both in one transaction. A mark that fails is made again later.
+      if (options.isUpkeep !== true && lostWork?.worked() === true) mark().catch(() => undefined);
       if (options.fenced !== true && fence === undefined) return commits.commit(write);
       const fenced = commits.commit(() => {
         lease.check(fence);
@@ -98,12 +113,15 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
     blobs,
     limits,
     file,
+    lostWork,
+    mark,
     isShared: folder !== undefined,
     drain: () => draining.abort(stopped()),
     stop: () => stopping.abort(stopped()),
     async close() {
       await commits.idle();
       lock.close();
+      lostWork?.close();
       database.close();
     },
   };
@@ -116,6 +134,7 @@ const engineStore = {
 };
 
 const pruneEveryMs = 60_000;
+const markEveryMs = 1_000;
 const sweepEveryMs = 3_600_000;
 
 export interface Tenure {
@@ -142,6 +161,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
         if (!lease.acquire()) return false;
         base.time.resume();
         base.time.mark();
+        core.lostWork?.check();
         return true;
       });
       if (!gained || over.signal.aborted) return;
@@ -159,9 +179,9 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
   async function beat(handlers: EngineHandlers): Promise<void> {
     if (!lease.isHeld) return await tryFor(handlers);
     // A process that wakes after it lost the lease notices here. A late heartbeat keeps a lease that no other process took.
-    if (!lease.isOurs() || !(await base.commit(() => lease.renew()))) return lease.lose();
+    if (!lease.isOurs() || !(await base.commit(() => lease.renew(), { isUpkeep: true }))) return lease.lose();
     const jump = base.time.jump();
-    await base.commit(() => noteTime(jump), { fenced: true });
+    await base.commit(() => noteTime(jump), { fenced: true, isUpkeep: true });
     if (jump === 0) return;
     try {
       handlers.onClockSet?.(jump);
@@ -182,6 +202,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     const now = Number(version.get()?.data_version);
     if (now === seen) return;
     seen = now;
+    core.lostWork?.worked();
     for (const part of parts) part.onForeignWrite();
   }
 
@@ -215,11 +236,13 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
         every(pause, () => beat(handlers)),
         every(() => pruneEveryMs, prune),
         every(() => sweepEveryMs, sweep),
+        every(() => markEveryMs, core.mark),
       );
     },
     async end() {
       over.abort();
       await Promise.all(background);
+      await core.mark().catch(() => undefined);
       if (lease.isHeld) await base.commit(() => lease.release()).catch(() => undefined);
       lease.lose();
     },

@@ -1,4 +1,5 @@
 import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
+import { progressTable } from "../../sqlite/progress.ts";
 import type { Database, Statement } from "../../sqlite/statements.ts";
 
 const sessions = `
@@ -91,8 +92,8 @@ CREATE TABLE workspace_pieces (
 const sessionStore: StoreDefinition = {
   store: "The session store",
   applicationId: 0x6b697473, // "kits"
-  create: sessions + entries + inputs + times + fences + texts + workspaces,
-  upgrades: [joinedKeys, inputs, times + touchedNow, fences, texts, workspaces],
+  create: sessions + entries + inputs + times + fences + texts + workspaces + progressTable,
+  upgrades: [joinedKeys, inputs, times + touchedNow, fences, texts, workspaces, progressTable],
   hint: "Update kit, or name another file in `store`.",
   shrinks: true,
 };

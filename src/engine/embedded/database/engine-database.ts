@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { openStore, openStoredFile, type StoreDefinition } from "../../../sqlite/open-store.ts";
+import { progressTable } from "../../../sqlite/progress.ts";
 import type { Database } from "../../../sqlite/statements.ts";
 
 /** The blobs in use, maintained by triggers: a file that no row names can be removed. */
@@ -326,6 +327,7 @@ export const migrations: readonly string[] = [
   countedAttempts,
   problemColumn,
   madeAfterColumn,
+  progressTable,
 ];
 
 const engineStore: StoreDefinition = {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { incrementalVacuum, openStore, type StoreDefinition } from "../../../sqlite/open-store.ts";
+import { progressTable } from "../../../sqlite/progress.ts";
 import {
   createTransaction,
   type Database,
@@ -294,9 +295,9 @@ BEGIN UPDATE event_bytes SET bytes = bytes - octet_length(old.data); END;
 const eventLog: StoreDefinition = {
   store: "The event log",
   applicationId: 0x6b697465, // "kite"
-  create: schema + laterIds,
+  create: schema + laterIds + progressTable,
   // Version 1 had the same tables; `decodeEvents` reads its rows of complete events.
-  upgrades: [""],
+  upgrades: ["", progressTable],
   hint: "Update kit, or name another folder in `engine`.",
   shrinks: true,
 };
@@ -304,7 +305,7 @@ const eventLog: StoreDefinition = {
 /** Opens or creates the event log of a folder, or its tables in a database; in memory without either. Throws like `openStore`. */
 export function openEventsDatabase(where: string | Database | undefined): Database {
   const target = typeof where === "string" ? join(where, "events.db") : where;
-  const shared = { ...eventLog, create: schema + countedBytes };
+  const shared = { ...eventLog, create: schema + countedBytes + progressTable };
   return openStore(typeof target === "object" ? shared : eventLog, target, (database) => {
     makeShrinkable(database);
     // Readers detect a lost tail by a gap in the indexes, so an fsync per flush has no benefit.
