@@ -32,13 +32,17 @@ export interface ProgressRow {
 
 export function createProgressRow(database: Database, other: string): ProgressRow {
   const read = query<Progress>(database, "SELECT count, seen, at FROM progress WHERE other = ?");
-  const write = query<Pick<Progress, "count">>(
+  const write = query(
     database,
     `INSERT INTO progress (other, count, seen, at) VALUES (?1, ?2, coalesce(?3, 0), ?4)
-     ON CONFLICT (other) DO UPDATE SET count = count + ?2, seen = coalesce(?3, seen), at = ?4 RETURNING count`,
+     ON CONFLICT (other) DO UPDATE SET count = count + ?2, seen = coalesce(?3, seen), at = ?4`,
   );
   return {
     read: () => read.get(other),
-    write: ({ add, seen, at }) => write.get(other, add, seen ?? null, at)?.count ?? 0,
+    write({ add, seen, at }) {
+      // Reads the count in a second statement: with RETURNING, the first row comes before the commit, which can fail.
+      write.run(other, add, seen ?? null, at);
+      return read.get(other)?.count ?? 0;
+    },
   };
 }

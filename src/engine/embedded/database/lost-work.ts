@@ -12,11 +12,12 @@ export interface LostWork {
   worked(): boolean;
   /** Compares the databases. Call it in the transaction that gains the lease: then no other process marks. */
   check(): void;
-  /** What `check` has found, until the process ends. */
+  /** Returns what `check` has found, until the process ends. */
   problem(): KitError | undefined;
   /**
    * Marks in each database what the others have reached, if anything was written since the last mark. `commit` runs a write in a
-   * fenced transaction of the engine's database. What `check` has found stays in the databases until `problem` was read.
+   * fenced transaction of the engine's database. Does nothing as long as no caller has read what `check` has found: the next
+   * process finds it again.
    */
   mark(commit: Commit): Promise<void>;
   close(): void;
@@ -24,7 +25,7 @@ export interface LostWork {
 
 type Commit = <Value>(write: () => Value) => Promise<Value>;
 
-/** Marks with work come at least so far apart. */
+/** Work causes a mark at most this often. */
 const markEveryMs = 200;
 
 interface LostWorkOptions {
@@ -116,9 +117,15 @@ class Pair {
 
   losses(): Loss[] {
     const own = this.#own.read();
-    const connection = this.#open();
-    if (connection === undefined) return [];
-    const other = connection.row.read();
+    let other: Row;
+    try {
+      const connection = this.#open();
+      if (connection === undefined) return [];
+      other = connection.row.read();
+    } catch {
+      // Its own store reports why it cannot be read.
+      return [];
+    }
     const losses = [
       ...missing(this.#other, { has: other, claim: own }),
       ...missing(this.#file, { has: own, claim: other }),
