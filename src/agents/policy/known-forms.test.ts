@@ -382,3 +382,14 @@ test("list entries that allow nothing are reported with an alternative", () => {
   ]);
   expect(faultsOfCommandList({ allowedCommands: ["git commit", "cp"], allowWrite: true })).toEqual([]);
 });
+
+test("a dash as the option of a launcher is refused, because env would clear the environment of Git", () => {
+  for (const line of [
+    "env - git status",
+    "timeout 5 env - git status",
+    "env env - git log",
+    "nice - git status",
+  ])
+    expect([line, isRefused(decide(line, { allowedCommands: [] }))]).toEqual([line, true]);
+  expect(decide("env git status", { allowedCommands: [] })).toEqual([]);
+});

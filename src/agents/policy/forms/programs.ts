@@ -95,6 +95,8 @@ export function launchedCommand(words: readonly string[]): readonly string[] | s
   for (; args[at]?.startsWith("-") === true; at += 1) if (launcher.valued.has(args[at] ?? "")) at += 1;
   const fault = launcher.own([...args.slice(0, at)]);
   if (typeof fault === "string") return fault;
+  // To env, it means an empty environment: Git would lose the settings that keep it from running programs.
+  if (args.slice(0, at).includes("-")) return '"-" is not an option that kit knows';
   const launched = args.slice(at + launcher.operands);
   const limit = args[at];
   if (launcher.operands === 1 && !/^\d+(\.\d+)?[smhd]?$/.test(limit ?? ""))
