@@ -270,3 +270,13 @@ test("links and ages of files in the workspace can be seen", async () => {
   expect(await run("realpath sub/link")).toBe(`${root}/a.txt\n`);
   expect(await run("test a.txt -nt sub/b.txt")).toBe("");
 });
+
+test.each([
+  "jq -R --indent --arg . ../outside.txt 0 .",
+  "jq -R --indent --rawfile . ../outside.txt 0 .",
+  "jq -n --indent --arg env 7 0 .",
+])("%s: jq takes the word after --indent as its value", async (line) => {
+  const text = await run(line, { GRANTED: "granted-value" });
+  expect(text).toMatch(/^refused: .*--indent/);
+  expect(await run("jq -R --indent 2 . a.txt")).toBe('"alpha"\n');
+});

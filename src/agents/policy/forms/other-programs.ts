@@ -105,7 +105,7 @@ const help = "--help --version";
 const none: Form = () => ({ paths: [] });
 
 const jqOptions =
-  "-c --compact-output -n --null-input -e --exit-status -s --slurp -r --raw-output -R --raw-input -j --join-output -a --ascii-output -C --color-output -M --monochrome-output -S --sort-keys --tab --indent=number --args --jsonargs --stream --seq -h --help -V --version";
+  "-c --compact-output -n --null-input -e --exit-status -s --slurp -r --raw-output -R --raw-input -j --join-output -a --ascii-output -C --color-output -M --monochrome-output -S --sort-keys --tab --args --jsonargs --stream --seq -h --help -V --version";
 
 /** Filters that load modules or read the environment, which may hold granted secrets. */
 const jqReaders =
@@ -137,6 +137,12 @@ const jq: Form = (args) => {
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at] ?? "";
     if (word === "--") return '"--" is not an option that kit knows; name files by ./';
+    // jq takes the next word as its value, whatever it is.
+    if (word === "--indent") {
+      if (!/^\d$/.test(args[at + 1] ?? "")) return '"--indent" needs a number of one digit';
+      at += 1;
+      continue;
+    }
     if (!/^--(arg|argjson|slurpfile|rawfile)$/.test(word)) {
       others.push(word);
       continue;
