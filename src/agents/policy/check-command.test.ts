@@ -4,6 +4,7 @@ import { argvOf, commandOf, readShellCases } from "../../../tests/security/shell
 import { processorMs } from "../../testing/processor-time.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
 import { checkCommand } from "./check-command.ts";
+import { secretPatterns } from "./forms/form.ts";
 import { parseCommand } from "./parse-command.ts";
 
 const { cases } = readShellCases();
@@ -268,4 +269,17 @@ describe("without allowedCommands", () => {
 test("compound commands without a list are passed to the shell unchanged", () => {
   const policy = { allowShell: true, allowCompoundCommands: true };
   expect(checkCommand("echo $HOME > x", policy)).toEqual({ allowed: true, shellLine: "echo $HOME > x" });
+});
+
+test("rg gets options that leave out files of secrets in any case, because a line of .ignore can reveal them", () => {
+  const decision = checkCommand("rg -e -- -e x src", { allowShell: true, allowedCommands: ["rg"] });
+  const known = decision.allowed && "commands" in decision ? decision.commands[0]?.known : undefined;
+  expect(known?.args).toEqual([
+    "-e",
+    "--",
+    "-e",
+    "x",
+    "src",
+    ...secretPatterns.map((each) => `--glob=!${each}`),
+  ]);
 });

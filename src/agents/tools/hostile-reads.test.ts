@@ -280,3 +280,13 @@ test.each([
   expect(text).toMatch(/^refused: .*--indent/);
   expect(await run("jq -R --indent 2 . a.txt")).toBe('"alpha"\n');
 });
+
+test.each(["grep -rh -e '' -e -- .", "grep -rh --regexp '' --regexp -- ."])(
+  "%s leaves out files of secrets, although a pattern is a double dash",
+  async (line) => {
+    write(".env", "SECRET=1\n");
+    const text = await run(line);
+    expect(text).toContain("alpha");
+    expect(text).not.toContain("SECRET");
+  },
+);

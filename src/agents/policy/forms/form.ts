@@ -41,6 +41,8 @@ export interface ParsedArguments {
   readonly options: readonly { readonly name: string; readonly value?: string }[];
   readonly operands: readonly string[];
   readonly paths: readonly PathMention[];
+  /** The index of the `--` that ends the options, which is no value of one; the number of all words without it. */
+  readonly endAt: number;
 }
 
 /**
@@ -79,12 +81,6 @@ export const secretPatterns: readonly string[] = [
   ".[eE][nN][vV].*",
 ];
 
-/** Adds options after all others, because the last one decides. */
-export function withLastOptions(args: readonly string[], options: readonly string[]): readonly string[] {
-  const end = args.indexOf("--");
-  return end === -1 ? [...args, ...options] : [...args.slice(0, end), ...options, ...args.slice(end)];
-}
-
 /** Creates a form from its options and operands. The option table is parsed on first use. */
 export function form(spec: FormSpec): Form {
   let table: OptionTable | undefined;
@@ -110,7 +106,10 @@ export function form(spec: FormSpec): Form {
       paths,
       ...(spec.writes && { writes: true }),
       ...(spec.connects && { connects: true }),
-      ...(hiding.length > 0 && { args: withLastOptions(args, hiding) }),
+      // After all other options, because the last one decides.
+      ...(hiding.length > 0 && {
+        args: [...args.slice(0, parsed.endAt), ...hiding, ...args.slice(parsed.endAt)],
+      }),
     };
   };
 }
@@ -179,6 +178,7 @@ function readArguments(
   const options: { name: string; value?: string }[] = [];
   const operands: string[] = [];
   const paths: PathMention[] = [];
+  let endAt = args.length;
   /** Adds an option with its value; returns the reason if the value is not known. */
   const addOption = (name: string, rule: OptionRule, value?: string): string | undefined => {
     options.push(value === undefined ? { name } : { name, value });
@@ -194,6 +194,7 @@ function readArguments(
     const word = args[at] ?? "";
     if (word === "--") {
       operands.push(...args.slice(at + 1));
+      endAt = at;
       break;
     }
     if (!word.startsWith("-") || word === "-") {
@@ -245,7 +246,7 @@ function readArguments(
       if (value !== undefined) break;
     }
   }
-  return { options, operands, paths };
+  return { options, operands, paths, endAt };
 }
 
 /** Known words that a refusal lists. */

@@ -81,13 +81,8 @@ const hidesFromGrep: FormSpec["hides"] = ({ options }) =>
     ? secretPatterns.map((pattern) => `--exclude=${pattern}`)
     : [];
 
-/** Without these options, rg leaves out hidden files. */
-const rgReveals =
-  /^(-\.|--hidden|-u|--unrestricted|-g|--glob|--iglob|-t|--type|--type-add|--ignore-file|--no-ignore.*)$/;
-const hidesFromRg: FormSpec["hides"] = ({ options }) =>
-  options.some(({ name }) => rgReveals.test(name))
-    ? secretPatterns.map((pattern) => `--glob=!${pattern}`)
-    : [];
+/** Always, because a line of `.ignore` or `.gitignore` can make rg read hidden files. */
+const hidesFromRg: FormSpec["hides"] = () => secretPatterns.map((pattern) => `--glob=!${pattern}`);
 
 /** Programs that search files and folders. */
 export const searchPrograms: Readonly<Record<string, Form>> = {
