@@ -112,7 +112,7 @@ async function kindOf(path: string, sandbox: Sandbox): Promise<string | undefine
   }
 }
 
-/** Folders of a repository from which Git prints contents. */
+/** Folders of a repository from which Git prints contents, or in which it writes through links. */
 const parts = [
   "",
   "objects",
@@ -122,7 +122,12 @@ const parts = [
   "rebase-merge",
   "rebase-apply",
   "sequencer",
+  "refs",
+  "logs",
 ];
+
+/** Folders of branches that kit looks into. */
+const maxFolders = 2_000;
 
 /** Refuses a repository with parts outside of the workspace: by links, alternates, or a common folder. */
 async function refuseLinks(gitFolder: string, sandbox: Sandbox): Promise<void> {
@@ -133,11 +138,17 @@ async function refuseLinks(gitFolder: string, sandbox: Sandbox): Promise<void> {
       () => true,
       () => false,
     );
-  for (const part of parts) {
+  const pending = [...parts];
+  for (const part of pending) {
+    if (pending.length > maxFolders) throw forbidden("the repository has too many folders to look at");
     const folder = part === "" ? gitFolder : `${gitFolder}/${part}`;
     const entries = await sandbox.list(folder).catch(() => []);
     for (const { name, kind } of entries) {
-      if (kind === "link" && !(await resolves(`${folder}/${name}`)))
+      // Git reads branches and logs, and writes to them, also through links.
+      const isOfBranches = /^(refs|logs)(\/|$)/.test(part);
+      if (kind === "directory" && isOfBranches) pending.push(`${part}/${name}`);
+      // Git itself makes no links there, and one can lead to a protected file.
+      if (kind === "link" && (isOfBranches || !(await resolves(`${folder}/${name}`))))
         throw leadsOut(part === "" ? name : `${part}/${name}`);
     }
     if (part === "" && entries.some(({ name }) => name === "commondir")) {

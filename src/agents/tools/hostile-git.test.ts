@@ -329,3 +329,28 @@ test("ordinary keys, linked work trees, submodules and folders of a repository a
   cpSync(join(base, "linked"), join(base, "copied"), { recursive: true });
   expect(await run("git log", join(base, "copied"))).toContain("leads out of the workspace");
 });
+
+test("a link in the logs may not lead to a protected file either", async () => {
+  writeFileSync(join(root, "package.json"), "{}");
+  rmSync(join(root, ".git/logs/HEAD"));
+  symlinkSync("../../package.json", join(root, ".git/logs/HEAD"));
+  expect(await run("git commit --allow-empty -qm x")).toMatch(/logs\/HEAD in .git/);
+});
+
+test.each([
+  ["logs/HEAD", "git commit -qam 'x; touch y'"],
+  ["logs/refs/heads/main", "git commit -qam x"],
+  ["logs/HEAD", "git reflog"],
+  ["refs/heads/own", "git branch own/topic"],
+  ["refs/remotes/origin", "git log --all"],
+])("a link at .git/%s leads %s out of the workspace", async (path, line) => {
+  const outside = join(base, "outside");
+  if (path.startsWith("logs")) writeFileSync(outside, "# mine\n");
+  else mkdirSync(outside);
+  const entry = join(root, ".git", path);
+  rmSync(entry, { force: true });
+  mkdirSync(dirname(entry), { recursive: true });
+  symlinkSync(outside, entry);
+  writeFileSync(join(root, "a.txt"), "changed\n");
+  expect(await run(line)).toMatch(/leads out of the workspace/);
+});
