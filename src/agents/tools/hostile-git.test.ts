@@ -354,3 +354,17 @@ test.each([
   writeFileSync(join(root, "a.txt"), "changed\n");
   expect(await run(line)).toMatch(/leads out of the workspace/);
 });
+
+test.each(["git add -A", "git diff", "git commit -qam x"])(
+  "kit looks for files of secrets before %s without the filters of the repository",
+  async (line) => {
+    writeFileSync(join(root, ".env"), "A=1\n");
+    git(root, "add", "-A");
+    git(root, "commit", "-qm", "Variables");
+    writeFileSync(join(root, ".env"), "A=2\n");
+    writeFileSync(join(root, ".gitattributes"), "* filter=x\n");
+    git(root, "config", "filter.x.clean", `touch '${marker}'; cat`);
+    await run(line);
+    expect(existsSync(marker)).toBe(false);
+  },
+);

@@ -290,3 +290,35 @@ test.each(["grep -rh -e '' -e -- .", "grep -rh --regexp '' --regexp -- ."])(
     expect(text).not.toContain("SECRET");
   },
 );
+
+test.each([
+  "git diff",
+  "git diff HEAD -- .",
+  "git -C sub diff --cached HEAD",
+  "git diff-files -p",
+  "git diff-index -p HEAD",
+  "git status -vv",
+  "git commit --dry-run -va",
+  "git commit -qam x",
+  "git commit -qm x sub",
+])("%s prints and keeps no changes of a file of secrets that Git tracks", async (line) => {
+  const git = (...args: readonly string[]): string =>
+    execFileSync("git", ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", ...args], {
+      cwd: root,
+      encoding: "utf8",
+    });
+  write("sub/.env", "KEY=placeholder\n");
+  git("init", "-q");
+  git("add", "-A");
+  git("commit", "-qm", "One");
+  write("sub/.env", "KEY=own-secret\n");
+  write("a.txt", "changed\n");
+  if (line.includes("--cached")) git("add", "-A");
+  const text = await run(line);
+  expect(text).not.toContain("own-secret");
+  expect(text).toMatch(/commit|status/.test(line) ? /has changes and holds secrets/ : /changed/);
+  expect(git("log", "-p")).not.toContain("own-secret");
+  expect(await run("git commit --allow-empty -qm plain")).toMatch(
+    line.includes("--cached") ? /has changes and holds secrets/ : /^$/,
+  );
+});

@@ -69,15 +69,15 @@ export async function prepareGit(
     // The choice of a workspace implies trust in its owner.
     ...(hostRoot === undefined ? {} : { "safe.directory": hostRoot }),
   };
-  if (known.writes === true)
-    await refuseProtectedChanges(run, folder, { context, env: gitEnvironment({ paths: [] }, more) });
+  const looking = { context, env: gitEnvironment({ paths: [] }, more) };
+  if (known.writes === true) await refuseProtectedChanges(run, folder, looking);
   const at = programAt + 1 + git.optionsAt;
   return {
     words: [
       ...words.slice(0, at),
       ...optionsOf(run, { draws: guard.draws, mayHaveSubmodules }),
       ...words.slice(at),
-      ...(await withoutSecrets(run, folder, context)),
+      ...(await withoutSecrets(run, folder, looking)),
     ],
     env: gitEnvironment(known, more),
   };
@@ -103,17 +103,20 @@ function optionsOf(
 /** Git's patterns of the names of files with secrets. */
 const secretNames = [".env", ".envrc", ".env.*"].map((name) => `(top,icase,glob)**/${name}`);
 
+/** How to ask Git about the repository, without the programs that its configuration names. */
+interface Looking {
+  readonly context: CommandContext;
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** More words that keep files of secrets out of what Git reads below folders. */
-async function withoutSecrets(
-  run: GitRun,
-  folder: string,
-  context: CommandContext,
-): Promise<readonly string[]> {
+async function withoutSecrets(run: GitRun, folder: string, looking: Looking): Promise<readonly string[]> {
+  const { context } = looking;
   const { words, known, git, programAt = 0 } = run;
   const { sandbox } = context;
   const args = words.slice(programAt + 1 + git.optionsAt);
   if (git.subcommand === "grep") return secretNames.map((name) => `:${name.replace("(", "(exclude,")}`);
-  if (git.subcommand !== "add" && git.subcommand !== "diff") return [];
+  if (git.subcommand !== "add" && !comparing.has(git.subcommand)) return [];
   const operands = known.paths.slice(git.folder === undefined ? 0 : 1);
   const kinds = await Promise.all(
     operands.map(async ({ path }) => {
@@ -128,11 +131,11 @@ async function withoutSecrets(
       kinds.includes("directory") &&
       (args.includes("--no-index") ||
         args.some((word) => word.startsWith("../") || word === "..") ||
-        (await callGit(["rev-parse", "--git-dir"], { run, context })) === undefined);
+        (await callGit(["rev-parse", "--git-dir"], { run, ...looking })) === undefined);
     if (isPlain)
       throw forbidden("git diff reads every file below a folder then, also those of secrets; name files");
-    return [];
   }
+  if (comparing.has(git.subcommand)) return await withoutChangedSecrets(run, looking);
   if (kinds.length > 0 && kinds.every((kind) => kind === "file")) return [];
   const isEverything = args.some((word) => /^(-[a-zA-Z]*[Au]|--(all|no-all|update|renormalize)$)/.test(word));
   if (kinds.length === 0 && !isEverything) return [];
@@ -149,13 +152,41 @@ async function withoutSecrets(
       ],
       ...["--", ...secretNames.map((name) => `:${name}`)],
     ],
-    { run, context },
+    { run, ...looking },
   );
   if (listed === undefined) throw forbidden("Git does not list the files that git add would add");
   const granted = context.policy.allowProtectedPaths ?? [];
   return [...new Set(listed.split("\0"))]
     .filter((path) => isSecretFile(path) && !isGrantedPath(path, granted))
     .map((path) => `:(top,exclude,literal)${path}`);
+}
+
+/** Subcommands that print or keep what files of the work tree contain and no commit does. */
+const comparing = set("diff diff-files diff-index status commit");
+
+/** More words that keep out tracked files of secrets with changes that no commit contains. Refuses to commit such changes. */
+async function withoutChangedSecrets(run: GitRun, looking: Looking): Promise<readonly string[]> {
+  const { words, known, git, programAt = 0 } = run;
+  const args = words.slice(programAt + 1 + git.optionsAt);
+  const isVerbose = args.some((word) => /^(-[a-z]*v|--verbose$)/.test(word));
+  if (args.includes("--no-index") || (git.subcommand === "status" && !isVerbose)) return [];
+  const ask = (...question: readonly string[]): Promise<string | undefined> =>
+    callGit([...question, "--", ...secretNames.map((name) => `:${name}`)], { run, ...looking });
+  const staged = await ask("diff-index", "--cached", "--name-only", "-z", "HEAD");
+  const takesMore =
+    isVerbose ||
+    known.paths.length > (git.folder === undefined ? 0 : 1) ||
+    args.some((word) => /^(-[a-z]*[aio]|--(all|include|only)$)/.test(word));
+  const isCommit = git.subcommand === "commit" && known.writes === true;
+  const modified = isCommit && !takesMore ? "" : await ask("ls-files", "-z", "--modified", "--full-name");
+  const granted = looking.context.policy.allowProtectedPaths ?? [];
+  const secrets = [...new Set(`${staged ?? ""}\0${modified ?? ""}`.split("\0"))].filter(
+    (path) => isSecretFile(path) && !isGrantedPath(path, granted),
+  );
+  // Neither takes exclusions.
+  if ((isCommit || git.subcommand === "status") && secrets.length > 0)
+    throw forbidden(`"${secrets[0]}" has changes and holds secrets, which are not for models`);
+  return secrets.map((path) => `:(top,exclude,literal)${path}`);
 }
 
 interface GitQuestion {
@@ -187,11 +218,7 @@ async function callGit(args: readonly string[], question: GitQuestion): Promise<
 const maxListedBytes = 32 * 1024 * 1024;
 
 /** Refuses a command that would replace protected files with those of a revision, or discard their changes. */
-async function refuseProtectedChanges(
-  run: GitRun,
-  folder: string,
-  { context, env }: { readonly context: CommandContext; readonly env: Readonly<Record<string, string>> },
-): Promise<void> {
+async function refuseProtectedChanges(run: GitRun, folder: string, { context, env }: Looking): Promise<void> {
   const { words, git, programAt = 0 } = run;
   const { sandbox, policy, projectRoot, isLoaded } = context;
   const runGit: RunGit = async (args) =>
