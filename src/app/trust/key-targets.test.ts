@@ -82,6 +82,10 @@ test("variables that decide over all connections and programs need trust in any 
     PATH: "./bin",
     HOME: ".",
     XDG_STATE_HOME: ".",
+    // There kit keeps the private folders and the filter of commands, and the copies of repositories.
+    TMPDIR: "t",
+    TEMP: "t",
+    TMP: "t",
     KIT_RECORD: "/home/me/.bashrc",
   };
   const found = targetsOf({ dotEnv: steering });

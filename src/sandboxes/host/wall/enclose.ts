@@ -63,6 +63,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const { write = true, network = [] } = command.access;
   const [ownFolders, parts] = await Promise.all([ownFoldersOf(workspace), wallParts()]);
   const { etc, filter: filterFile } = parts;
+  if ([ownFolders.folder, parts.empty].some((path) => isInside(root, path))) throw ownFoldersInside();
   const notes: string[] = [];
   const holdsPlace =
     write &&
@@ -184,6 +185,15 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     wall: { descriptors },
     close: close(),
   };
+}
+
+/** A command could replace what kit mounts for the next one. */
+function ownFoldersInside(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "The command was not run: the folder for temporary files lies in the workspace.",
+    hint: "Set TMPDIR to an absolute folder outside of the workspace.",
+  });
 }
 
 /** The paths that must be read-only next to the copy of the repository. */

@@ -151,3 +151,19 @@ wallTest("a command starts in its folder however many paths are mounted", async 
   const { stdout } = await run("pwd", { cwd: "sub", access: { write: true, readOnlyPaths } });
   expect(stdout).toBe(`${root}/sub\n`);
 });
+
+wallTest(
+  "a folder for temporary files in the workspace is refused, because commands could replace what is in it",
+  async () => {
+    const walled = await openWalled(folder);
+    const outside = process.env.TMPDIR;
+    await mkdir(join(walled.root, "t"));
+    process.env.TMPDIR = join(walled.root, "t");
+    try {
+      await expect(walled.run("true")).rejects.toMatchObject({ code: "unavailable" });
+    } finally {
+      if (outside === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = outside;
+    }
+  },
+);
