@@ -88,6 +88,9 @@ const files = [
   // Tools of Git hooks, package managers and development containers.
   ...[".huskyrc*", "husky.config.*", "lint-staged.config.*", ".simple-git-hooks.*", "simple-git-hooks.*"],
   ...[".pnp.*", "package.yaml", "package.json5", ".devcontainer.json", ".cirrus.y*ml", ".cirrus.star"],
+  // npm builds a package with this file by itself, and cargo, hooks and Git LFS read the others.
+  ...["binding.gyp", ".cargo/config", ".cargo/config.toml", "commitlint.config.*", ".commitlintrc*"],
+  ...[".overcommit.yml", ".lfsconfig"],
   // Editors, and programs that run files of a folder that a person enters.
   ...["*.code-workspace", "*.sublime-project", ".zed/settings.json", ".zed/tasks.json", ".zed/debug.json"],
   ...[
@@ -103,7 +106,7 @@ const files = [
     "mise.*.toml",
     ".mise.*.toml",
   ],
-  ...[".tool-versions", ".config/mise.toml", ".autoenv", ".gdbinit", ".lldbinit"],
+  ...[".tool-versions", ".config/mise.toml", ".autoenv", ".autoenv.zsh", ".rvmrc", ".gdbinit", ".lldbinit"],
   ...[".lintstagedrc*", "jenkinsfile", ".gitlab-ci.y*ml", ".travis.y*ml", "appveyor.y*ml", ".appveyor.y*ml"],
   ...[
     "azure-pipelines*.y*ml",
@@ -120,7 +123,7 @@ const protectedAnywhere = new RegExp(
 
 /** Folders that contain protected paths: new files may be written to them, but they may not be removed. */
 const holderNames =
-  /(?:^|\/)(?:\.github|\.forgejo|\.gitea|\.claude|\.cursor|\.kiro|\.gemini|\.yarn|\.zed|\.config)$/;
+  /(?:^|\/)(?:\.github|\.forgejo|\.gitea|\.claude|\.cursor|\.kiro|\.gemini|\.yarn|\.zed|\.config|\.cargo)$/;
 
 function toPattern(name: string): string {
   return name.replace(/[.]/g, "\\.").replace(/\*/g, "[^/]*");
