@@ -1,6 +1,7 @@
 import { lookup as lookupName } from "node:dns/promises";
 import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from "node:http";
 import { BlockList, connect, isIP, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import type { Duplex } from "node:stream";
 import { KitError } from "../../../base/kit-error.ts";
 import {
@@ -135,7 +136,10 @@ async function reachableAddress(
   // "localhost" can only mean this machine, so allowing the name allows its address.
   const isIntended = (address: string): boolean =>
     (host === "localhost" && isLoopback(address)) || isAllowedHost({ host: address, port }, patterns);
-  const address = addresses.find((each) => !isPrivate(each) || isIntended(each));
+  const own = ownAddresses();
+  const address = addresses.find(
+    (each) => !(isPrivate(each) || own.check(each, isIP(each) === 6 ? "ipv6" : "ipv4")) || isIntended(each),
+  );
   if (address !== undefined) return address;
   throw new Refused(
     403,
@@ -247,6 +251,12 @@ const privateAddresses = toBlockList([
     "::ffff:0:0:0/96",
   ],
 ]);
+
+/** The addresses of this machine, of which some may be public. */
+function ownAddresses(): BlockList {
+  const addresses = Object.values(networkInterfaces()).flatMap((each = []) => each);
+  return toBlockList(addresses.map(({ address, family }) => `${address}/${family === "IPv6" ? 128 : 32}`));
+}
 
 function toBlockList(ranges: readonly string[]): BlockList {
   const list = new BlockList();
