@@ -2,7 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect } from "vitest";
+import { expect, test } from "vitest";
+import { startOf } from "../../../processes/is-alive.ts";
+import { holdGitPlace } from "./git-place.ts";
 import { createFolder, openWalled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
@@ -26,7 +28,7 @@ wallTest(
     await waitFor(join(root, "ready"));
     // Another command that ends meanwhile leaves the place held.
     await run("true", { access });
-    expect(await readdir(join(root, ".git"))).toEqual([]);
+    expect(await readdir(join(root, ".git"))).toEqual([expect.stringMatching(/^kit-/)]);
     expect(() =>
       execFileSync("git", ["status"], {
         cwd: root,
@@ -59,3 +61,26 @@ wallTest("a folder of the person's in the place of a repository stays", async ()
   expect(existsSync(join(root, ".git"))).toBe(true);
   await rm(root, { recursive: true });
 });
+
+test.skipIf(process.platform !== "linux")(
+  "the place stays until the last process no longer needs it",
+  async () => {
+    const root = join(folder, "shared");
+    await mkdir(root);
+    const place = join(root, ".git");
+    const release = holdGitPlace(root);
+    // Another process joins, and this one ends first.
+    const other = `kit-${process.ppid}-${startOf(process.ppid)}`;
+    await writeFile(join(place, other), "");
+    release();
+    expect(await readdir(place)).toEqual([other]);
+    // The other one ends first.
+    const again = holdGitPlace(root);
+    await rm(join(place, other));
+    expect(await readdir(place)).toHaveLength(1);
+    // A process that was killed does not keep it.
+    await writeFile(join(place, "kit-4194304-1"), "");
+    again();
+    expect(existsSync(place)).toBe(false);
+  },
+);

@@ -3,8 +3,9 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { isRecord } from "../../../base/record.ts";
-import { isAlive } from "../../../processes/is-alive.ts";
+import { isAlive, startOf } from "../../../processes/is-alive.ts";
 import type { Workspace } from "../workspace-path.ts";
+import { isGitPlace } from "./git-place.ts";
 import type { FoundPaths, Guarded } from "./guarded-paths.ts";
 import { refuseNew } from "./refuse-new.ts";
 
@@ -78,24 +79,8 @@ export function finishKilled(
   });
 }
 
-/** Whether this is the empty `.git` that `holdGitPlace` makes, for a command that runs now or for a killed one. */
-function isHeldPlace(root: string, path: string): boolean {
-  try {
-    return path === ".git" && readdirSync(join(root, path)).length === 0;
-  } catch {
-    return false;
-  }
-}
-
-/** Process ids come back; the time of the start, in ticks, tells two processes apart. */
-function startOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "0";
-  } catch {
-    return "0";
-  }
-}
+/** Whether this is the `.git` that `holdGitPlace` makes, for a command that runs now or for a killed one. */
+const isHeldPlace = (root: string, path: string): boolean => path === ".git" && isGitPlace(join(root, path));
 
 /** The names in a folder that only this user can write. */
 function namesIn(folder: string): readonly string[] {
