@@ -214,3 +214,19 @@ wallTest("commands make repositories in a virtual workspace, which is the model'
   expect([stdout, stderr]).toEqual(["A  package.json\n?? dep/\n", ""]);
   await rm(join(folder, "virtual"), { recursive: true });
 });
+
+wallTest("files of secrets in protected folders appear empty", async () => {
+  const folders = [".devcontainer", ".vscode/deep", "src/agents", "sub/.github/workflows", ".husky"];
+  const { run } = await openWith(
+    Object.fromEntries(
+      folders.flatMap((each) => [
+        [`${each}/.env`, "own-secret"],
+        [`${each}/a.txt`, "seen"],
+      ]),
+    ),
+  );
+  const { stdout } = await run("grep -rh . --include=.env --include=a.txt .; echo x > .husky/a.txt", {
+    access,
+  });
+  expect(stdout).toBe("seen\n".repeat(folders.length));
+});

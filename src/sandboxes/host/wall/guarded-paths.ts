@@ -71,11 +71,13 @@ interface Folder {
   /** The name by which the guard knows it: by way of holders. */
   readonly name: string;
   readonly holders: readonly string[];
+  /** Whether it is in a guarded folder: then only files of secrets count. */
+  readonly isGuarded?: boolean;
 }
 
 /**
- * Finds the guarded paths below a root, relative to it. Looks neither into guarded folders nor into `node_modules`. Reads again only
- * folders that have changed since the last call.
+ * Finds the guarded paths below a root, relative to it. Looks into guarded folders for files of secrets only, and not into
+ * `node_modules`. Reads again only folders that have changed since the last call.
  */
 export function findGuarded(root: string, options: Options): FoundPaths {
   const { guard = noGuard, skipped, opensFolders = false, maxFolders = defaultMaxFolders } = options;
@@ -106,7 +108,7 @@ export function findGuarded(root: string, options: Options): FoundPaths {
     const holder = holders.at(-1);
     for (const [entry, guarded] of listing.guarded) {
       const inner = entry === "" ? path : joinPath(path, entry);
-      if (skipped.includes(inner)) continue;
+      if (skipped.includes(inner) || (folder.isGuarded === true && guarded.kind !== "hidden")) continue;
       if (!paths.has(inner)) paths.set(inner, holder === undefined ? guarded : { ...guarded, holder });
       if (guarded.kind !== "holder" || holders.length >= maxHolders) continue;
       const target = folderIn(root, inner);
@@ -115,7 +117,9 @@ export function findGuarded(root: string, options: Options): FoundPaths {
     }
     for (const entry of listing.folders) {
       const inner = joinPath(path, entry);
-      if (!skipped.includes(inner)) pending.push({ path: inner, name: joinPath(name, entry), holders });
+      const isGuarded = folder.isGuarded === true || listing.guarded.has(entry);
+      if (!skipped.includes(inner))
+        pending.push({ path: inner, name: joinPath(name, entry), holders, isGuarded });
     }
   }
   return { paths, obstacle, folders: new Map([...read].map(([name, { folder }]) => [name, folder])) };
@@ -224,6 +228,7 @@ function readListing(
     } else {
       const link = isLink ? { link: readlinkSync(join(absolute, entry.name)) } : {};
       guarded.set(entry.name, { kind, ...link });
+      if (isFolder && kind === "read-only" && entry.name !== "node_modules") folders.push(entry.name);
     }
   }
   return { folders, guarded };
