@@ -178,3 +178,15 @@ wallTest("the state of other projects in the workspace is hidden", async () => {
   }
   expect(existsSync(join(root, "packages/b/.kit/sessions.db"))).toBe(true);
 });
+
+wallTest(
+  "no command runs in a workspace with a folder whose name is no UTF-8, and the result of the one that made it says so",
+  async () => {
+    const { root, run } = await openWith({ "a.txt": "a" });
+    const made = await run("d=$(printf 'n\\377'); mkdir \"$d\"; echo '{}' > \"$d/package.json\"", { access });
+    expect(made.stderr).toContain("kit runs no command in it until then");
+    await expect(run("true", { access })).rejects.toMatchObject({ code: "unavailable" });
+    execFileSync("sh", ["-c", "rm -r n*"], { cwd: root });
+    expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
+  },
+);

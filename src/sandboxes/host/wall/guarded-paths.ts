@@ -163,8 +163,9 @@ function listingOf(
     if (known !== undefined && identity !== "" && known.identity === identity) return known;
     return { identity, folder: `${stats.dev}:${stats.ino}`, ...readListing(absolute, name, guard) };
   } catch (error) {
-    // Another process removed the folder.
-    return hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR") ? undefined : "unreadable";
+    // Another process removed the folder, or its name is no UTF-8 and cannot be written.
+    const isGone = (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) && !path.includes("\ufffd");
+    return isGone ? undefined : "unreadable";
   }
 }
 
