@@ -205,6 +205,13 @@ async function gitPathsOf(
   if (folder === undefined) return protectedPaths;
   // A folder without a repository: a command could make one, with its own settings.
   if (repository === undefined) return shared === true ? [folder] : [];
+  if (repository.gitlinks === undefined)
+    throw new KitError({
+      code: "unavailable",
+      message:
+        "The command was not run: the index of the repository is split or damaged, so kit cannot protect the places of its submodules.",
+      hint: "Run 'git update-index --no-split-index', and set core.splitIndex to false.",
+    });
   const submodules = repository.gitlinks.map(async (path) => {
     const place = await findPlace({ root, path, createFolders: true, end: "folder" }).catch(() => undefined);
     await place?.close();

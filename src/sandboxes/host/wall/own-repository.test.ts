@@ -338,3 +338,12 @@ wallTest("branches that contain one another, and packed ones, are taken over", a
   expect(git("reflog", "--format=%gs", "main")).toContain("commit (initial): first");
   expect((await readdir(join(root, ".git/refs/heads"))).sort()).toEqual(["by-person", "x"]);
 });
+
+wallTest("no command with write access runs while the index does not show its submodules", async () => {
+  const { run, git } = await openRepository(folder);
+  git("update-index", "--split-index");
+  await expect(run("true", { access })).rejects.toMatchObject({ code: "unavailable" });
+  expect(await run("true")).toMatchObject({ exit_code: 0 });
+  git("update-index", "--no-split-index");
+  expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
+});

@@ -48,8 +48,8 @@ interface Repository {
 /** A repository as one command sees it. */
 export interface OwnRepository {
   readonly mounts: readonly Mount[];
-  /** The gitlinks of the index, relative to the root. */
-  readonly gitlinks: readonly string[];
+  /** The gitlinks of the index, relative to the root; undefined if kit cannot read them. */
+  readonly gitlinks: readonly string[] | undefined;
   /** Takes over what the command changed; call it after the command has ended. Returns sentences for its caller. */
   close(): Promise<readonly string[]>;
 }
@@ -103,7 +103,10 @@ export function openOwnRepository(request: RepositoryRequest): OwnRepository | u
           write: shared.includes(name),
         })),
       ],
-      gitlinks: [...(repository.index?.gitlinks ?? [])].map(latin1),
+      gitlinks:
+        repository.index === undefined && exists(join(held, "index"))
+          ? undefined
+          : [...(repository.index?.gitlinks ?? [])].map(latin1),
       async close() {
         try {
           return await takeOver(repository);
