@@ -322,3 +322,14 @@ test.each([
     line.includes("--cached") ? /has changes and holds secrets/ : /^$/,
   );
 });
+
+test.each([
+  "cp -r templates/pkg packages",
+  "cp -a templates/pkg packages/",
+  "cp -r templates/pkg/. packages/pkg",
+])("%s would replace a protected file below its target", async (line) => {
+  write("templates/pkg/package.json", "{}");
+  write("packages/pkg/package.json", '{"scripts":{}}');
+  expect(await run(line)).toMatch(/refused: .*package\.json" is protected/);
+  expect(readFileSync(join(root, "packages/pkg/package.json"), "utf8")).toBe('{"scripts":{}}');
+});

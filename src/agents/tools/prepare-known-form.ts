@@ -56,7 +56,7 @@ async function checkPath(mention: PathMention, folder: string, context: CommandC
       `"${path}" is a folder, of which the command would follow links; name a file, or add --no-dereference`,
     );
   }
-  if (use === "tree") await refuseLinksBelow(target, context);
+  if (use === "tree") await refuseRisksBelow(target, context);
   if (use === "read" || use === "file" || use === "entry") {
     // Git prints a file of a revision: HEAD:.env
     const secret = [argument, target, path.replace(/^.*:/s, "")].find(
@@ -77,8 +77,8 @@ async function checkPath(mention: PathMention, folder: string, context: CommandC
 /** Entries of a folder that a copy may merge with another. */
 const maxEntries = 20_000;
 
-/** A recursive copy writes through the links that are at its target. */
-async function refuseLinksBelow(target: string, context: CommandContext): Promise<void> {
+/** A recursive copy writes through the links that are at its target, and replaces files there. */
+async function refuseRisksBelow(target: string, context: CommandContext): Promise<void> {
   const { sandbox } = context;
   const folders = [toView(target, sandbox)];
   let count = 0;
@@ -88,6 +88,11 @@ async function refuseLinksBelow(target: string, context: CommandContext): Promis
       if (count > maxEntries) throw forbidden(`"${target}" has too many entries to look at; remove it first`);
       const path = `${folder}/${name}`;
       if (kind === "directory") folders.push(path);
+      // A folder whose name protects what is in it counts for its files.
+      if (kind === "file" && isProtected(path, context))
+        throw forbidden(
+          `"${path}" is protected, and the command could replace it with a file of the same name`,
+        );
       if (kind !== "link") continue;
       const inside = await sandbox.resolve(path).catch(() => undefined);
       if (inside === undefined || isProtected(inside, context))
