@@ -100,8 +100,10 @@ async function run(sandbox: Sandbox, item: ShellCase): Promise<"allow" | "deny">
 /** The same sandbox, with a record of the commands that it runs. */
 function recording(sandbox: Sandbox, ran: ExecRequest["command"][]): Sandbox {
   const exec = (request: ExecRequest): Promise<ExecResult> => {
-    // Skip the Git commands that kit itself runs to prepare a command.
-    if (!(Array.isArray(request.command) && request.command.includes("config"))) ran.push(request.command);
+    // Skip the Git commands that kit itself runs to prepare a command, and its options against files of secrets.
+    const words = typeof request.command === "string" ? [request.command] : request.command;
+    if (!words.some((word) => /^(config|diff-index|ls-files)$/.test(word)))
+      ran.push(words.filter((word) => !word.startsWith("--glob=!.[eE]")));
     return sandbox.exec(request);
   };
   return { ...sandbox, exec };
