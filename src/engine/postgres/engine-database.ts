@@ -413,7 +413,6 @@ const steps: readonly Migration[] = [
   countedAttempts,
   problemColumn,
   openCalls,
-
   madeAfterColumn,
 ];
 
