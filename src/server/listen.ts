@@ -12,6 +12,7 @@ import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { NodeAnswers } from "./nodes/answer-nodes.ts";
+import { PauseWatch, untilRead } from "./pause-watch.ts";
 import type { ReplyParts } from "./reply.ts";
 import type { ServerEnv } from "./route.ts";
 import type { SocketServer } from "./sockets/socket-server.ts";
@@ -72,6 +73,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
   // The started replies: no error reply can be written after one has started.
   const replies = new WeakMap<Duplex, ServerResponse>();
   const underWay = new WeakMap<Duplex, number>();
+  const pauses = new PauseWatch();
   const server = createServer(
     {
       headersTimeout: limits.headersTimeoutMs,
@@ -97,7 +99,9 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
       underWay.set(socket, count);
       outgoing.once("close", () => underWay.set(socket, (underWay.get(socket) ?? 1) - 1));
       replies.set(socket, outgoing);
-      answerNode(incoming, outgoing);
+      if (!pauses.hasJustEnded) return answerNode(incoming, outgoing);
+      // A caller who has left has sent the request again elsewhere, and may have cancelled its work since.
+      void untilRead().then(() => incoming.destroyed || answerNode(incoming, outgoing));
     },
   );
   // One more than allowed: Node drops headers beyond its limit silently, and kit refuses a request with too many.
@@ -136,6 +140,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
     handle: answerNode,
     listen: (options) => listen(server, options),
     async close() {
+      pauses.close();
       sockets?.close();
       await close(server, limits.closeGraceMs, () => {
         for (const socket of handshakes) socket.destroy();
