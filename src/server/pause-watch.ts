@@ -1,7 +1,7 @@
 const lookMs = 250;
 /** A process that did nothing for this time was frozen, or its event loop was blocked. */
 const pausedMs = 1_000;
-/** What waited meanwhile is read within this time. */
+/** The process reads within this time what its connections held meanwhile. */
 const afterMs = 500;
 
 /** Notices that this process did nothing for a while: requests that it then reads can be of callers who have given up. */
