@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { storeUnavailable } from "../../protocol/error-code.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
@@ -54,6 +55,35 @@ test("a node that loses and regains its shards keeps the order of a session whos
     [3, 1],
     [4, 1],
   ]);
+  await engine.drain({ timeoutMs: 0 });
+  await database.close();
+}, 60_000);
+
+test("an input whose claim a crash of the database lost is not overtaken by the next one of its session", async () => {
+  const target = { url: server.url, schema: "unclaimed" };
+  const engine = await createPostgresEngine(target);
+  const database = await openEngineDatabase(target);
+  const begun: unknown[] = [];
+  const release = Promise.withResolvers<void>();
+  await engine.start({
+    run: async () => null,
+    async dispatch(_, { input }) {
+      begun.push(input);
+      if (begun.length > 1) return null;
+      await release.promise;
+      throw storeUnavailable({ store: "The session store", reason: "it crashed", hint: "Start it." });
+    },
+  });
+  const session = { agent: "a", instance_id: "i", session: "s" };
+  const receipts = [];
+  for (let input = 1; input <= 3; input += 1) receipts.push(await engine.admit({ ...session, input }));
+  await expect.poll(() => begun.length).toBe(1);
+  // A claim does not wait for the disk; a node that is back soon keeps its lease.
+  await database.run("UPDATE $s.dispatches SET status = 'queued', attempts = 0 WHERE status = 'running'");
+  release.resolve();
+  for (const { dispatch_id } of receipts)
+    expect(await engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
+  expect(begun).toEqual([1, 1, 2, 3]);
   await engine.drain({ timeoutMs: 0 });
   await database.close();
 }, 60_000);

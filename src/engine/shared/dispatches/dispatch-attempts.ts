@@ -42,6 +42,8 @@ const ended: JobEnd = { ended: true };
 
 /** Attempts that begin in one turn of the event loop. */
 const perTurn = 8;
+/** The pause before an input is claimed again that nothing keeps from it. */
+const comeBackMs = 100;
 /** How often a risky input checks whether it can begin. */
 const riskyPauseMs = 25;
 
@@ -150,8 +152,7 @@ export class DispatchAttempts {
       const row = await this.#store.claim(dispatch, lease.fence);
       if (row === undefined) {
         // The input was cancelled meanwhile, or is not due yet: it may have waited for an attempt when its worker died.
-        const at = await this.#store.dueAt(dispatch.dispatch_id);
-        return typeof at === "number" ? this.#waitFor(dispatch, at) : ended;
+        return await this.#comeBack(dispatch, lease);
       }
       if (lease.signal.aborted) return ended;
       const stop = linkSignals([lease.signal, this.#base.stopping]);
@@ -180,6 +181,16 @@ export class DispatchAttempts {
       return releaseSlot();
     };
     return await this.#begin(dispatch, handlers, releasing).finally(release);
+  }
+
+  /**
+   * Keeps a queued input at the head of its line, under a lease that still holds: a crash of the database can have lost its claim, and
+   * the next input of its session must not overtake it.
+   */
+  async #comeBack(dispatch: QueuedDispatch, lease: Lease): Promise<JobEnd> {
+    const at = await this.#store.dueAt(dispatch.dispatch_id);
+    if (at === undefined || lease.signal.aborted) return ended;
+    return this.#waitFor(dispatch, at ?? this.#base.time.now() + comeBackMs);
   }
 
   #waitFor(dispatch: QueuedDispatch, retryAt: number): JobEnd {
@@ -248,7 +259,8 @@ export class DispatchAttempts {
       try {
         return await this.#write(attempt, outcome, handlers);
       } catch (error) {
-        if (isLost(error) || draining.aborted) return ended;
+        if (draining.aborted) return ended;
+        if (isLost(error)) return await this.#comeBack(attempt.row, attempt.lease).catch(() => ended);
         const early = linkSignals([attempt.lease.signal, draining]);
         await clock.sleep(this.#options.limits.backoffMs, early.signal).catch(() => undefined);
         early.unlink();
