@@ -48,7 +48,7 @@ async function work(config: string, script: Script, isTraced = true) {
   return { ...recorded, results: JSON.stringify(results), parentOf };
 }
 
-const agent = '[agent]\nmodel = "scripted/test"\nallow_shell = true\n';
+const agent = '[agent]\nmodel = "scripted/test"\nallow_shell = true\nallow_compound_commands = true\n';
 
 interface Sent {
   readonly method?: string;

@@ -56,7 +56,7 @@ test.each(isCampaign ? clocks : clocks.slice(0, 2))(
     await killedInNode(folder.root, `${setClock}\n${calling("deed", {})}`);
     const kit = () => readdirSync(join(folder.root, ".kit"));
     await expect.poll(kit).toContainEqual(expect.stringMatching(/^agent-writes\.\d+\.end$/));
-    await delay(10);
+    await delay(50);
     writeFileSync(join(folder.root, "src/agents/deployed.ts"), agentAnswering("better"));
     const expected = { first: "refused", last: "refused", kept: "loaded", deployed: "loaded" };
     // The second start knows what the first one found.
