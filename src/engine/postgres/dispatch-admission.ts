@@ -33,6 +33,8 @@ interface Candidate {
   readonly request: AdmitRequest;
   readonly input: string;
   readonly owner: string;
+  /** When the request came, in ms since 1970. */
+  readonly since: number;
 }
 
 interface NewInput extends Candidate {
@@ -117,7 +119,13 @@ export class DispatchAdmission {
   async admit(request: AdmitRequest): Promise<DispatchReceipt> {
     checkJson(request.input, "The input");
     if (this.#batch.size >= longestQueue) throw queueFullError();
-    return await this.#batch.add({ request, input: toText(request.input), owner: ownerOfInput(request) });
+    const since = this.#base.clock.now();
+    return await this.#batch.add({
+      request,
+      input: toText(request.input),
+      owner: ownerOfInput(request),
+      since,
+    });
   }
 
   /** Checks the limits for an input that is not stored. */
@@ -209,7 +217,7 @@ export class DispatchAdmission {
     { room, requeued }: { readonly room: Room; readonly requeued: SessionKey[] },
   ): Promise<Answer> {
     if (row.session !== candidate.request.session || !isSame(candidate, row)) return otherInput();
-    if (!isNoAnswer(row)) return { dispatch_id: row.dispatch_id, ...earlierReceipt(row) };
+    if (!isNoAnswer(row, candidate.since)) return { dispatch_id: row.dispatch_id, ...earlierReceipt(row) };
     const receipt = { dispatch_id: row.dispatch_id, accepted_at: isoTime(row.accepted_at) };
     const refusal = room.take(row, row.owner);
     if (refusal !== undefined) return refusal;

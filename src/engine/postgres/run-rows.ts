@@ -37,8 +37,9 @@ import { shardOf } from "./shards.ts";
 export async function admitRun(base: PostgresBase, request: RunRequest): Promise<RunReceipt> {
   checkJson(request.payload, "The payload");
   const payload = toText(request.payload);
+  const since = base.clock.now();
   for (;;) {
-    const earlier = await findEarlier(base, request, payload);
+    const earlier = await findEarlier(base, request, { payload, since });
     if (earlier !== undefined) return earlier;
     await checkParent(base, request.parent_run_id);
     await checkRoom(base, ownerOfRun(request));
@@ -78,7 +79,7 @@ async function insertRun(
 async function findEarlier(
   { database }: PostgresBase,
   { workflow, idempotency_key: key }: RunRequest,
-  payload: string,
+  { payload, since }: { readonly payload: string; readonly since: number },
 ): Promise<RunReceipt | undefined> {
   if (key === undefined) return undefined;
   const row = await database.row<RunRow>(
@@ -88,7 +89,7 @@ async function findEarlier(
   if (row === undefined) return undefined;
   const isSame = row.payload === payload || isDeepStrictEqual(JSON.parse(row.payload), JSON.parse(payload));
   if (!isSame) throw otherPayload();
-  if (!isNoAnswer(row)) return { run_id: row.run_id, ...earlierReceipt(row) };
+  if (!isNoAnswer(row, since)) return { run_id: row.run_id, ...earlierReceipt(row) };
   await database.run("UPDATE $s.runs SET idempotency_key = NULL WHERE id = $1", [row.id]);
   return undefined;
 }

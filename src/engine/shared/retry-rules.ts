@@ -30,7 +30,7 @@ export function isOutage(error: unknown, id: string, { onOutage }: EngineHandler
   return true;
 }
 
-/** The receipt of earlier work for a request with the same idempotency key: it tells whether the work has failed. */
+/** The receipt of earlier work for a request with the same idempotency key: it tells whether the work has failed or was cancelled. */
 export function earlierReceipt({
   accepted_at,
   status,
@@ -41,22 +41,26 @@ export function earlierReceipt({
   readonly error: string | null;
 }): { readonly accepted_at: string; readonly error?: EventError } {
   const receipt = { accepted_at: isoTime(accepted_at) };
+  if (status === "cancelled") return { ...receipt, error: { type: "aborted", message: "It was cancelled." } };
   return status === "failed" && error !== null
     ? { ...receipt, error: parseStored(error) as EventError }
     : receipt;
 }
 
 /**
- * Whether a new request with the same idempotency key repeats ended work: it was cancelled, or failed with a retryable code.
+ * Whether a request with the same idempotency key repeats ended work: the work failed with a retryable code, or was cancelled before
+ * the request came, at `since` (ms since 1970). A request that was under way then, in a process that was frozen, does not begin
+ * again what somebody has cancelled meanwhile.
  */
-export function isNoAnswer({
-  status,
-  error,
-}: {
-  readonly status: string;
-  readonly error: string | null;
-}): boolean {
-  if (status === "cancelled") return true;
+export function isNoAnswer(
+  {
+    status,
+    error,
+    ended_at,
+  }: { readonly status: string; readonly error: string | null; readonly ended_at: number | null },
+  since: number,
+): boolean {
+  if (status === "cancelled") return (ended_at ?? 0) <= since;
   if (status !== "failed" || error === null) return false;
   const { type } = parseStored(error) as EventError;
   return isRetryableCode(type);

@@ -116,13 +116,13 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
    * Finds the earlier input of an idempotency key. Call it in a transaction. An input that failed with a retryable
    * error, or was cancelled, is enqueued again.
    */
-  function findEarlier(request: AdmitRequest, input: string): Admission | undefined {
+  function findEarlier(request: AdmitRequest, input: string, since: number): Admission | undefined {
     if (request.idempotency_key === undefined) return undefined;
     const row = byKey.get(request.agent, request.instance_id, request.idempotency_key);
     if (row === undefined) return undefined;
     if (row.session !== request.session || !isSame(row.input, input)) throw otherInput();
     const { dispatch_id, accepted_at } = row;
-    return isNoAnswer(row)
+    return isNoAnswer(row, since)
       ? { receipt: { dispatch_id, accepted_at: isoTime(accepted_at) }, dispatch: putBack(row) }
       : { receipt: { dispatch_id, ...earlierReceipt(row) } };
   }
@@ -136,12 +136,13 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     putBack,
     checkRoomInLine,
     async admit(request) {
+      const since = clock.now();
       checkJson(request.input, "The input");
       const input = await blobs.store(request.input);
       const { agent, instance_id, session, idempotency_key: key } = request;
       const owner = ownerOfInput(request);
       return base.commit((): Admission => {
-        const earlier = findEarlier(request, input);
+        const earlier = findEarlier(request, input, since);
         if (earlier !== undefined) return earlier;
         checkRoom(request, owner);
         const dispatch_id = createId("dispatch");

@@ -68,12 +68,13 @@ export function createRunAdmission(base: EmbeddedBase, limits: EngineLimits): Ru
   async function start(request: RunRequest): Promise<RunReceipt> {
     const { workflow, payload, idempotency_key: key, parent_run_id: parent } = request;
     const owner = ownerOfRun(request);
+    const since = clock.now();
     checkJson(payload, "The payload");
     const stored = await blobs.store(payload);
     return await base.commit(() => {
       const earlier = key === undefined ? undefined : byKey.get(workflow, key);
       if (earlier !== undefined && !isSame(earlier.payload, stored)) throw otherPayload();
-      if (earlier !== undefined && isNoAnswer(earlier)) freeKey.run(earlier.id);
+      if (earlier !== undefined && isNoAnswer(earlier, since)) freeKey.run(earlier.id);
       else if (earlier !== undefined) {
         return { run_id: earlier.run_id, ...earlierReceipt(earlier) };
       }
