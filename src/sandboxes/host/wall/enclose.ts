@@ -12,7 +12,6 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
-import { findPlace } from "../../../files/find-place.ts";
 import { heldPath } from "../../../files/walk.ts";
 import type { CommandAccess, SandboxIsolation } from "../../contract.ts";
 import { isInside, type Workspace } from "../workspace-path.ts";
@@ -22,6 +21,7 @@ import { checkRequired, findWall, isolationOf } from "./find-wall.ts";
 import { type GitParts, gitPartsOf } from "./git-parts.ts";
 import { holdGitPlace } from "./git-place.ts";
 import { readSettings } from "./git-setting-paths.ts";
+import { furtherGitlinks, placesOfGitlinks, unreadableIndex } from "./gitlinks.ts";
 import { cachedFolders, finishWorkspace, guardWorkspace } from "./guard-workspace.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
 import { type OwnRepository, openOwnRepository } from "./own-repository.ts";
@@ -95,7 +95,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const gitPaths =
     foundWall.wall === "seatbelt" || !write
       ? git.protectedPaths
-      : await gitPathsOf(workspace, git, repository);
+      : await gitPathsOf(workspace, git, { repository, entries: guarded.repositories });
   const plan = {
     root,
     write,
@@ -200,35 +200,20 @@ function ownFoldersInside(): KitError {
 async function gitPathsOf(
   { root, shared }: Workspace,
   { folder, protectedPaths }: GitParts,
-  repository: OwnRepository | undefined,
+  {
+    repository,
+    entries,
+  }: { readonly repository: OwnRepository | undefined; readonly entries: readonly string[] },
 ): Promise<readonly string[]> {
-  if (folder === undefined) return protectedPaths;
+  if (repository !== undefined && repository.gitlinks === undefined) throw unreadableIndex("the repository");
+  const own = repository?.gitlinks ?? [];
+  const further =
+    shared === true ? furtherGitlinks(root, repository === undefined ? [".git", ...entries] : entries) : [];
+  const submodules = await placesOfGitlinks(root, [...own, ...further]);
+  if (folder === undefined) return [...protectedPaths, ...submodules];
   // A folder without a repository: a command could make one, with its own settings.
-  if (repository === undefined) return shared === true ? [folder] : [];
-  if (repository.gitlinks === undefined)
-    throw new KitError({
-      code: "unavailable",
-      message:
-        "The command was not run: the index of the repository is split or damaged, so kit cannot protect the places of its submodules.",
-      hint: "Run 'git update-index --no-split-index', and set core.splitIndex to false.",
-    });
-  const submodules = repository.gitlinks.map(async (path) => {
-    const place = await findPlace({ root, path, createFolders: true, end: "folder" }).catch(() => undefined);
-    await place?.close();
-    if (place?.path !== path || path.includes("\ufffd"))
-      throw new KitError({
-        code: "unavailable",
-        message: `The command was not run: ${path} is a submodule in the index, and its place has something other than a folder, or lies behind a link.`,
-        hint: "Remove the submodule from the index (git rm --cached), or put a folder in its place.",
-      });
-    const entry = join(root, path, ".git");
-    // Git runs in the folder of each gitlink that has a repository, with the settings of that repository.
-    return [lstatSync(entry, { throwIfNoEntry: false }) === undefined ? join(root, path) : entry];
-  });
-  return [
-    ...protectedPaths.filter((path) => !isInside(folder, path)),
-    ...(await Promise.all(submodules)).flat(),
-  ];
+  if (repository === undefined) return shared === true ? [folder, ...submodules] : [];
+  return [...protectedPaths.filter((path) => !isInside(folder, path)), ...submodules];
 }
 
 /** The mount of this machine that a folder is in. */

@@ -12,9 +12,11 @@ import { exists } from "./held-files.ts";
 import { finishKilled, recordBefore } from "./killed-commands.ts";
 import { refuseNew } from "./refuse-new.ts";
 
-/** The guarded paths of a workspace, for one command. All paths are absolute. */
+/** The guarded paths of a workspace, for one command. All paths but `repositories` are absolute. */
 export interface WorkspaceGuard {
   readonly protectedPaths: readonly string[];
+  /** The entries `.git` below the root, relative to it, for a command with write access. */
+  readonly repositories: readonly string[];
   /** Files that appear empty. */
   readonly hiddenFiles: readonly string[];
   /** Folders that appear empty. */
@@ -39,7 +41,13 @@ export function guardWorkspace(
   const { write = true, guard } = access;
   const isChecked = write && shared;
   if (!isChecked && guard === undefined)
-    return { protectedPaths: [], hiddenFiles: [], hiddenFolders: [], confirm: () => undefined };
+    return {
+      protectedPaths: [],
+      repositories: [],
+      hiddenFiles: [],
+      hiddenFolders: [],
+      confirm: () => undefined,
+    };
   const find = (): FoundPaths => findAll(workspace, guard, true);
   const first = findTwice(() => findAll(workspace, guard));
   const { paths: before, obstacle } = first;
@@ -58,7 +66,7 @@ export function guardWorkspace(
     [...before]
       .filter(([path, { kind }]) => path !== "" && path !== ".git" && isWanted(kind))
       .flatMap(([path]) => realPathsOf(root, path));
-  const guarded: Omit<WorkspaceGuard, "confirm"> = {
+  const guarded: Omit<WorkspaceGuard, "confirm" | "repositories"> = {
     protectedPaths: isChecked ? pathsOf((kind) => kind === "read-only" || kind === "repository") : [],
     hiddenFiles: pathsOf((kind) => kind === "hidden").filter((path) => isA(path, "file")),
     hiddenFolders: pathsOf((kind) => kind === "hidden-folder").filter((path) => isA(path, "folder")),
@@ -68,7 +76,8 @@ export function guardWorkspace(
   const confirm = (): void => {
     if (guard !== undefined && !isSame(findAll(workspace, guard), first)) throw moving();
   };
-  return { ...guarded, confirm };
+  const repositories = [...before.keys()].filter((path) => isChecked && path.endsWith("/.git"));
+  return { ...guarded, repositories, confirm };
 }
 
 const maxWalks = 20;
