@@ -151,8 +151,8 @@ function openNullDevice(): number {
   return nullDevice;
 }
 
-/** Why a process was stopped: time limit, abort by the caller, or too much output. */
-type StopReason = "timeout" | "abort" | "flood";
+/** Why a process was stopped: time limit, abort by the caller, too much output, or paths that have lost their protection. */
+type StopReason = "timeout" | "abort" | "flood" | "unprotected";
 
 interface StopConditions {
   readonly timeoutMs: number;

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout } from "node:timers/promises";
+import { onAbort } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { invalid } from "../../../files/obstacle.ts";
 import { createBoundedOutput } from "../../../processes/bounded-output.ts";
@@ -108,9 +109,19 @@ export async function runProcess(options: RunProcessOptions): Promise<ExecResult
     });
     const processes = wall === undefined ? groupOf(command, mark) : walledIn(command);
     const stop = stopOn(options, () => terminate(processes));
+    const listening = onAbort(options.unprotected, () => {
+      stop.now("unprotected");
+      // Without the time that a command otherwise has to end.
+      processes.signal("SIGKILL");
+    });
     const output = collectOutput(command, { ...options, floodBytes }, () => stop.now("flood"));
     command.stdin?.end(options.stdin);
-    const exitCode = exitCodeOf(await command.exited.finally(stop.release));
+    const exitCode = exitCodeOf(
+      await command.exited.finally(() => {
+        listening();
+        stop.release();
+      }),
+    );
     await processes.end();
     await command.closeOutput(graceMs);
     const reason = stop.reason();

@@ -26,6 +26,7 @@ import { cachedFolders, finishWorkspace, guardWorkspace } from "./guard-workspac
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
 import { type OwnRepository, openOwnRepository } from "./own-repository.ts";
 import { bridgeArguments, bridgePort, openProxy } from "./proxy.ts";
+import { watchReplaced } from "./replaced-paths.ts";
 import { toSeatbeltProfile } from "./seatbelt.ts";
 import { systemParts, toolFolders, type Visible } from "./system-folders.ts";
 
@@ -36,6 +37,8 @@ export interface Launch {
   readonly environment: Readonly<Record<string, string>>;
   /** Set for bubblewrap, which writes its status to descriptor 3: the descriptors from 4 on. */
   readonly wall?: { readonly descriptors: readonly number[] };
+  /** Fires when the command has to end at once: paths that it must not change or read lost their protection. */
+  readonly unprotected?: AbortSignal;
   /** Releases what was opened for the command; call it after the command has ended. Returns sentences for its caller. */
   readonly close?: () => Promise<readonly string[]>;
 }
@@ -153,6 +156,12 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     cleanup.defer(() => closeSync(descriptor));
     return 3 + descriptors.push(descriptor);
   };
+  const held = new Map<string, number>();
+  const hold = (path: string): number => {
+    const descriptor = openPath(path);
+    held.set(path, descriptor);
+    return pass(descriptor);
+  };
   const seccomp = filterFile === undefined ? [] : ["--seccomp", String(pass(openSync(filterFile, "r")))];
   const mounts = toBubblewrap({
     ...plan,
@@ -166,8 +175,20 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     empty: parts.empty,
     memoryBytes: limits.memoryMb * 1024 * 1024,
     sealedMounts: foundWall.canSeal ? [...new Set(["/", mountOf(root)])] : [],
-    hold: (path) => pass(openPath(path)),
+    hold,
   });
+  const covered = [...plan.protectedPaths, ...guarded.hiddenFiles, ...plan.hidden].filter((path) =>
+    isInside(root, path),
+  );
+  if (repository !== undefined && git.folder !== undefined && isInside(root, git.folder))
+    covered.push(git.folder);
+  const watched = covered.map((path): [string, number] => {
+    const descriptor = held.get(path) ?? openPath(path);
+    if (!held.has(path)) cleanup.defer(() => closeSync(descriptor));
+    return [path, descriptor];
+  });
+  const replaced = watchReplaced(root, new Map(watched));
+  cleanup.defer(() => void notes.push(...replaced.close()));
   guarded.confirm();
   const [program = "", ...args] = [
     ...(group?.prefix ?? []),
@@ -183,6 +204,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     args,
     environment: { ...environment, HOME: innerHome, TMPDIR: "/tmp" },
     wall: { descriptors },
+    unprotected: replaced.signal,
     close: close(),
   };
 }
