@@ -5,6 +5,9 @@ const gitlinkMode = 0o160000;
 /** The mode of a folder outside of a sparse checkout. */
 const sparseMode = 0o040000;
 const extendedFlag = 0x4000;
+const assumedFlag = 0x8000;
+/** This flag is one of the extended flags. */
+const skippedFlag = 0x4000;
 const lengthMask = 0xfff;
 
 interface Entry {
@@ -140,6 +143,49 @@ function isSame(one: Entry | undefined, other: Entry | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   const end = 40 + hashBytesOf(one);
   return one.mode === other.mode && one.head.subarray(40, end).equals(other.head.subarray(40, end));
+}
+
+/**
+ * The same index with no state of files that a command wrote. An entry with the mode and object of an entry in `known` becomes that one;
+ * others lose their times and sizes, so that Git compares the files. Otherwise an index could hide a changed file. The new marks
+ * "assume unchanged" and "skip worktree" are removed, and their names are in `marked`; in a sparse checkout, entries keep the second one.
+ */
+export function withStatesOf(
+  index: GitIndex,
+  known: GitIndex | undefined,
+  isSparseCheckout: boolean,
+): { readonly index: GitIndex; readonly marked: readonly string[] } {
+  const before = byKey(known ?? describe([]));
+  const marked = new Set<string>();
+  const entries = [...byKey(index)].map(([key, entry]) => {
+    const old = before.get(key);
+    const oldMarks = old === undefined ? noMarks : marksOf(old);
+    const marks = marksOf(entry);
+    const isSkipped = oldMarks.isSkipped || isSparseCheckout || entry.mode === sparseMode;
+    if ((marks.isAssumed && !oldMarks.isAssumed) || (marks.isSkipped && !isSkipped))
+      marked.add(entry.name.toString("latin1"));
+    if (old !== undefined && isSame(old, entry)) return old;
+    const head = Buffer.from(entry.head);
+    head.fill(0, 0, 24).fill(0, 28, 40);
+    const at = 40 + hashBytesOf(entry);
+    if (!oldMarks.isAssumed) head.writeUInt16BE(head.readUInt16BE(at) & ~assumedFlag, at);
+    if (marks.isSkipped && !isSkipped) head.writeUInt16BE(head.readUInt16BE(at + 2) & ~skippedFlag, at + 2);
+    return { ...entry, head };
+  });
+  return { index: describe(entries), marked: [...marked] };
+}
+
+const noMarks = { isAssumed: false, isSkipped: false };
+
+/** The marks by which Git does not look at the file of an entry. */
+function marksOf(entry: Entry): typeof noMarks {
+  const at = 40 + hashBytesOf(entry);
+  const flags = entry.head.readUInt16BE(at);
+  const isExtended = (flags & extendedFlag) !== 0;
+  return {
+    isAssumed: (flags & assumedFlag) !== 0,
+    isSkipped: isExtended && (entry.head.readUInt16BE(at + 2) & skippedFlag) !== 0,
+  };
 }
 
 /** Writes no extensions, because Git would read entries and trees from them that kit has not checked. */

@@ -1,7 +1,14 @@
 import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Mount } from "./bubblewrap.ts";
-import { type GitIndex, mergeIndexes, readGitIndex, withoutGitlinks, writeGitIndex } from "./git-index.ts";
+import {
+  type GitIndex,
+  mergeIndexes,
+  readGitIndex,
+  withoutGitlinks,
+  withStatesOf,
+  writeGitIndex,
+} from "./git-index.ts";
 import { isSound } from "./git-index-names.ts";
 import { tryLock, withLock } from "./git-lock.ts";
 import {
@@ -292,25 +299,43 @@ function checkIndex(
   const base = repository.index;
   if (ours === undefined) return `${refused}it is damaged or split.`;
   if (ours.isSparse && base?.isSparse !== true) return `${refused}the repository has no sparse checkout.`;
-  const theirs = isChanged ? readGitIndex(readHeld(held, "index") ?? Buffer.alloc(0), hashBytes) : undefined;
+  const theirs = readGitIndex(readHeld(held, "index") ?? Buffer.alloc(0), hashBytes);
   if (isChanged && (theirs === undefined || base === undefined))
     return `${refused}it was changed at the same time.`;
-  const merged = theirs === undefined || base === undefined ? ours : mergeIndexes(base, ours, theirs);
+  const merged =
+    !isChanged || theirs === undefined || base === undefined ? ours : mergeIndexes(base, ours, theirs);
   if (!isSound(merged)) return `${refused}Git would not add files of such names to it.`;
   // Kit holds the folders of known gitlinks; another one could get a repository while the person's Git looks.
-  const known = theirs?.gitlinks ?? base?.gitlinks;
+  const known = (theirs ?? base)?.gitlinks;
   const isAccepted = (path: string): boolean => known?.has(path) === true;
   const rejected = [...merged.gitlinks].filter((path) => !isAccepted(path)).map(latin1);
+  const { index, marked } = withStatesOf(withoutGitlinks(merged, isAccepted), theirs, isSparseCheckout(held));
+  const notes = [
+    ...(rejected.length === 0
+      ? []
+      : [`The index was taken over without the submodules that the command added: ${rejected.join(", ")}.`]),
+    ...(marked.length === 0
+      ? []
+      : [
+          `The index was taken over without the marks that hide changes (assume-unchanged, skip-worktree): ${marked.slice(0, maxNamed).map(latin1).join(", ")}.`,
+        ]),
+  ];
   return {
     index: ours,
-    bytes: writeGitIndex(withoutGitlinks(merged, isAccepted), hashBytes),
-    ...(rejected.length === 0
-      ? {}
-      : {
-          note: `The index was taken over without the submodules that the command added: ${rejected.join(", ")}.`,
-        }),
+    bytes: writeGitIndex(index, hashBytes),
+    ...(notes.length === 0 ? {} : { note: notes.join("\n") }),
   };
 }
+
+const maxNamed = 50;
+
+/** Whether Git itself removes the mark "skip worktree" from files that exist. A command cannot change these settings. */
+const isSparseCheckout = (held: string): boolean =>
+  ["config", "config.worktree"].some((name) =>
+    /^\s*sparsecheckout\s*(?:=\s*(?:true|yes|on|1)\s*)?$/im.test(
+      readHeld(held, name)?.toString("latin1") ?? "",
+    ),
+  );
 
 /** A name of the index as text. */
 const latin1 = (name: string): string => Buffer.from(name, "latin1").toString();
