@@ -64,3 +64,8 @@ export function isSecretName(path: string): boolean {
   const name = path.toLowerCase();
   return isVariablesName(name) || keys.test(name);
 }
+
+/** Whether Git takes a folder with entries of these names for a repository, which it does under any name of the folder. */
+export function isRepositoryFolder(names: Pick<ReadonlySet<string>, "has">): boolean {
+  return names.has("HEAD") && ((names.has("objects") && names.has("refs")) || names.has("commondir"));
+}

@@ -10,6 +10,7 @@ import {
   toView,
 } from "./command-context.ts";
 import { prepareGit } from "./prepare-git.ts";
+import { faultOfTree, listingsBelow } from "./protected-below.ts";
 
 /** For programs other than Git: disables files with further options, and logs and caches of the program itself. */
 const plainEnvironment = {
@@ -72,35 +73,76 @@ async function checkPath(mention: PathMention, folder: string, context: CommandC
       `"${path}" is protected: what decides how kit, its agents, Git, CI and package managers behave is not for models to change`,
     );
   }
+  // A copy of a folder is at the target, or in the folder that the target is.
+  const parent = fromRoot.replace(/(?:^|\/+)[^/]*\/*$/, "");
+  const isHere =
+    use === "place"
+      ? !(await isFolder(fromRoot, sandbox))
+      : use === "tree"
+        ? await isFolder(parent, sandbox)
+        : use === "remove";
+  if (isHere) await refuseProtectedTree(mention, { folder, target }, context);
 }
-
-/** Entries of a folder that a copy may merge with another. */
-const maxEntries = 20_000;
 
 /** A recursive copy writes through the links that are at its target, and replaces files there. */
 async function refuseRisksBelow(target: string, context: CommandContext): Promise<void> {
   const { sandbox } = context;
-  const folders = [toView(target, sandbox)];
-  let count = 0;
-  for (const folder of folders) {
-    for (const { name, kind } of await sandbox.list(folder).catch(() => [])) {
-      count += 1;
-      if (count > maxEntries) throw forbidden(`"${target}" has too many entries to look at; remove it first`);
+  for await (const { folder, entries } of listingsBelow(target, sandbox)) {
+    for (const { name, kind } of entries) {
       const path = `${folder}/${name}`;
-      if (kind === "directory") folders.push(path);
       // A folder whose name protects what is in it counts for its files.
       if (kind === "file" && isProtected(path, context))
         throw forbidden(
           `"${path}" is protected, and the command could replace it with a file of the same name`,
         );
       if (kind !== "link") continue;
-      const inside = await sandbox.resolve(path).catch(() => undefined);
+      const inside = await sandbox.resolve(toView(path, sandbox)).catch(() => undefined);
       if (inside === undefined || isProtected(inside, context))
         throw forbidden(
           `"${path}" is a link that leads out of the workspace or to a protected file; the command could write through it`,
         );
     }
   }
+}
+
+/** Refuses to remove, copy or move a folder with what a model may not change or make. */
+async function refuseProtectedTree(
+  mention: PathMention,
+  { folder, target }: { readonly folder: string; readonly target: string },
+  context: CommandContext,
+): Promise<void> {
+  const { sandbox, policy } = context;
+  const removes = mention.use === "remove";
+  const source = removes ? mention : mention.from;
+  const place = source === undefined ? undefined : await folderOf(source, folder, sandbox);
+  if (place === undefined) return;
+  const fault = await faultOfTree(
+    {
+      source: place,
+      removes,
+      ...(removes ? {} : { target }),
+      granted: policy.allowProtectedPaths ?? [],
+      isProtected: (each, isRemoved) => isProtected(each, context, isRemoved),
+    },
+    sandbox,
+  );
+  if (fault !== undefined)
+    throw forbidden(`${fault}: name the files and folders that the command is to change`);
+}
+
+/** The folder that a command takes, relative to the root of the workspace; `undefined` if it takes a link in its place. */
+async function folderOf(
+  { path, use }: PathMention,
+  folder: string,
+  sandbox: Sandbox,
+): Promise<string | undefined> {
+  const fromRoot = pathFromRoot(path, folder);
+  if (fromRoot === undefined) return undefined;
+  const resolve = (keepLink: boolean): Promise<string | undefined> =>
+    sandbox.resolve(toView(fromRoot, sandbox), { keepLink }).catch(() => undefined);
+  const place = await resolve(false);
+  // With a slash at the end, the name of a link stands for the folder.
+  return use !== "remove" || /\/\.?$/.test(path) || (await resolve(true)) === place ? place : undefined;
 }
 
 function isProtected(path: string, context: CommandContext, removes = false): boolean {

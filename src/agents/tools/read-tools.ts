@@ -2,6 +2,8 @@ import { KitError } from "../../base/kit-error.ts";
 import type { GrepMatch, Sandbox } from "../../sandboxes/contract.ts";
 import type { AnyTool, ToolContext, ToolDefinition } from "../define/tool.ts";
 import { isProtectedPath } from "../policy/protected-paths.ts";
+import { toView } from "./command-context.ts";
+import { faultOfTree } from "./protected-below.ts";
 import {
   isSecret,
   objectSchema,
@@ -296,14 +298,36 @@ async function findTarget(
   const { hostRoot, cwd } = files;
   const granted = policy.allowProtectedPaths ?? [];
   const target = await files.resolve(path, { keepLink: removes });
-  const change = { removes, projectRoot, hostRoot, isLoaded: sources?.isLoaded.bind(sources) };
+  const base = { projectRoot, hostRoot, isLoaded: sources?.isLoaded.bind(sources) };
+  const isOne = (place: string, inFolder: string, isRemoved: boolean): boolean =>
+    isProtectedPath({ ...base, path: place, cwd: inFolder, removes: isRemoved }, granted);
   return {
     files,
     file: hostRoot === undefined ? undefined : `${hostRoot}/${target}`,
     isProtected:
-      isProtectedPath({ ...change, cwd, path }, granted) ||
-      isProtectedPath({ ...change, cwd: "", path: target }, granted),
+      isOne(path, cwd, removes) ||
+      isOne(target, "", removes) ||
+      (removes && (await hasProtected(target, { files, granted, isOne }))),
   };
+}
+
+/** Whether protected files, or more than kit looks at, would go with a folder. A link goes alone. */
+async function hasProtected(
+  target: string,
+  {
+    files,
+    granted,
+    isOne,
+  }: {
+    readonly files: Sandbox;
+    readonly granted: readonly string[];
+    readonly isOne: (path: string, folder: string, isRemoved: boolean) => boolean;
+  },
+): Promise<boolean> {
+  if ((await files.resolve(toView(target, files)).catch(() => undefined)) !== target) return false;
+  const isProtected = (path: string, isRemoved: boolean): boolean => isOne(path, "", isRemoved);
+  const fault = await faultOfTree({ source: target, removes: true, granted, isProtected }, files);
+  return fault !== undefined;
 }
 
 function refusal(path: string, { canAskPerson }: ToolEnvironment): KitError {

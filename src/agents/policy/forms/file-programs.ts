@@ -1,4 +1,5 @@
 import {
+  copiesTo,
   type Form,
   form,
   mentionOf,
@@ -12,23 +13,6 @@ const help = "--help --version";
 /** A program that reads files or lists folders; it follows links among its operands. */
 function reads(options: string): Form {
   return form({ options: `${options} ${help}`, operands: "read" });
-}
-
-/** The paths of a copy or move: it reads the sources and writes the last operand, or files of their names in that folder. */
-function copies(operands: readonly string[], source: "read" | "remove"): readonly PathMention[] | string {
-  const target = operands.at(-1);
-  if (target === undefined || operands.length < 2) return "it needs what to take and where to put it";
-  return operands.slice(0, -1).flatMap((path): readonly PathMention[] => {
-    const name = path.replace(/\/+$/, "").split("/").at(-1) ?? "";
-    const inTarget =
-      name === "" || name === "." || name === ".." ? target : `${target.replace(/\/+$/, "")}/${name}`;
-    return [
-      { path, use: source },
-      { path: target, use: "place" },
-      // Copying a folder also writes everything below it.
-      { path: inTarget, use: "tree" },
-    ];
-  });
 }
 
 /** The paths of a link in the working folder: the target of a link is relative to the folder of the link. */
@@ -67,7 +51,7 @@ export const filePrograms: Readonly<Record<string, Form>> = {
   cp: form({
     writes: true,
     options: `-a -d -f -i -n -p -P -r -R -u -v --archive --force --interactive --no-clobber --no-dereference --recursive --update --verbose ${help}`,
-    operands: (operands) => copies(operands, "read"),
+    operands: (operands) => copiesTo(operands, "read"),
   }),
   df: reads(
     "-a -h -H -i -k -l -m -P -T -B=text --all --block-size=text --human-readable --inodes --portability --total --print-type",
@@ -111,7 +95,7 @@ export const filePrograms: Readonly<Record<string, Form>> = {
   mv: form({
     writes: true,
     options: `-f -i -n -u -v --force --interactive --no-clobber --update --verbose ${help}`,
-    operands: (operands) => copies(operands, "remove"),
+    operands: (operands) => copiesTo(operands, "remove"),
   }),
   pwd: form({ options: `-L -P --logical --physical ${help}`, max: 0 }),
   readlink: form({

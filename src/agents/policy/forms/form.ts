@@ -11,6 +11,8 @@ export type PathUse = "read" | "file" | "entry" | "write" | "tree" | "remove" | 
 export interface PathMention {
   readonly path: string;
   readonly use: PathUse;
+  /** The source of a copy or, if its use is `remove`, of a move. */
+  readonly from?: PathMention;
 }
 
 /** The effects of a known form. A form that neither writes the workspace nor connects to other machines only reads. */
@@ -264,4 +266,25 @@ export function knownWords(word: string, known: readonly string[]): string {
   const suggestion = word.length > 2 ? suggest(word, known) : undefined;
   const more = known.length > maxListed ? ` and ${known.length - maxListed} more` : "";
   return `${suggestion === undefined ? "" : `; did you mean ${suggestion}?`}${suggestion === undefined ? "; " : " "}known: ${known.slice(0, maxListed).join(" ")}${more}`;
+}
+
+/** The paths of a copy or move: it reads or removes the sources and writes the last operand, or files of their names in that folder. */
+export function copiesTo(
+  operands: readonly string[],
+  source: "read" | "remove",
+): readonly PathMention[] | string {
+  const target = operands.at(-1);
+  if (target === undefined || operands.length < 2) return "it needs what to take and where to put it";
+  return operands.slice(0, -1).flatMap((path): readonly PathMention[] => {
+    const name = path.replace(/\/+$/, "").split("/").at(-1) ?? "";
+    const inTarget =
+      name === "" || name === "." || name === ".." ? target : `${target.replace(/\/+$/, "")}/${name}`;
+    const from = { path, use: source };
+    return [
+      from,
+      { path: target, use: "place", from },
+      // Copying a folder also writes everything below it.
+      { path: inTarget, use: "tree", from },
+    ];
+  });
 }

@@ -1,4 +1,5 @@
 import {
+  copiesTo,
   type Form,
   form,
   type KnownForm,
@@ -65,14 +66,7 @@ const writingSubcommands: Readonly<Record<string, Form>> = {
     writes: true,
     options: "-f --force -k -n --dry-run -v --verbose",
     min: 2,
-    operands: (operands) => {
-      const target = operands.at(-1) ?? "";
-      return operands.slice(0, -1).flatMap((path): readonly PathMention[] => [
-        { path, use: "remove" },
-        { path: target, use: "place" },
-        { path: `${target.replace(/\/+$/, "")}/${path.replace(/\/+$/, "").split("/").at(-1)}`, use: "tree" },
-      ]);
-    },
+    operands: (operands) => copiesTo(operands, "remove"),
   }),
   notes: form({
     writes: true,

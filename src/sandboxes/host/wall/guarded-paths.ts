@@ -11,6 +11,7 @@ import {
   realpathSync,
 } from "node:fs";
 import { join, relative } from "node:path";
+import { isRepositoryFolder } from "../../../base/names.ts";
 import { hasCode, joinPath } from "../../../files/obstacle.ts";
 import { canHoldFolders, folderFlags, heldPath } from "../../../files/walk.ts";
 import type { PathGuard } from "../../contract.ts";
@@ -214,8 +215,7 @@ function readListing(
 ): Omit<Listing, "identity" | "folder"> {
   const entries = readdirSync(absolute, { withFileTypes: true });
   const has = (name: string): boolean => entries.some((entry) => entry.name === name);
-  // Git finds such a folder from within, under any name.
-  if (has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) && !(folder === "" && has(".git")))
+  if (isRepositoryFolder({ has }) && !(folder === "" && has(".git")))
     return { folders: [], guarded: new Map([["", { kind: "repository" }]]) };
   const folders: string[] = [];
   const guarded = new Map<string, Guarded>();
