@@ -11,6 +11,7 @@ import {
 } from "./command-context.ts";
 import { prepareGit } from "./prepare-git.ts";
 import { faultOfTree, listingsBelow } from "./protected-below.ts";
+import { findPartOfRepository } from "./repository-parts.ts";
 
 /** For programs other than Git: disables files with further options, and logs and caches of the program itself. */
 const plainEnvironment = {
@@ -28,7 +29,11 @@ export async function prepareKnownForm(run: AllowedRun, context: CommandContext)
   const { words, known, programAt = 0 } = run;
   if (known === undefined) return { words, env: {} };
   const folder = await context.sandbox.resolve(context.cwd ?? ".");
-  for (const mention of known.paths) await checkPath(mention, folder, context);
+  const made: string[] = [];
+  for (const mention of known.paths) await checkPath(mention, folder, { ...context, made });
+  const part = await findPartOfRepository(made, context.policy.allowProtectedPaths ?? [], context.sandbox);
+  if (part !== undefined)
+    throw forbidden(`"${part}" is a part of a repository, or would make its folder one`);
   return known.git === undefined
     ? {
         words: known.args === undefined ? words : [...words.slice(0, programAt + 1), ...known.args],
@@ -37,9 +42,14 @@ export async function prepareKnownForm(run: AllowedRun, context: CommandContext)
     : await prepareGit({ ...run, known, git: known.git }, folder, context);
 }
 
-async function checkPath(mention: PathMention, folder: string, context: CommandContext): Promise<void> {
+interface PathContext extends CommandContext {
+  /** Collects the paths that the command would make or change, relative to the root of the workspace. */
+  readonly made: string[];
+}
+
+async function checkPath(mention: PathMention, folder: string, context: PathContext): Promise<void> {
   const { path, use } = mention;
-  const { sandbox, policy } = context;
+  const { sandbox, policy, made } = context;
   const fromRoot = pathFromRoot(path, folder);
   const target =
     fromRoot === undefined
@@ -73,6 +83,7 @@ async function checkPath(mention: PathMention, folder: string, context: CommandC
       `"${path}" is protected: what decides how kit, its agents, Git, CI and package managers behave is not for models to change`,
     );
   }
+  if (use !== "remove") made.push(target);
   // A copy of a folder is at the target, or in the folder that the target is.
   const parent = fromRoot.replace(/(?:^|\/+)[^/]*\/*$/, "");
   const isHere =
@@ -109,7 +120,7 @@ async function refuseRisksBelow(target: string, context: CommandContext): Promis
 async function refuseProtectedTree(
   mention: PathMention,
   { folder, target }: { readonly folder: string; readonly target: string },
-  context: CommandContext,
+  context: PathContext,
 ): Promise<void> {
   const { sandbox, policy } = context;
   const removes = mention.use === "remove";
@@ -122,6 +133,7 @@ async function refuseProtectedTree(
       removes,
       ...(removes ? {} : { target }),
       granted: policy.allowProtectedPaths ?? [],
+      made: context.made,
       isProtected: (each, isRemoved) => isProtected(each, context, isRemoved),
     },
     sandbox,

@@ -3,6 +3,7 @@ import { isRepositoryFolder } from "../../base/names.ts";
 import type { DirectoryEntry, Sandbox } from "../../sandboxes/contract.ts";
 import { isGrantedPath, isSecretFile } from "../policy/protected-paths.ts";
 import { toView } from "./command-context.ts";
+import { isPartName } from "./repository-parts.ts";
 
 /** Entries below a folder that kit looks at before it copies, moves or removes the folder. */
 const maxEntries = 100_000;
@@ -53,6 +54,8 @@ interface Carried {
   /** The place of the copy, or of the folder after the move. */
   readonly target?: string;
   readonly granted: readonly string[];
+  /** Collects the copies that can be parts of a repository. */
+  readonly made?: string[];
   readonly isProtected: (path: string, removes: boolean) => boolean;
 }
 
@@ -61,7 +64,7 @@ interface Carried {
  * secrets may be copied: the copies are secret by the same names.
  */
 export async function faultOfTree(carried: Carried, sandbox: Sandbox): Promise<string | undefined> {
-  const { source, removes, target, granted, isProtected } = carried;
+  const { source, removes, target, granted, made, isProtected } = carried;
   for await (const { folder, entries } of listingsBelow(source, sandbox)) {
     const place = target === undefined ? undefined : joined(target, folder.slice(source.length));
     const changed = [...(removes ? [folder] : []), ...(place === undefined ? [] : [place])];
@@ -73,6 +76,7 @@ export async function faultOfTree(carried: Carried, sandbox: Sandbox): Promise<s
       const path = joined(folder, name);
       if (removes && isProtected(path, kind !== "file")) return `"${path}" is protected`;
       const copy = place === undefined ? undefined : joined(place, name);
+      if (copy !== undefined && isPartName(name)) made?.push(copy);
       if (copy !== undefined && !isSecretFile(copy) && isProtected(copy, false))
         return `"${copy}" would be protected`;
     }

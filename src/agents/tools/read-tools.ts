@@ -4,6 +4,7 @@ import type { AnyTool, ToolContext, ToolDefinition } from "../define/tool.ts";
 import { isProtectedPath } from "../policy/protected-paths.ts";
 import { toView } from "./command-context.ts";
 import { faultOfTree } from "./protected-below.ts";
+import { findPartOfRepository } from "./repository-parts.ts";
 import {
   isSecret,
   objectSchema,
@@ -307,7 +308,9 @@ async function findTarget(
     isProtected:
       isOne(path, cwd, removes) ||
       isOne(target, "", removes) ||
-      (removes && (await hasProtected(target, { files, granted, isOne }))),
+      (removes
+        ? await hasProtected(target, { files, granted, isOne })
+        : (await findPartOfRepository([target], granted, files)) !== undefined),
   };
 }
 
