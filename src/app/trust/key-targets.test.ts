@@ -119,6 +119,23 @@ test("a provider of the configuration gets a key of the environment only with tr
   expect(at({ openai: { base_url: own.GATEWAY_URL } })).toEqual([]);
 });
 
+test("only the address of a key's own provider needs no trust", () => {
+  const own = { OPENAI_API_KEY: "sk-person-1234", GEMINI_API_KEY: "g-person-1234" };
+  const other = "https://openrouter.ai/shared/path";
+  expect(targetsOf({ own, dotEnv: { OPENAI_BASE_URL: other } })).toEqual([
+    `OPENAI_API_KEY > ${other} (OPENAI_BASE_URL in .env)`,
+  ]);
+  const at = (base_url: string) => targetsOf({ own, config: { providers: { openai: { base_url } } } });
+  expect(at(other)).toEqual([`OPENAI_API_KEY > ${other} (providers.openai.base_url in kit.toml)`]);
+  expect(at("http://api.openai.com/v1")).toHaveLength(1);
+  const defaults = {
+    OPENAI_BASE_URL: "https://api.openai.com/v2",
+    GOOGLE_GEMINI_BASE_URL: "https://generativelanguage.googleapis.com/v1",
+  };
+  expect(targetsOf({ own, dotEnv: defaults })).toEqual([]);
+  expect(targetsOf({ dotEnv: { HTTPS_PROXY: "https://api.openai.com" } })).toHaveLength(1);
+});
+
 test("an MCP server gets variables of the environment only with trust", () => {
   const own = { GITHUB_TOKEN: "t", LANG: "C", MINE: "x" };
   const at = (server: object) => targetsOf({ own, config: { mcp: { servers: { a: server } } } });

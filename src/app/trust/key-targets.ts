@@ -77,7 +77,7 @@ function* ofVariables({ own, fromFiles }: KeySources): Iterable<KeyTarget> {
     const name = variable.toUpperCase();
     const text = value.trim();
     const source = `${variable} in ${file}`;
-    if (text === "" || isDefaultAddress(text)) continue;
+    if (text === "") continue;
     if (isSteering(name, text)) {
       yield { address: plain(text), source };
       continue;
@@ -97,7 +97,7 @@ function* ofConfig({ config, own, fromFiles }: KeySources, file: string): Iterab
   const keysIn = (texts: readonly (string | undefined)[]): readonly string[] => keysWithin(texts, own);
   const at = (setting: string): string => `${setting} in ${file}`;
   for (const [name, { base_url, api_key, headers = {} }] of Object.entries(config.providers ?? {})) {
-    if (base_url === undefined || isDefaultAddress(base_url)) continue;
+    if (base_url === undefined) continue;
     const provider = name.toLowerCase();
     const variables: readonly string[] = isKnownProvider(provider) ? knownProviders[provider].keys : [];
     const used = variables.find((key) => own[key] || fromFiles.get(key)?.value);
@@ -148,7 +148,9 @@ function ofDatabase(address: string, source: string, own: Environment): readonly
 }
 
 function toTargets(keys: readonly string[], address: string, source: string): readonly KeyTarget[] {
-  return keys.map((key) => ({ key, address: plain(address), source }));
+  return keys.flatMap((key) =>
+    isOwnAddress(address, key) ? [] : [{ key, address: plain(address), source }],
+  );
 }
 
 /** Words for the same vendor in names of variables. */
@@ -191,11 +193,13 @@ function valuesOf(env: Variables): readonly string[] {
   return Array.isArray(env) ? [] : Object.values(env);
 }
 
-/** Providers' own addresses are those that a key is for. */
-function isDefaultAddress(address: string): boolean {
+/** Whether an address is that of the provider that a key is for. */
+function isOwnAddress(address: string, key: string): boolean {
   const origin = URL.parse(address)?.origin;
+  const vendor = vendorOf(key.toUpperCase());
   return Object.values(knownProviders).some(
-    ({ baseUrl, keys }) => keys.length > 0 && new URL(baseUrl).origin === origin,
+    ({ baseUrl, keys }) =>
+      new URL(baseUrl).origin === origin && keys.some((each) => vendorOf(each) === vendor),
   );
 }
 
