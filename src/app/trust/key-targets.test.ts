@@ -136,6 +136,25 @@ test("only the address of a key's own provider needs no trust", () => {
   expect(targetsOf({ dotEnv: { HTTPS_PROXY: "https://api.openai.com" } })).toHaveLength(1);
 });
 
+test("variables that become a part of a host name need trust, unless they are plain labels of the vendor's own hosts", () => {
+  const own = {
+    AZURE_API_KEY: "az-person-1234",
+    AWS_SECRET_ACCESS_KEY: "aws-person-1",
+    ALGOLIA_API_KEY: "al-1",
+  };
+  const of = (name: string, value: string) => targetsOf({ own, dotEnv: { [name]: value } });
+  expect(of("AWS_REGION", "x.evil.example/")).toEqual([
+    "AWS_SECRET_ACCESS_KEY > x.evil.example/ (AWS_REGION in .env)",
+  ]);
+  expect(of("AWS_DEFAULT_REGION", "evil.example#")).toHaveLength(1);
+  expect(of("ALGOLIA_APP_ID", "evil.example/?")).toHaveLength(1);
+  // A stranger can own any resource.
+  expect(of("AZURE_RESOURCE_NAME", "evil")).toEqual(["AZURE_API_KEY > evil (AZURE_RESOURCE_NAME in .env)"]);
+  expect(of("AWS_REGION", "eu-central-1")).toEqual([]);
+  expect(of("ALGOLIA_APP_ID", "B1G2GM9NG0")).toEqual([]);
+  expect(targetsOf({ dotEnv: { AZURE_RESOURCE_NAME: "mine", AWS_REGION: "x/" } })).toEqual([]);
+});
+
 test("an MCP server gets variables of the environment only with trust", () => {
   const own = { GITHUB_TOKEN: "t", LANG: "C", MINE: "x" };
   const at = (server: object) => targetsOf({ own, config: { mcp: { servers: { a: server } } } });

@@ -46,6 +46,14 @@ function addressesIn(own: Environment): readonly string[] {
 const addressName =
   /(?:^|_)(?:CONFIG(?:_?(?:FILE|PATH|DIR|HOME))?|PROFILE|UR[LI]|HOSTS?|HOSTNAME|ENDPOINTS?|DOMAIN|ADDR(?:ESS)?|BASE|SERVER|PROXY|ORIGIN|GATEWAY)$|^PG(?:HOST|HOSTADDR|SERVICE|SERVICEFILE)$/;
 
+/** The last words of variables that programs put into host names. */
+const hostPartName = /(?:^|_)(?:REGION|LOCATION|CLUSTER|SITE|SUBDOMAIN|ACCOUNT|APP_ID)$/;
+
+/** Whether a variable can choose the host of a connection: by characters that end a label, or because a stranger can own the name. */
+function choosesHost(name: string, value: string): boolean {
+  return /(?:^|_)RESOURCE_NAME$/.test(name) || (hostPartName.test(name) && !/^[\w-]+$/.test(value));
+}
+
 /**
  * Variables that decide where every connection of a process leads and whose certificates it believes, where it looks for its
  * settings, or which code a program runs.
@@ -86,7 +94,7 @@ function* ofVariables({ own, fromFiles }: KeySources): Iterable<KeyTarget> {
     if (
       name.startsWith("KIT_")
         ? !addressesOfKit.has(name)
-        : !addressName.test(name) && !/^\w[\w+.-]*:\/\//.test(text)
+        : !addressName.test(name) && !choosesHost(name, text) && !/^\w[\w+.-]*:\/\//.test(text)
     )
       continue;
     yield* toTargets(keysOfVendor(vendorOf(name), own), text, source);
