@@ -44,7 +44,7 @@ function addressesIn(own: Environment): readonly string[] {
 
 /** The last words of variables with addresses, or with files of settings that can contain addresses. */
 const addressName =
-  /(?:^|_)(?:CONFIG(?:_?(?:FILE|PATH|DIR|HOME))?|PROFILE|UR[LI]|HOSTS?|HOSTNAME|ENDPOINTS?|DOMAIN|ADDR(?:ESS)?|BASE|SERVER|PROXY|ORIGIN|GATEWAY)$|^PG(?:HOST|HOSTADDR|SERVICE|SERVICEFILE)$/;
+  /(?:^|_)(?:CONFIG(?:_?(?:FILE|PATH|DIR|HOME))?|PROFILE|UR[LI]|HOSTS?|HOSTNAME|ENDPOINTS?|DOMAIN|ADDR(?:ESS)?|BASE|SERVER|PROXY|ORIGIN|GATEWAY)$|^PG(?:HOST|HOSTADDR|SERVICE)$/;
 
 /** The last words of variables that programs put into host names. */
 const hostPartName = /(?:^|_)(?:REGION|LOCATION|CLUSTER|SITE|SUBDOMAIN|ACCOUNT|APP_ID)$/;
@@ -56,11 +56,12 @@ function choosesHost(name: string, value: string): boolean {
 
 /**
  * Variables that decide where every connection of a process leads and whose certificates it believes, where it looks for its
- * settings, or which code a program runs.
+ * settings, which code a program runs, or which files it writes.
  */
 const steering = new RegExp(
   `^(?:${[
     "NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|USE_ENV_PROXY|USE_SYSTEM_CA|REPL_EXTERNAL_MODULE)",
+    "NODE_(?:V8_COVERAGE|COMPILE_CACHE|REDIRECT_WARNINGS)|PG(?:PASS|SERVICE)FILE|GOFLAGS|MAKEFLAGS|HOSTALIASES",
     "OPENSSL_(?:CONF|MODULES|ENGINES)|SSL_CERT_(?:FILE|DIR)|SSLKEYLOGFILE|(?:CURL|REQUESTS)_CA_BUNDLE|CURL_HOME",
     "(?:HTTPS?|ALL|FTP|WSS?|GRPC|SOCKS|GLOBAL_AGENT_HTTPS?)_PROXY",
     "PATH|PATHEXT|COMSPEC|SYSTEMROOT|SHELL|HOME|USERPROFILE|(?:LOCAL)?APPDATA|XDG_\\w+|TMPDIR|TE?MP",
