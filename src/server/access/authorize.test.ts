@@ -154,6 +154,26 @@ test("permissions are checked before bodies, so that a body tells nothing about 
   );
 });
 
+test("a run or dispatch that the sender may not read looks as if there were none", async () => {
+  const mayReach = ({ workflow, agent }: AuthorizeRequest): boolean =>
+    workflow !== "waiting" && agent !== "echo";
+  await withHook(mayReach, async ({ send, service }) => {
+    const { run_id } = await service.startRun("waiting", {});
+    const target = { agent: "echo", instance_id: "1", session: "default" };
+    const { dispatch_id } = await service.dispatch(target, "x");
+    const reads = ["/runs/ID", "/runs/ID/events", "/runs/ID/journal", "/runs/ID/stream", "/dispatches/ID"];
+    const posts = ["/runs/ID/signal", "/runs/ID/cancel", "/runs/ID/retry"];
+    for (const path of [...reads, ...posts, "/dispatches/ID/retry", "/dispatches/ID/cancel"]) {
+      const options = reads.includes(path) ? {} : { body: {} };
+      const there = path.startsWith("/runs") ? run_id : dispatch_id;
+      const missing = await send(path.replace("ID", "none"), options);
+      expect([path, missing.status]).toEqual([path, 404]);
+      const { status, body } = await send(path.replace("ID", there), options);
+      expect([path, status, body.error]).toEqual([path, 404, missing.body.error]);
+    }
+  });
+});
+
 test("a retry of a run asks for permission and reads the run once, as other changes of a run do", async () => {
   const asked: string[] = [];
   await withHook(

@@ -9,6 +9,14 @@ export interface Authorization {
   /** Throws `forbidden` if the hook refuses; also throws if the hook throws or does not answer in time. */
   check(request: AuthorizeRequest): Promise<void>;
   /**
+   * As `check`, for a record that was found by its id. A sender that may not read it either gets the error for a record that does
+   * not exist.
+   */
+  checkFound(
+    request: AuthorizeRequest,
+    options: { readonly reading: AuthorizeRequest["action"]; readonly missing: KitError },
+  ): Promise<void>;
+  /**
    * Returns a function for work that was just permitted, to call before each item of the result. It asks the hook again
    * once the last answer is `permissionMs` old, and throws as `check` does.
    */
@@ -45,11 +53,7 @@ export function createAuthorization(
     hook === undefined ||
     (await answerInTime(hook(request), { name: "server.authorize", timeoutMs })) === true;
   const check = async (request: AuthorizeRequest): Promise<void> => {
-    if (await may(request)) return;
-    throw new KitError({
-      code: "forbidden",
-      message: `server.authorize does not allow you the action ${request.action}.`,
-    });
+    if (!(await may(request))) throw refusal(request);
   };
   const permitted: Authorization["permitted"] = async (items, toRequest) => {
     if (hook === undefined) return items;
@@ -58,6 +62,11 @@ export function createAuthorization(
   };
   return {
     check,
+    async checkFound(request, { reading, missing }) {
+      if (await may(request)) return;
+      if (request.action !== reading && (await may({ ...request, action: reading }))) throw refusal(request);
+      throw missing;
+    },
     permitted,
     async page(read, toRequest) {
       let { items, next_cursor } = await read({});
@@ -89,6 +98,13 @@ export function createAuthorization(
       };
     },
   };
+}
+
+function refusal({ action }: AuthorizeRequest): KitError {
+  return new KitError({
+    code: "forbidden",
+    message: `server.authorize does not allow you the action ${action}.`,
+  });
 }
 
 /** Creates a guard that refuses requests for specs or guidelines of senders that are not permitted to read the project. */

@@ -104,8 +104,6 @@ describe("authorize", () => {
         ["/agents/echo/b-1", { method: "DELETE" }],
         ["/agents/no-such-agent/b-1", { body: { message: "x" } }],
         ["/dispatches", {}],
-        [`/dispatches/${id}`, {}],
-        [`/dispatches/${id}/cancel`, { method: "POST" }],
         ["/workflows/strict", { body: { n: 1 } }],
         ["/runs", {}],
         ["/prompt/s", { body: { message: "x" } }],
@@ -114,6 +112,8 @@ describe("authorize", () => {
         const { status, body } = await send(path, { ...request, headers });
         expect([path, status, body.error.type]).toEqual([path, 403, "forbidden"]);
       }
+      expect((await send(`/dispatches/${id}`, { headers })).status).toBe(404);
+      expect((await send(`/dispatches/${id}/cancel`, { method: "POST", headers })).status).toBe(404);
       const refused = await openSocket(`${url}/agents/echo/b-1`, { headers }).catch(
         (error: unknown) => error,
       );

@@ -37,8 +37,10 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
   /** Returns the run of a request after checking the sender's permission. */
   const find = async ({ segment, principal, action }: Found<"run_id">): Promise<RunRecord> => {
     const record = await engine.getRun(segment("run_id"));
-    if (record === undefined) throw new KitError({ code: "run_not_found", message: "There is no such run." });
-    await authorization.check({ principal, action, workflow: record.workflow, run_id: record.run_id });
+    const missing = new KitError({ code: "run_not_found", message: "There is no such run." });
+    if (record === undefined) throw missing;
+    const { workflow, run_id } = record;
+    await authorization.checkFound({ principal, action, workflow, run_id }, { reading: "run.read", missing });
     return record;
   };
   const handlers: Handlers<typeof runRoutes> = {
@@ -100,9 +102,13 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
   /** Returns the dispatch of a request after checking the sender's permission. */
   const find = async ({ segment, principal, action }: Found<"dispatch_id">): Promise<DispatchRecord> => {
     const record = await engine.getDispatch(segment("dispatch_id"));
-    if (record === undefined)
-      throw new KitError({ code: "not_found", message: "There is no such dispatch." });
-    await authorization.check({ principal, action, agent: record.agent, instance: record.instance_id });
+    const missing = new KitError({ code: "not_found", message: "There is no such dispatch." });
+    if (record === undefined) throw missing;
+    const { agent, instance_id: instance } = record;
+    await authorization.checkFound(
+      { principal, action, agent, instance },
+      { reading: "dispatch.read", missing },
+    );
     return record;
   };
   const handlers: Handlers<typeof dispatchRoutes> = {
