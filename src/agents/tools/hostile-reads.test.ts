@@ -124,6 +124,16 @@ test.each([
   expect(readFileSync(join(root, "package.json"), "utf8")).toBe("{}\n");
 });
 
+test.each(["../outside.txt", "./a.txt", "/etc/passwd", ".hidden", "\\outside.txt"])(
+  "tar -c does not read the date of a file: %s",
+  async (path) => {
+    expect(await run(`tar -c --mtime='${path}' -f packed.tar a.txt`)).toMatch(/^refused: .*--mtime/);
+    expect(await run(`tar -c --mtime '${path}' -f packed.tar a.txt`)).toMatch(/^refused: .*--mtime/);
+    expect(await run("tar -c --mtime='2020-02-03 00:00Z' -f packed.tar a.txt")).toBe("");
+    expect(await run("tar -tv --full-time -f packed.tar")).toContain("2020-02-03");
+  },
+);
+
 test("files and folders without links are compared, copied and packed", async () => {
   write("sub/a.txt", "beta\n");
   write("sub/.env.example", "KEY=\n");

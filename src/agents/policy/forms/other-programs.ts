@@ -192,6 +192,11 @@ const tarPack = form({
   check: ({ options, operands }) => {
     // Some versions add the files of an archive that such a word names.
     const archive = operands.find((operand) => operand.startsWith("@"));
+    // tar takes such a value for a file, and its date.
+    const dated = options.find(
+      ({ name, value = "" }) => name === "--mtime" && /^([./\\]|\w:[/\\])/.test(value),
+    );
+    if (dated !== undefined) return `"${dated.value}" names a file; write a date for --mtime`;
     return archive === undefined
       ? faultOfArchive(options)
       : `"${archive}" names an archive; write ./${archive}`;
