@@ -142,6 +142,28 @@ test.each([
     "cloudbuild.yaml",
     "buildspec.yml",
   ],
+  ...[
+    ".claude/commands/a.md",
+    "packages/api/.claude/agents/a.md",
+    ".claude/skills/a/SKILL.md",
+    ".github/skills/a/SKILL.md",
+  ],
+  ...[
+    ".aider.conf.yml",
+    "opencode.json",
+    ".opencode/opencode.jsonc",
+    ".opencode/plugin/a.ts",
+    ".roo/mcp.json",
+  ],
+  ...[".windsurf/hooks.json", ".continue/config.yaml", ".continue/mcpServers/a.yaml"],
+  ...[
+    "eslint.config.mjs",
+    "packages/api/.eslintrc.json",
+    ".eslintrc",
+    "prettier.config.js",
+    ".prettierrc.cjs",
+  ],
+  ...[".stylelintrc", "stylelint.config.mjs", ".venv/bin/python", "api/.venv/lib/a.pth", "venv/bin/activate"],
 ])("%s is protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(true);
 });
@@ -151,6 +173,8 @@ test.each([
   ...["src/package.json.ts", "my-tsconfig.json", "src/husky/a.ts", ".env.example", "src/.environment.ts"],
   ...["promise.toml", "src/lefthook.ts", "docs/huskyrc", "zed/settings.json", "src/mise.ts"],
   ...["package.jsonc", "src/vscode/tasks.json", "docs/ci/run", "src/app.ts", ".gitignore"],
+  ...[".cursor/rules/a.mdc", ".windsurf/rules/a.md", ".roo/rules/a.md", ".continue/rules/a.md"],
+  ...["vite.config.ts", ".prettierignore", ".eslintignore", "src/venv/a.py", "src/eslint.config"],
 ])("%s is not protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
 });
@@ -165,6 +189,10 @@ test("a folder with protected files cannot be removed, but new files can be writ
     ".yarn",
     ".zed",
     ".gitea",
+    ".windsurf",
+    ".roo",
+    ".continue",
+    ".opencode",
   ]) {
     expect(isProtectedPath({ cwd: "", path, removes: true }, [])).toBe(true);
     expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);

@@ -41,6 +41,11 @@ const folders = [
     ".mise",
   ],
   ...[".claude/hooks", ".kiro/hooks", ".kiro/settings", ".yarn/releases", ".yarn/plugins"],
+  // kit and other agents load these, and start what they name. Rules, which are prose, are not protected.
+  ...[".claude/commands", ".claude/agents", ".claude/skills", ".github/skills", ".continue/mcpservers"],
+  ...[".opencode/plugin", ".opencode/plugins", ".opencode/tool", ".opencode/tools"],
+  // Editors start its Python, and terminals its script.
+  ...[".venv", "venv/bin", "venv/scripts"],
 ];
 
 /** Protected files by name, at any depth; `*` matches any characters. */
@@ -85,6 +90,11 @@ const files = [
     "lefthook*.json*",
     ".lefthook*.json*",
   ],
+  ...[".aider.conf.y*ml", "opencode.json", "opencode.jsonc", ".roo/mcp.json", ".windsurf/hooks.json"],
+  ...[".continue/config.*", ".continuerc.json"],
+  // Extensions of editors load these, and the plugins that they name, when a person opens a file.
+  ...["eslint.config.*", ".eslintrc*", "prettier.config.*", ".prettierrc*"],
+  ...["stylelint.config.*", ".stylelintrc*"],
   // Tools of Git hooks, package managers and development containers.
   ...[".huskyrc*", "husky.config.*", "lint-staged.config.*", ".simple-git-hooks.*", "simple-git-hooks.*"],
   ...[".pnp.*", "package.yaml", "package.json5", ".devcontainer.json", ".cirrus.y*ml", ".cirrus.star"],
@@ -123,7 +133,7 @@ const protectedAnywhere = new RegExp(
 
 /** Folders that contain protected paths: new files may be written to them, but they may not be removed. */
 const holderNames =
-  /(?:^|\/)(?:\.github|\.forgejo|\.gitea|\.claude|\.cursor|\.kiro|\.gemini|\.yarn|\.zed|\.config|\.cargo)$/;
+  /(?:^|\/)(?:\.github|\.forgejo|\.gitea|\.claude|\.cursor|\.kiro|\.gemini|\.yarn|\.zed|\.config|\.cargo|\.windsurf|\.roo|\.continue|\.opencode|venv)$/;
 
 function toPattern(name: string): string {
   return name.replace(/[.]/g, "\\.").replace(/\*/g, "[^/]*");
