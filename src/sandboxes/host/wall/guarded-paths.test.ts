@@ -190,3 +190,15 @@ wallTest(
     expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
   },
 );
+
+wallTest(
+  "no command runs in a workspace with a file of secrets whose name is no UTF-8, and the result of the one that made it says so",
+  async () => {
+    const { root, run } = await openWith({ "a.txt": "a" });
+    const made = await run("echo K=1 > \"$(printf '.env.\\377')\"", { access });
+    expect(made.stderr).toContain("kit runs no command in it until then");
+    await expect(run("cat .env.*", { access })).rejects.toMatchObject({ code: "unavailable" });
+    execFileSync("sh", ["-c", "rm .env.*"], { cwd: root });
+    expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
+  },
+);

@@ -110,6 +110,8 @@ export function findGuarded(root: string, options: Options): FoundPaths {
     for (const [entry, guarded] of listing.guarded) {
       const inner = entry === "" ? path : joinPath(path, entry);
       if (skipped.includes(inner) || (folder.isGuarded === true && guarded.kind !== "hidden")) continue;
+      if (entry.includes("\ufffd") && !isThere(join(root, inner)))
+        obstacle = `has a protected file whose name is no UTF-8 (${JSON.stringify(inner)})`;
       if (!paths.has(inner)) paths.set(inner, holder === undefined ? guarded : { ...guarded, holder });
       if (guarded.kind !== "holder" || holders.length >= maxHolders) continue;
       const target = folderIn(root, inner);
@@ -124,6 +126,10 @@ export function findGuarded(root: string, options: Options): FoundPaths {
     }
   }
   return { paths, obstacle, folders: new Map([...read].map(([name, { folder }]) => [name, folder])) };
+}
+
+function isThere(absolute: string): boolean {
+  return lstatSync(absolute, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Whether two walks found the same files of secrets, and no other folder in the place of one. */
