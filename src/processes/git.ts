@@ -37,6 +37,7 @@ interface Subcommand {
   readonly options?: readonly string[];
   /** It reads or writes files of the work tree, for which Git starts the filters of the configuration. */
   readonly filters?: true;
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 const drawing = ["--no-ext-diff", "--no-textconv"];
@@ -49,6 +50,8 @@ const subcommands = {
   // Git asks in the work tree of a submodule with the configuration of the submodule, unless only its commit counts.
   diff: { options: [...drawing, "--ignore-submodules=dirty"], filters: true },
   "diff-tree": { options: drawing },
+  // A small pack can name objects of any size.
+  "index-pack": { environment: { GIT_ALLOC_LIMIT: "2g" } },
   log: { options: [...drawing, "--no-show-signature"] },
   "ls-files": {},
   "merge-base": {},
@@ -78,6 +81,7 @@ export async function runGit([name, ...args]: GitArguments, options: RunGitOptio
     env: {
       ...environment,
       ...passedOn(),
+      ...subcommand.environment,
       ...(repository?.workTree === undefined ? {} : { GIT_WORK_TREE: repository.workTree }),
       ...toGitVariables({ ...inertGitSettings, ...options.settings, ...filters }),
     },
