@@ -32,8 +32,6 @@ export interface WallPlan {
   readonly tools: readonly string[];
   /** Other visible paths outside the workspace: the repository of a linked worktree. */
   readonly seen: readonly string[];
-  /** The writable ones of these paths. */
-  readonly changed: readonly string[];
   /** Mounts that cover parts of the workspace and of `seen`: the repository. */
   readonly mounts: readonly Mount[];
   /** Paths below the writable ones that are read-only. */
@@ -100,7 +98,6 @@ export function toBubblewrap(plan: WallPlan): readonly string[] {
       .filter((path) => outside(path) && !isInside(innerHome, path))
       .flatMap((path) => ["--ro-bind", path, path]),
     ...plan.seen.flatMap(readOnly),
-    ...plan.changed.flatMap(changeable),
     ...plan.mounts.filter(({ path }) => outside(path)).flatMap(toMount),
     ...plan.protectedPaths.filter(outside).flatMap(readOnly),
     ...(plan.write ? changeable(root) : readOnly(root)),

@@ -24,7 +24,7 @@ import { readSettings } from "./git-setting-paths.ts";
 import { furtherGitlinks, placesOfGitlinks, unreadableIndex } from "./gitlinks.ts";
 import { cachedFolders, finishWorkspace, guardWorkspace } from "./guard-workspace.ts";
 import { type OwnFolders, ownFoldersOf, wallParts } from "./own-folders.ts";
-import { type OwnRepository, openOwnRepository } from "./own-repository.ts";
+import { type OwnRepository, openOwnRepository, type RepositoryRequest } from "./own-repository.ts";
 import { bridgeArguments, bridgePort, openProxy } from "./proxy.ts";
 import { watchReplaced } from "./replaced-paths.ts";
 import { toSeatbeltProfile } from "./seatbelt.ts";
@@ -87,14 +87,18 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
   const guarded = guardWorkspace(workspace, command.access, { cleanup, notes });
   // Before kit looks for new repositories: with a .git, the root itself would be taken for none.
   cleanup.defer(releasePlace);
-  const openCopy = (folder: string | undefined, isCommon = false): OwnRepository | undefined => {
+  const openCopy = (
+    folder: string | undefined,
+    more: Pick<RepositoryRequest, "isCommon" | "common">,
+  ): OwnRepository | undefined => {
     if (!write || folder === undefined || foundWall.wall !== "bubblewrap") return undefined;
-    const opened = openOwnRepository({ folder, copies: parts.copies, isCommon });
+    const opened = openOwnRepository({ folder, root, copies: parts.copies, ...more });
     if (opened !== undefined) cleanup.defer(async () => void notes.push(...(await opened.close())));
     return opened;
   };
-  const repository = openCopy(git.folder);
-  const common = openCopy(git.seen[0], true);
+  let common: OwnRepository | undefined;
+  const repository = openCopy(git.folder, { common: () => common });
+  common = openCopy(git.seen[0], { isCommon: true });
   const gitPaths =
     foundWall.wall === "seatbelt" || !write
       ? git.protectedPaths
@@ -104,7 +108,6 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     write,
     tools: toolsOf(command.environment.PATH ?? "", workspace),
     seen: git.seen,
-    changed: common === undefined ? git.changed : [],
     mounts: [...(common?.mounts ?? []), ...(repository?.mounts ?? [])],
     protectedPaths: write
       ? [

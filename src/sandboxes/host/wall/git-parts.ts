@@ -8,7 +8,7 @@ export interface GitParts {
   readonly folder?: string;
   /** The repository of a linked worktree, outside the workspace: visible and read-only. */
   readonly seen: readonly string[];
-  /** The parts of `seen` that `git commit` writes. */
+  /** The parts of `seen` that `git commit` writes, for a wall without copies of repositories. */
   readonly changed: readonly string[];
   /** Files from which the host's Git reads which programs to run: read-only even in writable folders. They may be missing. */
   readonly protectedPaths: readonly string[];

@@ -21,15 +21,14 @@ import {
   replace,
   withHeld,
 } from "./held-files.ts";
+import { borrowedObjects, removeObjects, renewObjects, takeObjects } from "./own-objects.ts";
 import { isTaken, refusalOf, stateFolders } from "./taken-files.ts";
 
-/** The folders of a repository that commands change directly. */
-const shared = ["objects", "reftable"];
 /**
  * Commands see these and cannot change them. `modules` and `worktrees` contain other repositories. A person's Git writes to `rr-cache`
- * and the others through links.
+ * and `lfs` through links. The branches in a `reftable` would name objects before kit takes them over.
  */
-const readOnly = ["config", "hooks", "modules", "worktrees", "objects/info", "rr-cache", "lfs"];
+const readOnly = ["config", "hooks", "modules", "worktrees", "rr-cache", "lfs", "reftable"];
 /** Branches and their logs. A link in them would lead what a person's Git appends to another file. */
 const branchFolders = ["refs", "logs"];
 const takenFolders = [...stateFolders, ...branchFolders];
@@ -49,6 +48,10 @@ interface Repository {
   index: GitIndex | undefined;
   /** Whether the index of the repository had other entries at that time: those of another Git, or no new gitlinks. */
   isMerged: boolean;
+  /** The stamp of the copy's folder of objects when it had none; undefined without such a folder. */
+  stamp: string | undefined;
+  /** The objects of the copy that kit has taken over. */
+  readonly taken: Set<string>;
   users: number;
 }
 
@@ -57,6 +60,8 @@ export interface OwnRepository {
   readonly mounts: readonly Mount[];
   /** The gitlinks of the index, relative to the root; undefined if kit cannot read them. */
   readonly gitlinks: readonly string[] | undefined;
+  /** Takes over the objects that commands made until now. Returns a sentence if it left any. */
+  takeObjects(): Promise<string | undefined>;
   /** Takes over what the command changed; call it after the command has ended. Returns sentences for its caller. */
   close(): Promise<readonly string[]>;
 }
@@ -64,10 +69,14 @@ export interface OwnRepository {
 export interface RepositoryRequest {
   /** The Git folder of the workspace: absolute, without links. */
   readonly folder: string;
+  /** The work tree of the workspace. */
+  readonly root: string;
   /** Where kit makes copies. */
   readonly copies: string;
-  /** Whether only branches are taken over, for the repository of a linked worktree. */
+  /** Whether only objects and branches are taken over, for the repository of a linked worktree. */
   readonly isCommon?: boolean;
+  /** The repository that has the objects of a linked worktree. */
+  readonly common?: () => OwnRepository | undefined;
 }
 
 /**
@@ -84,41 +93,52 @@ let count = 0;
  * nothing is taken over. Undefined if the folder is no repository.
  */
 export function openOwnRepository(request: RepositoryRequest): OwnRepository | undefined {
-  const { folder, isCommon = false } = request;
+  const { folder, root, isCommon = false, common = () => undefined } = request;
   const key = `${isCommon} ${folder}`;
   return withHeld(folder, (held) => {
     if (readlinkSync(held) !== folder || !isRepository(held)) return undefined;
     const repository = opened.get(key) ?? createRepository(held, request);
     opened.delete(key);
     opened.set(key, repository);
-    if (exists(join(held, "objects")) && !exists(join(held, "objects/info")))
-      mkdirSync(join(held, "objects/info"));
-    const names = [...shared, ...readOnly].filter((name) => isFileOrFolder(join(held, name)));
+    const hasObjects = lstatOf(join(held, "objects"))?.isDirectory() === true;
+    const names = readOnly.filter((name) => isFileOrFolder(join(held, name)));
     if (repository.users === 0) {
-      clean(repository, names);
+      clean(repository, [...names, ...(hasObjects ? ["objects", borrowedObjects] : [])]);
+      repository.taken.clear();
+      repository.stamp = hasObjects ? renewObjects(repository.copy, repository.stamp) : undefined;
       // Without this folder, Git takes the copy for no repository.
       mkdirSync(join(repository.copy, "refs"), { recursive: true });
     }
     repository.users += 1;
     update(held, repository);
+    let obstacle: string | undefined;
+    const takeOwn = async (): Promise<string | undefined> => {
+      // After the last command of the repository, the folder has been removed.
+      if (hasObjects && repository.users > 0) obstacle ??= await takeObjects({ ...repository, root });
+      return obstacle;
+    };
+    const seen = (name: string, path = name): Mount => ({
+      source: join(folder, name),
+      path: join(folder, path),
+      write: false,
+    });
     return {
       mounts: [
         { source: repository.copy, path: folder, write: true },
-        ...names.map((name) => ({
-          source: join(folder, name),
-          path: join(folder, name),
-          write: shared.includes(name),
-        })),
+        ...names.map((name) => seen(name)),
+        ...(hasObjects ? [seen("objects", borrowedObjects)] : []),
       ],
       gitlinks:
         repository.index === undefined && exists(join(held, "index"))
           ? undefined
           : [...(repository.index?.gitlinks ?? [])].map(latin1),
+      takeObjects: takeOwn,
       async close() {
         try {
-          return await takeOver(repository);
+          return await takeOver(repository, { takeOwn, common: common() });
         } finally {
           repository.users -= 1;
+          if (repository.users === 0) removeObjects(repository.copy, repository.stamp);
           forgetOldest();
         }
       },
@@ -144,6 +164,8 @@ function createRepository(held: string, request: RepositoryRequest): Repository 
     same: new Map(),
     index: undefined,
     isMerged: false,
+    stamp: undefined,
+    taken: new Set(),
     users: 0,
   };
 }
@@ -182,7 +204,7 @@ function clean(repository: Repository, mounted: readonly string[]): void {
 function update(held: string, repository: Repository): void {
   const { copy, same } = repository;
   const names = filesOf(held, copiedFolders).filter(
-    (path) => !readOnly.includes(path) && !path.endsWith(".lock"),
+    (path) => ![...readOnly, "objects", borrowedObjects].includes(path) && !path.endsWith(".lock"),
   );
   for (const path of names) {
     const original = identityOf(held, path);
@@ -219,13 +241,26 @@ function isReplaced(folder: string, path: string, bytes: Buffer): boolean {
 }
 
 /** Takes the files over that commands have changed; those on which others depend come first. */
-async function takeOver(repository: Repository): Promise<readonly string[]> {
+async function takeOver(
+  repository: Repository,
+  objects: {
+    readonly takeOwn: OwnRepository["takeObjects"];
+    readonly common: OwnRepository | undefined;
+  },
+): Promise<readonly string[]> {
   const { folder, copy, same } = repository;
   const names = new Set([...same.keys(), ...filesOf(copy, takenFolders)].filter(repository.isTaken));
+  const changed = [...names]
+    .sort((one, other) => orderOf(copy, one) - orderOf(copy, other))
+    .map((path) => ({ path, copied: identityOf(copy, path) }))
+    .filter(({ path, copied }) => copied !== same.get(path)?.copied);
+  // After kit has looked at the files: another command may go on to make objects and files that name them.
+  const obstacle = await objects.takeOwn();
+  if (obstacle !== undefined) return [obstacle];
+  // Its own end returns the sentence.
+  if ((await objects.common?.takeObjects()) !== undefined) return [];
   const notes: string[] = [];
-  for (const path of [...names].sort((one, other) => orderOf(copy, one) - orderOf(copy, other))) {
-    const copied = identityOf(copy, path);
-    if (copied === same.get(path)?.copied) continue;
+  for (const { path, copied } of changed) {
     const change = { path, copied, repository };
     const note = await withLock(folder, path, (held) => takeFile(held, change)).catch(
       (error: unknown) => `${path} of the repository cannot be written${reasonOf(error)}.`,
@@ -261,7 +296,8 @@ function takeFile(held: string, { path, copied, repository }: Change): string | 
     return undefined;
   }
   const bytes = readHeld(copy, path);
-  if (bytes === undefined) return undefined;
+  // The command that changed it meanwhile takes it over.
+  if (bytes === undefined || identityOf(copy, path) !== copied) return undefined;
   if (isChanged && path.startsWith("logs/")) return undefined;
   if (isChanged && path !== "index")
     return `${path} of the repository was changed at the same time, and not taken over.`;
