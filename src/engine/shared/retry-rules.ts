@@ -50,7 +50,7 @@ export function earlierReceipt({
 /**
  * Whether a request with the same idempotency key repeats ended work: the work failed with a retryable code, or was cancelled before
  * the request came, at `since` (ms since 1970). A request that was under way then, in a process that was frozen, does not begin
- * again what somebody has cancelled meanwhile.
+ * again what a person or a program has cancelled meanwhile.
  */
 export function isNoAnswer(
   {
