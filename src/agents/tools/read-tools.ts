@@ -2,9 +2,6 @@ import { KitError } from "../../base/kit-error.ts";
 import type { GrepMatch, Sandbox } from "../../sandboxes/contract.ts";
 import type { AnyTool, ToolContext, ToolDefinition } from "../define/tool.ts";
 import { isProtectedPath } from "../policy/protected-paths.ts";
-import { toView } from "./command-context.ts";
-import { faultOfTree } from "./protected-below.ts";
-import { findPartOfRepository } from "./repository-parts.ts";
 import {
   isSecret,
   objectSchema,
@@ -300,6 +297,8 @@ async function findTarget(
   const granted = policy.allowProtectedPaths ?? [];
   const target = await files.resolve(path, { keepLink: removes });
   const base = { projectRoot, hostRoot, isLoaded: sources?.isLoaded.bind(sources) };
+  // Only tools that change files need this.
+  const { findPartOfRepository } = await import("./repository-parts.ts");
   const isOne = (place: string, inFolder: string, isRemoved: boolean): boolean =>
     isProtectedPath({ ...base, path: place, cwd: inFolder, removes: isRemoved }, granted);
   return {
@@ -327,6 +326,8 @@ async function hasProtected(
     readonly isOne: (path: string, folder: string, isRemoved: boolean) => boolean;
   },
 ): Promise<boolean> {
+  const { toView } = await import("./command-context.ts");
+  const { faultOfTree } = await import("./protected-below.ts");
   if ((await files.resolve(toView(target, files)).catch(() => undefined)) !== target) return false;
   const isProtected = (path: string, isRemoved: boolean): boolean => isOne(path, "", isRemoved);
   const fault = await faultOfTree({ source: target, removes: true, granted, isProtected }, files);

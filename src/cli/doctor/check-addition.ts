@@ -83,7 +83,7 @@ function checkVariable(addition: Addition, { config, environment }: LoadedConfig
   }
   if (kind === "model" && config.providers?.[name]?.api_key !== undefined)
     return { name, status: "ok", message: "the key of the configuration" };
-  if (keyFile !== undefined && set.length === 0 && existsSync(join(homedir(), keyFile)))
+  if (keyFile !== undefined && set.length === 0 && existsSync(join(environment.HOME ?? homedir(), keyFile)))
     return { name, status: "ok", message: `the key of ~/${keyFile}` };
   const example = variableExample === undefined ? "" : `, such as ${variableExample}`;
   const missingNames = needsAllVariables ? missing.join(" and ") : variables[0];

@@ -134,7 +134,6 @@ const engineStore = {
 };
 
 const pruneEveryMs = 60_000;
-const markEveryMs = 1_000;
 const sweepEveryMs = 3_600_000;
 
 export interface Tenure {
@@ -182,6 +181,7 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     if (!lease.isOurs() || !(await base.commit(() => lease.renew(), { isUpkeep: true }))) return lease.lose();
     const jump = base.time.jump();
     await base.commit(() => noteTime(jump), { fenced: true, isUpkeep: true });
+    await core.mark();
     if (jump === 0) return;
     try {
       handlers.onClockSet?.(jump);
@@ -236,7 +236,6 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
         every(pause, () => beat(handlers)),
         every(() => pruneEveryMs, prune),
         every(() => sweepEveryMs, sweep),
-        every(() => markEveryMs, core.mark),
       );
     },
     async end() {
