@@ -54,6 +54,7 @@ test("a refusal under load says what is true, and when to come back", async () =
   expect(refused.filter(({ message }) => /another process|stopping/i.test(message))).toEqual([]);
   expect([...new Set(refused.map(({ status }) => status))].toSorted()).toEqual([429, 503]);
   for (const { retryAfter } of refused) expect(retryAfter).toBeGreaterThan(0);
-  // The refused are told different times, none of which is far beyond the time in which the queue was empty.
-  for (const { retryAfter } of refused) expect(retryAfter).toBeLessThan(240);
+  // Hints spread the refused, so the last ones are told a multiple of the time in which the queue is empty.
+  const hints = refused.map(({ retryAfter }) => retryAfter).toSorted((one, other) => one - other);
+  expect(hints[hints.length >> 1]).toBeLessThan(120);
 }, 120_000);

@@ -13,15 +13,26 @@ export async function checkDirect(connection: OwnConnection, url: string): Promi
   });
 }
 
+/** Other clients of a pooler can hide it for a moment. */
+const tries = 10;
+
 async function isPooled(connection: OwnConnection, url: string): Promise<boolean> {
   const other = await openConnection(url);
   try {
-    // A pooler gives the process that was used last to the next transaction.
-    if (other.backend === connection.backend) return true;
-    await other.query("BEGIN");
-    const { rows } = await connection.query("SELECT pg_backend_pid() AS backend");
-    return Number(rows[0]?.backend) !== connection.backend;
+    for (let time = 0; time < tries; time += 1) {
+      const before = await backendOf(connection);
+      await other.query("BEGIN");
+      // A pooler gives the process that was used last to the next transaction, or the one that has rested the longest.
+      if ((await backendOf(other)) === before || (await backendOf(connection)) !== before) return true;
+      await other.query("ROLLBACK");
+    }
+    return false;
   } finally {
     other.destroy();
   }
+}
+
+async function backendOf(connection: OwnConnection): Promise<number> {
+  const { rows } = await connection.query("SELECT pg_backend_pid() AS backend");
+  return Number(rows[0]?.backend);
 }
