@@ -82,7 +82,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
       ? await import(ownModule("absent").href).catch((error: unknown) => error)
       : noHandles;
     const outages: string[] = [];
-    const left = { dispatch: 3, run: 2, step: 3 };
+    const left = { dispatch: 2, run: 1, step: 2 };
     const fail = (part: keyof typeof left): void => {
       left[part] -= 1;
       if (left[part] >= 0) throw left[part] % 2 === 0 ? missing : new Error("wrapped", { cause: noHandles });
@@ -111,7 +111,7 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual([run?.status, run?.result], ["completed", 1]);
     assert.deepEqual(
       outages,
-      Array.from({ length: 8 }, () => "store_unavailable"),
+      Array.from({ length: 5 }, () => "store_unavailable"),
     );
   },
 

@@ -89,7 +89,7 @@ test("calls of the client that it can repeat or resume ride out restarts of the 
     }),
   ];
   const failed = Promise.all([listening, ...working]).catch((error: unknown) => error);
-  const outages = rounds(3, 40);
+  const outages = rounds(1, 15);
   for (let outage = 0; outage < outages; outage += 1) {
     await sleep(2_000);
     await way.close();

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { KitEvent } from "../../../src/protocol/event.ts";
 import { createRandom } from "../seeded-random.ts";
 import { CampaignClients } from "./campaign-clients.ts";
-import { startOneMachine, startThreeNodes, type World } from "./campaign-worlds.ts";
+import type { World } from "./campaign-worlds.ts";
 import { checkTold, type Ended } from "./check-told.ts";
 
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
@@ -12,10 +12,8 @@ const chosen = process.env.KIT_FAULTS?.split(",");
 /** The time that accepted work may take after the last fault, in ms. */
 const settleMs = 120_000;
 
-for (const [name, start] of [
-  ["three nodes", startThreeNodes],
-  ["one machine", startOneMachine],
-] as const) {
+/** Tests that a world with faults keeps what clients were told. */
+export function testCampaign(name: string, start: () => Promise<World>): void {
   test(
     `${name}: nothing that a client was told is lost, done twice, stuck, dead or otherwise, under every fault (seed ${seed})`,
     async () => {
