@@ -6,10 +6,12 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmdirSync,
   rmSync,
   type Stats,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -105,4 +107,10 @@ export const exists = (path: string): boolean => lstatOf(path) !== undefined;
 export function isFileOrFolder(path: string): boolean {
   const stats = lstatOf(path);
   return stats?.isFile() === true || stats?.isDirectory() === true;
+}
+
+/** Makes the same link, unless something has its name. */
+export function copyLink(link: string, copy: string): void {
+  const stats = lstatOf(link);
+  if (stats?.isSymbolicLink() === true && !exists(copy)) symlinkSync(readlinkSync(link), copy);
 }

@@ -347,3 +347,28 @@ wallTest("no command with write access runs while the index does not show its su
   git("update-index", "--no-split-index");
   expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
 });
+
+wallTest(
+  "a branch that a command packs is not lost if the file of packed branches is not taken over",
+  async () => {
+    const repository = await openRepository(folder);
+    const { git, root, run } = repository;
+    for (const name of ["work", "old"]) git("branch", name);
+    git("pack-refs", "--all");
+    git("branch", "new");
+    git("commit", "--quiet", "--allow-empty", "--message=second");
+    git("branch", "--force", "work");
+    const work = git("rev-parse", "work");
+    const running = run("touch ready; until [ -e done ]; do sleep 0.02; done; git pack-refs --all", {
+      access,
+    });
+    while (!existsSync(join(root, "ready"))) await new Promise((next) => setTimeout(next, 20));
+    git("branch", "--delete", "old");
+    await writeFile(join(root, "done"), "");
+    expect((await running).stderr).toContain("packed-refs of the repository was changed at the same time");
+    expect(git("rev-parse", "work")).toBe(work);
+    expect(git("branch", "--format=%(refname:short)").trim().split("\n")).toEqual(["main", "new", "work"]);
+    // The next command sees them as well.
+    expect((await run("git rev-parse work", { access })).stdout).toBe(work);
+  },
+);

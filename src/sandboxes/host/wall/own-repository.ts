@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Mount } from "./bubblewrap.ts";
 import {
@@ -12,6 +12,7 @@ import {
 import { isSound } from "./git-index-names.ts";
 import { tryLock, withLock } from "./git-lock.ts";
 import {
+  copyLink,
   exists,
   identityOf,
   inFolder,
@@ -291,6 +292,9 @@ function takeFile(held: string, { path, copied, repository }: Change): string | 
   const isChanged = original !== same.get(path)?.original || (path === "index" && repository.isMerged);
   if (copied === undefined) {
     if (path === "HEAD" || path === "index") return undefined;
+    // The branch may only have been packed, into a file that kit has not taken over.
+    const isPackedTaken = identityOf(copy, "packed-refs") === same.get("packed-refs")?.copied;
+    if (path.startsWith("refs/") && !isPackedTaken) return undefined;
     same.delete(path);
     if (!isChanged) inFolder(held, path, (entry) => rmSync(entry, { force: true }));
     return undefined;
@@ -390,9 +394,4 @@ function filesOf(folder: string, folders: readonly string[]): readonly string[] 
 
 function reasonOf(error: unknown): string {
   return error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
-}
-
-function copyLink(link: string, copy: string): void {
-  const stats = lstatOf(link);
-  if (stats?.isSymbolicLink() === true && !exists(copy)) symlinkSync(readlinkSync(link), copy);
 }
