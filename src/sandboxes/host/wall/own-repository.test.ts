@@ -372,3 +372,21 @@ wallTest(
     expect((await run("git rev-parse work", { access })).stdout).toBe(work);
   },
 );
+
+wallTest(
+  "a command replaces no object by another one, and keeps the replacements of the person",
+  async () => {
+    const { git, run } = await openRepository(folder);
+    git("tag", "--annotate", "--message=x", "v1");
+    const replace = "git replace $(git rev-parse HEAD:a.txt) $(echo evil | git hash-object -w --stdin)";
+    expect((await run(replace, { access })).stderr).toContain("refs/replace/");
+    expect((await run(`${replace}; git pack-refs --all`, { access })).stderr).toContain("refs/replace/");
+    expect(git("show", "HEAD:a.txt")).toBe("a\n");
+    git("replace", "HEAD:a.txt", "HEAD:run.sh");
+    expect((await run("git pack-refs --all", { access })).stderr).toBe("");
+    expect((await run("git branch other; git pack-refs --all", { access })).stderr).toBe("");
+    expect(git("replace", "--list").trim().split("\n")).toHaveLength(1);
+    expect(git("show", "HEAD:a.txt")).toContain("#!/bin/sh");
+    git("fsck");
+  },
+);

@@ -23,7 +23,7 @@ import {
   withHeld,
 } from "./held-files.ts";
 import { borrowedObjects, removeObjects, renewObjects, takeObjects } from "./own-objects.ts";
-import { isTaken, refusalOf, stateFolders } from "./taken-files.ts";
+import { isTaken, refusalIn, stateFolders } from "./taken-files.ts";
 
 /**
  * Commands see these and cannot change them. `modules` and `worktrees` contain other repositories. A person's Git writes to `rr-cache`
@@ -308,7 +308,7 @@ function takeFile(held: string, { path, copied, repository }: Change): string | 
   const checked =
     path === "index"
       ? checkIndex(held, { bytes, isChanged, repository })
-      : (refusalOf(path, bytes) ?? { bytes });
+      : (refusalIn(held, path, bytes) ?? { bytes });
   if (typeof checked === "string") return checked;
   replace(held, path, checked.bytes);
   same.set(path, { original: identityOf(held, path) ?? "", copied });

@@ -5,6 +5,10 @@ const id = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 const harmless: Readonly<Record<string, readonly string[]>> = {
   HEAD: ["ref: refs/heads/main\n", id],
   "refs/heads/a/b": [`${id}\n`],
+  "packed-refs": [
+    `# pack-refs with: peeled fully-peeled sorted \n${id} refs/heads/a-b/c.d\n${id} refs/tags/é@2\n^${id}\n`,
+    `${id} refs/stash\n`,
+  ],
   "logs/HEAD": [`${id} ${id} a <a@b.c> 1 +0000\tcommit: x; $(y)\n${id} ${id} a <a@b.c> 1 +0000\n`],
   "rebase-merge/git-rebase-todo": [
     `pick ${id} x\n\n# Rebase\n; other\nf -C ${id}\nmerge -C ${id} a # b\nb\n`,
@@ -23,6 +27,19 @@ const harmless: Readonly<Record<string, readonly string[]>> = {
 const hostile: Readonly<Record<string, readonly string[]>> = {
   HEAD: ["--upload-pack=x", "ref: ../x\n"],
   "refs/heads/a": ["ref: config\n", "x"],
+  [`refs/replace/${id}`]: [`${id}\n`],
+  "packed-refs": [
+    "x\n",
+    ...[
+      "../x",
+      "refs/../x",
+      "refs/heads/.x",
+      "refs/heads/a..b",
+      "refs/heads/a.lock/b",
+      "refs/a\x1b",
+      "HEAD",
+    ].map((name) => `${id} ${name}\n`),
+  ],
   "logs/HEAD": ["touch x\n"],
   "rebase-merge/git-rebase-todo": [
     "x ./run.sh",

@@ -1,4 +1,5 @@
 import { isSafeName } from "./git-index-names.ts";
+import { readHeld } from "./held-files.ts";
 
 /** A rule for the content of a file. */
 interface Format {
@@ -15,6 +16,9 @@ const object = "[0-9a-f]{40}(?:[0-9a-f]{24})?";
 const reference = new RegExp(`^(?:ref: refs/[^\\0\\n]{1,1000}|${object})\\n?$`);
 const objects = lines(`${object}(?: ${object})?`);
 const text = /^/;
+/** The name of a branch or tag, as Git accepts it. Git stops at a file with others. */
+const name = "refs(?!\\S*(?:\\.\\.|@\\{))(?:/(?!\\.)[^\\0- \\x7f~^:?*[\\\\/]+(?<!\\.lock))+";
+const packed = lines(`# pack-refs with:[ \\w-]*|${object} ${name}|\\^${object}`);
 const word = /^[\w.-]{0,60}\n?$/;
 /** A word as Git quotes it for a shell. */
 const quoted = "'(?:[^'!]|'\\\\['!]')*'";
@@ -42,7 +46,8 @@ export const stateFolders: readonly string[] = ["rebase-merge", "rebase-apply", 
  */
 const formats: readonly (readonly [path: RegExp, content: Format])[] = [
   [/^HEAD$/, reference],
-  [/^(?:packed-refs|index|FETCH_HEAD|MERGE_RR)$/, text],
+  [/^packed-refs$/, packed],
+  [/^(?:index|FETCH_HEAD|MERGE_RR)$/, text],
   [/^(?:MERGE_MSG|SQUASH_MSG|COMMIT_EDITMSG|TAG_EDITMSG)$/, text],
   [/^(?:shallow|MERGE_HEAD|MERGE_AUTOSTASH)$/, objects],
   [/^(?:(?:ORIG|CHERRY_PICK|REVERT|REBASE)_HEAD|AUTO_MERGE|BISECT_(?:HEAD|EXPECTED_REV))$/, reference],
@@ -85,8 +90,15 @@ export const isTaken = (path: string): boolean => formatOf(path) !== undefined;
 
 const formatOf = (path: string): Format | undefined => formats.find(([name]) => name.test(path))?.[1];
 
+const replacement = /^refs\/replace\//;
+
+/** Why kit does not take over a replacement of an object: the name of a commit would no longer stand for its content. */
+const refusedReplacement = (path: string): string =>
+  `${path} was not taken over: with it, Git shows another object in the place of one.`;
+
 /** Why kit does not take over a file with this content. */
 export function refusalOf(path: string, bytes: Buffer): string | undefined {
+  if (replacement.test(path)) return refusedReplacement(path);
   const content = bytes.toString("latin1");
   const isFine =
     formatOf(path)?.test(content) === true && (path !== "MERGE_RR" || hasSafeNames(bytes.toString()));
@@ -96,6 +108,26 @@ export function refusalOf(path: string, bytes: Buffer): string | undefined {
     return "The rebase was not taken over: its next steps run programs.";
   return `${path} was not taken over: kit does not know its content as harmless.`;
 }
+
+/** As `refusalOf`, for a file of the open Git folder: its own replacements of objects may be packed. */
+export function refusalIn(held: string, path: string, bytes: Buffer): string | undefined {
+  const refusal = refusalOf(path, bytes);
+  if (refusal !== undefined || path !== "packed-refs") return refusal;
+  const known = new Map(replacementsOf(readHeld(held, path) ?? Buffer.alloc(0)));
+  const added = replacementsOf(bytes).find(
+    ([name, replaced]) =>
+      known.get(name) !== replaced && readHeld(held, name)?.toString("latin1").trim() !== replaced,
+  );
+  return added === undefined ? undefined : refusedReplacement(added[0]);
+}
+
+/** The names in a file of packed branches that replace an object, with the object in its place. */
+const replacementsOf = (bytes: Buffer): readonly (readonly [string, string])[] =>
+  bytes
+    .toString("latin1")
+    .split("\n")
+    .map((line) => line.split(" "))
+    .flatMap(([replaced = "", name = ""]) => (replacement.test(name) ? [[name, replaced] as const] : []));
 
 /** Conflicts that Git resolves again: for each, the name of its record and of the file that Git writes. */
 function hasSafeNames(records: string): boolean {
