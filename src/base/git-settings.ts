@@ -27,6 +27,8 @@ export const inertGitSettings: Readonly<Record<string, string>> = {
   "gpg.ssh.program": "false",
   "gpg.ssh.defaultKeyCommand": "",
   "log.showSignature": "false",
+  // Another value would merge again, with the merge drivers of the repository.
+  "log.diffMerges": "separate",
   "merge.verifySignatures": "false",
   "diff.submodule": "short",
   "diff.ignoreSubmodules": "dirty",
