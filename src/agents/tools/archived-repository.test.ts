@@ -71,3 +71,42 @@ test("Git does not merge again to show a merge, with the merge drivers of the re
   git("log", "-m", "-p", "-1");
   expect(existsSync(mark)).toBe(true);
 });
+
+test("Git does not go on with an operation of the repository whose steps run programs", async () => {
+  const { root, mark, git, run } = openRepository();
+  const state = (folder: string, files: Readonly<Record<string, string>>): void => {
+    mkdirSync(join(root, ".git", folder));
+    for (const [name, content] of Object.entries(files))
+      writeFileSync(join(root, ".git", folder, name), content);
+  };
+  const steps = {
+    onto: `${git("rev-parse", "topic")}\n`,
+    "orig-head": `${git("rev-parse", "main")}\n`,
+    "head-name": "refs/heads/main\n",
+    msgnum: "1\n",
+    end: "1\n",
+    interactive: "",
+    done: "",
+  };
+  state("rebase-merge", { ...steps, "git-rebase-todo": `exec touch '${mark}'\n` });
+  git("checkout", "--quiet", "--detach");
+  for (const line of ["git rebase --continue", "git rebase --skip"])
+    await expect(run(line), line).rejects.toThrow("rebase-merge/git-rebase-todo");
+  expect(existsSync(mark)).toBe(false);
+  writeFileSync(join(root, ".git/rebase-merge/git-rebase-todo"), "noop\n");
+  expect((await run("git rebase --continue")).exit_code).toBe(0);
+  state("sequencer", { opts: `[options]\n\tstrategy = x/../../../run.sh\n` });
+  await expect(run("git cherry-pick --continue")).rejects.toThrow("sequencer/opts");
+});
+
+test("Git goes on with an operation that has stopped at a conflict", async () => {
+  for (const option of ["--merge", "--apply"]) {
+    const { root, git, run } = openRepository();
+    git("reset", "--quiet", "--hard", "HEAD~1");
+    expect((await run(`git rebase ${option} topic`)).exit_code, option).toBe(1);
+    writeFileSync(join(root, "a.txt"), "both\n");
+    git("add", "a.txt");
+    expect(await run("git rebase --continue"), option).toMatchObject({ exit_code: 0 });
+    expect(git("show", "main:a.txt"), option).toBe("both");
+  }
+});

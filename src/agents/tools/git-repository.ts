@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
+import { isTaken, refusalOf, stateFolders } from "../../sandboxes/host/wall/taken-files.ts";
 import { type ConfigEntry, isPlainConfig, parseListedConfig } from "../policy/forms/git-keys.ts";
 import { forbidden, toView } from "./command-context.ts";
 
@@ -11,6 +12,8 @@ interface RepositoryQuery {
   readonly isDeep: boolean;
   /** Whether the repository may lead out of the workspace, because a wall is there. */
   readonly isTrusted: boolean;
+  /** Whether Git may go on with an unfinished rebase, cherry-pick or revert. */
+  readonly continues: boolean;
   /** Runs Git in the folder of the command, or in a folder relative to it; `undefined` if it fails. */
   readonly runGit: (args: readonly string[], path?: string) => Promise<string | undefined>;
 }
@@ -68,7 +71,7 @@ async function nearestRepository(query: RepositoryQuery): Promise<NearestReposit
     const kind = await kindOf(entry, sandbox);
     if (kind === undefined) continue;
     if (kind === "directory") {
-      if (!query.isTrusted) await refuseLinks(entry, sandbox);
+      if (!query.isTrusted) await refuseUnsafe(entry, query);
       const config = await sandbox.readFile(`${entry}/config`).catch(() => undefined);
       const mayHaveSubmodules = !query.isTrusted && (await indexMayHaveSubmodules(entry, sandbox));
       return { top, isInside: true, mayHaveSubmodules, ...(config === undefined ? {} : { config }) };
@@ -81,10 +84,32 @@ async function nearestRepository(query: RepositoryQuery): Promise<NearestReposit
             .resolve(pointer.startsWith("/") ? pointer : toView(`${top}/${pointer}`, sandbox))
             .catch(() => undefined);
     if (inside === undefined || query.isTrusted) return { top, isInside: false, mayHaveSubmodules: true };
-    await refuseLinks(toView(inside, sandbox), sandbox);
+    await refuseUnsafe(toView(inside, sandbox), query);
     return { top, isInside: true, mayHaveSubmodules: true };
   }
   return undefined;
+}
+
+async function refuseUnsafe(gitFolder: string, { sandbox, continues }: RepositoryQuery): Promise<void> {
+  await refuseLinks(gitFolder, sandbox);
+  if (continues) await refuseSteps(gitFolder, sandbox);
+}
+
+/** Git writes this index again before it reads it. */
+const rewritten = "rebase-apply/patch-merge-index";
+
+/** Refuses an unfinished operation whose files, which can come from an archive, may make Git start a program. */
+async function refuseSteps(gitFolder: string, sandbox: Sandbox): Promise<void> {
+  for (const folder of stateFolders) {
+    const entries = await sandbox.list(`${gitFolder}/${folder}`).catch(() => []);
+    for (const { name } of entries) {
+      const path = `${folder}/${name}`;
+      if (path === rewritten) continue;
+      const bytes = await sandbox.readBytes(`${gitFolder}/${path}`).catch(() => undefined);
+      if (bytes === undefined || !isTaken(path) || refusalOf(path, Buffer.from(bytes)) !== undefined)
+        throw forbidden(`the next steps of the repository may run programs (${path} in .git)`);
+    }
+  }
 }
 
 /** Whether the index of a repository has the mode of a submodule, or parts that do not show it. */

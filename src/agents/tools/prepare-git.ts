@@ -29,6 +29,8 @@ const descending = set(
   "add commit checkout switch restore reset rm mv merge rebase cherry-pick revert stash pull describe",
 );
 const merges = set("merge rebase cherry-pick revert stash pull checkout switch restore");
+/** Subcommands that go on with the steps in files of the repository. */
+const continuing = set("rebase cherry-pick revert");
 /** Subcommands that create commits, and therefore need a committer. */
 const commits = set("commit merge rebase cherry-pick revert stash tag notes pull");
 
@@ -49,6 +51,7 @@ export async function prepareGit(
     isDeep: descending.has(git.subcommand) && (known.writes === true || git.subcommand === "describe"),
     // The wall confines what Git reads and starts.
     isTrusted: isWalled,
+    continues: continuing.has(git.subcommand) && !words.some((word) => /^--(abort|quit)$/.test(word)),
     runGit: (args, path) => callGit(args, { run, context, path }),
   });
   const guard = guardConfig(entries, known);
