@@ -164,6 +164,8 @@ test.each([
     ".prettierrc.cjs",
   ],
   ...[".stylelintrc", "stylelint.config.mjs", ".venv/bin/python", "api/.venv/lib/a.pth", "venv/bin/activate"],
+  ...[".direnv/flake-profile-a.rc", ".yarn/sdks/eslint/lib/api.js"],
+  ...["api/.hg/hgrc", ".hg/sharedpath", ".sl/config", ".jj/repo/config.toml"],
 ])("%s is protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(true);
 });
@@ -174,6 +176,7 @@ test.each([
   ...["promise.toml", "src/lefthook.ts", "docs/huskyrc", "zed/settings.json", "src/mise.ts"],
   ...["package.jsonc", "src/vscode/tasks.json", "docs/ci/run", "src/app.ts", ".gitignore"],
   ...[".cursor/rules/a.mdc", ".windsurf/rules/a.md", ".roo/rules/a.md", ".continue/rules/a.md"],
+  ...[".hg/store/a", ".jj/repo/store/a", ".yarn/cache/a.zip"],
   ...["vite.config.ts", ".prettierignore", ".eslintignore", "src/venv/a.py", "src/eslint.config"],
 ])("%s is not protected", (path) => {
   expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);
@@ -193,6 +196,8 @@ test("a folder with protected files cannot be removed, but new files can be writ
     ".roo",
     ".continue",
     ".opencode",
+    ".hg",
+    ".jj/repo",
   ]) {
     expect(isProtectedPath({ cwd: "", path, removes: true }, [])).toBe(true);
     expect(isProtectedPath({ cwd: "", path }, [])).toBe(false);

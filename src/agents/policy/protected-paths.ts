@@ -45,7 +45,9 @@ const folders = [
   ...[".claude/commands", ".claude/agents", ".claude/skills", ".github/skills", ".continue/mcpservers"],
   ...[".opencode/plugin", ".opencode/plugins", ".opencode/tool", ".opencode/tools"],
   // Editors start its Python, and terminals its script.
-  ...[".venv", "venv/bin", "venv/scripts"],
+  ...[".venv", "venv/bin", "venv/scripts", ".yarn/sdks"],
+  // A shell runs what direnv keeps there, once a person has allowed the `.envrc`.
+  ".direnv",
 ];
 
 /** Protected files by name, at any depth; `*` matches any characters. */
@@ -101,6 +103,9 @@ const files = [
   // npm builds a package with this file by itself, and cargo, hooks and Git LFS read the others.
   ...["binding.gyp", ".cargo/config", ".cargo/config.toml", "commitlint.config.*", ".commitlintrc*"],
   ...[".overcommit.yml", ".lfsconfig"],
+  // Hooks and programs of Mercurial, Sapling and Jujutsu, and what leads to the settings of another repository.
+  ...[".hg/hgrc", ".hg/hgrc-not-shared", ".hg/requires", ".hg/sharedpath"],
+  ...[".sl/config", ".sl/requires", ".sl/sharedpath", ".jj/repo/config.toml", ".jj/workspace-config.toml"],
   // Editors, and programs that run files of a folder that a person enters.
   ...["*.code-workspace", "*.sublime-project", ".zed/settings.json", ".zed/tasks.json", ".zed/debug.json"],
   ...[
@@ -133,7 +138,7 @@ const protectedAnywhere = new RegExp(
 
 /** Folders that contain protected paths: new files may be written to them, but they may not be removed. */
 const holderNames =
-  /(?:^|\/)(?:\.github|\.forgejo|\.gitea|\.claude|\.cursor|\.kiro|\.gemini|\.yarn|\.zed|\.config|\.cargo|\.windsurf|\.roo|\.continue|\.opencode|venv)$/;
+  /(?:^|\/)(?:\.github|\.forgejo|\.gitea|\.claude|\.cursor|\.kiro|\.gemini|\.yarn|\.zed|\.config|\.cargo|\.windsurf|\.roo|\.continue|\.opencode|venv|\.hg|\.sl|\.jj|\.jj\/repo)$/;
 
 function toPattern(name: string): string {
   return name.replace(/[.]/g, "\\.").replace(/\*/g, "[^/]*");
