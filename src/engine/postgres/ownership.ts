@@ -182,15 +182,15 @@ export class Ownership {
 
   /**
    * From now on this node takes no shards, and hands over shards without running work, the others once they rest.
-   * Resolves once the other nodes can see that this node is draining.
+   * Resolves once the other nodes can see that this node is draining: a heartbeat under way still says that it works.
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#requested.clear();
     if (this.#loop === undefined) return;
-    await this.#options.database
-      .run("UPDATE $s.nodes SET draining = true WHERE node = $1", [this.node])
-      .catch(() => undefined);
+    await this.#beats.idle();
+    const sql = "UPDATE $s.nodes SET draining = true WHERE node = $1";
+    await this.#options.database.run(sql, [this.node]).catch(() => undefined);
     this.hurry();
   }
 
