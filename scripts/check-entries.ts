@@ -18,7 +18,7 @@ interface Budget {
 }
 
 const budgets: Readonly<Record<string, Budget>> = {
-  kit: { packages: [], kilobytes: 234 },
+  kit: { packages: [], kilobytes: 236 },
   "kit/agents": { packages: [], kilobytes: 1 },
   "kit/workflows": { packages: [], kilobytes: 1 },
   "kit/app": { packages: [], kilobytes: 1 },
@@ -27,12 +27,12 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/specs": { packages: ["yaml"], kilobytes: 280 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 150 },
   "kit/project": { packages: [], kilobytes: 220 },
-  "kit/client": { packages: [], kilobytes: 70, download: 12 },
+  "kit/client": { packages: [], kilobytes: 74, download: 12 },
   "kit/server": {
     packages: ["@hono/node-server", "hono", "ws", "zod"],
-    kilobytes: 780,
+    kilobytes: 800,
   },
-  "kit/engines/restate": { packages: ["croner"], kilobytes: 335 },
+  "kit/engines/restate": { packages: ["croner"], kilobytes: 375 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "zod"], kilobytes: 340 },
   "kit/cloudflare": { packages: [], kilobytes: 12 },
   "kit/python": { packages: [], kilobytes: 80 },

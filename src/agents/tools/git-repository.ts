@@ -1,6 +1,6 @@
+import { isTaken, refusalOf, stateFolders } from "../../base/git-state-files.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
-import { isTaken, refusalOf, stateFolders } from "../../sandboxes/host/wall/taken-files.ts";
 import { type ConfigEntry, isPlainConfig, parseListedConfig } from "../policy/forms/git-keys.ts";
 import { forbidden, toView } from "./command-context.ts";
 

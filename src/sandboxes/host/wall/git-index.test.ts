@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { isSafeName } from "../../../base/git-names.ts";
 import { mergeIndexes, readGitIndex, withoutGitlinks, writeGitIndex } from "./git-index.ts";
-import { isSafeName, isSound } from "./git-index-names.ts";
+import { isSound } from "./git-index-names.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kit-index-"));
 afterAll(() => rmSync(folder, { recursive: true }));

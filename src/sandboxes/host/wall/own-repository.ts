@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import { isTaken, stateFolders } from "../../../base/git-state-files.ts";
 import type { Mount } from "./bubblewrap.ts";
 import {
   type GitIndex,
@@ -23,7 +24,7 @@ import {
   withHeld,
 } from "./held-files.ts";
 import { borrowedObjects, removeObjects, renewObjects, takeObjects } from "./own-objects.ts";
-import { isTaken, refusalIn, stateFolders } from "./taken-files.ts";
+import { refusalIn } from "./taken-files.ts";
 
 /**
  * Commands see these and cannot change them. `modules` and `worktrees` contain other repositories. A person's Git writes to `rr-cache`

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTaken, refusalOf } from "./taken-files.ts";
+import { isTaken, refusalOf } from "../../../base/git-state-files.ts";
 
 const id = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 const harmless: Readonly<Record<string, readonly string[]>> = {
