@@ -14,7 +14,7 @@ Visitor.prototype.visitStatement = function (statement) {
 // kit loads these where a project has them; npm does not hear of them as peers.
 const optionalPackages = Object.keys(manifest.kit.optionalPackages);
 
-const low = ["base", "protocol"];
+const low = ["base", "json-schema", "protocol"];
 const domain = [...low, "specs", "guidelines"];
 // What an implementation family promises stands in a file of its own; who builds on it enters that only.
 const contracts =
@@ -39,6 +39,7 @@ const wired = [
 /** Each room, and the rooms it may import from besides itself. */
 const rooms = {
   base: [],
+  "json-schema": ["base"],
   protocol: ["base"],
   files: low,
   sqlite: [...low, "files"],
@@ -82,7 +83,7 @@ const homes = {
   "@noble/hashes": "guidelines",
   ignore: "files",
   sax: "project",
-  re2js: "sandboxes|app/json-schema",
+  re2js: "sandboxes|json-schema",
   commander: "cli",
   "string-width": "cli",
   "smol-toml": "app|build",

@@ -1,17 +1,26 @@
 import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
-import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { changedPaths, nearestTests, readImports } from "./scripts/nearest-tests.ts";
 
 const campaigns = "**/*.campaign.test.ts";
+const testFiles = globSync("{src,tests}/**/*.test.ts", { cwd: import.meta.dirname }).map((path) => ({
+  path,
+  text: readFileSync(join(import.meta.dirname, path), "utf8"),
+}));
 /** The campaign files, and the test files that run more of the same in a campaign. */
-const inCampaign = globSync("{src,tests}/**/*.test.ts", { cwd: import.meta.dirname }).filter(
-  (path) =>
-    path.endsWith(".campaign.test.ts") ||
-    readFileSync(join(import.meta.dirname, path), "utf8").includes("/campaign.suite.ts"),
-);
+const inCampaign = testFiles
+  .filter(({ path, text }) => path.endsWith(".campaign.test.ts") || text.includes("/campaign.suite.ts"))
+  .map(({ path }) => path);
+/**
+ * The test files that run commands in a sandbox of this machine: without bubblewrap they skip some tests, and the others run their
+ * commands without a wall. Those of the campaigns run again with them.
+ */
+const inWall = testFiles
+  .filter(({ path, text }) => !inCampaign.includes(path) && /\/(walled\.suite|local-sandbox)\.ts"/.test(text))
+  .map(({ path }) => path);
 /**
  * Each has a process of its own: they measure the memory of their process, set its flags, fill it, or move its clock forward, which
  * the ids of later test files would follow.
@@ -85,11 +94,86 @@ const setupFiles = ["tests/property-seed.ts", "tests/compile-cache.ts"];
 const globalSetup = ["tests/build-once.ts"];
 const withBrowser = [...globalSetup, "tests/browser/unpack-browser.ts"];
 
+const testProjects = new Set(["unit", "apart", "whole"]);
+/** `vitest run PATH` without a project runs those of `npm test`; the others build and install more. */
+const namesProject = process.argv.some((argument) => argument.startsWith("--project"));
+
 /**
  * The projects: `unit` beside the code, and `apart` of it; `whole`, which drives kit from outside (the command line, the packed package,
- * HTTP) and so takes longer; `campaigns`, the full corpora and drives of which `npm test` runs a slice; `faults`, which
+ * HTTP) and so takes longer; `walled`, the test files whose commands run inside bubblewrap where it is installed, for machines on which
+ * it was missing before; `campaigns`, the full corpora and drives of which `npm test` runs a slice; `faults`, which
  * kills, starves and floods whole servers; `cluster`, which does so to several of them over one database; `targets`, which runs the outputs of `kit build`.
  */
+const projects: TestProjectInlineConfiguration[] = [
+  {
+    extends: true,
+    test: {
+      name: "unit",
+      include: ["{src,scripts,bench,console/src}/**/*.test.ts"],
+      exclude: [campaigns, ...apart],
+      setupFiles,
+      // Files share a few processes: to start one and load kit takes longer than most files.
+      isolate: false,
+    },
+  },
+  { extends: true, test: { name: "apart", include: apart, setupFiles } },
+  {
+    extends: true,
+    test: {
+      name: "whole",
+      include: ["tests/**/*.test.ts"],
+      exclude: ["tests/faults/**", "tests/targets/**", "tests/cluster/**", campaigns],
+      setupFiles,
+      globalSetup: withBrowser,
+    },
+  },
+  { extends: true, test: { name: "walled", include: inWall, setupFiles, isolate: false } },
+  {
+    extends: true,
+    test: {
+      name: "campaigns",
+      testTimeout: 300_000 * patience,
+      include: inCampaign,
+      env: { KIT_CAMPAIGN: "1" },
+      setupFiles,
+      globalSetup: withBrowser,
+    },
+  },
+  {
+    extends: true,
+    test: {
+      name: "faults",
+      testTimeout: 120_000 * patience,
+      include: ["tests/faults/**/*.test.ts"],
+      setupFiles,
+      globalSetup,
+    },
+  },
+  {
+    extends: true,
+    test: {
+      name: "cluster",
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
+      include: ["tests/cluster/**/*.test.ts"],
+      exclude: [campaigns],
+      setupFiles,
+      globalSetup,
+    },
+  },
+  {
+    extends: true,
+    test: {
+      name: "targets",
+      testTimeout: 180_000,
+      hookTimeout: 240_000,
+      include: ["tests/targets/**/*.test.ts"],
+      setupFiles,
+      globalSetup,
+    },
+  },
+];
+
 const config: ViteUserConfig = defineConfig({
   test: {
     // Ten times what a test takes on a quiet machine: a busy one is late, and one that hangs is told.
@@ -102,74 +186,7 @@ const config: ViteUserConfig = defineConfig({
     sequence: { sequencer: LongestFirst },
     experimental: { viteModuleRunner: false },
     expect: { poll: { timeout: 30_000 } },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: "unit",
-          include: ["{src,scripts,bench,console/src}/**/*.test.ts"],
-          exclude: [campaigns, ...apart],
-          setupFiles,
-          // Files share a few processes: to start one and load kit takes longer than most files.
-          isolate: false,
-        },
-      },
-      { extends: true, test: { name: "apart", include: apart, setupFiles } },
-      {
-        extends: true,
-        test: {
-          name: "whole",
-          include: ["tests/**/*.test.ts"],
-          exclude: ["tests/faults/**", "tests/targets/**", "tests/cluster/**", campaigns],
-          setupFiles,
-          globalSetup: withBrowser,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "campaigns",
-          testTimeout: 120_000 * patience,
-          include: inCampaign,
-          env: { KIT_CAMPAIGN: "1" },
-          setupFiles,
-          globalSetup: withBrowser,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "faults",
-          testTimeout: 120_000 * patience,
-          include: ["tests/faults/**/*.test.ts"],
-          setupFiles,
-          globalSetup,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "cluster",
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          include: ["tests/cluster/**/*.test.ts"],
-          exclude: [campaigns],
-          setupFiles,
-          globalSetup,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "targets",
-          testTimeout: 180_000,
-          hookTimeout: 240_000,
-          include: ["tests/targets/**/*.test.ts"],
-          setupFiles,
-          globalSetup,
-        },
-      },
-    ],
+    projects: projects.filter(({ test }) => namesProject || testProjects.has(String(test?.name))),
   },
 });
 

@@ -23,7 +23,9 @@ const isForTests = /[.](test|suite)[.]ts$|[/\\]src[/\\].+[/\\]testing[/\\]/;
 const stampName = ".built-from";
 if (import.meta.main) {
   try {
-    const { built, durationMs } = await build();
+    const { built, durationMs } = await build({
+      onBuild: () => console.error("Building dist/. This takes some seconds, on a busy machine minutes …"),
+    });
     if (built) console.error(`Built dist/ in ${Math.round(durationMs)} ms.`);
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
@@ -34,10 +36,12 @@ if (import.meta.main) {
 export interface BuildOptions {
   /** `false` skips the declarations and type errors, which take most of the time, for tests that run code. Default: true. */
   readonly declarations?: boolean | undefined;
+  /** Called before the work begins, if there is any. */
+  readonly onBuild?: (() => void) | undefined;
 }
 
 /** Builds if needed. Throws the compiler's output if the sources do not compile. */
-export async function build({ declarations = true }: BuildOptions = {}): Promise<{
+export async function build({ declarations = true, onBuild }: BuildOptions = {}): Promise<{
   built: boolean;
   durationMs: number;
 }> {
@@ -48,6 +52,7 @@ export async function build({ declarations = true }: BuildOptions = {}): Promise
   if ([fingerprint, stamp].includes(await readStamp(dist)))
     return { built: false, durationMs: performance.now() - started };
 
+  onBuild?.();
   // Both write next to `dist`, so that a process that runs from it never sees half a build.
   const fresh = `${dist}.${process.pid}`;
   try {

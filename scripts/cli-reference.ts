@@ -3,8 +3,8 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Command } from "../src/cli/command.ts";
-import { type CommandEntry, commandTable } from "../src/cli/command-table.ts";
+import type { Command, CommandEntry } from "../src/cli/command.ts";
+import { commandTable } from "../src/cli/command-table.ts";
 import { repositoryRoot } from "./files.ts";
 
 const heading = "## Reference\n";
@@ -45,7 +45,9 @@ async function toSection(name: string, entry: CommandEntry): Promise<string> {
 function toTable(command: Command): readonly string[] {
   const rows = [
     ...(command.arguments ?? []).map(({ usage, description }) => [usage, description]),
-    ...Object.values(command.options).map(({ flags, description }) => [flags, description]),
+    ...Object.values(command.options)
+      .filter(({ hidden }) => hidden !== true)
+      .map(({ flags, description }) => [flags, description]),
   ].map(([left, right]) => `| \`${left}\` | ${right?.replaceAll("|", "\\|")} |`);
   return rows.length === 0 ? [] : [`| Option | |\n| --- | --- |\n${rows.join("\n")}`];
 }

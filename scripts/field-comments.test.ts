@@ -14,7 +14,8 @@ test("a field of a record gets the comment in its schema's source, in the type a
 
 test("fields that two records share keep the comments of their record", async () => {
   const comments = await readFieldComments();
-  const siblings = new Set(["agent", "instance_id", "order", "limit", "cursor"]);
-  expect(comments.of("limit", siblings, "protocol/stale")).toBe("Blocks per page, 1 to 1,000; default 50.");
-  expect(comments.of("limit", siblings, "protocol/session-page")).toBe("1 to 1,000; default 50.");
+  const blocks = new Set(["agent", "instance_id", "order", "limit", "cursor"]);
+  expect(comments.of("limit", blocks, "protocol/stale")).toBe("Blocks per page, 1 to 1,000; default 50.");
+  const sessions = new Set([...blocks, "search", "status", "since", "until", "parents_only", "count"]);
+  expect(comments.of("limit", sessions, "protocol/session-page")).toBe("1 to 1,000; default 50.");
 });

@@ -10,10 +10,12 @@ const files = globSync("{src,tests}/**/*.test.ts").filter((path) =>
   readFileSync(path, "utf8").includes('from "fast-check"'),
 );
 
+const projects = ["unit", "apart", "whole", "campaigns"].flatMap((name) => ["--project", name]);
+
 for (let round = 1; round <= rounds; round += 1) {
   const seed = Math.floor(Math.random() * 2 ** 31);
   console.log(`round ${round} of ${rounds}: KIT_FUZZ_SEED=${seed}`);
-  const { status } = spawnSync("vitest", ["run", "--reporter=minimal", ...files], {
+  const { status } = spawnSync("vitest", ["run", "--reporter=minimal", ...projects, ...files], {
     env: { ...process.env, KIT_FUZZ_SEED: String(seed) },
     stdio: "inherit",
   });

@@ -66,7 +66,9 @@ function toPublished(
     {
       ...(typeof property === "object" ? property : {}),
       ...(name in options.defaults ? { default: options.defaults[name] } : {}),
-      ...(name.endsWith("_at") ? { anyOf: [{ format: "date-time" }, { format: "date" }] } : {}),
+      ...(name.endsWith("_at")
+        ? { anyOf: [{ format: "date-time", pattern: "^\\S+$" }, { format: "date" }] }
+        : {}),
     },
   ]);
   return {

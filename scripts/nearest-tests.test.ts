@@ -22,9 +22,9 @@ test("the distance of a module from a change is its shortest import path", () =>
   expect(distances.has("src/b/other.test.ts")).toBe(false);
 });
 
-test("the nearest tests come first, those next to the change before others, up to the limit", () => {
+test("tests in the folder of the change come first, then the nearest others, up to the limit", () => {
   const nearest = nearestTests(tests.toReversed(), { changed: ["src/a/leaf.ts"], imports, most: 3 });
-  expect(nearest).toEqual(["src/a/leaf.test.ts", "src/b/near.test.ts", "src/a/user.test.ts"]);
+  expect(nearest).toEqual(["src/a/leaf.test.ts", "src/a/user.test.ts", "src/b/near.test.ts"]);
 });
 
 test("tests in the room of the change come before equally near others", () => {

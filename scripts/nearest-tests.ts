@@ -55,8 +55,8 @@ export function importDistances(
 }
 
 /**
- * Returns the tests with the shortest import path to a changed module, at most `most`. Among equally near tests, those in its folder
- * come first, then those in its room (`src/specs`), and otherwise the order of `tests` applies.
+ * Returns at most `most` tests: first those in the folder of a changed module, then those with the shortest import path to
+ * one. Among equally near tests, those in its room (`src/specs`) come first, and otherwise the order of `tests` applies.
  */
 export function nearestTests(
   tests: readonly string[],
@@ -66,8 +66,10 @@ export function nearestTests(
   const folders = new Set(changed.map((path) => dirname(path)));
   const rooms = new Set(changed.map(roomOf));
   const rank = (path: string): number => {
-    const tier = folders.has(dirname(path)) ? 0 : rooms.has(roomOf(path)) ? 1 : 2;
-    return 3 * (distances.get(path) ?? imports.size) + tier;
+    const distance = distances.get(path) ?? imports.size;
+    // A test of the folder can reach the module only over helpers that have no import of it.
+    if (folders.has(dirname(path))) return distance - 2 * imports.size - 1;
+    return 2 * distance + (rooms.has(roomOf(path)) ? 0 : 1);
   };
   return tests.toSorted((a, b) => rank(a) - rank(b)).slice(0, most);
 }

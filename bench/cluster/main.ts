@@ -1,13 +1,15 @@
 /**
  * `npm run bench:cluster`: the throughput of several machines over one Postgres, compared with the embedded engine, Restate alone and
  * DBOS alone, in one run: inputs without work, with two workers; the processor time of each process; and how long work waits
- * after a worker was killed or has frozen. Exits with 1 if a target is missed.
+ * after a worker was killed or has frozen. `agent`: dispatches over HTTP to new instances of an agent, on one node and on three. Exits
+ * with 1 if a target is missed.
  *
- * `--inputs N` (2,000), `--rounds N` (1; 3 for figures), `--only postgres,restate`, `--no-faults`.
+ * `--inputs N` (2,000), `--rounds N` (1; 3 for figures), `--only postgres,restate,agent`, `--no-faults`.
  */
 import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { AgentCluster } from "../../tests/cluster/harness/agent-cluster.ts";
 import { Database } from "../../tests/cluster/harness/database.ts";
 import { processorMs } from "./processor-time.ts";
 import type { Subject } from "./subject.ts";
@@ -18,7 +20,7 @@ const { values } = parseArgs({
   options: {
     inputs: { type: "string", default: "2000" },
     rounds: { type: "string", default: "1" },
-    only: { type: "string", default: names.join(",") },
+    only: { type: "string", default: [...names, "agent"].join(",") },
     faults: { type: "boolean", default: true },
   },
   allowNegative: true,
@@ -50,6 +52,7 @@ try {
     for (const name of names) if (only.includes(name)) await measure(name);
   }
   report();
+  if (only.includes("agent")) for (const nodes of [1, 3]) await overHttp(nodes);
   if (values.faults && only.includes("postgres")) {
     await takeover("SIGKILL", 500);
     await takeover("SIGSTOP", 4_000);
@@ -118,6 +121,27 @@ async function throughput(subject: Subject): Promise<Throughput> {
       Object.entries(after).map(([name, ms]) => [name, (ms - Number(before[name])) / inputs]),
     ),
   };
+}
+
+/** Dispatches over HTTP to new instances of an agent whose model answers at once, and what each costs Postgres. */
+async function overHttp(nodes: number): Promise<void> {
+  const cluster = await AgentCluster.start(nodes);
+  try {
+    await cluster.dispatch(600, 24);
+    const costs = await cluster.costsOf(() => cluster.dispatch(inputs, 24));
+    const each = (count: number): string => (count / inputs).toFixed(2);
+    print(
+      [
+        `over HTTP, with an agent, ${nodes} nodes`,
+        `${(inputs / costs.seconds).toFixed(0)} done/s`,
+        `Postgres: ${each(costs.processorMs)} ms of processor each`,
+        `${each(costs.statements)} statements, ${each(costs.planned)} planned`,
+        `${each(costs.flushes)} flushes, ${(costs.walBytes / inputs).toFixed(0)} bytes of WAL`,
+      ].join("  "),
+    );
+  } finally {
+    await cluster.stop();
+  }
 }
 
 function timesOf({ processes }: Subject): Record<string, number> {

@@ -12,7 +12,8 @@ import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { systemClock } from "../../src/base/clock.ts";
-import { EmbeddedEventLog } from "../../src/engine/embedded/events/event-log.ts";
+import { openEventLog } from "../../src/engine/embedded/events/event-log.ts";
+import type { StoredEventLog } from "../../src/engine/shared/events/event-log.ts";
 import type { KitEvent } from "../../src/protocol/event.ts";
 import { medianOf } from "../runtime/timing.ts";
 
@@ -85,14 +86,14 @@ async function perEvent(count: number, work: (index: number) => void): Promise<n
   return (user + system) / count;
 }
 
-async function withLog<Value>(use: (log: EmbeddedEventLog) => Promise<Value>): Promise<Value> {
+async function withLog<Value>(use: (log: StoredEventLog) => Promise<Value>): Promise<Value> {
   const folder = mkdtempSync(join(tmpdir(), "kit-bench-events-"));
   const lease = { fence: 1, signal: new AbortController().signal };
-  const log = new EmbeddedEventLog({ folder, clock: systemClock, lease });
+  const log = openEventLog({ folder, clock: systemClock, lease });
   try {
     return await use(log);
   } finally {
-    log.close();
+    await log.close();
     rmSync(folder, { recursive: true });
   }
 }
@@ -109,7 +110,7 @@ function appendTo(streams: number, idleSubscriptions: number): Promise<number> {
   });
 }
 
-function wait(log: EmbeddedEventLog, stream: string): void {
+function wait(log: StoredEventLog, stream: string): void {
   // Ends when the log closes.
   log.subscribe(stream)[Symbol.asyncIterator]().next().catch(console.error);
 }

@@ -1,9 +1,10 @@
 /**
- * `npm run bench:guard` makes a few measurements of kit, each as a multiple of its floor in the same run, and checks them against the limits of
+ * `npm run bench:guard` counts what a prompt of kit costs (bytes, promises, timers, statements), and checks the counts against those of
+ * `bench/counts.json`. Then it makes a few measurements of kit, each as a multiple of its floor in the same run, and checks them against the limits of
  * `bench/ratios.json`. It compares processor time, which other work on the machine changes little, and repeats measurements
  * above their limit: noise makes a figure larger, never smaller. Prints the figures; exits with 1 and a sentence for each fault.
  *
- * `--write` replaces the limits with this run's figures plus headroom.
+ * `--write` replaces the counts with this run's, and the limits with its figures plus headroom. `--counts` only counts.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,11 +16,13 @@ import { build } from "../../scripts/build.ts";
 import { repositoryRoot } from "../../scripts/files.ts";
 import type { MeasurementName as LoopName } from "../runtime/measurements.ts";
 import { runChild } from "../runtime/run-child.ts";
+import { type CountsByName, judgeCounts, type PromptCounts } from "./judge-counts.ts";
 import { judgeRatios, type MeasuredRatio, type RatioLimits, toLimits } from "./judge-ratios.ts";
 
 /** How often a figure above its limit is measured in all. */
 const attempts = 3;
 const limitsFile = join(import.meta.dirname, "../ratios.json");
+const countsFile = join(import.meta.dirname, "../counts.json");
 
 /** The processor time of kit and of its floor, in the same unit. */
 interface Cost {
@@ -35,31 +38,58 @@ const measurements: Readonly<Record<string, () => Promise<Cost>>> = {
   "index of 300 files": () => runChild<Cost>({ file: join(import.meta.dirname, "index-child.ts") }, []),
 };
 
-const { values } = parseArgs({ options: { write: { type: "boolean", default: false } } });
+const { values } = parseArgs({
+  options: { write: { type: "boolean", default: false }, counts: { type: "boolean", default: false } },
+});
 const limits: RatioLimits = JSON.parse(readFileSync(limitsFile, "utf8"));
-await build();
-const ratios: MeasuredRatio[] = [];
-for (const [name, measure] of Object.entries(measurements)) {
-  const since = performance.now();
-  let ratio = Number.POSITIVE_INFINITY;
-  for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const { kit, floor } = await measure();
-    ratio = Math.min(ratio, kit / floor);
-    if (values.write ? attempt === attempts : ratio <= (limits[name]?.limit ?? 0)) break;
-  }
-  ratios.push({ name, ratio });
-  const known = limits[name];
-  const limitText = known === undefined ? "" : `  limit ${known.limit}×, was ${known.measured}×`;
-  const seconds = ((performance.now() - since) / 1_000).toFixed(0);
-  console.log(`${name.padEnd(32)} ${ratio.toFixed(2).padStart(7)}×${limitText}  (${seconds} s)`);
+await build({ declarations: !values.counts });
+const faults = [...(await checkCounts())];
+if (!values.counts) faults.push(...(await checkRatios()));
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exitCode = 1;
+
+async function checkCounts(): Promise<readonly string[]> {
+  const counts: CountsByName = {
+    "one turn, in memory": await count("answer", "memory"),
+    "five-turn tool loop, in memory": await count("tools", "memory"),
+    "five-turn tool loop, stored": await count("tools", "file"),
+  };
+  for (const [name, { bytes, promises, timers, statements }] of Object.entries(counts))
+    console.log(
+      `${name.padEnd(32)} ${bytes} bytes, ${promises} promises, ${timers} timers, ${statements} statements`,
+    );
+  if (!values.write) return judgeCounts(counts, JSON.parse(readFileSync(countsFile, "utf8")));
+  writeFileSync(countsFile, `${JSON.stringify(counts, null, 2)}\n`);
+  return [];
 }
-if (values.write) {
+
+function count(
+  ...args: readonly [script: "answer" | "tools", place: "memory" | "file"]
+): Promise<PromptCounts> {
+  const flags = ["--expose-gc", "--min-semi-space-size=256", "--max-semi-space-size=256"];
+  return runChild<PromptCounts>({ file: join(import.meta.dirname, "counts-child.ts"), flags }, args);
+}
+
+async function checkRatios(): Promise<readonly string[]> {
+  const ratios: MeasuredRatio[] = [];
+  for (const [name, measure] of Object.entries(measurements)) {
+    const since = performance.now();
+    let ratio = Number.POSITIVE_INFINITY;
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
+      const { kit, floor } = await measure();
+      ratio = Math.min(ratio, kit / floor);
+      if (values.write ? attempt === attempts : ratio <= (limits[name]?.limit ?? 0)) break;
+    }
+    ratios.push({ name, ratio });
+    const known = limits[name];
+    const limitText = known === undefined ? "" : `  limit ${known.limit}×, was ${known.measured}×`;
+    const seconds = ((performance.now() - since) / 1_000).toFixed(0);
+    console.log(`${name.padEnd(32)} ${ratio.toFixed(2).padStart(7)}×${limitText}  (${seconds} s)`);
+  }
+  if (!values.write) return judgeRatios(ratios, limits);
   writeFileSync(limitsFile, `${JSON.stringify(toLimits(ratios), null, 2)}\n`);
-  console.log("bench/ratios.json is written: commit it, and say why.");
-} else {
-  const faults = judgeRatios(ratios, limits);
-  for (const fault of faults) console.error(fault);
-  if (faults.length > 0) process.exitCode = 1;
+  console.log("bench/ratios.json and bench/counts.json are written: commit them, and say why.");
+  return [];
 }
 
 async function loop(name: LoopName): Promise<Cost> {

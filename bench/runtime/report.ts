@@ -37,7 +37,7 @@ export function definitionOf(
   return measurement === "import" ? importMeasurement : measurements[measurement];
 }
 
-/** The cells of a run: a row for each measurement, a column for each subject. */
+/** The cells of a run: a row for each measurement, a column for each subject; of times, the best block and the median one. */
 export function toCells(
   rows: readonly (MeasurementName | "import")[],
   columns: readonly SubjectName[],
@@ -46,7 +46,12 @@ export function toCells(
   const head = ["", ...columns.map((subject) => labels[subject])];
   const lines = rows.map((measurement) => {
     const { title, unit } = definitionOf(measurement);
-    return [`${title}, ${unit}`, ...columns.map((subject) => toText(of(measurement, subject)))];
+    const cell = (subject: SubjectName): string => {
+      const best = of(measurement, subject, "best_micros");
+      const value = toText(of(measurement, subject));
+      return best === undefined ? value : `${toText(best)} / ${value}`;
+    };
+    return [`${title}, ${unit}`, ...columns.map(cell)];
   });
   if (rows.includes("concurrent")) {
     const peaks = columns.map((subject) => toText(of("concurrent", subject, "peak_rss_mb")));

@@ -14,7 +14,11 @@ export const scratchRoot: string = statSync("/dev/shm", { throwIfNoEntry: false 
  * last line of its output as JSON.
  */
 export async function runChild<Result>(
-  { file, root = scratchRoot }: { readonly file: string; readonly root?: string },
+  {
+    file,
+    root = scratchRoot,
+    flags = [],
+  }: { readonly file: string; readonly root?: string; readonly flags?: readonly string[] },
   args: readonly string[],
 ): Promise<Result> {
   const folder = mkdtempSync(join(root, "kit-bench-"));
@@ -22,7 +26,7 @@ export async function runChild<Result>(
     // Every subject gets the flags of this process (`node --max-semi-space-size=16 bench/runtime/main.ts`).
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      [...process.execArgv, file, ...args, folder],
+      [...process.execArgv, ...flags, file, ...args, folder],
       {
         timeout: timeoutMs,
         maxBuffer: 64 * 1024 * 1024,

@@ -1,19 +1,35 @@
-const warmUpMs = 1_500;
-const measureMs = 1_500;
+const warmUpMs = 2_000;
+const blockMs = 250;
+const blocks = 12;
 
-/** Returns the mean time of `work` in µs, repeated sequentially after a warm-up: processor time and elapsed time. */
-export async function meanMicros(work: () => Promise<unknown>): Promise<Means> {
-  await repeat(work, warmUpMs);
-  return await repeat(work, measureMs);
-}
-
-/** On a shared machine elapsed time means little, so the benchmarks compare processor time, garbage collection included. */
-export interface Means {
+/**
+ * The time of one call in µs, over blocks of 250 ms in one process, after a warm-up of two seconds: of the median block, and of the best one, which
+ * other work on the machine disturbed least. On a shared machine elapsed time means little, so the benchmarks compare processor time,
+ * garbage collection included.
+ */
+export interface BlockTimes {
   readonly micros: number;
+  readonly best_micros: number;
   readonly clock_micros: number;
+  readonly best_clock_micros: number;
 }
 
-async function repeat(work: () => Promise<unknown>, forMs: number): Promise<Means> {
+/** Repeats `work` sequentially in blocks. */
+export async function timeInBlocks(work: () => Promise<unknown>): Promise<BlockTimes> {
+  await repeat(work, warmUpMs);
+  const times: Awaited<ReturnType<typeof repeat>>[] = [];
+  for (let block = 0; block < blocks; block += 1) times.push(await repeat(work, blockMs));
+  const spent = times.map(({ micros }) => micros);
+  const clock = times.map(({ clockMicros }) => clockMicros);
+  return {
+    micros: medianOf(spent),
+    best_micros: Math.min(...spent),
+    clock_micros: medianOf(clock),
+    best_clock_micros: Math.min(...clock),
+  };
+}
+
+async function repeat(work: () => Promise<unknown>, forMs: number) {
   const time = startTime();
   let count = 0;
   while (time.spentMs() < forMs) {
@@ -21,7 +37,7 @@ async function repeat(work: () => Promise<unknown>, forMs: number): Promise<Mean
     for (let index = 0; index < 10; index += 1) await work();
     count += 10;
   }
-  return { micros: (time.spentMs() * 1_000) / count, clock_micros: (time.clockMs() * 1_000) / count };
+  return { micros: (time.spentMs() * 1_000) / count, clockMicros: (time.clockMs() * 1_000) / count };
 }
 
 /** Starts a measurement; the result returns processor time and elapsed time since then, in ms. */

@@ -2,11 +2,14 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  Link,
   lazyRouteComponent,
   type RouteComponent,
 } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { loadScreen } from "./api/load-screen.tsx";
 import { serverRoot } from "./api/server.ts";
+import { HomeScreen } from "./screens/home/home-screen.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { Page } from "./ui/page.tsx";
 import { ErrorNotice, Loading, Notice } from "./ui/states.tsx";
@@ -29,13 +32,13 @@ function screen<const Path extends string>(path: Path, load: () => Promise<Route
     getParentRoute: () => root,
     path,
     validateSearch: readSearch,
-    component: lazyRouteComponent(async () => ({ default: await load() })),
+    component: lazyRouteComponent(async () => ({ default: await loadScreen(load) })),
   });
 }
 
-/** Loads each screen when it is opened. */
+/** Each screen is loaded when it is opened, except Home, which most visits begin with. */
 const screens = [
-  screen("/", async () => (await import("./screens/home/home-screen.tsx")).HomeScreen),
+  createRoute({ getParentRoute: () => root, path: "/", validateSearch: readSearch, component: HomeScreen }),
   screen("/console/specs", async () => (await import("./screens/specs/specs-screen.tsx")).SpecsScreen),
   screen(
     "/console/specs/criteria",
@@ -91,7 +94,7 @@ const screens = [
   ),
   screen(
     "/console/approvals",
-    async () => (await import("./screens/approvals/approvals-screen.tsx")).ApprovalsScreen,
+    async () => (await import("./screens/approvals/waiting-screen.tsx")).WaitingScreen,
   ),
   screen("/console/runs", async () => (await import("./screens/runs/runs-screen.tsx")).RunsScreen),
   screen("/console/runs/$runId", async () => (await import("./screens/runs/run-screen.tsx")).RunScreen),
@@ -137,7 +140,10 @@ function NotFound(): ReactNode {
   return (
     <Page title="Not found">
       <Notice icon="search" title="Screen not found">
-        The address may be from another version of kit.
+        The address may be from another version of kit.{" "}
+        <Link to="/" className="text-accent underline">
+          Home
+        </Link>
       </Notice>
     </Page>
   );

@@ -23,6 +23,7 @@ import type { NativeOutput } from "./output/typed-output.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
 import type { SessionPrompt } from "./prompt/system-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
+import type { OperationFailures } from "./session/operation-failures.ts";
 import type { TaskCall } from "./tools/built-in-tools.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { ModelRetryPolicy } from "./turn/retry.ts";
@@ -176,6 +177,7 @@ export interface Operation {
   readonly past: PastOperation | undefined;
   /** Set if the operation resumes after a suspension, because its approval was decided. */
   readonly suspension: Suspension | undefined;
+  readonly failures: Pick<OperationFailures, "causeOf" | "report">;
   /** Undefined if tracing is off. */
   readonly tracing: OperationTracing | undefined;
   /** Tasks that the operation has started and that still run. */
@@ -183,6 +185,8 @@ export interface Operation {
   /** Appends what the operation adds to the history. */
   readonly log: OperationLog;
   emit(body: EventBody, turnId?: string): void;
+  /** Returns true if there is no listener; the hub then counts an event. */
+  skipped(): boolean;
 }
 
 export interface OperationRequest {
@@ -195,9 +199,7 @@ export interface OperationRequest {
   /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly scope?: Partial<EventScope>;
-  /** Set when the operation is enqueued. */
-  readonly origin?: OperationOrigin | undefined;
+  readonly scope?: Partial<Pick<EventScope, "task_id" | "parent_operation_id">>;
   /** The operation that started this task. */
   readonly parent?: Operation;
 }
@@ -252,14 +254,9 @@ export interface LiveSessionOptions {
 export interface BackendWork {
   /** Undefined for kit's own loop. */
   readonly backend: AgentBackend | undefined;
-  /** The logged work of a resumed operation. */
-  readonly past: PastOperation | undefined;
   readonly projectRoot: string | undefined;
-  readonly sandbox: () => Promise<Sandbox>;
   /** The options that make the provider enforce a schema; undefined if it cannot. */
   readonly nativeOutput: (schema: JsonSchema, offersTools: boolean) => NativeOutput | undefined;
   /** Ended runs, of this process and earlier ones. */
   runs: number;
-  /** The operation; `part` is set while an agent of the backend has taken over. */
-  readonly operation: { part: OperationPart | undefined };
 }

@@ -1,10 +1,12 @@
 import { type Clock, isoTime } from "../base/clock.ts";
 import type { EventBody, KitEvent } from "../protocol/event.ts";
+import type { ToolCallPart } from "../protocol/message.ts";
 import {
   type TraceContext,
   type TracePlace,
   type Tracing,
   type TurnContent,
+  type TurnRequest,
   tracingOf,
 } from "../protocol/tracing.ts";
 import type { SecretMask } from "./secrets.ts";
@@ -22,6 +24,8 @@ export interface EventHub {
   /** Adds a listener; the returned function removes it. */
   subscribe(listener: EventListener): () => void;
   publish(body: EventBody, scope: EventScope, turnId?: string): void;
+  /** Returns true if there is no listener; the hub then counts an event. */
+  skip(): boolean;
   /** The tracing of the first listener that has one. */
   readonly tracing: Tracing | undefined;
 }
@@ -69,9 +73,13 @@ export function createEventHub(options: {
       listeners.add(entry);
       return () => listeners.delete(entry);
     },
+    skip() {
+      if (listeners.size > 0 || observers.size > 0) return false;
+      index += 1;
+      return true;
+    },
     publish(body, scope, turnId) {
       index += 1;
-      if (listeners.size === 0 && observers.size === 0) return;
       const timestamp = isoTime(options.clock.now());
       const eventFields = { index, timestamp, turnId };
       const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
@@ -182,8 +190,14 @@ export interface OperationTracing {
   headers(place: TurnPlace): TraceContext | undefined;
   /** Runs `work` within the span of a call: calls to kit and to instrumented clients become its children. */
   within<Value>(place: TurnPlace, work: () => Value): Value;
-  /** Records the prompt of a turn, if a listener captures content. */
-  notify(place: TurnPlace, content: () => TurnContent, mask: SecretMask | undefined): void;
+  /** Records the request of a turn: its prompt only if a listener captures content. */
+  notify(
+    place: TurnPlace,
+    turn: { readonly content: () => TurnContent; readonly request: TurnRequest },
+    mask: SecretMask | undefined,
+  ): void;
+  /** Records the calls of an answer, whose secrets are masked. */
+  notifyCalls(place: TurnPlace, calls: readonly ToolCallPart[]): void;
 }
 
 /** The part of an operation that an agent of the backend has taken over. */

@@ -35,8 +35,6 @@ export interface Agent<Output = unknown> {
   };
   /** Calls the listener with the events of all sessions of this instance; the returned function ends it. */
   onEvent(listener: EventListener): () => void;
-  /** @deprecated Use `onEvent`. */
-  subscribe(listener: EventListener): () => void;
   /** Whether an operation runs or waits in any of its sessions. */
   readonly busy: boolean;
   /** Aborts running operations and closes the sandboxes; with `drain`, waits for enqueued operations first. */
@@ -103,7 +101,7 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
     instance_id: identity.id,
     session: checkedName(name),
   });
-  return {
+  const agent: Agent = {
     name: identity.name,
     id: identity.id,
     profile,
@@ -143,7 +141,6 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       },
     },
     onEvent: (listener) => events.subscribe(listener),
-    subscribe: (listener) => events.subscribe(listener),
     get busy() {
       return liveSessions.busy;
     },
@@ -154,6 +151,17 @@ export function createHarness(identity: AgentIdentity, profile: AgentProfile, ru
       liveSessions.clear();
     },
   };
+  harnesses.set(agent, harness);
+  return agent;
+}
+
+const harnesses = new WeakMap<Agent, Harness>();
+
+/** The parts of an agent that is live in this process. */
+export function harnessOf(agent: Agent): Harness {
+  const harness = harnesses.get(agent);
+  if (harness === undefined) throw new TypeError("The agent comes from elsewhere.");
+  return harness;
 }
 
 function checkedName(name: string): string {

@@ -56,7 +56,7 @@ test("an agent whose profile names no backend of kit's is not made", async () =>
   const app = await openTestApp({ root, model: createScriptedModel([]) });
   const wrong = createAgent({ backend: "typd" } as never);
   await expect(app.init(wrong)).rejects.toMatchObject({
-    hint: expect.stringMatching(/`backend` must be one of .*; did you mean typed\?/),
+    message: expect.stringMatching(/`backend` must be one of .*; did you mean typed\?/),
   });
   await app.close();
   rmSync(root, { recursive: true });

@@ -32,7 +32,7 @@ const brand = Symbol.for("kit.error");
  * ```
  */
 export class KitError<Code extends string = string> extends Error {
-  override readonly name = "KitError";
+  override readonly name: string = "KitError";
   readonly code: Code;
   readonly hint: string | undefined;
   readonly meta: Readonly<Record<string, unknown>> | undefined;

@@ -4,6 +4,10 @@ export const maxNameBytes = 128;
 /** Invisible marks that change the direction of text or break a line: with them, one name can look like another. */
 const invisibleMarks = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
 
+/** A regular expression for JSON Schemas: all rules of `faultOfName` but the number of bytes and well-formed Unicode. */
+export const namePattern =
+  "^(?!\\.{1,2}$)[^/\\\\\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]+$";
+
 /**
  * Returns why a text cannot be a name or id in one path segment: it is empty, too long, a dot segment, or it holds
  * half a character, a separator, a control character or a mark of text direction.

@@ -57,7 +57,6 @@ export async function checkPayload(
   throw new KitError({
     code: "invalid_request",
     message: `The payload is not what ${receiver} accepts.`,
-    hint: `${check.issues.join("; ")}.`,
     meta: { issues: check.issues.map((issue) => locateIssue(issue, "payload")) },
   });
 }

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { knownSecrets } from "../app/runtime/known-secrets.ts";
+import type { SourceProblem } from "../app/sources/discover-sources.ts";
 import { type ProjectSources, Sources } from "../app/sources/sources.ts";
+import { tryAgents } from "../app/sources/try-agents.ts";
 import { withDeadline } from "../base/abort.ts";
 import { isKnownProvider, knownProviders } from "../models/provider-config.ts";
 import type { Project } from "../project/project.ts";
@@ -12,6 +14,7 @@ import { bundleCode, outputPath } from "./bundle-code.ts";
 import { type KitManifest, kitFiles, kitFolder, optionalPackages, readKitManifest } from "./bundle-kit.ts";
 import { type BuildProblem, loadBundler, type OutputFiles, textFile } from "./bundler.ts";
 import { collectFiles } from "./collect-files.ts";
+import { lockOutput } from "./lock-file.ts";
 import { findPackage, readJson } from "./packages.ts";
 
 /** The description of an agent that kit can make without running it. */
@@ -45,6 +48,8 @@ export interface Application {
   readonly snapshot: Snapshot;
   /** Packages outside of the bundle, with exact versions. */
   readonly dependencies: Readonly<Record<string, string>>;
+  /** Why `files` has no lock file for them; undefined if it has one, or if there is no package. */
+  readonly unlocked: string | undefined;
   /** The reason why each imported package is not in the bundle, by package name. */
   readonly outside: ReadonlyMap<string, string>;
   /** Names of the variables to set where the application runs, keys first; without `KIT_API_KEYS`. */
@@ -69,13 +74,7 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
   const bundler = await loadBundler();
   const manifest = await readKitManifest();
   const sources = await readSources(root);
-  const problems = sources.problems
-    .filter(({ isHarmless }) => isHarmless !== true)
-    .map(({ path, message }) => ({
-      path,
-      message: `cannot be used: ${message}`,
-      hint: "Mend it, or remove it.",
-    }));
+  const problems = sources.problems.filter(isBlocking).map(toBuildProblem);
   const config = configModule(root, loaded.file);
   const entries = [...sources.agents, ...sources.workflows, ...sources.webhooks].map(({ path }) => path);
   const optional = optionalPackages(manifest);
@@ -97,7 +96,19 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
     ].sort(([one], [other]) => (one < other ? -1 : 1)),
   );
   const agents = await describe(sources, loaded);
+  // The output has the packages that the project depends on, whatever is installed beside kit.
+  const tried = await tryAgents({
+    root: realpathSync(root),
+    agents: sources.agents,
+    loaded,
+    hasPackage: (name) => name in dependencies,
+  });
   const name = nameOf(root, project.name);
+  const lock =
+    Object.keys(dependencies).length === 0
+      ? undefined
+      : lockOutput(realpathSync(root), { name, dependencies, engines });
+  if (lock !== undefined && "text" in lock) files.set("package-lock.json", textFile(lock.text));
   files.set("package.json", textFile(packageJson(name, dependencies)));
   files.set("server.mjs", textFile(serverModule(config)));
   return {
@@ -107,15 +118,37 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
     files,
     snapshot: { files: collected.files, modules },
     dependencies,
+    unlocked: lock !== undefined && "missing" in lock ? lock.missing : undefined,
     outside: new Map([...code.outside].map(([name, { reason }]) => [name, reason])),
     variables: variablesOf(agents, loaded, code.variables),
     sources,
     agents,
     loaded,
     kitVersion: manifest.version,
-    problems: [...problems, ...collected.problems, ...leakedSecrets(files, loaded)],
-    warnings: [...code.warnings, ...collected.warnings],
+    problems: [
+      ...problems,
+      ...tried.filter(isBlocking).map(toBuildProblem),
+      ...collected.problems,
+      ...leakedSecrets(files, loaded),
+    ],
+    warnings: [
+      ...tried.filter((found) => !isBlocking(found)).map(toWarning),
+      ...code.warnings,
+      ...collected.warnings,
+    ],
   };
+}
+
+function isBlocking({ isHarmless }: SourceProblem): boolean {
+  return isHarmless !== true;
+}
+
+function toWarning({ path, message }: SourceProblem): string {
+  return `${path}: ${message}`;
+}
+
+function toBuildProblem({ path, message }: SourceProblem): BuildProblem {
+  return { path, message: `cannot be used: ${message}`, hint: "Mend it, or remove it." };
 }
 
 async function readSources(root: string): Promise<ProjectSources> {
@@ -224,12 +257,14 @@ function nameOf(root: string, folder: string): string {
   return name === "" || name === "kit" ? "kit-app" : name;
 }
 
+const engines = { node: ">=24" };
+
 function packageJson(name: string, dependencies: Readonly<Record<string, string>>): string {
   const value = {
     name,
     private: true,
     type: "module",
-    engines: { node: ">=24" },
+    engines,
     scripts: { start: "node server.mjs" },
     // Makes the project's code import this one copy of kit.
     imports: { "#kit": `./${kitFolder}/dist/index.js`, "#kit/*": `./${kitFolder}/dist/*/index.js` },

@@ -2,6 +2,7 @@ import { isBuiltin } from "node:module";
 import { basename, dirname, extname, join, posix, relative, sep } from "node:path";
 import type { Plugin, RolldownOutput } from "rolldown";
 import { KitError, type KitErrorInit } from "../base/kit-error.ts";
+import { thrownText } from "../base/thrown.ts";
 import { type Bundler, type OutputFiles, textFile } from "./bundler.ts";
 import { findReferences, languageOf, withPlace } from "./code-references.ts";
 import { withRequire } from "./created-require.ts";
@@ -285,7 +286,7 @@ function notInstalled(source: string, importer: string | undefined, root: string
 
 /** rolldown's errors contain absolute paths and a plugin's stack: neither helps a user. */
 function toBuildError(error: unknown, root: string): KitError {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = thrownText(error);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the bundler colours its messages.
   const uncoloured = text.replace(/\u001b\[[0-9;]*m/g, "");
   const plain = uncoloured

@@ -14,6 +14,15 @@ import { withRequire } from "./created-require.ts";
 /** The path under which kit finds its own files in the memory of a Durable Object. */
 const kitCode = "/tmp/kit-code";
 
+/** The folder of kit's own modules, which ends with a separator. */
+const kitTop = fileURLToPath(new URL(".", ownModule("index")));
+
+/**
+ * Packages that kit imports for what a worker never does, by name: they would take more than a quarter of the free
+ * plan. The build refuses the settings that use them. A project that imports one itself gets it.
+ */
+const unused: ReadonlySet<string> = new Set(["@restatedev/restate-sdk"]);
+
 /**
  * An application as one module for workerd: the project's code, kit and all packages, with the files that are read
  * as data. The project's code runs when the application is opened, after its files are in place.
@@ -64,13 +73,15 @@ function workerPlugin(app: Application, bundler: Bundler): Plugin {
       const entry = /^kit(?:\/(.+))?$/.exec(source);
       if (entry !== null)
         return fileURLToPath(ownModule(`${entry[1] === undefined ? "" : `${entry[1]}/`}index`));
+      if (isUnused(source, importer)) return `\0unused:${source}`;
       const from = importer?.startsWith("\0") === true ? undefined : importer;
       const found = await this.resolve(source, from, { skipSelf: true });
       // kit looks for its optional packages when it uses them, and says how to install what is missing.
       return found ?? (/^[^./#]/.test(source) ? `\0missing:${source}` : null);
     },
     load(id) {
-      if (id.startsWith("\0missing:")) return missingModule(id.slice("\0missing:".length));
+      const absent = /^\0(missing|unused):(.+)$/.exec(id);
+      if (absent !== null) return absentModule(absent[2] ?? "", absent[1] === "unused");
       return virtual.get(id.slice(1));
     },
     transform(code, id) {
@@ -141,16 +152,21 @@ function filesModule(files: OutputFiles): string {
   return `export const files = {\n${entries.join("\n")}\n};\n`;
 }
 
-function missingModule(name: string): string {
-  const message = JSON.stringify(
-    `Cannot find package '${name}': it was not installed when the worker was built.`,
-  );
+function isUnused(source: string, importer: string | undefined): boolean {
+  const name = /^(?:@[^/]+\/)?[^/]+/.exec(source)?.[0];
+  return name !== undefined && unused.has(name) && importer?.startsWith(kitTop) === true;
+}
+
+function absentModule(name: string, isLeftOut: boolean): string {
+  const reason = isLeftOut
+    ? "kit does not use it on Workers"
+    : "it was not installed when the worker was built";
+  const message = JSON.stringify(`Cannot find package '${name}': ${reason}.`);
   return `throw Object.assign(new Error(${message}), { code: "ERR_MODULE_NOT_FOUND" });\nexport default undefined;\n`;
 }
 
 /** The path that a module gets as its own: next to the files that it reads. */
 function placeOf(file: string, app: Application): string {
-  const kitTop = fileURLToPath(new URL(".", ownModule("index")));
   if (file.startsWith(kitTop))
     return `${kitCode}/dist/${relative(kitTop, file).split(sep).join("/").replace(/\.ts$/, ".js")}`;
   return `${folderOf(app)}/${placeInOutput(relative(app.root, file).split(sep).join("/"))}`;

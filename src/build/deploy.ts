@@ -13,6 +13,8 @@ export interface DeployOptions {
   readonly signal: AbortSignal;
   /** Called with each command before it runs, and with its output. */
   readonly print: (text: string) => void;
+  /** Called with what it waits for after the last command. */
+  readonly note: (text: string) => void;
 }
 
 export interface Deployed {
@@ -51,7 +53,9 @@ export async function deploy(deployment: Deployment, options: DeployOptions): Pr
   }
   const address = await addressOf(tool, deployment, { ...options, printed });
   if (address === undefined) return { exitCode: 0, address, healthy: undefined };
-  const healthy = await becomesHealthy(address, deployment.healthMs ?? healthMs, options.signal);
+  const waitMs = deployment.healthMs ?? healthMs;
+  options.note(`Waiting up to ${Math.round(waitMs / 1_000)} s for ${address}/health to answer …`);
+  const healthy = await becomesHealthy(address, waitMs, options.signal);
   return { exitCode: healthy ? 0 : 1, address, healthy };
 }
 

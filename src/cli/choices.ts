@@ -15,7 +15,11 @@ import {
   type ReportFormat,
   reportFormats,
   runStatuses,
+  type SessionOrder,
+  type SessionStatus,
   type SyncFormat,
+  sessionOrders,
+  sessionStatuses,
   sourceTypes,
   specTypes,
   syncFormats,
@@ -26,6 +30,7 @@ import type { RunStatus } from "../protocol/run.ts";
 import type { Framework, Lifecycle, Priority, SpecType } from "../protocol/spec-block.ts";
 import type { SpecExportFormat } from "../specs/export/export-specs.ts";
 import { frameworkInfos, frameworkLabel, frameworkOf } from "../specs/frameworks.ts";
+import type { Parse } from "./command.ts";
 import { usageError } from "./report-error.ts";
 
 /** A name that users write for a value, and the value that records hold. */
@@ -40,8 +45,8 @@ function oneOf<Value extends string>(
   argument: string,
   choices: readonly Choice<Value>[],
   resolve: (text: string) => Value | undefined = (text) => choices.find(({ value }) => value === text)?.value,
-): (text: string) => Value {
-  return (text) => {
+): Parse<Value> {
+  const parse = (text: string): Value => {
     const value = resolve(text.toLowerCase());
     if (value !== undefined && choices.some((choice) => choice.value === value)) return value;
     const names = choices.map((choice) => choice.name);
@@ -51,28 +56,32 @@ function oneOf<Value extends string>(
       `${suggestion === undefined ? "" : `Did you mean ${suggestion}? `}It is one of ${names.join(", ")}.`,
     );
   };
+  return Object.assign(parse, { choices: choices.map(({ name }) => name) });
 }
 
 function plain<Value extends string>(values: readonly Value[]): readonly Choice<Value>[] {
   return values.map((value) => ({ name: value, value }));
 }
 
-export const parseSpecType: (text: string) => SpecType = oneOf("type of spec", plain(specTypes));
-export const parseLifecycle: (text: string) => Lifecycle = oneOf("lifecycle", plain(lifecycles));
-export const parsePriority: (text: string) => Priority = oneOf("priority", plain(priorities));
+export const parseSpecType: Parse<SpecType> = oneOf("type of spec", plain(specTypes));
+export const parseLifecycle: Parse<Lifecycle> = oneOf("lifecycle", plain(lifecycles));
+export const parsePriority: Parse<Priority> = oneOf("priority", plain(priorities));
 
-export const parseReportFormat: (text: string) => ReportFormat = oneOf(
-  "format of reports",
-  plain(reportFormats),
-);
+export const parseReportFormat: Parse<ReportFormat> = oneOf("format of reports", plain(reportFormats));
 
-export const parseBackend: (text: string) => BackendName = oneOf("backend", plain(backendNames));
+export const parseBackend: Parse<BackendName> = oneOf("backend", plain(backendNames));
 
-export const parseRunStatus: (text: string) => RunStatus = oneOf("status of a run", plain(runStatuses));
-export const parseDispatchStatus: (text: string) => DispatchStatus = oneOf(
+export const parseRunStatus: Parse<RunStatus> = oneOf("status of a run", plain(runStatuses));
+export const parseDispatchStatus: Parse<DispatchStatus> = oneOf(
   "status of a dispatch",
   plain(dispatchStatuses),
 );
+
+export const parseSessionStatus: (text: string) => SessionStatus = oneOf(
+  "status of a session",
+  plain(sessionStatuses),
+);
+export const parseSessionOrder: (text: string) => SessionOrder = oneOf("order", plain(sessionOrders));
 
 /** The name that people write for a framework. */
 function nameOf(framework: Framework): string {
@@ -83,10 +92,10 @@ const frameworkChoices: readonly Choice<Framework>[] = frameworks.map((id) => ({
   name: nameOf(id),
   value: id,
 }));
-export const parseFramework: (text: string) => Framework = oneOf("framework", frameworkChoices, frameworkOf);
+export const parseFramework: Parse<Framework> = oneOf("framework", frameworkChoices, frameworkOf);
 
 /** The formats that specs can be exported as. */
-export const parseExportTarget: (text: string) => SpecExportFormat = oneOf<SpecExportFormat>(
+export const parseExportTarget: Parse<SpecExportFormat> = oneOf<SpecExportFormat>(
   "format to export to",
   [...plain(["json", "jsonl"] as const), ...frameworkChoices],
   (text) => (text === "json" || text === "jsonl" ? text : frameworkOf(text)),
@@ -110,29 +119,31 @@ function toChoices<Value extends SourceType>(values: readonly Value[]): readonly
   return values.map((value) => ({ name: guidelineNames[value], value }));
 }
 
-export const parseSource: (text: string) => SourceType = oneOf(
+export const parseSource: Parse<SourceType> = oneOf(
   "source of guidelines",
   toChoices(sourceTypes),
   sourceTypeOf,
 );
-export const parseConversionFormat: (text: string) => ConversionFormat = oneOf(
+export const parseConversionFormat: Parse<ConversionFormat> = oneOf(
   "format to convert to",
   toChoices(conversionFormats),
   conversionFormatOf,
 );
-export const parseExportFormat: (text: string) => ExportFormat = oneOf(
+export const parseExportFormat: Parse<ExportFormat> = oneOf(
   "format to export to",
   toChoices(exportFormats),
   (text) => exportFormats.find((format) => format === sourceTypeOf(text)),
 );
+/** The names of the formats that a guideline can be converted to, for help and hints. */
+export const conversionNames: string = toChoices(conversionFormats)
+  .map(({ name }) => name)
+  .join(", ");
 /** The names that a sync takes, for its help. */
 export const syncNames: string = toChoices(syncFormats)
   .map(({ name }) => name)
   .join(", ");
-export const parseSyncFormat: (text: string) => SyncFormat = oneOf(
-  "format to sync",
-  toChoices(syncFormats),
-  (text) => syncFormats.find((format) => format === sourceTypeOf(text)),
+export const parseSyncFormat: Parse<SyncFormat> = oneOf("format to sync", toChoices(syncFormats), (text) =>
+  syncFormats.find((format) => format === sourceTypeOf(text)),
 );
 
 /** The name that people give a source of guidelines. */
@@ -168,7 +179,7 @@ const tools: readonly (Choice<ExplainTool> & { readonly label: string })[] = [
 ];
 
 /** The tools for which `explain` shows what they read. */
-export const parseTool: (text: string) => ExplainTool = oneOf("tool", tools, (text) =>
+export const parseTool: Parse<ExplainTool> = oneOf("tool", tools, (text) =>
   explainTools.find((tool) => tool === (frameworkOf(text) ?? text)),
 );
 
@@ -179,13 +190,10 @@ export function toolLabel(tool: ExplainTool): string {
 export const managerNames = ["npm", "pnpm", "yarn", "bun"] as const;
 export type ManagerName = (typeof managerNames)[number];
 
-export const parsePackageManager: (text: string) => ManagerName = oneOf(
-  "package manager",
-  plain(managerNames),
-);
+export const parsePackageManager: Parse<ManagerName> = oneOf("package manager", plain(managerNames));
 
 /** A choice among the output formats of one command. */
-export function outputFormat<Value extends string>(values: readonly Value[]): (text: string) => Value {
+export function outputFormat<Value extends string>(values: readonly Value[]): Parse<Value> {
   return oneOf("format of this command", plain(values));
 }
 
@@ -202,6 +210,13 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 export function asText(text: string): string {
   return text;
 }
+
+/** The name of an agent of the project, which a shell completes. */
+export const agentName: Parse<string> = Object.assign((name: string) => name, { choices: "agent" as const });
+/** The name of a workflow of the project, which a shell completes. */
+export const workflowName: Parse<string> = Object.assign((name: string) => name, {
+  choices: "workflow" as const,
+});
 
 const example = `Such as --payload '{"text": "…"}'.`;
 

@@ -27,15 +27,23 @@ export interface CommandContext {
   readonly platform: NodeJS.Platform;
 }
 
+/** The words that a shell can complete: these, or the names of the agents or workflows of the project. */
+export type Completion = readonly string[] | "agent" | "workflow" | "agent or workflow";
+
+/** Reads the value of an option; one that takes a few words only says which. */
+export type Parse<Value> = ((text: string) => Value) & { readonly choices?: Completion };
+
 /** One option of a command. `parse` throws a `KitError` that says what is wrong with the value. */
 export interface CommandOption<Value> {
   /** As in the help: `--framework <name>`, `--all`. */
   readonly flags: string;
   readonly description: string;
   /** Absent for a switch, which is `true` when it is given. */
-  readonly parse?: (text: string) => Value;
+  readonly parse?: Parse<Value>;
   /** May be repeated; the values are joined. */
   readonly repeats?: true;
+  /** An earlier name of an option: it works, and the help does not list it. */
+  readonly hidden?: true;
 }
 
 export type CommandOptions = Readonly<Record<string, CommandOption<unknown>>>;
@@ -46,15 +54,31 @@ export type OptionValues<Options> = {
     : never;
 };
 
+export interface CommandArgument {
+  /** As in the help: `<id>`, `[paths...]`. */
+  readonly usage: string;
+  readonly description: string;
+  readonly completes?: Completion;
+}
+
 export interface CommandInput<Options> {
   readonly args: readonly string[];
   readonly options: OptionValues<Options>;
 }
 
+/** The options of every command. */
+export const globalOptions: readonly Pick<CommandOption<unknown>, "flags" | "description">[] = [
+  { flags: "--json", description: "Print the answer as JSON" },
+  { flags: "--config <file>", description: "Read this file instead of kit.config.ts or kit.toml" },
+  { flags: "--cwd <dir>", description: "Work in this folder instead of the current one" },
+  { flags: "--env <file>", description: "Read variables from this file of NAME=value lines, too" },
+  { flags: "--no-env", description: "Read no .env; run and dev read that of the project otherwise" },
+];
+
 /** A command as data: how it is called, how it explains itself, and what it does. */
 export interface Command<Options extends CommandOptions = CommandOptions> {
   /** In the order of the line: `<id>`, `[paths...]`. */
-  readonly arguments?: readonly { readonly usage: string; readonly description: string }[];
+  readonly arguments?: readonly CommandArgument[];
   readonly options: Options;
   /** Whole command lines; the first shows the command at its plainest. */
   readonly examples: readonly string[];
@@ -80,11 +104,7 @@ export function flag(flags: string, description: string): CommandOption<boolean>
 }
 
 /** An option with a value. */
-export function option<Value>(
-  flags: string,
-  description: string,
-  parse: (text: string) => Value,
-): CommandOption<Value> {
+export function option<Value>(flags: string, description: string, parse: Parse<Value>): CommandOption<Value> {
   return { flags, description, parse };
 }
 
@@ -92,13 +112,38 @@ export function option<Value>(
 export function listOption<Value>(
   flags: string,
   description: string,
-  parse: (text: string) => Value,
+  parse: Parse<Value>,
 ): CommandOption<readonly Value[]> {
   const parseList = (text: string): readonly Value[] =>
     text
       .split(",")
       .map((part) => part.trim())
       .filter((part) => part !== "")
-      .map(parse);
-  return { flags, description, parse: parseList, repeats: true };
+      .map((part) => parse(part));
+  const { choices } = parse;
+  return {
+    flags,
+    description,
+    parse: choices === undefined ? parseList : Object.assign(parseList, { choices }),
+    repeats: true,
+  };
 }
+
+/** A command's name and summary: all that kit's help needs. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  /** Loads the command's code. */
+  load(): Promise<Command>;
+}
+
+/** A group of commands on one subject: `kit specs …`. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly summary: string;
+  /** Complete command lines. */
+  readonly examples: readonly string[];
+  readonly commands: readonly CommandEntry[];
+}
+
+export type AnyEntry = CommandEntry | CommandGroup;

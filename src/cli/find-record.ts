@@ -1,17 +1,38 @@
 import { suggest } from "../base/error-text.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Project } from "../project/project.ts";
+import { createSpecNames } from "../project/query/spec-names.ts";
 import type { ErrorCode } from "../protocol/error-code.ts";
 import type { Guideline } from "../protocol/guideline.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 
-/** The spec with this id, or the only one whose id ends with it. Throws `spec_not_found`, and suggests a similar id. */
+/**
+ * The spec with this id, of this name in tables (`checkout#1`), or the only one whose id ends with it. Throws `invalid_request` with
+ * the candidates of an ambiguous name, and `spec_not_found`, which suggests a similar id.
+ */
 export function findSpec(project: Project, id: string): SpecBlock {
+  return lookUpSpec(project, id) ?? throwUnknownSpec(project, id);
+}
+
+/** The same; undefined where no spec has the name. */
+export function lookUpSpec(project: Project, id: string): SpecBlock | undefined {
   const block = project.specs.get(id);
   if (block !== undefined) return block;
+  const candidates = id.includes("#") ? createSpecNames(project.specs).resolve(id) : [];
+  if (candidates.length > 1) {
+    const more = candidates.length > mostCandidates ? ` and ${candidates.length - mostCandidates} more` : "";
+    throw new KitError({
+      code: "invalid_request",
+      message: `'${id}' names ${candidates.length} specs: ${candidates.slice(0, mostCandidates).join(", ")}${more}.`,
+      hint: "Write the id of the one that you mean.",
+    });
+  }
+  if (candidates[0] !== undefined) return project.specs.get(candidates[0]);
   const ids = Iterator.from(project.specs.all()).map((spec) => spec.id);
-  return project.specs.get(matchId(id, ids)) ?? throwUnknownSpec(project, id);
+  return project.specs.get(matchId(id, ids));
 }
+
+const mostCandidates = 10;
 
 export function throwUnknownSpec(project: Project, id: string): never {
   const ids = Iterator.from(project.specs.all()).map((spec) => spec.id);

@@ -1,7 +1,8 @@
 import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { type AnyEntry, commandTable } from "./command-table.ts";
+import type { AnyEntry } from "./command.ts";
+import { commandTable } from "./command-table.ts";
 import { main } from "./main.ts";
 
 /** Every command and group of commands, as its words. */

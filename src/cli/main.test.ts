@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { version } from "../base/own-package.ts";
-import { type AnyEntry, commandTable } from "./command-table.ts";
+import type { AnyEntry } from "./command.ts";
+import { commandTable } from "./command-table.ts";
 import { runKit, startKit } from "./testing/run-kit.ts";
 
 const cwd = realpathSync(mkdtempSync(join(tmpdir(), "kit-main-")));
@@ -22,6 +23,8 @@ test("kit without arguments, kit --help and kit help list the commands", async (
     expect(exitCode).toBe(0);
     expect(stderr).toBe("");
     expect(stdout).toBe(outputs[0]?.stdout);
+    // A page of a terminal.
+    expect(stdout.split("\n").length).toBeLessThanOrEqual(50);
     for (const { name, summary } of commandTable)
       expect(stdout).toMatch(new RegExp(`^  ${name} +${summary}$`, "m"));
   }

@@ -1,8 +1,15 @@
 import { Command as Commander, Help, Option } from "commander";
 import { KitError } from "../base/kit-error.ts";
 import { version } from "../base/own-package.ts";
-import type { Command, CommandContext, CommandOption, ExitCode } from "./command.ts";
-import { type AnyEntry, commandTable, firstExamples } from "./command-table.ts";
+import {
+  type AnyEntry,
+  type Command,
+  type CommandContext,
+  type CommandOption,
+  type ExitCode,
+  globalOptions,
+} from "./command.ts";
+import { chapters, firstExamples } from "./command-table.ts";
 import type { Output } from "./print/output.ts";
 
 /** The options of every command, allowed anywhere on the command line. */
@@ -27,15 +34,21 @@ export function createProgram(output: Output, runCommand: RunCommand): Commander
   const program = new Commander("kit")
     .description("Specs and guidelines of a repository, read in place, and agents that work under them.")
     .version(version, "-v, --version", "Print the version of kit")
-    .option("--json", "Print the answer as JSON")
-    .option("--config <file>", "Read this configuration instead of kit.config.ts or kit.toml")
-    .option("--cwd <dir>", "Work in this folder instead of the current one")
-    .option("--env <file>", "Read variables from this file of NAME=value lines, too")
-    .option("--no-env", "Read no .env; run and dev read that of the project otherwise")
+    .usage("<command> [options]")
     .addHelpText("after", () => examplesText(firstExamples, output))
-    .addHelpText("after", `\n'kit help <command>' explains a command.`);
+    .addHelpText(
+      "after",
+      "\nEvery command takes --json, --config, --cwd, --env, --no-env and --help.\nKIT_API_KEY is the key that commands send to a server, KIT_URL its address.\n'kit help <command>' explains a command and its options.",
+    );
+  for (const { flags, description } of globalOptions) program.option(flags, description);
   settle(program, output);
-  addEntries(program, commandTable, { output, runCommand, program });
+  // The whole help fits a small terminal: the help of each command describes these options.
+  program.configureHelp({ ...program.configureHelp(), visibleOptions: () => [] });
+  for (const { title, commands } of chapters) {
+    addEntries(program, commands, { output, runCommand, program });
+    for (const { name } of commands)
+      program.commands.find((command) => command.name() === name)?.helpGroup(title);
+  }
   return program;
 }
 
@@ -88,8 +101,8 @@ function fill(commander: Commander, command: Command, { output, runCommand, prog
 }
 
 function toCommanderOption(option: CommandOption<unknown>): Option {
-  const { flags, description, parse, repeats } = option;
-  const added = new Option(flags, description);
+  const { flags, description, parse, repeats, hidden = false } = option;
+  const added = new Option(flags, description).hideHelp(hidden);
   if (!parse) return added;
   return added.argParser((text: string, before: unknown) => {
     const value = withName(added.long ?? flags, () => parse(text));

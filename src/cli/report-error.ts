@@ -1,7 +1,8 @@
 import { isAbsolute, relative } from "node:path";
+import { inspect } from "node:util";
 import { KitError } from "../base/kit-error.ts";
 import { systemObstacle } from "../files/obstacle.ts";
-import { causeLine, type ErrorCause } from "../protocol/error-cause.ts";
+import { causeLine, type ErrorCause, hasProviderCause } from "../protocol/error-cause.ts";
 import { type ErrorCode, isErrorCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { EventError } from "../protocol/event.ts";
@@ -19,7 +20,7 @@ export interface ReportOptions {
 
 /** Prints what went wrong on one line, and the advice on a second one. */
 export function reportError(error: unknown, output: Output, options: ReportOptions): ExitCode {
-  const knownError = toKnownError(error);
+  const knownError = withOwnHint(toKnownError(error));
   output.note(`${output.noteStyle("red", "error:")} ${safeLine(knownError.message)}`);
   for (const issue of issuesOf(knownError)) output.note(`  ${safeLine(issue)}`);
   if (knownError.hint && !repeatsIssues(knownError.hint, knownError))
@@ -29,6 +30,14 @@ export function reportError(error: unknown, output: Output, options: ReportOptio
   if (options.debug) output.note(describeError(error));
   if (options.json) output.json(toEnvelope(knownError));
   return knownError.code === "invalid_request" ? 2 : 1;
+}
+
+/** A server tells its clients which header it needs; a command line takes the key from a variable. */
+function withOwnHint(error: KitError<ErrorCode>): KitError<ErrorCode> {
+  if (error.code !== "unauthorized") return error;
+  const { code, message, meta, cause } = error;
+  const hint = "Set KIT_API_KEY to one of the server's keys: KIT_API_KEY=<key> kit ….";
+  return new KitError({ code, message, hint, meta, cause });
 }
 
 /** Wrong usage: an invalid command line, or one that asks for something impossible. */
@@ -52,7 +61,7 @@ export function toKnownError(error: unknown): KitError<ErrorCode> {
   if (fault !== undefined) return unavailable(error, `A file of kit's own cannot be used: ${fault.reason}.`);
   return unexpected(
     error,
-    `Something went wrong inside kit: ${error instanceof Error ? error.message : String(error)}`,
+    `Something went wrong inside kit: ${error instanceof Error ? error.message : describeValue(error)}`,
   );
 }
 
@@ -115,7 +124,8 @@ function issuesOf(error: KitError<ErrorCode>): readonly string[] {
 
 /** The details of a server's error are its issues again. */
 function repeatsIssues(hint: string, error: KitError<ErrorCode>): boolean {
-  return hint === issueListOf(error).map(toIssueLine).join("; ");
+  const bare = (text: string): string => text.replace(/\.$/, "");
+  return bare(hint) === bare(issueListOf(error).map(toIssueLine).join("; "));
 }
 
 interface Issue {
@@ -149,12 +159,20 @@ function toEnvelope(error: KitError<ErrorCode>): ErrorEnvelope {
 
 /** An error with its stack and its causes, for developers of kit. */
 export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return safeLines(String(error));
+  if (!(error instanceof Error)) return safeLines(describeValue(error));
   const origin = originOf(error);
   const text =
     origin instanceof KitError ? `${placeOf(error)}${describeKitError(origin)}` : String(origin.stack);
   const { cause } = origin;
-  return cause === undefined ? safeLines(text) : `${safeLines(text)}\ncaused by ${describeError(cause)}`;
+  // The hint has the provider's words.
+  const isSaid = cause === undefined || hasProviderCause(origin);
+  return isSaid ? safeLines(text) : `${safeLines(text)}\ncaused by ${describeError(cause)}`;
+}
+
+/** Anything else that was thrown: a provider's error object says why in fields of its own. */
+function describeValue(value: unknown): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  return inspect(value, { depth: 4, breakLength: Number.POSITIVE_INFINITY });
 }
 
 /** An error that kit rethrew keeps its message: its origin is more useful than the place where kit rethrew it. */

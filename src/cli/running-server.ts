@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -5,7 +6,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/state-folder.ts";
 import { makeFolderSync } from "../files/replace-file.ts";
-import { isAlive } from "../processes/is-alive.ts";
+import { isAlive, startOf } from "../processes/is-alive.ts";
 
 /** A server's record of its address and project, for commands that call it. */
 export interface RunningServer {
@@ -15,6 +16,8 @@ export interface RunningServer {
   readonly started_at: string;
   /** A mark of this start of the machine, where the system has one: a repository can contain records, but does not know it. */
   readonly boot?: string | undefined;
+  /** When the process began, as `startOf` reads it: process ids come back. */
+  readonly process?: string | undefined;
 }
 
 /** Below the state folder: one file per server, named after its process id. */
@@ -35,6 +38,7 @@ export function announceServer(root: string, url: string): Disposable {
     pid: process.pid,
     started_at: new Date().toISOString(),
     boot: bootMark(),
+    process: startOf(process.pid),
   };
   const announce = (): void => {
     makeFolderSync(folder);
@@ -79,6 +83,22 @@ export async function findRunningServers(root: string): Promise<readonly Running
   return servers
     .filter((_, index) => listening[index])
     .sort((left, right) => (left.started_at < right.started_at ? -1 : 1));
+}
+
+/**
+ * Whether the process of a record is the server that wrote it: its id may be that of another process by now, and a
+ * repository can contain records.
+ */
+export function isServerProcess({ pid, process: began, boot }: RunningServer): boolean {
+  if (boot !== undefined) return began === startOf(pid);
+  try {
+    // Where the system has no mark of its start, the command line has to be that of a server.
+    return /kit\S* .*\b(?:dev|start)\b/.test(
+      execFileSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }),
+    );
+  } catch {
+    return false;
+  }
 }
 
 /** Commands send their key and their prompts to the server of a record, so it must be one that this machine has written. */
@@ -134,12 +154,22 @@ function pidsIn(folder: string): readonly number[] {
 
 function readAnnouncement(file: string): RunningServer | undefined {
   try {
-    const { url, pid, started_at, boot }: Partial<Record<keyof RunningServer, unknown>> = JSON.parse(
-      readFileSync(file, "utf8"),
-    );
+    const {
+      url,
+      pid,
+      started_at,
+      boot,
+      process: began,
+    }: Partial<Record<keyof RunningServer, unknown>> = JSON.parse(readFileSync(file, "utf8"));
     const isWhole = typeof url === "string" && typeof pid === "number" && typeof started_at === "string";
     if (!isWhole || !URL.canParse(url)) return undefined;
-    return { url, pid, started_at, boot: typeof boot === "string" ? boot : undefined };
+    return {
+      url,
+      pid,
+      started_at,
+      boot: typeof boot === "string" ? boot : undefined,
+      process: typeof began === "string" ? began : undefined,
+    };
   } catch {
     // A crash cut the file off, or it was removed meanwhile.
     return undefined;

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { EventListener } from "../agents/events.ts";
+import type { KitConfig } from "../app/config/config-schema.ts";
 import { describeEngine, workspacesElsewhere } from "../app/config/engine-config.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import { maskOf } from "../app/runtime/known-secrets.ts";
@@ -30,7 +31,7 @@ import {
 import { printWelcome } from "./print/welcome.ts";
 import { describeError } from "./report-error.ts";
 import { announceServer, findRunningServers, type RunningServer } from "./running-server.ts";
-import { type OpenedProject, withProject } from "./with-project.ts";
+import { type OpenedProject, withLoadedProject, withProject } from "./with-project.ts";
 
 type ServeOptions = {
   readonly port: CommandOption<number>;
@@ -57,6 +58,8 @@ export const serveOptions: ServeOptions = {
 
 export interface ServeMode {
   readonly dev: boolean;
+  /** The configuration to serve with; default: the server reads it. */
+  readonly loaded?: LoadedConfig;
   readonly onRequest?: (entry: RequestEntry) => void;
   /** Called with the setting that would allow a browser whose request was refused. */
   readonly onRefused: (advice: string) => void;
@@ -78,8 +81,9 @@ export interface ServeMode {
 
 export interface Served {
   readonly service: ProjectService;
-  /** Absolute path of the configuration; undefined where there is none. */
-  readonly configFile: string | undefined;
+  readonly loaded: LoadedConfig;
+  /** The port on which it listens. */
+  readonly port: number;
   readonly onError: ErrorLog;
 }
 
@@ -89,9 +93,9 @@ export function serve(
   context: CommandContext,
   mode: ServeMode,
 ): Promise<ExitCode> {
-  return withProject(
-    context,
-    async (opened) => {
+  return openProjectToServe(context, options, {
+    ...mode,
+    use: async (opened) => {
       await using closing = new AsyncDisposableStack();
       const mask = maskOf(opened.loaded);
       const onError = createErrorLog(mask, mode.onError);
@@ -120,7 +124,7 @@ export function serve(
       const server = await createProjectServer({ ...opened, service }, options, { ...mode, mask, onError });
       closing.defer(() => server.close());
       const address = await listen(server, opened, options);
-      const { host, port, url } = address;
+      const { host, port, url, isSubstitute } = address;
       // Begins once the project is indexed; requests are answered before.
       let watch: { close(): Promise<void> } | undefined;
       opened.project
@@ -143,7 +147,7 @@ export function serve(
         const isShared = service.engine.capabilities.distributed;
         if (other !== undefined && !isShared) printStandby(context, other);
         closing.use(announceServer(opened.project.root, url));
-        mode.onServe?.({ service, configFile: opened.loaded.file, onError }, closing);
+        mode.onServe?.({ service, loaded: opened.loaded, port, onError }, closing);
       }
       const engine = service && engineTextOf(opened.loaded, service);
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
@@ -156,6 +160,8 @@ export function serve(
           service === undefined ? undefined : (await isolationOfConfig(opened.loaded.config)).description;
         printWelcome(context.output, {
           url,
+          isSubstitute,
+          hasPage: opened.loaded.config.server?.console !== false,
           project,
           app: service?.app,
           undeclared,
@@ -164,7 +170,6 @@ export function serve(
           engine,
         });
       }
-      if (address.isSubstitute) context.output.note(`Port ${defaultPort} is taken, so this is ${port}.`);
       if (!signal.aborted) await once(signal, "abort");
       const patience = setTimeout(() => accident.signal.aborted || printDraining(context), quietMs);
       if (service !== undefined) await leave(service, opened.loaded, accident.signal);
@@ -174,15 +179,32 @@ export function serve(
         .finally(() => clearTimeout(patience));
       return accident.signal.aborted ? 1 : 0;
     },
-    {
-      background: true,
-      runsCode: true,
-      sendsKeys: true,
-      mayAsk: mode.dev,
-      dotEnv: mode.dev,
-      isReadOnly: ({ server }) => options.readOnly ?? server?.read_only ?? false,
-    },
-  );
+  });
+}
+
+/** Opens the project with the configuration of the mode; without one, with that of the command line. */
+function openProjectToServe(
+  context: CommandContext,
+  { readOnly }: Pick<OptionValues<ServeOptions>, "readOnly">,
+  {
+    dev,
+    loaded,
+    use,
+  }: Pick<ServeMode, "dev" | "loaded"> & {
+    readonly use: (opened: OpenedProject) => Promise<ExitCode>;
+  },
+): Promise<ExitCode> {
+  const isReadOnly = ({ server }: KitConfig): boolean => readOnly ?? server?.read_only ?? false;
+  return loaded === undefined
+    ? withProject(context, use, {
+        background: true,
+        runsCode: true,
+        sendsKeys: true,
+        mayAsk: dev,
+        dotEnv: dev,
+        isReadOnly,
+      })
+    : withLoadedProject(context, { loaded, readOnly: isReadOnly(loaded.config), background: true }, use);
 }
 
 /** The reason why other machines of the cluster cannot reach this one, where its address shows it. */

@@ -84,7 +84,7 @@ test.skipIf(!hasScript)("a real terminal determines the width and the colours", 
 test.runIf(hasScript && isCampaign)("NO_COLOR removes the colours and keeps the columns", async () => {
   const text = await inTerminal(100, ["specs", "list"], { NO_COLOR: "1" });
   expect(text).not.toContain("\u001b");
-  expect(text).toMatch(/^ID +FRAMEWORK +TYPE +TITLE +WHERE$/m);
+  expect(text).toMatch(/^ +LINE +SPEC +TOOL +TYPE +TITLE$/m);
 });
 
 test.runIf(hasScript && isCampaign)(

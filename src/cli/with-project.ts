@@ -4,7 +4,7 @@ import type { KitConfig } from "../app/config/config-schema.ts";
 import type { LoadedConfig } from "../app/config/load-config.ts";
 import type { Project, RefreshOptions } from "../project/project.ts";
 import type { CommandContext, ExitCode } from "./command.ts";
-import { canAsk } from "./print/output.ts";
+import { canAsk, type Output } from "./print/output.ts";
 import { count } from "./print/table.ts";
 import { useProjectPackages } from "./project-packages.ts";
 import { safeLine } from "./text/safe-text.ts";
@@ -31,6 +31,8 @@ export interface WithProjectOptions {
   readonly mayAsk?: boolean;
   /** Whether the project's `.env` is read where the command line names no file; reported on stderr. */
   readonly dotEnv?: boolean;
+  /** Whether the command itself names the code that was not run. Default false: a note on stderr does. */
+  readonly namesUnrunCode?: boolean;
 }
 
 /** Opens the project of a command line, up to date with the disk, and closes it whatever happens. */
@@ -94,7 +96,10 @@ function warnOfUnsavedIndex(project: Project, { output }: CommandContext): void 
   );
 }
 
-type LoadOptions = Pick<WithProjectOptions, "dotEnv" | "runsCode" | "sendsKeys" | "mayAsk">;
+type LoadOptions = Pick<
+  WithProjectOptions,
+  "dotEnv" | "runsCode" | "sendsKeys" | "mayAsk" | "namesUnrunCode"
+>;
 
 /**
  * Loads the project's configuration and prints its warnings on stderr. Throws `forbidden` if a key of the environment would be sent
@@ -102,21 +107,17 @@ type LoadOptions = Pick<WithProjectOptions, "dotEnv" | "runsCode" | "sendsKeys" 
  */
 export async function loadProjectConfig(
   context: CommandContext,
-  { dotEnv = false, runsCode = false, sendsKeys = false, mayAsk = true }: LoadOptions = {},
+  {
+    dotEnv = false,
+    runsCode = false,
+    sendsKeys = false,
+    mayAsk = true,
+    namesUnrunCode = false,
+  }: LoadOptions = {},
 ): Promise<LoadedConfig> {
-  const { root, cwd, configFile, envFile, output } = context;
-  // Files on the line are relative to where it was written, and messages name them from the root.
-  const fromRoot = (file: string | undefined): string | undefined =>
-    file === undefined ? undefined : relative(root, resolve(cwd, file));
-  const { loadConfig } = await import("../app/config/load-config.ts");
-  const found = await loadConfig({
-    cwd: root,
-    file: fromRoot(configFile),
-    envFile: envFile === false ? undefined : fromRoot(envFile),
-    dotEnv: dotEnv && envFile !== false,
-    runsCode,
-  });
-  if (found.skippedFile !== undefined) noteOfUnrunCode(found, context);
+  const { root, output } = context;
+  const found = await readProjectConfig(context, { dotEnv, runsCode });
+  if (found.skippedFile !== undefined && !namesUnrunCode) noteOfUnrunCode(found, context);
   const trustsCode = runsCode && canAsk(context) && codeOf(found, root) !== undefined;
   const mustConfirm = trustsCode || (sendsKeys && found.untrusted !== undefined);
   const loaded = mustConfirm
@@ -139,13 +140,43 @@ export async function loadProjectConfig(
   return loaded;
 }
 
-/** Says that the code of the project was not run, if it has some. */
+/**
+ * Reads the configuration of a command line and its environment. With a `version` other than before, a configuration in
+ * code runs again.
+ */
+export async function readProjectConfig(
+  { root, cwd, configFile, envFile }: CommandContext,
+  {
+    dotEnv = false,
+    runsCode = false,
+    version,
+  }: Pick<WithProjectOptions, "dotEnv" | "runsCode"> & { readonly version?: string },
+): Promise<LoadedConfig> {
+  // Files on the line are relative to where it was written, and messages name them from the root.
+  const fromRoot = (file: string | undefined): string | undefined =>
+    file === undefined ? undefined : relative(root, resolve(cwd, file));
+  const { loadConfig } = await import("../app/config/load-config.ts");
+  return await loadConfig({
+    cwd: root,
+    file: fromRoot(configFile),
+    envFile: envFile === false ? undefined : fromRoot(envFile),
+    dotEnv: dotEnv && envFile !== false,
+    runsCode,
+    version,
+  });
+}
+
+/** Commands whose user knows it: some read the configuration twice. */
+const informed = new WeakSet<Output>();
+
+/** Says, once for a command, that the code of the project was not run, if it has some. */
 export function noteOfUnrunCode(
   loaded: LoadedConfig,
   { root, output }: Pick<CommandContext, "root" | "output">,
 ): void {
   const code = unrunCode(loaded, root);
-  if (code === undefined) return;
+  if (code === undefined || informed.has(output)) return;
+  informed.add(output);
   const text = `${code} was not run: you have not trusted the code of this folder. 'kit trust' does, or KIT_TRUST=1.`;
   output.note(output.noteStyle("yellow", text));
 }

@@ -10,10 +10,13 @@ export type {
   ApprovalQuery,
   ApprovalRequest,
 } from "../protocol/approval.ts";
+export { type FileText, findChangedFile, previewChange } from "../protocol/call-change.ts";
 export type { ClusterNodeState, ClusterProblem, ClusterState } from "../protocol/cluster.ts";
 export type { CoveragePage, CoverageQuery, CriterionCoverage } from "../protocol/coverage.ts";
 export type { Diagnostic, DiagnosticPage, DiagnosticQuery } from "../protocol/diagnostic.ts";
 export type {
+  CancelledPage,
+  CancelManyBody,
   Delivery,
   DeliveryOutcome,
   DeliveryPage,
@@ -27,10 +30,11 @@ export type {
 } from "../protocol/dispatch.ts";
 export type { BackendName } from "../protocol/enums.ts";
 export { type SyncFormat, syncFormats } from "../protocol/enums.ts";
-export type { ErrorCause } from "../protocol/error-cause.ts";
+export { type ErrorCause, explainError } from "../protocol/error-cause.ts";
 export type { ErrorCode } from "../protocol/error-code.ts";
-export type { ErrorIssue } from "../protocol/errors.ts";
+export type { ErrorIssue, EventError } from "../protocol/errors.ts";
 export type { EventType, KitEvent } from "../protocol/event.ts";
+export { emptyTranscript, foldEvents } from "../protocol/fold-events.ts";
 export type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";
 export type {
   ConvertRequest,
@@ -43,6 +47,7 @@ export type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 export type {
   AgentEntry,
   DispatchAccepted,
+  HistoryEnd,
   HistoryMessage,
   HistoryPage,
   HistoryQuery,
@@ -57,6 +62,10 @@ export type {
 export { createReceiptReader } from "../protocol/read-records.ts";
 export type { PromptPrefix, ReceiptItem, TurnReceipt } from "../protocol/receipt.ts";
 export type {
+  CancelledRuns,
+  CancelRunsBody,
+  RetriedRuns,
+  RetryRunsBody,
   RunAccepted,
   RunCompleted,
   RunEventPage,
@@ -76,7 +85,10 @@ export type {
   ListedSession,
   PruneBody,
   PrunedPage,
+  SessionOrder,
   SessionPage,
+  SessionState,
+  SessionStatus,
   SessionsQuery,
   TouchedSession,
 } from "../protocol/session-page.ts";
@@ -90,6 +102,7 @@ export type {
   SpecFeatureQuery,
 } from "../protocol/spec-outline.ts";
 export type {
+  ChangedSpec,
   Impact,
   ImpactBody,
   ImpactGraph,
@@ -112,6 +125,21 @@ export type {
   TurnDetail,
   TurnQuery,
 } from "../protocol/trace.ts";
+export type {
+  CallItem,
+  CompactionItem,
+  EndItem,
+  GapItem,
+  OperationItem,
+  RetryItem,
+  TaskItem,
+  TextItem,
+  Transcript,
+  TranscriptItem,
+  TurnItem,
+  WorkState,
+} from "../protocol/transcript.ts";
+export type { WaitingItem, WaitingPage, WaitingQuery, WaitingSignal } from "../protocol/waiting.ts";
 export type { WorkCause } from "../protocol/work-cause.ts";
 export type {
   AgentsClient,
@@ -128,5 +156,11 @@ export type { PromptStream, ResultStream, TypedReply } from "./result-stream.ts"
 export type { RunEventsInput, RunStream, RunsClient } from "./runs-client.ts";
 export type { AgentConnection } from "./socket/agent-connection.ts";
 export type { WorkflowConnection } from "./socket/workflow-connection.ts";
-export type { ApprovalsClient, DeliveriesClient, DispatchesClient, SessionsClient } from "./work-clients.ts";
+export type {
+  ApprovalsClient,
+  DeliveriesClient,
+  DispatchesClient,
+  SessionsClient,
+  WaitingClient,
+} from "./work-clients.ts";
 export type { WorkflowsClient } from "./workflows-client.ts";

@@ -23,9 +23,11 @@ import {
   createDeliveriesClient,
   createDispatchesClient,
   createSessionsClient,
+  createWaitingClient,
   type DeliveriesClient,
   type DispatchesClient,
   type SessionsClient,
+  type WaitingClient,
 } from "./work-clients.ts";
 import { createWorkflowsClient, type WorkflowsClient } from "./workflows-client.ts";
 
@@ -53,6 +55,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   readonly runs: RunsClient;
   readonly dispatches: DispatchesClient;
   readonly approvals: ApprovalsClient;
+  readonly waiting: WaitingClient;
   readonly deliveries: DeliveriesClient;
   readonly sessions: SessionsClient;
   readonly guidelines: GuidelinesClient;
@@ -69,6 +72,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
     this.runs = createRunsClient(transport);
     this.dispatches = createDispatchesClient(transport);
     this.approvals = createApprovalsClient(transport);
+    this.waiting = createWaitingClient(transport);
     this.deliveries = createDeliveriesClient(transport);
     this.sessions = createSessionsClient(transport);
     this.guidelines = createGuidelinesClient(transport);

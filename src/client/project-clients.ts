@@ -90,7 +90,7 @@ export interface GuidelinesClient {
     input?: { readonly tools?: readonly ExplainTool[] | undefined },
     options?: CallOptions,
   ): Promise<FileExplanation>;
-  /** Returns duplicates, contradictions, globs that match no file, and shadowed rules. */
+  /** Returns contradictions, copies that differ, globs and links that lead to no file, rules without effect, and files that cannot be read. */
   lint(options?: CallOptions): Promise<readonly Diagnostic[]>;
   /** Returns the guideline files of other tools, before and after a sync; writes nothing unless `preview` is false. */
   sync(request?: SyncBody, options?: CallOptions): Promise<SyncResult>;

@@ -1,5 +1,9 @@
 import type { EventError, EventType } from "../protocol/event.ts";
 import type {
+  CancelledRuns,
+  CancelRunsBody,
+  RetriedRuns,
+  RetryRunsBody,
   RunCompleted,
   RunEventPage,
   RunJournalPage,
@@ -50,6 +54,10 @@ export interface RunsClient {
   retry(runId: string, options?: CallOptions): Promise<RunRecord>;
   /** Cancels a run. Returns false if it had already ended. */
   cancel(runId: string, options?: CallOptions): Promise<boolean>;
+  /** Cancels the runs with these ids, or a page of the open ones that match; continue with `next_cursor`. */
+  cancelAll(body: CancelRunsBody, options?: CallOptions): Promise<CancelledRuns>;
+  /** Retries the failed runs with these ids, or a page of those that match; continue with `next_cursor`. */
+  retryAll(body?: RetryRunsBody, options?: CallOptions): Promise<RetriedRuns>;
   /** Sends a run a value that it waits for, now or later. */
   signal(runId: string, signal: SignalBody, options?: WorkOptions): Promise<void>;
 }
@@ -72,6 +80,8 @@ export function createRunsClient(transport: Transport): RunsClient {
       const call = { params: params(runId), body: {}, options, repeatable: true } as const;
       return (await request(route("POST /runs/{run_id}/cancel", call))).cancelled;
     },
+    cancelAll: (body, options) => request(route("POST /runs/cancel", { body, options, repeatable: true })),
+    retryAll: (body = {}, options) => request(route("POST /runs/retry", { body, options })),
     async signal(runId, body, options) {
       await request(route("POST /runs/{run_id}/signal", { params: params(runId), body, options }));
     },

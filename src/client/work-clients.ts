@@ -1,5 +1,7 @@
 import type { ApprovalPage, ApprovalQuery } from "../protocol/approval.ts";
 import type {
+  CancelledPage,
+  CancelManyBody,
   DeliveryPage,
   DeliveryQuery,
   DispatchPage,
@@ -9,6 +11,7 @@ import type {
   RetryManyBody,
 } from "../protocol/dispatch.ts";
 import type { PruneBody, PrunedPage, SessionPage, SessionsQuery } from "../protocol/session-page.ts";
+import type { WaitingPage, WaitingQuery } from "../protocol/waiting.ts";
 import type { CallOptions } from "./call-options.ts";
 import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
@@ -21,10 +24,12 @@ export interface DispatchesClient {
   get(dispatchId: string, options?: CallOptions): Promise<DispatchRecord>;
   /** Retries a dead letter with new attempts. Throws `not_found`, and `conflict` for another dispatch. */
   retry(dispatchId: string, options?: CallOptions): Promise<DispatchRecord>;
-  /** Retries a page of dead letters, of all agents or of one agent or instance; continue with `next_cursor`. */
+  /** Retries the dead letters with these ids, or a page of those that match; continue with `next_cursor`. */
   retryAll(body?: RetryManyBody, options?: CallOptions): Promise<RetriedPage>;
   /** Cancels a waiting dispatch, or aborts a running one. Returns false if it had already ended. */
   cancel(dispatchId: string, options?: CallOptions): Promise<boolean>;
+  /** Cancels the dispatches with these ids, or a page of the open ones that match; continue with `next_cursor`. */
+  cancelAll(body: CancelManyBody, options?: CallOptions): Promise<CancelledPage>;
 }
 
 export function createDispatchesClient({ request }: Transport): DispatchesClient {
@@ -39,6 +44,8 @@ export function createDispatchesClient({ request }: Transport): DispatchesClient
       const call = { params: params(id), body: {}, options, repeatable: true } as const;
       return (await request(route("POST /dispatches/{dispatch_id}/cancel", call))).cancelled;
     },
+    cancelAll: (body, options) =>
+      request(route("POST /dispatches/cancel", { body, options, repeatable: true })),
   };
 }
 
@@ -54,9 +61,19 @@ export function createApprovalsClient({ request }: Transport): ApprovalsClient {
   };
 }
 
+/** Lists what waits for a person: tool calls for approval, and runs for signals. */
+export interface WaitingClient {
+  /** Oldest first; `total` is the number of items on all pages. */
+  list(query?: WaitingQuery, options?: CallOptions): Promise<WaitingPage>;
+}
+
+export function createWaitingClient({ request }: Transport): WaitingClient {
+  return { list: (query = {}, options) => request(route("GET /waiting", { query, options })) };
+}
+
 /** Lists and removes the sessions of a server's agents. */
 export interface SessionsClient {
-  /** Lists sessions, by creation or newest first. */
+  /** Lists sessions with their titles, states and costs, by their creation or their last use. */
   list(query?: SessionsQuery, options?: CallOptions): Promise<SessionPage>;
   /**
    * Removes the old sessions of a page; continue with `next_cursor`. Throws `invalid_request` for an age below an

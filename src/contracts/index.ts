@@ -20,6 +20,7 @@ export type {
   DispatchFilter,
   Engine,
   EngineHandlers,
+  InputEnd,
   LinePlace,
   Page,
   RunContext,

@@ -4,6 +4,7 @@ import { awaitingCases } from "./cases/awaiting-cases.ts";
 import { callCases } from "./cases/call-cases.ts";
 import { deliveryCases } from "./cases/delivery-cases.ts";
 import { dispatchCases } from "./cases/dispatch-cases.ts";
+import { endingCases } from "./cases/ending-cases.ts";
 import type { EngineSubject } from "./cases/engine-check.ts";
 import { heldCases } from "./cases/held-cases.ts";
 import { listCases } from "./cases/list-cases.ts";
@@ -35,6 +36,7 @@ export function engineCases(subject: EngineSubject): readonly ContractCase[] {
     ...dispatchCases(subject),
     ...shareCases(subject),
     ...attemptCases(subject),
+    ...endingCases(subject),
     ...callCases(subject),
     ...waitingCallCases(subject),
     ...runCases(subject),

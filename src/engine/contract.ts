@@ -1,21 +1,19 @@
 import type { KitError } from "../base/kit-error.ts";
 import type { ClusterState } from "../protocol/cluster.ts";
-import type {
-  Delivery,
-  DeliveryQuery,
-  DispatchReceipt,
-  DispatchRecord,
-  DispatchStatus,
-} from "../protocol/dispatch.ts";
+import type { Delivery, DeliveryQuery, DispatchReceipt, DispatchRecord } from "../protocol/dispatch.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventError, EventType, KitEvent } from "../protocol/event.ts";
-import type { RunJournalEntry, RunRecord, RunStatus, ScheduleRecord } from "../protocol/run.ts";
+import type { RunJournalEntry, RunRecord, ScheduleRecord } from "../protocol/run.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { TraceContext } from "../protocol/tracing.ts";
+import type { WaitingSignal } from "../protocol/waiting.ts";
 import type { WorkCause } from "../protocol/work-cause.ts";
 import type { EngineCluster } from "./cluster.ts";
 import type { EventLog } from "./event-log-contract.ts";
+import type { DispatchFilter, Page, RunFilter, WaitingListing } from "./list-contract.ts";
 import type { WaitingCalls } from "./waiting-calls-contract.ts";
+
+export type { DispatchFilter, Page, RunFilter, WaitingListing, WaitingPlace } from "./list-contract.ts";
 
 /**
  * Accepts work and carries it through to its end, across crashes.
@@ -32,6 +30,7 @@ import type { WaitingCalls } from "./waiting-calls-contract.ts";
  *   `meta.scope` (`session`, `principal`, `instance`, `workflow`, `engine`) and `meta.retry_after_s`.
  * - An attempt that fails with a retryable error is repeated with backoff; an attempt that crashes its process counts.
  *   After its last attempt an input is `failed`: a dead letter, which an operator can list and redrive.
+ * - The handlers note the end of each input that has begun and is not completed (`onInputEnd`), before its record has ended.
  * - An attempt that ends because a store is unavailable (`store_unavailable`) does not count: the work retries, with
  *   backoff, until the store is back. A step of a run does the same; neither fails because of an outage.
  * - A settlement is written exactly once, by the holder of the fence. A worker that loses the fence learns it at once
@@ -105,7 +104,10 @@ export interface Engine {
   listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>>;
   /** Resolves with the record once the dispatch has ended, with any status. `undefined` for an unknown id. */
   awaitDispatch(dispatchId: string, options?: WaitOptions): Promise<DispatchRecord | undefined>;
-  /** Cancels a waiting dispatch, or aborts a running one. False if it has ended or is unknown. */
+  /**
+   * Cancels a waiting dispatch, or aborts a running one. False if it has ended or is unknown. Before a dispatch that has begun
+   * ends, the process that does the work of its session calls `EngineHandlers.onInputEnd`.
+   */
   cancelDispatch(dispatchId: string): Promise<boolean>;
   /** Failed dispatches, newest first. */
   listDeadLetters(filter?: Omit<DispatchFilter, "status">): Promise<Page<DispatchRecord>>;
@@ -131,6 +133,11 @@ export interface Engine {
   ): Promise<readonly RunJournalEntry[] | undefined>;
   /** Newest first. */
   listRuns(filter?: RunFilter): Promise<Page<RunRecord>>;
+  /**
+   * The signals that open runs wait for, and that have not arrived, oldest wait first, with `total`. Without this method, kit
+   * reads all runs that wait.
+   */
+  listWaitingSignals?(listing: WaitingListing): Promise<Page<WaitingSignal>>;
   /** Resolves with the record once the run has ended, with any status. `undefined` for an unknown id. */
   awaitRun(runId: string, options?: WaitOptions): Promise<RunRecord | undefined>;
   /**
@@ -182,7 +189,16 @@ export interface LinePlace extends SessionKey {
   readonly principal?: string | undefined;
 }
 
-export interface AdmitRequest extends LinePlace {
+/** When a request for work came. */
+export interface Arrival {
+  /**
+   * In ms by `performance.now()` of this process; absent: now. With the key of work that was cancelled later, a request repeats
+   * nothing: its sender has given it up and asked again, and the second request was cancelled.
+   */
+  readonly received_at?: number | undefined;
+}
+
+export interface AdmitRequest extends LinePlace, Arrival {
   /** JSON. */
   readonly input: unknown;
   /** Scope: agent and instance. */
@@ -193,7 +209,7 @@ export interface AdmitRequest extends LinePlace {
   readonly cause?: WorkCause | undefined;
 }
 
-export interface RunRequest {
+export interface RunRequest extends Arrival {
   readonly workflow: string;
   /** JSON. */
   readonly payload: unknown;
@@ -228,27 +244,6 @@ export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  readonly next_cursor?: string | undefined;
-}
-
-export interface DispatchFilter {
-  readonly agent?: string | undefined;
-  readonly instance_id?: string | undefined;
-  readonly status?: DispatchStatus | undefined;
-  /** 1 to 1,000; default 50. */
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
-
-export interface RunFilter {
-  readonly workflow?: string | undefined;
-  readonly status?: RunStatus | undefined;
-  readonly limit?: number | undefined;
-  readonly cursor?: string | undefined;
-}
-
 /** Handlers do the work. After a crash the engine calls `dispatch` and `run` again, with the same ids and a higher fence. */
 export interface EngineHandlers {
   dispatch(context: WorkContext, request: AdmitRequest): Promise<unknown>;
@@ -268,6 +263,12 @@ export interface EngineHandlers {
    * count towards the limit. Called before an input is tried again. Default: 0.
    */
   progressOf?(session: SessionKey, dispatchId: string): Promise<number>;
+  /**
+   * Called before an input that has begun ends as failed or cancelled, with the place in its session's line: its last attempt
+   * may have died, or have expected another attempt, so that it did not note the end. Called again if this process dies before
+   * the end is stored. If it throws because a store is unavailable, the input ends later; other errors are ignored.
+   */
+  onInputEnd?(end: InputEnd, request: AdmitRequest): Promise<void>;
   /** Called each time work begins to wait because a store is unavailable. */
   onOutage?(error: unknown, workId: string): void;
   /** Called when a run begins to wait because its code is missing, broken or does not match its journal. */
@@ -276,6 +277,15 @@ export interface EngineHandlers {
   onClockSet?(byMs: number): void;
   /** Returns the cause that records store next to an error's code and message. Default: none, because a cause may hold secrets. */
   causeOf?(error: unknown): ErrorCause | undefined;
+}
+
+/** The end of an input that is not completed. */
+export interface InputEnd extends Pick<WorkContext, "id" | "fence"> {
+  readonly status: "failed" | "cancelled";
+  /** Set if the input has failed. */
+  readonly error?: EventError;
+  /** The attempts that began. */
+  readonly attempts: number;
 }
 
 /** The context of one attempt. */
@@ -306,6 +316,12 @@ export interface WorkContext {
    * action that two workers must not both do.
    */
   checkFence(): Promise<void>;
+  /**
+   * Returns what the engine will do if this attempt fails with the error: the delay until the next attempt, or undefined if the
+   * work then has failed. The engine keeps to it, except if the work is cancelled meanwhile. Missing for work that is not
+   * stored, and for runs.
+   */
+  planRetry?(error: unknown): Promise<{ readonly delayMs: number } | undefined>;
 }
 
 /**
@@ -378,8 +394,6 @@ export type RunEventBody = {
 export type StepWork<Value> = (step: {
   /** The same for every attempt at this step: for services that take an idempotency key. */
   readonly idempotencyKey: string;
-  /** @deprecated Use `idempotencyKey`. */
-  readonly idempotency_key: string;
   /** From 1. */
   readonly attempt: number;
   readonly signal: AbortSignal;

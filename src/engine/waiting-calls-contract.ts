@@ -1,6 +1,7 @@
 import type { ApprovalDecision, ApprovalRequest } from "../protocol/approval.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { Owned } from "./cluster.ts";
+import type { WaitingListing } from "./list-contract.ts";
 
 /** Selects the calls whose fields equal all fields of the filter. */
 export type CallFilter = { readonly [Key in keyof SessionKey]?: SessionKey[Key] | undefined };
@@ -72,4 +73,10 @@ export interface WaitingCalls {
   ): Promise<CountedDecision | undefined>;
   /** The undecided calls of open work, oldest first. */
   list(within?: CallFilter): Promise<readonly ApprovalRequest[]>;
+  /** The sessions in which these calls wait, each once; with `among`, only those that it names. Without this method, kit reads the calls. */
+  sessions?(among?: readonly SessionKey[]): Promise<readonly SessionKey[]>;
+  /** A page of the same calls, with their number. Without this method, kit reads all of them. */
+  page?(
+    listing: WaitingListing,
+  ): Promise<{ readonly items: readonly ApprovalRequest[]; readonly total: number }>;
 }

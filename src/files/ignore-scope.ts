@@ -34,6 +34,12 @@ export function isSkippedName(name: string): boolean {
   return skippedNames.has(name);
 }
 
+/** The scope of a folder that is ignored: Git looks at nothing below it, whatever the rules there say. */
+export const everythingIgnored: IgnoreScope = {
+  ignores: () => true,
+  enter: () => everythingIgnored,
+};
+
 /**
  * Creates the scope outside of the root folder, by gitignore(5): the last matching rule decides, and rules of a
  * folder come after those of the folders above it. Ignore files are read and compiled on first use. Entries below an

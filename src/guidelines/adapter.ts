@@ -50,6 +50,8 @@ export interface ParsedGuidelines {
 export interface GuidelineAdapter {
   readonly name: string;
   readonly source_type: SourceType;
+  /** Folders of rules, at any depth. The tool reads them from the disk, so kit reads them even if Git ignores them. */
+  readonly folders?: readonly string[];
   matches(path: string): boolean;
   parse(source: { readonly path: string; readonly text: string }): ParsedGuidelines;
 }

@@ -14,6 +14,8 @@ export interface GuidelineRecord extends GuidelineDraft {
   readonly aliases?: readonly string[];
   /** The name under which it is read, where that is not `source_file`. */
   readonly read_as?: string;
+  /** Set if Git ignores the file: other clones do not have it. */
+  readonly is_ignored?: true;
   /** The guideline as tools read it under other names. */
   readonly readings?: readonly Reading[];
 }
@@ -67,6 +69,7 @@ export function toGuideline(record: GuidelineRecord): Guideline {
     file_pattern: pattern,
     tags: record.tags,
     is_sample: record.source_type === "sample",
+    is_ignored: record.is_ignored,
   };
 }
 

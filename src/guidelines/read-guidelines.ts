@@ -70,6 +70,9 @@ const guidelineAdapters: readonly GuidelineAdapter[] = [
   zedAdapter,
 ];
 
+/** The folders of rules that tools read from the disk, whatever Git ignores. */
+export const ruleFolders: readonly string[] = guidelineAdapters.flatMap(({ folders = [] }) => folders);
+
 /** The endings of guideline file names. */
 const ending = /\.(?:md|mdc|txt|cursorrules|windsurfrules|clinerules|rules)$/;
 

@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import type { ModelPrice } from "../protocol/message.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
+import type { ServerAddress } from "../protocol/tracing.ts";
 
 /** The model of a model string, and the facts that kit knows about it. */
 export interface ResolvedModel {
@@ -15,6 +16,8 @@ export interface ResolvedModel {
    * by their address; `audio/*` for all of a kind. Default: unknown, and kit sends every file.
    */
   readonly files?: { readonly types: readonly string[]; readonly urls: readonly string[] };
+  /** The host that answers, if kit knows its address. */
+  readonly server?: ServerAddress | undefined;
   /** Delays calls to the configured limit per minute; shared by all models of the provider. */
   readonly limiter?: CallLimiter | undefined;
   /** The model only quotes its input, so kit does not let it write summaries. */

@@ -17,6 +17,7 @@ import {
   knownProviders,
   type ProviderConfig,
   type ProviderConfigs,
+  packageOf,
 } from "./provider-config.ts";
 import type { ProviderLimiter } from "./provider-limiter.ts";
 import type { Recorder } from "./recording/record-fetch.ts";
@@ -109,7 +110,14 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
     price,
     limiter,
     contextWindowTokens,
+    server: serverAt(config.base_url ?? baseUrlOf(name.provider, options.env)),
   };
+}
+
+function serverAt(url: string | undefined): ResolvedModel["server"] {
+  if (url === undefined || !URL.canParse(url)) return undefined;
+  const { hostname, port, protocol } = new URL(url);
+  return { address: hostname, port: port === "" ? (protocol === "http:" ? 80 : 443) : Number(port) };
 }
 
 function cacheOf(model: LanguageModelV4, config: ProviderConfig): Pick<ResolvedModel, "promptCache"> {
@@ -253,10 +261,10 @@ async function loadPackage<Module>(provider: string, load: () => Promise<Module>
 }
 
 function missingPackage(provider: string, cause: unknown): KitError {
-  const name = isKnownProvider(provider) ? knownProviders[provider].package : "@ai-sdk/openai-compatible";
+  const name = packageOf(provider);
   return new KitError({
     code: "unavailable",
-    message: `The package for ${provider} models is not installed.`,
+    message: `The package for ${provider} models, ${name}, is not installed.`,
     hint: `Run: npm install ${name}`,
     cause,
   });

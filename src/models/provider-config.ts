@@ -51,6 +51,19 @@ export function isKnownProvider(name: string): name is KnownProvider {
   return Object.hasOwn(knownProviders, name);
 }
 
+/** The package of a model's provider; undefined for a model that needs none, and for a text that names no model. */
+export function packageOfModel(text: string): string | undefined {
+  const [, provider] = /^([a-z][a-z0-9_-]*)[/:]\S+$/i.exec(text.trim()) ?? [];
+  return provider === undefined || provider.toLowerCase() === "offline"
+    ? undefined
+    : packageOf(provider.toLowerCase());
+}
+
+/** The package of a provider; one that kit does not know speaks OpenAI's protocol. */
+export function packageOf(provider: string): string {
+  return isKnownProvider(provider) ? knownProviders[provider].package : "@ai-sdk/openai-compatible";
+}
+
 const priceTable = tableWith(
   {
     input: amount,

@@ -4,6 +4,7 @@ import type { Agent } from "../agents/harness.ts";
 import { defaultModelRetryPolicy, type ModelRetryPolicy } from "../agents/turn/retry.ts";
 import { providerProtocols } from "../testing/provider-server/protocols.ts";
 import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
+import { readAll } from "../testing/read-all.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
@@ -99,11 +100,13 @@ describe.each(providerProtocols.map((protocol) => [protocol.provider, protocol] 
       server.script([{ status: 429, headers: { "retry-after": "7" } }, hello]);
       const session = agentOf(provider, { retry: defaultModelRetryPolicy }).session();
       const stream = session.stream("hi");
-      for await (const event of stream) {
-        if (event.type !== "error") continue;
-        expect(event).toMatchObject({ will_retry: true, retry_in_ms: 7_000 });
+      const errors: unknown[] = [];
+      await readAll(stream, async (event) => {
+        if (event.type !== "error") return;
+        errors.push(event);
         await session.abort();
-      }
+      });
+      expect(errors).toMatchObject([{ will_retry: true, retry_in_ms: 7_000 }]);
       await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
       expect(server.requests).toHaveLength(1);
     });

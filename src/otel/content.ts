@@ -1,7 +1,7 @@
 import type { Attributes } from "@opentelemetry/api";
-import type { FinishReason, Message } from "../protocol/message.ts";
-import type { TurnContent } from "../protocol/tracing.ts";
-import { names, others } from "./conventions.ts";
+import type { FinishReason, Message, ToolCallPart } from "../protocol/message.ts";
+import type { TurnContent, TurnTool } from "../protocol/tracing.ts";
+import { finishReasonOf, names, others } from "./conventions.ts";
 
 /** The longest attribute, which most receivers accept. */
 const maxChars = 128 * 1024;
@@ -17,8 +17,25 @@ export function inputAttributes({ system, messages }: TurnContent, openInference
   };
 }
 
-/** The output of a model, as far as events contain it. */
+/** The tools that a model may call. Those that do not fit are left out. */
+export function toolDefinitions(tools: readonly TurnTool[]): Attributes {
+  if (tools.length === 0) return {};
+  const definitions = tools.map(({ name, description, inputSchema: parameters }) =>
+    JSON.stringify({ type: "function", name, description, parameters }),
+  );
+  let length = 0;
+  const kept = definitions.filter((json) => {
+    length += json.length + 1;
+    return length <= maxChars;
+  });
+  return { [names.toolDefinitions]: `[${kept.join(",")}]` };
+}
+
+export type AnswerCall = Pick<ToolCallPart, "tool_call_id" | "tool" | "args">;
+
+/** The output of a model. */
 export class Answer {
+  calls: readonly AnswerCall[] = [];
   #text = "";
   #reasoning = "";
 
@@ -31,12 +48,13 @@ export class Answer {
     const parts = [
       ...(this.#reasoning === "" ? [] : [{ type: "reasoning", content: cut(this.#reasoning) }]),
       ...(this.#text === "" ? [] : [textPart(this.#text)]),
+      ...this.calls.map(callPart),
     ];
     if (parts.length === 0) return {};
     const message = {
       role: "assistant",
       parts,
-      finish_reason: finishReason,
+      finish_reason: finishReason === undefined ? undefined : finishReasonOf(finishReason),
     };
     return {
       [names.outputMessages]: JSON.stringify([message]),
@@ -68,7 +86,7 @@ function toInputMessage({ role, content }: Message): MessageParts {
       case "reasoning":
         return { type: "reasoning", content: cut(part.text) };
       case "tool_call":
-        return { type: "tool_call", id: part.tool_call_id, name: part.tool, arguments: cutValue(part.args) };
+        return callPart(part);
       case "tool_result": {
         const items = part.content.map((item) =>
           item.type === "text" ? item.text : `[image ${item.media_type}]`,
@@ -80,6 +98,10 @@ function toInputMessage({ role, content }: Message): MessageParts {
     }
   });
   return { role, parts };
+}
+
+function callPart({ tool_call_id: id, tool: name, args }: AnswerCall): unknown {
+  return { type: "tool_call", id, name, arguments: cutValue(args) };
 }
 
 /** The newest messages that fit. */

@@ -1,4 +1,5 @@
 import type { KitEvent } from "../protocol/event.ts";
+import type { FinishReason } from "../protocol/message.ts";
 import type { TracePlace } from "../protocol/tracing.ts";
 
 /**
@@ -14,10 +15,24 @@ export const names = {
   provider: "gen_ai.provider.name",
   agent: "gen_ai.agent.name",
   agentId: "gen_ai.agent.id",
+  agentDescription: "gen_ai.agent.description",
   conversation: "gen_ai.conversation.id",
   workflow: "gen_ai.workflow.name",
   requestModel: "gen_ai.request.model",
   requestStream: "gen_ai.request.stream",
+  temperature: "gen_ai.request.temperature",
+  topP: "gen_ai.request.top_p",
+  topK: "gen_ai.request.top_k",
+  frequencyPenalty: "gen_ai.request.frequency_penalty",
+  presencePenalty: "gen_ai.request.presence_penalty",
+  seed: "gen_ai.request.seed",
+  maxTokens: "gen_ai.request.max_tokens",
+  stopSequences: "gen_ai.request.stop_sequences",
+  reasoningLevel: "gen_ai.request.reasoning.level",
+  outputType: "gen_ai.output.type",
+  compacted: "gen_ai.conversation.compacted",
+  serverAddress: "server.address",
+  serverPort: "server.port",
   responseId: "gen_ai.response.id",
   responseModel: "gen_ai.response.model",
   finishReasons: "gen_ai.response.finish_reasons",
@@ -26,7 +41,10 @@ export const names = {
   outputTokens: "gen_ai.usage.output_tokens",
   cacheRead: "gen_ai.usage.cache_read.input_tokens",
   cacheWrite: "gen_ai.usage.cache_write.input_tokens",
+  reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
   tool: "gen_ai.tool.name",
+  toolDescription: "gen_ai.tool.description",
+  toolDefinitions: "gen_ai.tool.definitions",
   toolType: "gen_ai.tool.type",
   toolCall: "gen_ai.tool.call.id",
   toolArguments: "gen_ai.tool.call.arguments",
@@ -93,6 +111,12 @@ const providers: readonly (readonly [prefix: string, name: string])[] = [
   ["xai", "x_ai"],
   ["moonshot", "moonshot_ai"],
 ];
+
+/** `gen_ai.response.finish_reasons`; the conventions have no value for an aborted call. */
+export function finishReasonOf(reason: FinishReason): string {
+  if (reason === "tool-calls") return "tool_call";
+  return reason === "content-filter" ? "content_filter" : reason;
+}
 
 /** The provider: `openai` for `openai.responses`; for a log without it, the prefix of the model's name. */
 export function providerOf(provider: string | undefined, model: string): string {

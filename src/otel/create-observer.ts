@@ -1,5 +1,7 @@
 import type { KitEvent } from "../protocol/event.ts";
 import type { Tracing } from "../protocol/tracing.ts";
+import type { AnswerCall } from "./content.ts";
+import { turnKey } from "./conventions.ts";
 import { EventSpans, type OpenTelemetryOptions } from "./event-spans.ts";
 
 /** An event listener that creates spans and metrics: `openService({ onEvent: observer })`. */
@@ -52,6 +54,17 @@ export function replayEvents(
   options: Omit<OpenTelemetryOptions, "meter"> = {},
 ): void {
   const observer = new EventSpans({ ...options, meter: false });
-  for (const event of events) observer.receive(event);
+  const list = [...events];
+  const callsByTurn = new Map<string, AnswerCall[]>();
+  for (const event of list) {
+    if (event.type !== "tool_start") continue;
+    const calls = callsByTurn.get(turnKey(event)) ?? [];
+    calls.push(event);
+    callsByTurn.set(turnKey(event), calls);
+  }
+  for (const event of list) {
+    if (event.type === "turn") observer.calls(event, callsByTurn.get(turnKey(event)) ?? []);
+    observer.receive(event);
+  }
   observer.close();
 }

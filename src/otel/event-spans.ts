@@ -10,8 +10,8 @@ import {
 } from "@opentelemetry/api";
 import { version } from "../base/own-package.ts";
 import type { KitEvent } from "../protocol/event.ts";
-import type { TracePlace, Tracing, TurnContent } from "../protocol/tracing.ts";
-import { argumentsOf, inputAttributes, resultOf } from "./content.ts";
+import type { TracePlace, Tracing, TurnContent, TurnRequest } from "../protocol/tracing.ts";
+import { type AnswerCall, argumentsOf, inputAttributes, resultOf } from "./content.ts";
 import {
   compactionKey,
   names,
@@ -28,6 +28,8 @@ import { WorkMetrics } from "./metrics.ts";
 import {
   type AttributeOptions,
   commonAttributes,
+  cutDescription,
+  cutName,
   type SpanOf,
   toolAttributes,
   usageAttributes,
@@ -53,9 +55,6 @@ export interface OpenTelemetryOptions {
   /** Adds `openinference.span.kind` and the other attributes that Phoenix before 15.10 and Arize read; default false. */
   readonly openInference?: boolean;
 }
-
-/** Models choose the names of tools in calls, and may choose long ones. */
-const maxNameChars = 128;
 
 /** Creates spans and metrics while events arrive. */
 export class EventSpans implements Tracing {
@@ -190,6 +189,14 @@ export class EventSpans implements Tracing {
     if (span?.isRecording()) span.setAttributes(inputAttributes(content, this.#attributes.openInference));
   }
 
+  request(place: TracePlace, request: TurnRequest): void {
+    this.#turns.addRequest(place, request);
+  }
+
+  calls(place: TracePlace, calls: readonly AnswerCall[]): void {
+    this.#turns.addCalls(turnKey(place), calls);
+  }
+
   recall(events: readonly KitEvent[]): void {
     const open = new Map<string, KitEvent>();
     for (const event of events) {
@@ -245,14 +252,14 @@ export class EventSpans implements Tracing {
     this.#tree.end(stepKey(event), event, { error: "interrupted" });
     this.#tree.start(event, {
       key: stepKey(event),
-      name: `kit.step ${cut(event.step)}`,
+      name: `kit.step ${cutName(event.step)}`,
       kind: SpanKind.INTERNAL,
       parent: this.#tree.contextOf(run) ?? toContext({}),
       within: run,
       attempt: event.attempt,
       attributes: {
         ...this.#common("step", event),
-        "kit.step.name": cut(event.step),
+        "kit.step.name": cutName(event.step),
         ...(event.attempt === undefined ? {} : { "kit.step.attempt": event.attempt }),
       },
     });
@@ -298,18 +305,20 @@ export class EventSpans implements Tracing {
   }
 
   #fail(event: EventOf<"error">): void {
-    const { type } = event.error;
+    const { type, cause } = event.error;
     const operation = this.#tree.get(operationKey(event));
     if (operation !== undefined) operation.failure = type;
     if (event.turn_id === undefined) return;
-    this.#turns.note(event, type);
+    // The conventions ask for the provider's code where a provider has refused the call.
+    this.#turns.note(event, cause?.status === undefined ? type : String(cause.status));
   }
 
   #startTool(event: EventOf<"tool_start">): void {
     const operation = operationKey(event);
     const key = toolKey(event, event.tool_call_id);
     this.#tree.end(key, event, { error: "interrupted" });
-    const labelled = { ...event, tool: cut(event.tool) };
+    const about = this.#tree.get(operation)?.tools?.find(({ name }) => name === event.tool)?.description;
+    const labelled = { ...event, tool: cutName(event.tool) };
     this.#tree.start(event, {
       key,
       name: `${operations.tool} ${labelled.tool}`,
@@ -319,6 +328,7 @@ export class EventSpans implements Tracing {
       attributes: {
         ...this.#common("tool", event),
         ...toolAttributes(labelled),
+        ...(about === undefined ? {} : { [names.toolDescription]: cutDescription(about) }),
         ...(this.capturesContent ? argumentsOf(event.args, this.#attributes.openInference) : {}),
       },
     });
@@ -328,7 +338,7 @@ export class EventSpans implements Tracing {
     const error = event.is_error ? "tool_error" : undefined;
     const attributes = this.capturesContent ? resultOf(event.result, this.#attributes.openInference) : {};
     this.#tree.end(toolKey(event, event.tool_call_id), event, { attributes, error });
-    this.#metrics?.tool({ ...event, tool: cut(event.tool) }, error);
+    this.#metrics?.tool({ ...event, tool: cutName(event.tool) }, error);
   }
 
   #noteApproval(event: EventOf<"approval_request"> | EventOf<"approval">): void {
@@ -388,8 +398,4 @@ function errorOf(event: {
 }): string | undefined {
   if (!event.is_error) return undefined;
   return event.is_aborted ? "aborted" : (event.error?.type ?? "error");
-}
-
-function cut(name: string): string {
-  return name.length <= maxNameChars ? name : `${name.slice(0, maxNameChars).toWellFormed()}…`;
 }

@@ -268,16 +268,6 @@ test("an approval decision is recorded on the call's span", async () => {
   ]);
 });
 
-test("a compaction has the turn that writes the summary below it", async () => {
-  const run = begin([{ text: "one" }, { text: "two" }, { text: "a summary" }]);
-  await run.session.prompt("x ".repeat(50_000));
-  await run.session.prompt("y");
-  await run.session.compact();
-  expect(run.paths()).toContain("invoke_agent tester > kit.compaction > chat test");
-  expect(run.withName("kit.compaction").attributes).toMatchObject({ "kit.compaction.reason": "manual" });
-  expect(run.observer.open).toBe(0);
-});
-
 test("a model is handed the span of its turn, a tool that of its call", async () => {
   const seen: unknown[] = [];
   const tool = defineTool({

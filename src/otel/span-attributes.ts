@@ -1,8 +1,9 @@
 import type { Attributes } from "@opentelemetry/api";
+import { defined } from "../base/record.ts";
 import type { KitEvent } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
 import type { TurnReceipt } from "../protocol/receipt.ts";
-import { modelOf, names, operations, others, providerOf } from "./conventions.ts";
+import { finishReasonOf, modelOf, names, operations, others, providerOf } from "./conventions.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { readonly type: Type }>;
 
@@ -18,6 +19,22 @@ const openInferenceKinds: Readonly<Record<SpanOf, string>> = {
   compaction: "CHAIN",
   step: "CHAIN",
 };
+
+/** Models choose the names of tools in calls, and may choose long ones. */
+const maxNameChars = 128;
+const maxDescriptionChars = 1_024;
+
+export function cutName(name: string): string {
+  return cut(name, maxNameChars);
+}
+
+export function cutDescription(description: string): string {
+  return cut(description, maxDescriptionChars);
+}
+
+function cut(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}…`;
+}
 
 export interface AttributeOptions {
   /** On every span. */
@@ -59,7 +76,25 @@ export function turnAttributes(event: EventOf<"turn_request">, options: Attribut
     attributes[others.provider] = provider;
   }
   if (event.receipt !== undefined) addReceipt(attributes, event.receipt);
-  return attributes;
+  return Object.assign(attributes, settingsAttributes(event));
+}
+
+/** The settings of a call. The conventions say to set `compacted` only where it is true. */
+function settingsAttributes({ settings = {}, compacted }: EventOf<"turn_request">): Attributes {
+  const { stop_sequences } = settings;
+  return defined({
+    [names.temperature]: settings.temperature,
+    [names.topP]: settings.top_p,
+    [names.topK]: settings.top_k,
+    [names.frequencyPenalty]: settings.frequency_penalty,
+    [names.presencePenalty]: settings.presence_penalty,
+    [names.seed]: settings.seed,
+    [names.maxTokens]: settings.max_output_tokens,
+    [names.stopSequences]: stop_sequences === undefined ? undefined : [...stop_sequences],
+    [names.reasoningLevel]: settings.reasoning,
+    [names.outputType]: settings.output,
+    [names.compacted]: compacted,
+  });
 }
 
 /** Items of a receipt that one span names; the event has up to 200. */
@@ -85,7 +120,7 @@ function addReceipt(attributes: Attributes, receipt: TurnReceipt): void {
 export function answerAttributes(event: EventOf<"turn">, options: AttributeOptions): Attributes {
   const { finish_reason, response_id, response_model, first_chunk_ms, usage } = event;
   const attributes = usageAttributes(usage, options);
-  attributes[names.finishReasons] = [finish_reason];
+  attributes[names.finishReasons] = [finishReasonOf(finish_reason)];
   if (response_id !== undefined) attributes[names.responseId] = response_id;
   if (response_model !== undefined) attributes[names.responseModel] = response_model;
   if (first_chunk_ms !== undefined) attributes[names.timeToFirstChunk] = first_chunk_ms / 1_000;
@@ -101,6 +136,7 @@ export function usageAttributes(usage: Usage, { openInference }: AttributeOption
     [names.cacheWrite]: usage.cache_write,
   };
   if (usage.cost.total !== null) attributes["kit.usage.cost"] = usage.cost.total;
+  if (usage.reasoning !== undefined) attributes[names.reasoningTokens] = usage.reasoning;
   if (openInference) {
     attributes[others.promptTokens] = usage.input;
     attributes[others.completionTokens] = usage.output;

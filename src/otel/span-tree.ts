@@ -8,6 +8,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
+import type { TurnTool } from "../protocol/tracing.ts";
 import { names } from "./conventions.ts";
 import { withSeed } from "./trace-ids.ts";
 
@@ -20,6 +21,8 @@ export interface OpenSpan {
   readonly below: Set<string>;
   /** Why its work failed, if that is known before the end. */
   failure?: string | undefined;
+  /** On the span of an operation: the tools of its newest turn. */
+  tools?: readonly TurnTool[];
   /** Data that the end of the span needs. */
   readonly attributes: Attributes;
 }

@@ -1,9 +1,15 @@
 import { SpanKind } from "@opentelemetry/api";
 import type { KitEvent } from "../protocol/event.ts";
-import { Answer } from "./content.ts";
-import { compactionKey, modelOf, operationKey, operations, turnKey } from "./conventions.ts";
+import type { TracePlace, TurnRequest } from "../protocol/tracing.ts";
+import { Answer, type AnswerCall, toolDefinitions } from "./content.ts";
+import { compactionKey, modelOf, names, operationKey, operations, turnKey } from "./conventions.ts";
 import { inferenceAttributes, type WorkMetrics } from "./metrics.ts";
-import { type AttributeOptions, answerAttributes, turnAttributes } from "./span-attributes.ts";
+import {
+  type AttributeOptions,
+  answerAttributes,
+  cutDescription,
+  turnAttributes,
+} from "./span-attributes.ts";
 import type { SpanTree } from "./span-tree.ts";
 import { toContext } from "./trace-ids.ts";
 
@@ -36,6 +42,27 @@ export class TurnSpans {
 
   add(event: EventOf<"text_delta"> | EventOf<"reasoning_delta">): void {
     this.#answers?.get(turnKey(event))?.add(event.type, event.text);
+  }
+
+  /** Adds what a request has besides its event: the provider's address, and the agent's and the tools' descriptions. */
+  addRequest(place: TracePlace, { server, tools, description }: TurnRequest): void {
+    const operation = this.#tree.get(operationKey(place));
+    if (operation !== undefined) {
+      operation.tools = tools;
+      if (description !== "")
+        operation.span.setAttribute(names.agentDescription, cutDescription(description));
+    }
+    const span = this.#tree.get(turnKey(place))?.span;
+    if (!span?.isRecording()) return;
+    if (server !== undefined)
+      span.setAttributes({ [names.serverAddress]: server.address, [names.serverPort]: server.port });
+    if (this.#answers !== undefined) span.setAttributes(toolDefinitions(tools));
+  }
+
+  /** Notes the calls that the answer of a turn asks for. */
+  addCalls(turn: string, calls: readonly AnswerCall[]): void {
+    const answer = this.#answers?.get(turn);
+    if (answer !== undefined) answer.calls = calls;
   }
 
   /** Notes a failed attempt; the next attempt gets a new span. */

@@ -1,7 +1,8 @@
 import { raceSignal } from "../base/abort.ts";
 import { KitError } from "../base/kit-error.ts";
 import { AnswerGuard, type GuardedCall } from "./answer-guard.ts";
-import { type OwnPool, openPool, type PostgresPool, type PostgresQuery } from "./pool.ts";
+import { NamedStatements, type PostgresQuery, type PostgresResult } from "./named-statements.ts";
+import { type OwnPool, openPool, type PostgresPool } from "./pool.ts";
 import { hasAnswered, toStoreError } from "./postgres-error.ts";
 
 export type PostgresRow = Readonly<Record<string, unknown>>;
@@ -29,6 +30,20 @@ export type PostgresPlace =
 
 export type Ask = (text: string, values?: unknown[]) => Promise<readonly PostgresRow[]>;
 
+export interface QueryOptions {
+  /** Whether Postgres plans the statement anew for its values, as lists of any size need it. */
+  readonly plansAnew?: boolean | undefined;
+}
+
+/** Runs one statement over a connection. `onStale` is called if the connection should not be used again. */
+type Run = (
+  connection: PostgresQuery,
+  statement: { readonly text: string; readonly values?: unknown[] | undefined },
+  onStale: () => void,
+) => Promise<PostgresResult>;
+
+const plainly: Run = (connection, { text, values }) => connection.query(text, values);
+
 /** Time limit of a silent connection; a long read that receives bytes is not silent. */
 const defaultPatienceMs = 2_000;
 /** How long a process that is frozen in a transaction can keep its locks. */
@@ -41,6 +56,7 @@ const openTransactionMs = 2_000;
 export class PostgresDatabase {
   readonly #options: PostgresDatabaseOptions;
   readonly #guard: AnswerGuard;
+  readonly #runByName: Run;
   #awaySince: number | undefined;
   #own: OwnPool | undefined;
   #opening: Promise<PostgresPool> | undefined;
@@ -48,6 +64,9 @@ export class PostgresDatabase {
 
   constructor(options: PostgresDatabaseOptions) {
     this.#options = options;
+    const names = new NamedStatements();
+    // A pool of the caller can be one that knows no names.
+    this.#runByName = "pool" in options ? plainly : (...statement) => names.ask(...statement);
     this.#guard = new AnswerGuard({
       store: options.store,
       probe: (signal) => this.#probe(signal),
@@ -62,8 +81,12 @@ export class PostgresDatabase {
   }
 
   /** Runs one statement in a transaction. */
-  async query(text: string, values: unknown[] = []): Promise<readonly PostgresRow[]> {
-    return await this.#guarded(async (ask) => await ask(text, values));
+  async query(
+    text: string,
+    values: unknown[] = [],
+    { plansAnew = false }: QueryOptions = {},
+  ): Promise<readonly PostgresRow[]> {
+    return await this.#guarded(async (ask) => await ask(text, values), plansAnew ? plainly : this.#runByName);
   }
 
   /** Runs `work` in one transaction, which is rolled back if `work` throws. */
@@ -92,10 +115,11 @@ export class PostgresDatabase {
     await own?.end();
   }
 
-  async #guarded<Value>(work: (ask: Ask) => Promise<Value>): Promise<Value> {
+  /** In a transaction, statements have no names: an error would end it, so that it could not be repeated. */
+  async #guarded<Value>(work: (ask: Ask) => Promise<Value>, run: Run = plainly): Promise<Value> {
     try {
       const pool = await this.#open();
-      return await this.#guard.run((call) => this.#onConnection(pool, call, work));
+      return await this.#guard.run((call) => this.#onConnection(pool, call, { work, run }));
     } catch (error) {
       if (error instanceof KitError) throw error;
       if (!hasAnswered(error)) this.#awaySince ??= Date.now();
@@ -107,7 +131,7 @@ export class PostgresDatabase {
   async #onConnection<Value>(
     pool: PostgresPool,
     call: GuardedCall,
-    work: (ask: Ask) => Promise<Value>,
+    { work, run }: { readonly work: (ask: Ask) => Promise<Value>; readonly run: Run },
   ): Promise<Value> {
     const connection = await pool.connect();
     // The call was rejected while it waited for a connection, so its work must not run.
@@ -117,10 +141,16 @@ export class PostgresDatabase {
     }
     guardErrors(connection);
     let failed = true;
-    const release = once(() => connection.release(failed));
+    let isStale = false;
+    const onStale = (): void => {
+      isStale = true;
+    };
+    const release = once(() => connection.release(failed || isStale));
     call.begin({ stop: release, bytes: () => bytesRead(connection) });
     try {
-      const value = await work(async (text, values) => (await connection.query(text, values)).rows);
+      const value = await work(
+        async (text, values) => (await run(connection, { text, values }, onStale)).rows,
+      );
       failed = false;
       this.#awaySince = undefined;
       return value;

@@ -1,5 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
-import type { PostgresPool, PostgresQuery } from "./pool.ts";
+import type { PostgresQuery } from "./named-statements.ts";
+import type { PostgresPool } from "./pool.ts";
 
 /** Returns the SQL of one step for a quoted schema. */
 export type Migration = (schema: string) => string;

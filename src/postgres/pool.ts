@@ -1,5 +1,7 @@
 import { Socket } from "node:net";
 import { KitError } from "../base/kit-error.ts";
+import { thrownText } from "../base/thrown.ts";
+import { NamedStatements, type PostgresQuery } from "./named-statements.ts";
 
 /**
  * The package `pg` throws from its listeners for a malformed message, and nothing could catch that: such a message breaks
@@ -10,19 +12,10 @@ class GuardedSocket extends Socket {
     try {
       return super.emit(event, ...values);
     } catch (error) {
-      this.destroy(error instanceof Error ? error : new Error(String(error)));
+      this.destroy(error instanceof Error ? error : new Error(thrownText(error)));
       return true;
     }
   }
-}
-
-/** The part of a connection of the package `pg` that kit uses. */
-export interface PostgresQuery {
-  query(text: string, values?: unknown[]): Promise<PostgresResult>;
-}
-
-export interface PostgresResult {
-  readonly rows: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** The part of a pool that kit uses: a `Pool` of the package `pg` is one. */
@@ -43,6 +36,8 @@ export interface OwnPool extends PostgresPool {
 const connectTimeoutMs = 10_000;
 /** The idle time after which the system checks whether the other side of a connection still exists (TCP keep-alive). */
 const keepAliveMs = 10_000;
+/** How long a connection stays open without work: the next one would prepare every statement again. */
+const idleMs = 60_000;
 /** How long the connections of a pool can take to end. */
 const endMs = 1_000;
 
@@ -60,7 +55,12 @@ export async function openPool(url: string, maxConnections: number): Promise<Own
       return socket.once("close", () => sockets.delete(socket));
     },
   };
-  const pool = new Pool({ ...connection, max: maxConnections, connectionTimeoutMillis: connectTimeoutMs });
+  const pool = new Pool({
+    ...connection,
+    max: maxConnections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: idleMs,
+  });
   // The server can end an idle connection; the pool opens another when it is needed.
   pool.on("error", () => undefined);
   // A connection can break right after it was opened, before another listener exists.
@@ -148,12 +148,13 @@ export async function openConnection(url: string): Promise<OwnConnection> {
   await client.connect();
   const { rows } = await client.query("SELECT pg_backend_pid() AS backend");
   const backend = Number(rows[0]?.backend);
+  const names = new NamedStatements();
   return {
     backend,
     // A pooler gives its clients ids of its own. The types of `pg` lack the field.
     isDirect: Reflect.get(client, "processID") === backend,
     ended,
-    query: (text, values) => client.query(text, values),
+    query: (text, values) => names.ask(client, { text, values }),
     onNotification: (listener) => void client.on("notification", ({ payload }) => listener(payload ?? "")),
     destroy: () => void socket.destroy(),
   };

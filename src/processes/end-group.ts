@@ -13,14 +13,32 @@ export function createMark(): string {
 }
 
 /**
- * Ends at once what the commands of another process that has died have left running; returns whether there was anything.
- * On Linux only, and not for a process that cleared its environment.
+ * Ends at once what the commands of another process that has died have left running, and waits until it has ended; returns
+ * whether there was anything. On Linux only, and not for a process that cleared its environment.
  */
 export function endOrphans(ofProcess: string): boolean {
-  const orphans = listProcesses().filter((id) => hasMark(id, `${ofProcess}.`));
-  for (const id of orphans) send(id, "SIGKILL");
-  return orphans.length > 0;
+  const end = performance.now() + killMs;
+  let hadOrphans = false;
+  for (let emptyLooks = 0; emptyLooks < surelyEmptyLooks && performance.now() < end; ) {
+    const orphans = listProcesses().filter((id) => hasMark(id, `${ofProcess}.`));
+    for (const id of orphans) send(id, "SIGKILL");
+    emptyLooks = orphans.length === 0 ? emptyLooks + 1 : 0;
+    hadOrphans ||= orphans.length > 0;
+    if (orphans.length > 0) Atomics.wait(sleeper, 0, 0, lookMs);
+  }
+  return hadOrphans;
 }
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+/** While a process begins another program, the system shows no environment of it. A process can also start one after the look. */
+const surelyEmptyLooks = 2;
+
+/** Milliseconds between two looks at what still runs. */
+const lookMs = 5;
+
+/** Milliseconds to wait for the end of killed processes: one that waits for a disk ends late. */
+const killMs = 2_000;
 
 /** The processes of a command share its group, its mark, and a descriptor that they inherit. */
 export interface CommandTrace {
@@ -63,9 +81,15 @@ export async function endGroup(trace: CommandTrace): Promise<void> {
   for (const id of marked) send(id, "SIGTERM");
   if (!signalGroup(group, "SIGTERM") && marked.length === 0) return;
   const end = performance.now() + graceMs;
-  while (hasProcesses(trace) && performance.now() < end) await setTimeout(5);
-  signalGroup(group, "SIGKILL");
-  for (const id of findTraced(trace)) send(id, "SIGKILL");
+  while (hasProcesses(trace) && performance.now() < end) await setTimeout(lookMs);
+  const killEnd = performance.now() + killMs;
+  for (let emptyLooks = 0; emptyLooks < surelyEmptyLooks && performance.now() < killEnd; ) {
+    signalGroup(group, "SIGKILL");
+    for (const id of findTraced(trace)) send(id, "SIGKILL");
+    const isEmpty = !hasProcesses(trace);
+    emptyLooks = isEmpty ? emptyLooks + 1 : 0;
+    if (!isEmpty) await setTimeout(lookMs);
+  }
 }
 
 // An ended process belongs to its group until its parent reaps it, which in a container may never happen. On Linux such

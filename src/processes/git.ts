@@ -46,6 +46,8 @@ const drawing = ["--no-ext-diff", "--no-textconv"];
 const subcommands = {
   "--version": {},
   apply: { filters: true },
+  // Without --textconv and --filters it prints objects as they are.
+  "cat-file": {},
   config: {},
   // Git asks in the work tree of a submodule with the configuration of the submodule, unless only its commit counts.
   diff: { options: [...drawing, "--ignore-submodules=dirty"], filters: true },

@@ -46,6 +46,21 @@ test("output that outlives its process is closed after a moment", async () => {
   running.signal("SIGKILL");
 });
 
+test("a process that was busy until then still reads what was written before it closes the output", async () => {
+  const running = shell("(sleep 0.1; echo late; sleep 60) &");
+  let text = "";
+  running.stdout.on("data", (chunk) => {
+    text += chunk;
+  });
+  await running.exited;
+  const closed = running.closeOutput(50);
+  const busyUntil = performance.now() + 1_000;
+  while (performance.now() < busyUntil);
+  await closed;
+  expect(text).toBe("late\n");
+  running.signal("SIGKILL");
+});
+
 test("a process is stopped once, for the first reason, and killed if it does not end", async () => {
   const running = shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
   await new Promise((resolve) => running.stdout.once("data", resolve));

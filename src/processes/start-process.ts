@@ -88,9 +88,11 @@ export function startProcess(options: ProcessOptions): RunningProcess {
     exited,
     closed: closed.promise,
     async closeOutput(graceMs) {
-      const timer = setTimeout(() => {
+      const destroy = (): void => {
         for (const stream of child.stdio) stream?.destroy();
-      }, graceMs).unref();
+      };
+      // A busy event loop calls a late timer before it reads what has been written meanwhile, and an immediate afterwards.
+      const timer = setTimeout(() => setImmediate(destroy), graceMs).unref();
       await closed.promise;
       clearTimeout(timer);
     },

@@ -5,13 +5,16 @@ import { setTimeout } from "node:timers/promises";
 import { KitError } from "../base/kit-error.ts";
 import { version } from "../base/own-package.ts";
 import { createIgnoreScope, loadOuterRules } from "../files/ignore-scope.ts";
+import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
+import type { SpecFeature } from "../protocol/spec-outline.ts";
 import type { SpecQuery } from "../protocol/spec-query.ts";
 import type { Connection } from "../sqlite/statements.ts";
 import type { OpenProjectOptions, Project, ProjectSpecs, RefreshOptions, ScanSummary } from "./project.ts";
 import { createProjectGuidelines } from "./project-guidelines.ts";
 import type { ProjectIndex } from "./project-index.ts";
+import { compareSpecs } from "./query/compare-specs.ts";
 import { specDiagnostics } from "./query/edges.ts";
 import { findImpact, specGraph } from "./query/impact.ts";
 import { runQuery } from "./query/run-query.ts";
@@ -19,6 +22,8 @@ import { pageFeatures, readFeatures, readOutline } from "./query/spec-outline.ts
 import { IndexingState, type PassContext } from "./refresh/index-pass.ts";
 import { type PassResult, ProjectRefresh, projectClosed, refillIndex } from "./refresh/refresh-index.ts";
 import { readDates } from "./scan/git/file-dates.ts";
+import type { TrackedFiles } from "./scan/git/tracked-files.ts";
+import { createIgnoredTest } from "./scan/ignore-exceptions.ts";
 import { createSourceCatalog, type SourceCatalog } from "./scan/source-catalog.ts";
 import { createSourceReader, decodeText } from "./scan/source-reader.ts";
 import { createAliases, createFileSet, filesOf } from "./scan/tree.ts";
@@ -153,6 +158,8 @@ function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): Projec
     const indexing = index.indexing();
     return indexing === undefined ? answer : { ...answer, indexing };
   };
+  const features = (): readonly SpecFeature[] =>
+    index.cached("features", (database) => readFeatures(database, catalog.toolOf));
   return {
     query: (query) =>
       signed(index.read((database) => runQuery(database, { query: byRealPath(query), facts }))),
@@ -172,12 +179,17 @@ function createProjectSpecs(index: ProjectIndex, catalog: SourceCatalog): Projec
     },
     diagnostics: index.specDiagnostics,
     frameworkOf: (path) => catalog.specAdapterFor(path)?.framework,
-    features: (query = {}) => signed(pageFeatures(index.cached("features", readFeatures), query)),
+    toolOf: catalog.toolOf,
+    features: (query = {}) => signed(pageFeatures(features(), query)),
     outline(query) {
-      const features = index.cached("features", readFeatures);
-      return signed(index.read((database) => readOutline(database, { query, features })));
+      const known = features();
+      return signed(index.read((database) => readOutline(database, { query, features: known })));
     },
-    impact: (request) => signed(index.read((database) => findImpact(database, { ...namedFiles, request }))),
+    impact: (request, compared, specsOfTests) =>
+      signed(
+        index.read((database) => findImpact(database, { ...namedFiles, request, compared, specsOfTests })),
+      ),
+    compare: (path, before) => compareSpecs(path, { before, index, catalog }),
     graph: () => signed(index.cached("graph", (database) => specGraph(database, namedFiles))),
   };
 }
@@ -209,6 +221,20 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
       outerRules: createHash("sha256").update(JSON.stringify(outer)).digest("base64url"),
     };
   };
+  const markIgnored = (
+    database: Connection,
+    records: readonly GuidelineRecord[],
+  ): readonly GuidelineRecord[] => {
+    const stored = readMeta(database, "tracked");
+    const tracked = stored === undefined ? [] : parseStored<TrackedFiles>(stored).paths;
+    const isIgnored = createIgnoredTest({ scope: rules().scope, tree: session.tree(), tracked });
+    const paths = new Set(records.map(({ source_file }) => source_file));
+    const ignored = new Set([...paths].filter(isIgnored));
+    if (ignored.size === 0) return records;
+    return records.map((record) =>
+      ignored.has(record.source_file) ? { ...record, is_ignored: true as const } : record,
+    );
+  };
   const session: IndexSession = new IndexSession({
     place,
     fingerprint: `${version} ${catalog.fingerprint}`,
@@ -227,7 +253,8 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
     files: () => session.cached("files", () => filesOf(session.tree())),
     hasFile: (path) => fileSet.has(path) || fileSet.has(index.aliases().realOf(path)),
     aliases: () => session.cached("aliases", (database) => createAliases(loadLinks(database), fileSet.has)),
-    guidelineRecords: () => session.cached("guidelines", guidelines.load),
+    guidelineRecords: () =>
+      session.cached("guidelines", (database) => markIgnored(database, guidelines.load(database))),
     guidelineDiagnostics: () => session.cached("guideline-diagnostics", guidelines.diagnostics),
     specDiagnostics: () => session.cached("spec-diagnostics", specDiagnostics),
     fileHash: (path) =>

@@ -41,7 +41,7 @@ export const specsTable = table({
   /** Adapters of your own; asked before the built-in ones. */
   adapters: list(
     live<SpecAdapter>(
-      "an adapter with name, framework, matches and parse (only in kit.config.ts)",
+      "an adapter with name, framework, matches and parse, and with a text for label and texts for folders if it has them (only in kit.config.ts)",
       isSpecAdapter,
     ),
   ),
@@ -56,7 +56,15 @@ export const guidelinesTable = table({
   targets: list(syncFormat),
 });
 
-const projectTable = table({ specs: specsTable, guidelines: guidelinesTable });
+export const lintTable = table({
+  /**
+   * Findings that are not reported: files, folders and globs (`tests/fixtures`), rules and codes (`shadowed`), or a rule of some
+   * files (`docs/**: drift`).
+   */
+  ignore: list(text),
+});
+
+const projectTable = table({ specs: specsTable, guidelines: guidelinesTable, lint: lintTable });
 /** The part of the configuration that selects the files to read. Globs are project-relative. */
 export interface ProjectConfig extends Infer<typeof projectTable> {}
 
@@ -67,6 +75,12 @@ function isSpecAdapter(value: unknown): value is SpecAdapter {
     typeof adapter.name === "string" &&
     frameworks.some((framework) => framework === adapter.framework) &&
     typeof adapter.matches === "function" &&
-    typeof adapter.parse === "function"
+    typeof adapter.parse === "function" &&
+    (adapter.label === undefined || isText(adapter.label)) &&
+    (adapter.folders === undefined || (Array.isArray(adapter.folders) && adapter.folders.every(isText)))
   );
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && /\S/.test(value);
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
 import { exportGuidelines } from "../guidelines/convert/conversion-targets.ts";
@@ -9,6 +9,7 @@ import {
   nameOf,
   toGuideline,
 } from "../guidelines/guideline-record.ts";
+import { createIgnoreList } from "../guidelines/lint/ignore-findings.ts";
 import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
 import {
   createGuidelineMatcher,
@@ -17,6 +18,7 @@ import {
 } from "../guidelines/match/match-guidelines.ts";
 import { readGuidelines, withSamples } from "../guidelines/read-guidelines.ts";
 import { type ToolId, toolInfo, type UserFile } from "../guidelines/tools/tool-table.ts";
+import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { SyncContext } from "./features/sync-guidelines.ts";
 import type { ProjectGuidelines } from "./project.ts";
 import type { ProjectConfig } from "./project-config.ts";
@@ -63,14 +65,45 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
     return { root: index.root, readOnly, realOf, paths: guidelinePaths(), source, targets };
   };
 
-  return {
+  const lint = (): readonly Diagnostic[] =>
+    index.cached("guideline-lint", () =>
+      lintGuidelines(reads.records(), {
+        files: index.files(),
+        readText: index.readText,
+        hasPath: (path) => existsSync(join(index.root, path)),
+        synced: config.guidelines,
+        ignore: config.lint?.ignore,
+      }),
+    );
+
+  const guidelines: ProjectGuidelines = {
     list: reads.list,
     get: reads.get,
-    diagnostics: reads.diagnostics,
+    diagnostics: () =>
+      index.cached("kept-guideline-diagnostics", () => {
+        const ignored = createIgnoreList(config.lint?.ignore);
+        return index.guidelineDiagnostics().filter((finding) => !ignored.hasFinding(finding));
+      }),
     explain: reads.explain,
     export: reads.export,
-    lint: () =>
-      index.cached("guideline-lint", () => lintGuidelines(reads.records(), index.files(), config.guidelines)),
+    lint,
+    fix: () =>
+      inTurn(() =>
+        refreshAfter(async () => {
+          const { fixProject } = await import("./features/fix-project.ts");
+          const result: { fixed: Diagnostic[]; written: string[] } = { fixed: [], written: [] };
+          // A finding that occurs several times in a file is reported once, and a fix can show another fault.
+          for (let pass = 0; pass < maxFixPasses; pass += 1) {
+            await index.refresh();
+            const found = [...guidelines.diagnostics(), ...lint()];
+            const { fixed, written } = await fixProject({ root: index.root, readOnly }, found);
+            result.fixed.push(...fixed);
+            result.written = [...new Set([...result.written, ...written])];
+            if (written.length === 0) break;
+          }
+          return { result, written: result.written };
+        }),
+      ),
     // Programs that only read a project do not load the code that writes its guidelines.
     convert: (request) =>
       inTurn(async () => {
@@ -91,7 +124,11 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
         }),
       ),
   };
+  return guidelines;
 }
+
+/** `fix` reads the project again this often. */
+const maxFixPasses = 20;
 
 /** Runs writes one after the other, so that no write of this process overwrites another. */
 function createQueue(): <Result>(work: () => Promise<Result>) => Promise<Result> {
@@ -114,8 +151,7 @@ function foldersOf(paths: readonly string[]): readonly string[] {
 }
 
 /** Answers questions about guidelines from an index; what it derives is kept until the index changes. */
-interface GuidelineReads
-  extends Pick<ProjectGuidelines, "list" | "get" | "diagnostics" | "explain" | "export"> {
+interface GuidelineReads extends Pick<ProjectGuidelines, "list" | "get" | "explain" | "export"> {
   /** The guidelines of the project, or the samples if it has no guidelines. In path, then position order. */
   records(): readonly GuidelineRecord[];
   record(id: string): GuidelineRecord | undefined;
@@ -154,7 +190,6 @@ function createGuidelineReads(
       const record = byId().get(id);
       return record && toGuideline(record);
     },
-    diagnostics: index.guidelineDiagnostics,
     explain: (file, tool, { user = false } = {}) =>
       explainFile({
         records: records(),

@@ -15,7 +15,15 @@ import type {
   SpecFeaturePage,
   SpecFeatureQuery,
 } from "../protocol/spec-outline.ts";
-import type { Impact, ImpactRequest, SpecGraph, SpecPage, SpecQuery } from "../protocol/spec-query.ts";
+import type {
+  ChangedSpec,
+  ComparedSpecs,
+  Impact,
+  ImpactRequest,
+  SpecGraph,
+  SpecPage,
+  SpecQuery,
+} from "../protocol/spec-query.ts";
 import type { SyncPlan, SyncRequest, SyncResult, SyncWrite } from "../protocol/sync.ts";
 import type { ProjectConfig } from "./project-config.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
@@ -46,13 +54,30 @@ export interface ProjectSpecs {
   diagnostics(): readonly Diagnostic[];
   /** The framework whose adapter reads a file; undefined for a file that is not a spec. */
   frameworkOf(path: string): Framework | undefined;
+  /** The name that people know the tool of a file or feature by: the label of the adapter that reads it, or of its framework. */
+  toolOf(of: Pick<SpecBlock, "framework" | "path">): string;
   /** The features by framework, then path, with the numbers of their blocks. */
   features(query?: SpecFeatureQuery): SpecFeaturePage;
   /** The blocks of a feature without their texts; empty for an unknown feature. */
   outline(query: OutlineQuery): OutlinePage;
-  /** Throws `spec_not_found` for an unknown id. */
-  impact(request: ImpactRequest): Impact;
+  /**
+   * Throws `spec_not_found` for an unknown id. In files that were `compared`, only the blocks that differ count as changed. `specsOfTests`
+   * gives the blocks whose criteria a changed test file names.
+   */
+  impact(
+    request: ImpactRequest,
+    compared?: ComparedSpecs,
+    specsOfTests?: ReadonlyMap<string, readonly string[]>,
+  ): Impact;
+  /** The blocks of a file that differ from those of an earlier text of the file; undefined for a file that is not a spec. */
+  compare(path: string, before: string): readonly ChangedSpec[] | undefined;
   graph(): SpecGraph;
+}
+
+/** The findings that `fix` mended, and the files that it wrote. */
+export interface FixResult {
+  readonly fixed: readonly Diagnostic[];
+  readonly written: readonly string[];
 }
 
 export interface ProjectGuidelines {
@@ -64,8 +89,13 @@ export interface ProjectGuidelines {
   /** Throws `guideline_not_found`, `conflict`, or `forbidden` in a read-only project. */
   convert(request: ConvertRequest): Promise<ConversionResult>;
   export(request: ExportRequest): ExportResult;
-  /** Duplicates, contradictions between sources, globs without a file, rules shadowed by others. */
+  /** Copies and drift, contradictions, globs and links that lead to no file, rules without effect. */
   lint(): readonly Diagnostic[];
+  /**
+   * Writes the text of every `fix` of `diagnostics` and `lint`. Throws `forbidden` in a read-only project, and `conflict` if a file
+   * changes during the write.
+   */
+  fix(): Promise<FixResult>;
   /**
    * The plan of a sync; writes nothing. Throws `invalid_request` without a source of truth.
    */

@@ -27,7 +27,7 @@ const allowRuleSchema = z
 export interface AllowRule extends Infer<typeof allowRuleSchema> {}
 
 /** A tool call that waits for an approval decision. Times are ISO 8601. */
-const approvalRequestSchema = z
+export const approvalRequestSchema = z
   .object({
     /** `approval_` and a ULID; the same if the request is repeated after a crash. */
     approval_id: z.string(),
@@ -49,6 +49,26 @@ const approvalRequestSchema = z
     touches: z.array(z.string()).optional().meta({
       description: "The first 50 files that the call would touch, with the paths that the tool uses.",
     }),
+    changes: z
+      .object({
+        path: z
+          .string()
+          .meta({ description: "Relative to the project root with `in_project`, else to the workspace." }),
+        in_project: z
+          .literal(true)
+          .optional()
+          .meta({ description: "A file of the project: `GET /api/files` has its present text." }),
+        is_new: z
+          .literal(true)
+          .optional()
+          .meta({ description: "There was no such file when the call was made." }),
+        before: z.string().optional().meta({
+          description:
+            "The text of a file in a workspace of the session alone; empty for a new file. Absent above 50,000 characters.",
+        }),
+      })
+      .optional()
+      .meta({ description: "The file that a call of the built-in `write` or `edit` would change." }),
     allow_rules: z.array(allowRuleSchema).optional().meta({
       description: "Rules that would let such calls run without an approval, the narrowest first.",
     }),
@@ -56,6 +76,10 @@ const approvalRequestSchema = z
       .string()
       .optional()
       .meta({ description: "Why no rule can let such calls run without an approval." }),
+    dispatch_id: z
+      .string()
+      .optional()
+      .meta({ description: "The dispatched input whose work the call belongs to." }),
     run_id: z.string().optional(),
     task_id: z.string().optional(),
   })

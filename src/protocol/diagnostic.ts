@@ -17,9 +17,17 @@ export const diagnosticSchema = z
     path: z.string(),
     /** 1-based. */
     line: z.int().min(1).optional(),
+    /** 1-based, in UTF-16 units. */
+    column: z.int().min(1).optional(),
+    /** The column after the last faulty character, on the same line. */
+    end_column: z.int().min(2).optional(),
     /** The id of the block or guideline, if there is one. */
     id: z.string().optional(),
     field: z.string().optional(),
+    /** The text that mends the fault, in place of the text from `column` to `end_column`. */
+    fix: z.object({ text: z.string() }).optional(),
+    /** The second place of a finding about two places: the copy, the contradicting sentence. */
+    other: z.object({ path: z.string(), line: z.int().min(1).optional() }).optional(),
   })
   .meta({ id: "Diagnostic" });
 export interface Diagnostic extends Infer<typeof diagnosticSchema> {}

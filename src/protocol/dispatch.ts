@@ -1,7 +1,19 @@
 import { z } from "zod";
-import { deliveryOutcomes, dispatchStatuses } from "./enums.ts";
+import { deliveryOutcomes, dispatchStatuses, openDispatchStatuses } from "./enums.ts";
 import { eventErrorSchema } from "./errors.ts";
-import { choiceField, cursorField, type Infer, limitField, nameField, textField } from "./fields.ts";
+import {
+  choiceField,
+  cursorField,
+  type Infer,
+  limitField,
+  nameField,
+  searchField,
+  textField,
+  timeField,
+  totalField,
+  totalQueryField,
+} from "./fields.ts";
+import { bulkPageShape, checkSelection, failureSchema, idsField } from "./selection.ts";
 import { workCauseSchema } from "./work-cause.ts";
 
 export type { DeliveryOutcome, DispatchStatus } from "./enums.ts";
@@ -35,6 +47,10 @@ export const dispatchRecordSchema = z
         "What started the dispatch; absent for a sender without a name, and for dispatches of earlier versions.",
     }),
     accepted_at: z.string(),
+    waits_for_approval: z
+      .literal(true)
+      .optional()
+      .meta({ description: "Set while a call of the running work waits for a person's decision." }),
     /** Set while the dispatch waits for its next attempt. */
     next_attempt_at: z.string().optional(),
     started_at: z.string().optional(),
@@ -46,18 +62,34 @@ export const dispatchRecordSchema = z
   .meta({ id: "Dispatch" });
 export interface DispatchRecord extends Infer<typeof dispatchRecordSchema> {}
 
+const dispatchFilterShape = {
+  agent: nameField.optional(),
+  instance_id: nameField.optional(),
+  search: searchField.optional().meta({
+    description: "Only dispatches whose id, agent, instance, input or error contains this text, in any case.",
+  }),
+  since: timeField
+    .optional()
+    .meta({ description: "Only dispatches that were accepted at this time or later." }),
+  until: timeField.optional().meta({ description: "Only dispatches that were accepted before this time." }),
+};
+
 /** The query of `GET /dispatches`. */
 export const dispatchQuerySchema = z.strictObject({
   status: choiceField(dispatchStatuses).optional().meta({ description: "`failed` lists the dead letters." }),
-  agent: nameField.optional(),
-  instance_id: nameField.optional(),
+  ...dispatchFilterShape,
+  count: totalQueryField.optional(),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
 export interface DispatchQuery extends Infer<typeof dispatchQuerySchema> {}
 
 export const dispatchPageSchema = z
-  .object({ dispatches: z.array(dispatchRecordSchema), next_cursor: z.string().optional() })
+  .object({
+    dispatches: z.array(dispatchRecordSchema),
+    next_cursor: z.string().optional(),
+    total: totalField.optional(),
+  })
   .meta({ id: "DispatchPage", description: "Newest first." });
 export interface DispatchPage extends Infer<typeof dispatchPageSchema> {}
 
@@ -71,34 +103,46 @@ export const webhookAcceptedSchema = z
   .meta({ id: "WebhookAccepted" });
 export interface WebhookAccepted extends Infer<typeof webhookAcceptedSchema> {}
 
-/** The body of `POST /dispatches/retry`. */
-export const retryManyBodySchema = z.strictObject({
-  agent: nameField.optional(),
-  instance_id: nameField.optional(),
-  limit: limitField
-    .optional()
-    .meta({ description: "Number of dead letters to check, 1 to 1,000; default 100." }),
-  cursor: cursorField.optional(),
-});
+/** The body of `POST /dispatches/retry`: ids, or a filter of dead letters. */
+export const retryManyBodySchema = z
+  .strictObject({ ids: idsField.optional(), ...dispatchFilterShape, ...bulkPageShape })
+  .superRefine(checkSelection({ needsFilter: false }));
 export interface RetryManyBody extends Infer<typeof retryManyBodySchema> {}
+
+/** The body of `POST /dispatches/cancel`: ids, or a filter that says which dispatches. */
+export const cancelManyBodySchema = z
+  .strictObject({
+    ids: idsField.optional(),
+    status: choiceField(openDispatchStatuses).optional(),
+    ...dispatchFilterShape,
+    ...bulkPageShape,
+  })
+  .superRefine(checkSelection({ needsFilter: true }));
+export interface CancelManyBody extends Infer<typeof cancelManyBodySchema> {}
+
+const dispatchFailuresField = z
+  .array(z.object({ dispatch_id: z.string(), error: failureSchema }))
+  .meta({ description: "Dispatches that could not be changed, and why, such as a full queue." });
 
 export const retriedPageSchema = z
   .object({
     retried: z
       .array(z.string())
       .meta({ description: "Ids of the dispatches that were queued again with a full number of attempts." }),
-    failed: z
-      .array(
-        z.object({
-          dispatch_id: z.string(),
-          error: z.object({ type: z.string(), message: z.string() }),
-        }),
-      )
-      .meta({ description: "Dispatches that could not be retried, and why, such as a full queue." }),
+    failed: dispatchFailuresField,
     next_cursor: z.string().optional().meta({ description: "Set if there are more dead letters to check." }),
   })
   .meta({ id: "RetriedDispatches" });
 export interface RetriedPage extends Infer<typeof retriedPageSchema> {}
+
+export const cancelledPageSchema = z
+  .object({
+    cancelled: z.array(z.string()).meta({ description: "Ids of the dispatches that were cancelled." }),
+    failed: dispatchFailuresField,
+    next_cursor: z.string().optional().meta({ description: "Set if there are more dispatches to check." }),
+  })
+  .meta({ id: "CancelledDispatches" });
+export interface CancelledPage extends Infer<typeof cancelledPageSchema> {}
 
 /** The query of `GET /deliveries`. */
 export const deliveryQuerySchema = z.strictObject({

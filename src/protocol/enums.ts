@@ -41,6 +41,7 @@ export const specEdgeKinds = [
   "related",
   "implements",
   "validates",
+  "covered_by",
   "same_feature",
 ] as const;
 export type SpecEdgeKind = (typeof specEdgeKinds)[number];
@@ -81,6 +82,7 @@ export const diagnosticRules = [
   "dangling-reference",
   "glob-no-match",
   "duplicate-guideline",
+  "drift",
   "contradiction",
   "shadowed",
   "import",
@@ -155,9 +157,24 @@ export type ExplainTool = (typeof explainTools)[number];
 export const dispatchStatuses = ["queued", "running", "completed", "failed", "cancelled"] as const;
 export type DispatchStatus = (typeof dispatchStatuses)[number];
 
+/** The statuses of inputs that have not ended. */
+export const openDispatchStatuses = ["queued", "running"] as const satisfies readonly DispatchStatus[];
+
 /** A `waiting` run waits for a time or a signal; it uses no memory. */
 export const runStatuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
 export type RunStatus = (typeof runStatuses)[number];
+/** The statuses of runs that have not ended. */
+export const openRunStatuses = ["queued", "running", "waiting"] as const satisfies readonly RunStatus[];
+
+/** How the last operation of a session ended; `idle` also before its end. */
+export const sessionStates = ["idle", "failed", "stopped"] as const;
+export type SessionState = (typeof sessionStates)[number];
+
+export const sessionStatuses = ["idle", "working", "waiting", "failed", "stopped"] as const;
+export type SessionStatus = (typeof sessionStatuses)[number];
+
+export const sessionOrders = ["oldest", "newest", "recent"] as const;
+export type SessionOrder = (typeof sessionOrders)[number];
 
 /** The kinds of project knowledge that a prompt can show a model. */
 export const receiptKinds = ["instructions", "role", "guideline", "skill", "spec", "memory"] as const;

@@ -128,11 +128,123 @@ test("the cause of a KitError is the error that it wraps", () => {
   });
 });
 
-test("a provider's answer is not in the cause", () => {
-  const cause = new Error("Incorrect API key: sk-1234");
-  for (const code of ["model_error", "model_timeout", "context_overflow"]) {
-    expect(causeOf(new KitError({ code, message: "The model failed.", cause }), plain)).toBeUndefined();
-  }
+describe("the cause of a model's error has the provider's words and code", () => {
+  const modelCodes = ["model_error", "model_timeout", "context_overflow"];
+  const read = (cause: unknown, code = "model_error") =>
+    causeOf(new KitError({ code, message: "The model failed.", cause }), plain);
+  const call = (fields: object, message = "Unauthorized") =>
+    Object.assign(new Error(message), { name: "AI_APICallError", ...fields });
+
+  test("and nothing else of its answer", () => {
+    const body = { error: { message: "No such model.", code: "model_not_found" }, prompt: "private" };
+    for (const code of modelCodes)
+      expect(read(call({ statusCode: 404, responseBody: JSON.stringify(body) }), code)).toEqual({
+        name: "ProviderError",
+        message: "No such model.",
+        status: 404,
+        code: "model_not_found",
+      });
+    expect(read(call({ statusCode: 502, responseBody: "<html>private</html>" }, "Bad Gateway"))).toEqual({
+      name: "ProviderError",
+      message: "Bad Gateway",
+      status: 502,
+    });
+    const unread = { name: "AI_TypeValidationError", value: { private: 1 } };
+    expect(read(Object.assign(new Error('Type validation failed: {"private":1}'), unread))).toEqual({
+      name: "ProviderError",
+      message: "The answer does not have the expected form.",
+    });
+  });
+
+  test.each([
+    ["OpenAI", { error: { message: "no", type: "t", code: "c", param: null } }, "c"],
+    [
+      "OpenAI without a code",
+      { error: { message: "no", type: "invalid_request_error", code: null } },
+      "invalid_request_error",
+    ],
+    ["Anthropic", { type: "error", error: { type: "overloaded_error", message: "no" } }, "overloaded_error"],
+    ["Google", [{ error: { code: 429, message: "no", status: "RESOURCE_EXHAUSTED" } }], "RESOURCE_EXHAUSTED"],
+    [
+      "OpenAI's failed response",
+      { type: "response.failed", response: { error: { code: "server_error", message: "no" } } },
+      "server_error",
+    ],
+    ["Ollama", { error: "no" }, undefined],
+    ["FastAPI", { detail: "no" }, undefined],
+  ])("in the shape of %s", (_provider, body, code) => {
+    for (const cause of [
+      call({ statusCode: 429, responseBody: JSON.stringify(body) }),
+      call({ statusCode: 429, value: body }),
+    ])
+      expect(read(cause)).toEqual({ name: "ProviderError", message: "no", status: 429, code });
+    expect(read(body)).toMatchObject({ message: "no" });
+  });
+
+  test.each([
+    "Incorrect API key provided: sk-proj-abcdefghijkl.",
+    "Incorrect API key provided: sk-abcd***********wxyz.",
+    "Incorrect API key provided: abcd****wxyz.",
+    "invalid x-api-key: 8f14e45fceea167a",
+    "Bearer eyJhbGciOi.abc is not valid",
+    "API key not valid: AIzaSyA1234567890abcdef",
+    "token=ghp_0123456789abcdef is revoked",
+  ])("without the key in: %s", (message) => {
+    const { message: words } = read(call({ statusCode: 401 }, message)) ?? { message: "" };
+    expect(words).toContain("[secret]");
+    expect(words).not.toMatch(/abcd|wxyz|8f14|eyJ|AIza|ghp_/);
+  });
+
+  test("and keeps words that only look a little like keys", () => {
+    for (const message of [
+      "The model `claude-sonnet-4-5-20250929` does not exist.",
+      "Rate limit reached for gpt-5 in organization org-7 on tokens per min (TPM): Limit 30000, Used 29000.",
+      "max_tokens: 8192 is above the limit. Request id req_011CSHoEeqs5C35K2UUqR7Fy.",
+    ])
+      expect(read(call({}, message))?.message).toBe(message);
+  });
+
+  test("cut to 2,000 characters, and the same after a journey through a record", () => {
+    const cause = read(call({ statusCode: 400, data: { error: { message: "x".repeat(9_000), code: "c" } } }));
+    expect(cause?.message).toHaveLength(2_000);
+    expect(
+      causeOf(
+        new KitError({
+          code: "internal_error",
+          message: "m",
+          cause: fromErrorCause(cause ?? { name: "", message: "" }),
+        }),
+        plain,
+      ),
+    ).toEqual(cause);
+  });
+
+  test("also after a copy without secrets has lost the fields of the answer", () => {
+    const error = new KitError({
+      code: "model_error",
+      message: "m",
+      hint: "Key [secret] is wrong.",
+      meta: { provider_status: 401, provider_code: "invalid_api_key" },
+      cause: call({}, "Unauthorized"),
+    });
+    expect(causeOf(error, plain)).toEqual({
+      name: "ProviderError",
+      message: "Key [secret] is wrong.",
+      status: 401,
+      code: "invalid_api_key",
+    });
+  });
+
+  test("with the place of a model that is code of the project", () => {
+    const placed = { ...plain, place: () => ({ path: "src/model.ts", line: 3 }) };
+    const error = new KitError({ code: "model_error", message: "m", cause: new TypeError("no field") });
+    expect(causeOf(error, placed)).toEqual({
+      name: "TypeError",
+      message: "no field",
+      path: "src/model.ts",
+      line: 3,
+    });
+  });
 });
 
 test("a cause from a record converts to an error and back unchanged", () => {

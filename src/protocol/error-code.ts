@@ -50,9 +50,17 @@ export function isRetryableCode(code: string): boolean {
   return isErrorCode(code) && errorCodes[code].retryable;
 }
 
-/** Returns whether the same call can succeed later, by the code of a `KitError`; false for any other error. */
+/**
+ * Returns whether the same call can succeed later, by the code of a `KitError`; false for any other error, and for one with
+ * `meta.retryable: false`, such as that of a model whose provider refuses the key.
+ */
 export function isRetryableError(error: unknown): boolean {
-  return error instanceof KitError && isRetryableCode(error.code);
+  return error instanceof KitError && isRetryableCode(error.code) && !isPermanent(error);
+}
+
+/** Whether an error says itself that the same call cannot succeed later. */
+export function isPermanent(error: unknown): boolean {
+  return error instanceof KitError && error.meta?.retryable === false;
 }
 
 /** The details of a temporary outage of a store. */

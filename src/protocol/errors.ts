@@ -5,8 +5,8 @@ import type { Infer } from "./fields.ts";
 const codes = Object.keys(errorCodes).filter((code): code is ErrorCode => code in errorCodes);
 
 /**
- * The error that the code of a project threw, in the form of records and events: no stack, no path of the
- * machine, no secret, and cut to a size that fits into any record.
+ * The error that the code of a project threw, or the answer of a model's provider (`name`: `ProviderError`), in the form of
+ * records and events: no stack, no path of the machine, no secret, and cut to a size that fits into any record.
  */
 export const errorCauseSchema = z
   .object({
@@ -17,6 +17,11 @@ export const errorCauseSchema = z
     path: z.string().optional().meta({ description: "Relative to the project root." }),
     /** From 1. */
     line: z.int().optional(),
+    status: z
+      .int()
+      .optional()
+      .meta({ description: "The HTTP status with which the provider of a model answered." }),
+    code: z.string().optional().meta({ description: "The provider's code of the error: `invalid_api_key`." }),
     get cause() {
       return errorCauseSchema.optional();
     },

@@ -43,6 +43,21 @@ const set = z.literal(true).optional();
 const kind = z.enum(operationKinds);
 /** Why a model is called: for the work, to shorten the history, or to repair a typed output. */
 const turnPurposeSchema = z.enum(["agent", "compaction", "repair"]);
+/** The settings of a model call, under kit's names; those that are not set are absent. */
+const callSettingsSchema = z.object({
+  temperature: z.number().optional(),
+  top_p: z.number().optional(),
+  top_k: z.number().optional(),
+  frequency_penalty: z.number().optional(),
+  presence_penalty: z.number().optional(),
+  seed: z.int().optional(),
+  max_output_tokens: z.int().optional(),
+  stop_sequences: z.array(z.string()).optional(),
+  /** How much the model thinks: `none`, `low`, `high`. */
+  reasoning: z.string().optional(),
+  /** Set where the provider is asked for JSON instead of text. */
+  output: z.literal("json").optional(),
+});
 const compactionReasonSchema = z.enum(["threshold", "overflow", "manual"]);
 /** The server and tool of an MCP call. */
 const mcpOriginSchema = z.object({
@@ -74,6 +89,10 @@ export const eventSchema = z
       operation_kind: kind,
       /** Set if an interrupted operation resumes, or already had its answer. */
       resumed: set,
+      /** The engine's attempt at the operation, from 2; absent for the first. */
+      attempt: z.int().optional(),
+      /** The dispatched input that the operation works on. */
+      dispatch_id: text.optional(),
       /** The user's text. Absent if the operation has none, and in older logs. */
       message: text.optional(),
       /** Number of images sent with the message; the history holds them. Absent for none. */
@@ -105,6 +124,10 @@ export const eventSchema = z
       head: text.optional(),
       /** Number of entries of the session's log in the prompt. */
       log_position: z.int().optional(),
+      /** Absent if none is set, and in older logs. */
+      settings: callSettingsSchema.optional(),
+      /** Set if a summary replaces the older messages of the prompt. */
+      compacted: set,
     }),
     event("turn", {
       model: text,
@@ -130,6 +153,7 @@ export const eventSchema = z
     event("aborted", {}),
     event("error", {
       error: eventErrorSchema,
+      /** Whether kit tries again: the model call (with `turn_id`), or the engine the operation, which then starts with the next `attempt`. */
       will_retry: z.boolean(),
       /** Set if there is a delay before the retry. */
       retry_in_ms: ms.optional(),
@@ -240,5 +264,6 @@ type BodyOf<Event> = {
 };
 
 export type TurnPurpose = Infer<typeof turnPurposeSchema>;
+export interface EventCallSettings extends Infer<typeof callSettingsSchema> {}
 export type CompactionReason = Infer<typeof compactionReasonSchema>;
 export interface McpOrigin extends Infer<typeof mcpOriginSchema> {}

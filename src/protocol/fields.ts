@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { faultOfName } from "../base/names.ts";
+import { faultOfName, maxNameBytes, namePattern } from "../base/names.ts";
 import { hasAtMostCodePoints } from "../base/text-size.ts";
 
 /** The record type of a schema. Records are shared between readers, so all their fields are read-only. */
@@ -60,11 +60,39 @@ export const cursorField = textField(1_000).meta({
   description: "`next_cursor` of the previous page.",
 });
 
-/** A name or id that can be a path segment. */
-export const nameField = z.string({ error: needed("must be a string") }).superRefine((text, context) => {
-  const fault = faultOfName(text);
-  if (fault !== undefined) context.addIssue(fault);
+/** Words to search for. */
+export const searchField = textField(200).meta({
+  description: "Only entries that contain this text; upper and lower case are the same.",
 });
+
+/** Asks for `total` in the reply. */
+export const totalQueryField = z
+  .boolean({ error: needed("must be true or false") })
+  .meta({ description: "Whether the reply has `total`, the number of entries on all pages." });
+
+const isoForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
+/** A time of a request: an ISO 8601 date, which begins at midnight UTC, or a time with its zone. */
+export const timeField = textField(40).refine(
+  (text) => isoForm.test(text) && !Number.isNaN(Date.parse(text)),
+  "must be an ISO 8601 date, or a time with its zone, such as 2026-11-20T10:00:00Z",
+);
+
+/** `total` of the reply of a list. */
+export const totalField = z.int().meta({
+  description:
+    "The number of entries on all pages, if `count` asked for it; absent where `server.authorize` decides about each entry, and for a store or an engine that cannot count.",
+});
+
+/** A name or id that can be a path segment. */
+export const nameField = z
+  .string({ error: needed("must be a string") })
+  .superRefine((text, context) => {
+    const fault = faultOfName(text);
+    if (fault !== undefined) context.addIssue(fault);
+  })
+  // Clients of the HTTP description can check a name as the server does.
+  .meta({ minLength: 1, maxLength: maxNameBytes, pattern: namePattern });
 
 /** The index of an event after which events are requested. */
 export const eventPositionField = z

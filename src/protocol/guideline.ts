@@ -23,6 +23,10 @@ export const guidelineSchema = z
     file_pattern: z.string().optional().meta({ description: "Globs, joined by commas." }),
     tags: z.array(z.string()),
     is_sample: z.boolean(),
+    is_ignored: z
+      .literal(true)
+      .optional()
+      .meta({ description: "Set if Git ignores the file: other clones do not have it." }),
   })
   .meta({ id: "Guideline" });
 export interface Guideline extends Infer<typeof guidelineSchema> {}

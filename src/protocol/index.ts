@@ -69,6 +69,8 @@ export type {
 } from "./spec-block.ts";
 export type {
   AffectedSpec,
+  ChangedSpec,
+  ComparedSpecs,
   Impact,
   ImpactEdge,
   ImpactRequest,

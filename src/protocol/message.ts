@@ -21,6 +21,8 @@ export const usageSchema = z
     cache_write: z.int(),
     total_tokens: z.int(),
     cost: costSchema,
+    /** Tokens of `output` that the model thought; absent if the provider does not count them. */
+    reasoning: z.optional(z.int()),
   })
   .check(z.meta({ id: "Usage", description: "Tokens." }));
 export interface Usage extends Infer<typeof usageSchema> {}

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { dispatchReceiptSchema } from "./dispatch.ts";
 import { backendNames, finishReasons, thinkingLevels } from "./enums.ts";
+import { eventErrorSchema } from "./errors.ts";
 import {
   choiceField,
   countField,
@@ -211,9 +212,34 @@ const historyMessageSchema = z.object({
 });
 export interface HistoryMessage extends Infer<typeof historyMessageSchema> {}
 
+/** The end of an operation that failed or was aborted; the last message of a completed one is its answer. */
+const historyEndSchema = z.object({
+  position: z.int().optional().meta({ description: "Its place among the positions of the messages." }),
+  operation_id: z.string(),
+  timestamp: z.string().optional(),
+  status: z.enum(["completed", "failed", "aborted"]),
+  error: eventErrorSchema.optional(),
+  attempts: z.int().optional().meta({ description: "Attempts of the engine; absent for one." }),
+  duration_ms: z.number().optional().meta({ description: "Of the last attempt." }),
+  usage: z.optional(usageSchema),
+  dispatch_id: z
+    .string()
+    .optional()
+    .meta({ description: "The dispatch that can be retried: `POST /dispatches/{dispatch_id}/retry`." }),
+  message: z
+    .string()
+    .optional()
+    .meta({ description: "The user's text, if the operation ended before the history had it." }),
+});
+export interface HistoryEnd extends Infer<typeof historyEndSchema> {}
+
 export const historySchema = z
   .object({
     messages: z.array(historyMessageSchema),
+    ends: z.array(historyEndSchema).optional().meta({
+      description:
+        "The ends of operations that failed or were aborted, after these messages and before those of the newer page. An operation with later messages went on after its end: a sender retried its dispatch. Only in pages; absent for none.",
+    }),
     event_index: z.int().optional().meta({
       description:
         "Only on the newest page. Pass it as `after` to the stream: the later events cover everything that these messages do not, with the running operation from its start.",

@@ -32,6 +32,10 @@ export const noUsage: Usage = {
 
 /** Adds two usages. A cost that is unknown on one side is unknown in the sum. */
 export function addUsage(left: Usage, right: Usage): Usage {
+  const reasoning =
+    left.reasoning === undefined && right.reasoning === undefined
+      ? undefined
+      : { reasoning: (left.reasoning ?? 0) + (right.reasoning ?? 0) };
   return {
     input: left.input + right.input,
     output: left.output + right.output,
@@ -45,6 +49,7 @@ export function addUsage(left: Usage, right: Usage): Usage {
       cache_write: addCost(left.cost.cache_write, right.cost.cache_write),
       total: addCost(left.cost.total, right.cost.total),
     },
+    ...reasoning,
   };
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { eventTypes, runStatuses } from "./enums.ts";
+import { eventTypes, openRunStatuses, runStatuses } from "./enums.ts";
 import { eventErrorSchema } from "./errors.ts";
 import { eventSchema } from "./event.ts";
 import {
@@ -10,9 +10,14 @@ import {
   type Infer,
   limitField,
   nameField,
+  searchField,
   streamPositionField,
   textField,
+  timeField,
+  totalField,
+  totalQueryField,
 } from "./fields.ts";
+import { bulkPageShape, checkSelection, failureSchema, idsField } from "./selection.ts";
 import { workCauseSchema } from "./work-cause.ts";
 
 export type { RunStatus } from "./enums.ts";
@@ -148,7 +153,7 @@ export const workflowListSchema = z
   .object({ workflows: z.array(workflowEntrySchema) })
   .meta({ id: "WorkflowList" });
 
-/** The query of `POST /workflows/{name}`. */
+/** The query of `POST /workflows/{name}`. The workflow reads other parameters from `ctx.req`. */
 export const startRunQuerySchema = z.strictObject({
   wait: choiceField(["result"])
     .optional()
@@ -176,19 +181,72 @@ export const runCompletedSchema = z
   .meta({ id: "RunCompleted" });
 export interface RunCompleted extends Infer<typeof runCompletedSchema> {}
 
+const runFilterShape = {
+  workflow: nameField.optional(),
+  search: searchField
+    .optional()
+    .meta({ description: "Only runs whose id, workflow, payload or error contains this text, in any case." }),
+  since: timeField.optional().meta({ description: "Only runs that were accepted at this time or later." }),
+  until: timeField.optional().meta({ description: "Only runs that were accepted before this time." }),
+};
+
 /** The query of `GET /runs`. */
 export const runQuerySchema = z.strictObject({
   status: choiceField(runStatuses).optional(),
-  workflow: nameField.optional(),
+  ...runFilterShape,
+  count: totalQueryField.optional(),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });
 export interface RunQuery extends Infer<typeof runQuerySchema> {}
 
 export const runPageSchema = z
-  .object({ runs: z.array(runRecordSchema), next_cursor: z.string().optional() })
+  .object({
+    runs: z.array(runRecordSchema),
+    next_cursor: z.string().optional(),
+    total: totalField.optional(),
+  })
   .meta({ id: "RunPage", description: "Newest first." });
 export interface RunPage extends Infer<typeof runPageSchema> {}
+
+/** The body of `POST /runs/cancel`: ids, or a filter that says which runs. */
+export const cancelRunsBodySchema = z
+  .strictObject({
+    ids: idsField.optional(),
+    status: choiceField(openRunStatuses).optional(),
+    ...runFilterShape,
+    ...bulkPageShape,
+  })
+  .superRefine(checkSelection({ needsFilter: true }));
+export interface CancelRunsBody extends Infer<typeof cancelRunsBodySchema> {}
+
+/** The body of `POST /runs/retry`: ids, or a filter of failed runs. */
+export const retryRunsBodySchema = z
+  .strictObject({ ids: idsField.optional(), ...runFilterShape, ...bulkPageShape })
+  .superRefine(checkSelection({ needsFilter: false }));
+export interface RetryRunsBody extends Infer<typeof retryRunsBodySchema> {}
+
+const runFailuresField = z
+  .array(z.object({ run_id: z.string(), error: failureSchema }))
+  .meta({ description: "Runs that could not be changed, and why, such as a run that has ended." });
+
+export const cancelledRunsSchema = z
+  .object({
+    cancelled: z.array(z.string()).meta({ description: "Ids of the runs that were cancelled." }),
+    failed: runFailuresField,
+    next_cursor: z.string().optional().meta({ description: "Set if there are more runs to check." }),
+  })
+  .meta({ id: "CancelledRuns" });
+export interface CancelledRuns extends Infer<typeof cancelledRunsSchema> {}
+
+export const retriedRunsSchema = z
+  .object({
+    retried: z.array(z.string()).meta({ description: "Ids of the runs that were queued again." }),
+    failed: runFailuresField,
+    next_cursor: z.string().optional().meta({ description: "Set if there are more runs to check." }),
+  })
+  .meta({ id: "RetriedRuns" });
+export interface RetriedRuns extends Infer<typeof retriedRunsSchema> {}
 
 /** The query of `GET /runs/{run_id}/events`. */
 export const runEventsQuerySchema = z.strictObject({

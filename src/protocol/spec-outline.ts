@@ -18,6 +18,7 @@ export interface SpecFeatureQuery extends Infer<typeof specFeatureQuerySchema> {
 const specFeatureSchema = z
   .object({
     framework: z.enum(frameworks),
+    tool: z.string().meta({ description: "The tool of the files, as people write it: Kiro, OpenSpec." }),
     feature: z.string().meta({ description: "The folder or file that specifies the feature." }),
     name: z
       .string()
@@ -36,6 +37,9 @@ export const specFeaturePageSchema = z
     counts_by_framework: z
       .record(z.string(), z.int())
       .meta({ description: "Number of blocks in the project, regardless of the query." }),
+    counts_by_tool: z
+      .record(z.string(), z.int())
+      .meta({ description: "The same by the names of tools, in which OpenSpec is not part of Custom." }),
     next_cursor: z.string().optional(),
     indexing: indexingSchema.optional(),
   })

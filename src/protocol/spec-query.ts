@@ -36,7 +36,7 @@ export const specQuerySchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "Includes the rules of instruction files (CLAUDE.md, Cursor's rules). By default they are left out if there are other specs, unless a search or a filter asks for them.",
+        "False leaves out the rules of instruction files (CLAUDE.md, Cursor's rules). By default every framework's blocks are listed.",
     }),
   limit: limitField.optional().meta({ description: "Blocks per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
@@ -49,7 +49,7 @@ export const specPageSchema = z
     total_count: z.int().meta({ description: "Of all matches, not of the page." }),
     counts_by_framework: z.record(z.string(), z.int()),
     rules_left_out: z.int().optional().meta({
-      description: "Number of rules of instruction files that are left out; `rules=true` includes them.",
+      description: "Number of rules of instruction files that a list for people leaves out.",
     }),
     indexing: indexingSchema.optional(),
     next_cursor: z.string().optional(),
@@ -83,6 +83,24 @@ const impactRequestSchema = z.strictObject({
   cursor: cursorField.optional(),
 });
 export interface ImpactRequest extends Infer<typeof impactRequestSchema> {}
+
+const changedSpecSchema = z
+  .object({
+    id: z.string().meta({ description: "Of a removed block: the id that it had." }),
+    path: z.string(),
+    change: z.enum(["added", "modified", "removed"]),
+    what: z.array(z.string()).meta({
+      description: "What differs: `text`, `criteria`, `tags`, or old and new value: `status open → done`.",
+    }),
+  })
+  .meta({ id: "ChangedSpec" });
+export interface ChangedSpec extends Infer<typeof changedSpecSchema> {}
+
+/** Files of which only the changed blocks count as changed. */
+export interface ComparedSpecs {
+  readonly files: readonly string[];
+  readonly specs: readonly ChangedSpec[];
+}
 
 /** The body of `POST /api/specs/impact`. */
 export const impactBodySchema = impactRequestSchema.extend({
@@ -129,12 +147,10 @@ const impactGraphSchema = z
           .meta({ description: "Set for the blocks and files in the request." }),
       }),
     ),
-    edges: z
-      .array(z.object({ from: z.string(), to: z.string(), kind: z.enum([...specEdgeKinds, "covered_by"]) }))
-      .meta({
-        description:
-          "`from` names `to`; with `defines`, `from` is the file that holds the block; with `covered_by`, the block whose criterion the test names.",
-      }),
+    edges: z.array(z.object({ from: z.string(), to: z.string(), kind: z.enum(specEdgeKinds) })).meta({
+      description:
+        "`from` names `to`; with `defines`, `from` is the file that holds the block; with `covered_by`, the block whose criterion the test names.",
+    }),
     omitted: z.int().meta({ description: "Number of edges left out beyond 2,000." }),
   })
   .meta({ id: "ImpactGraph" });
@@ -157,6 +173,10 @@ export const impactSchema = z
     /** Project-relative files that hold the affected blocks or that these name. */
     files: z.array(z.string()),
     changed_files: z.array(z.string()).optional().meta({ description: "With `since`: the changed files." }),
+    changed_specs: z.array(changedSpecSchema).optional().meta({
+      description:
+        "With `since`: the blocks that differ from that revision, which come first among the affected.",
+    }),
     graph: impactGraphSchema.optional().meta({ description: "With `graph`." }),
     indexing: indexingSchema.optional(),
   })

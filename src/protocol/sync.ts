@@ -84,6 +84,7 @@ export interface SyncEntry extends Infer<typeof syncEntrySchema> {}
 
 const syncPlanFields = {
   source: z.enum(syncFormats),
+  targets: z.array(z.enum(syncFormats)).meta({ description: "The formats that the sync writes." }),
   source_files: z
     .array(z.string())
     .meta({ description: "The files that the guidelines come from; in path order." }),

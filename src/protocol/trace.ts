@@ -41,8 +41,20 @@ const operationSchema = z
       .meta({ description: "Index of its last event; absent while the operation is active." }),
     started_at: z.string(),
     duration_ms: z.number().optional(),
+    status: z.enum(["working", "waiting", "retrying", "completed", "failed", "aborted"]).meta({
+      description:
+        "`waiting`: a call of the operation, or of one of its tasks, waits for a person's decision; `retrying`: the operation has failed, and the engine tries it again.",
+    }),
     is_error: z.boolean().optional(),
     is_aborted: z.literal(true).optional(),
+    error: eventErrorSchema
+      .optional()
+      .meta({ description: "Of a failed operation, or of its last attempt." }),
+    attempts: z.int().optional().meta({ description: "Attempts of the engine; absent for one." }),
+    dispatch_id: z
+      .string()
+      .optional()
+      .meta({ description: "The dispatched input that the operation works on." }),
     usage: z.optional(usageSchema),
     resumed: z.literal(true).optional().meta({
       description: "The operation resumed here after an interruption; an earlier page holds its start.",

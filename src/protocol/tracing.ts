@@ -1,5 +1,5 @@
 import type { KitEvent } from "./event.ts";
-import type { Message } from "./message.ts";
+import type { Message, ToolCallPart } from "./message.ts";
 
 /**
  * The position of work in a trace, in the form of the W3C headers of these names. Callers pass it on with their work, so
@@ -73,6 +73,29 @@ export interface TracePlace
   readonly step_id?: string | undefined;
 }
 
+/** The parts of a turn's request besides its content. No event holds them. */
+export interface TurnRequest {
+  /** The host of the provider; absent if kit does not know it. */
+  readonly server?: ServerAddress | undefined;
+  /** The description of the agent; "" for none. */
+  readonly description: string;
+  readonly tools: readonly TurnTool[];
+}
+
+/** Where requests go. */
+export interface ServerAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** A tool that a model may call. */
+export interface TurnTool {
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** A JSON Schema. */
+  readonly inputSchema: unknown;
+}
+
 /** The content that a turn sends to its model. */
 export interface TurnContent {
   readonly system: string;
@@ -95,6 +118,10 @@ export interface Tracing {
   within<Value>(place: TracePlace, work: () => Value): Value;
   /** Receives the content that a turn sends to its model, without secrets. */
   content(place: TracePlace, content: TurnContent): void;
+  /** Receives what else a turn's request has, after the event `turn_request`. */
+  request?(place: TracePlace, request: TurnRequest): void;
+  /** Receives the calls that an answer asks for, without secrets, before the event `turn`. */
+  calls?(place: TracePlace, calls: readonly Pick<ToolCallPart, "tool_call_id" | "tool" | "args">[]): void;
   /** Receives the earlier events of work that resumes in this process, and continues the spans that have not ended. */
   recall(events: readonly KitEvent[]): void;
 }

@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { parse } from "node:path";
 import { KitError } from "../base/kit-error.ts";
+import { thrownText } from "../base/thrown.ts";
 import { PythonException, type PythonExceptionInfo } from "./python-error.ts";
 
 /** Exceptions that Monty can raise for the host. */
@@ -43,7 +44,7 @@ export function toPythonException(error: unknown): PythonExceptionInfo {
 }
 
 function describe(error: unknown): PythonExceptionInfo {
-  if (!(error instanceof Error)) return { type: "RuntimeError", message: String(error) };
+  if (!(error instanceof Error)) return { type: "RuntimeError", message: thrownText(error) };
   const message = textOf(error, "message") ?? "";
   if (error instanceof PythonException) return { type: textOf(error, "type") ?? "RuntimeError", message };
   const code = textOf(error, "code") ?? "";

@@ -34,6 +34,7 @@ import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/pr
 import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindServerRoutes } from "./routes/server.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
+import { bindWaitingRoutes } from "./routes/waiting.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
 import { bindWorkflowRoutes } from "./routes/workflows.ts";
 import { createReach, type ServiceContext } from "./service-context.ts";
@@ -264,6 +265,7 @@ function bindServiceRoutes(context: ServiceContext): readonly Route[] {
     ...bindDispatchRoutes(context),
     ...bindClusterRoutes(context),
     ...bindSessionRoutes(context),
+    ...bindWaitingRoutes(context),
     ...bindWorkflowRoutes(context),
     ...bindRunRoutes(context),
     ...bindWebhookRoutes(context),

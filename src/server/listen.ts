@@ -10,6 +10,7 @@ import type { Duplex } from "node:stream";
 import { getRequestListener, type Http2Bindings, type HttpBindings, RequestError } from "@hono/node-server";
 import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
+import { noteArrival } from "./arrivals.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { NodeAnswers } from "./nodes/answer-nodes.ts";
 import { PauseWatch, untilRead } from "./pause-watch.ts";
@@ -92,6 +93,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
         sockets !== undefined && headers.upgrade?.toLowerCase() === "websocket",
     },
     (incoming, outgoing) => {
+      noteArrival(incoming);
       const { socket } = incoming;
       const count = (underWay.get(socket) ?? 0) + 1;
       // Node holds their replies in memory until the first reply has ended, which can be an endless stream.

@@ -81,6 +81,17 @@ test("with a service the description has agents, workflows and runs, streams and
     expect(Object.keys(body.paths["/workflows/{name}"].post.responses)).toEqual(
       expect.arrayContaining(["200", "202", "404", "429", "503"]),
     );
+    expect(Object.keys(body.paths["/runs/{run_id}/stream"].get.responses)).toContain("204");
+    const [name] = prompt.parameters;
+    for (const { pattern, minLength } of [
+      name.schema,
+      prompt.requestBody.content["application/json"].schema.properties.session,
+    ]) {
+      expect(minLength).toBe(1);
+      for (const valid of ["pr-42", "a:b", "ü 🚀", "...", ".a"]) expect(valid).toMatch(new RegExp(pattern));
+      for (const wrong of ["", ".", "..", "a/b", "a\\b", "a\nb", "a\u202eb"])
+        expect(wrong).not.toMatch(new RegExp(pattern));
+    }
     expect(body.components.schemas.Event.oneOf.length).toBeGreaterThan(25);
   } finally {
     await served.close();

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { namePattern } from "../base/names.ts";
 import { version } from "../base/own-package.ts";
 import { isRecord } from "../base/record.ts";
 import { type ErrorCode, errorCodes } from "../protocol/error-code.ts";
@@ -74,7 +75,7 @@ function pathParameters(route: Route): Json[] {
     in: "path",
     required: true,
     description: route.parameters?.[name] ?? "",
-    schema: { type: "string" },
+    schema: { type: "string", minLength: 1, pattern: namePattern },
   }));
 }
 
@@ -110,7 +111,11 @@ function replies(route: Route, schemas: Json): Json {
   const page = route.hasPage ? { "text/html": text } : {};
   if (route.status === undefined) {
     const json = route.stream === "always" ? {} : jsonOf("reply");
-    return { 200: { description: "The answer.", content: { ...json, ...stream, ...page } } };
+    const end = { 204: { description: "The reader has read the last event: do not reconnect." } };
+    return {
+      200: { description: "The answer.", content: { ...json, ...stream, ...page } },
+      ...(route.hasEnd ? end : {}),
+    };
   }
   const accepted = { [route.status]: { description: "Accepted.", content: jsonOf("reply") } };
   if (route.replyAtEnd === undefined) return accepted;

@@ -195,7 +195,7 @@ test("agents answer as described", async () => {
 });
 
 test("sessions answer as described", async () => {
-  await ask("GET /sessions", "/sessions?limit=2");
+  await ask("GET /sessions", "/sessions?limit=2&count=true&order=recent");
   await ask("GET /sessions", "/sessions?cursor=none");
   const prune = "POST /sessions/prune";
   await ask(prune, "/sessions/prune", { body: { older_than_seconds: 3_600, dry_run: true } });
@@ -210,6 +210,8 @@ test("approvals answer as described", async () => {
   const { approvals } = await ask("GET /agents/{name}/{id}/approvals", "/agents/paying/1/approvals");
   await ask("GET /approvals", "/approvals?agent=paying");
   await ask("GET /approvals", "/approvals?instance=1");
+  await ask("GET /waiting", "/waiting?limit=1");
+  await ask("GET /waiting", "/waiting?cursor=none");
   const decide = "POST /agents/{name}/{id}/approvals/{approval_id}";
   const rulesPath = "/agents/{name}/{id}/approvals/{approval_id}/rules";
   const path = `/agents/paying/1/approvals/${approvals[0].approval_id}`;
@@ -234,6 +236,8 @@ test("dispatches answer as described, dead letters too", async () => {
   await ask("GET /dispatches", "/dispatches?cursor=none");
   await ask("POST /dispatches/retry", "/dispatches/retry", { body: { agent: "none" } });
   await ask("POST /dispatches/retry", "/dispatches/retry", { body: { limit: 0 } });
+  await ask("POST /dispatches/cancel", "/dispatches/cancel", { body: { ids: [sent.dispatch_id, "none"] } });
+  await ask("POST /dispatches/cancel", "/dispatches/cancel", { body: {} });
   await ask("POST /dispatches/{dispatch_id}/retry", `${path}/retry`);
   await served.service.engine.awaitDispatch(sent.dispatch_id);
   await ask("POST /dispatches/{dispatch_id}/cancel", `${path}/cancel`);
@@ -269,7 +273,10 @@ test("workflows and runs answer as described, however they end", async () => {
   await ask("GET /runs/{run_id}", `/runs/${run_id}`);
   await ask("POST /runs/{run_id}/cancel", `/runs/${run_id}/cancel`);
   await ended;
-  await ask("GET /runs", "/runs?limit=50");
+  await ask("GET /runs", "/runs?limit=50&count=true");
+  await ask("POST /runs/cancel", "/runs/cancel", { body: { ids: [run_id, "none"] } });
+  await ask("POST /runs/cancel", "/runs/cancel", { body: {} });
+  await ask("POST /runs/retry", "/runs/retry", { body: { workflow: "failing" } });
   await ask("GET /runs", "/runs?status=cancelled&limit=1");
   await ask("GET /runs/{run_id}", "/runs/none");
 });

@@ -1,7 +1,8 @@
 import { KitError } from "../base/kit-error.ts";
-import { thrownText } from "../protocol/error-cause.ts";
+import { thrownText } from "../base/thrown.ts";
 import { type ErrorCode, errorCodes, isErrorCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope, ErrorIssue } from "../protocol/errors.ts";
+import { hideRepeatedKeys, isProviderError } from "../protocol/provider-fault.ts";
 
 // Other sites cannot frame or read a reply, browsers do not guess its type, and no cache stores it.
 const commonHeaders = {
@@ -228,7 +229,9 @@ function describe(error: unknown, depth = 5): Record<string, unknown> {
   try {
     if (!(error instanceof Error)) return { thrown: thrownText(error) };
     const cause = error.cause === undefined || depth === 0 ? {} : { cause: describe(error.cause, depth - 1) };
-    return { name: error.name, message: error.message, stack: ownFramesFirst(error.stack), ...cause };
+    const clean = isProviderError(error) ? hideRepeatedKeys : (text: string) => text;
+    const stack = ownFramesFirst(error.stack);
+    return { name: error.name, message: clean(error.message), stack: stack && clean(stack), ...cause };
   } catch {
     return { thrown: thrownText(error) };
   }

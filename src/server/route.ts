@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import type { Result, Router } from "hono/router";
-import type { z } from "zod";
+import { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
 import { isRecord } from "../base/record.ts";
 import type { Principal } from "../protocol/access.ts";
@@ -15,6 +15,7 @@ import type {
   RouteMethod,
   RouteSpec,
 } from "../protocol/routes/route.ts";
+import { receivedAtOf } from "./arrivals.ts";
 import { isPagePath, isPageRequest } from "./console/console-request.ts";
 import type { Console } from "./console/create-console.ts";
 import type { ServerLimits } from "./limits.ts";
@@ -61,6 +62,8 @@ export interface RouteRequest<Parameter extends string = string, Spec = RouteSpe
    * idle timeout for a reply that takes long.
    */
   clientGone(options?: { readonly silent: boolean }): AbortSignal;
+  /** When the request came, in ms by `performance.now()`. */
+  readonly receivedAt: number;
 }
 
 type ActionOf<Spec, Name extends "action" | "itemAction"> = Name extends keyof Spec ? Spec[Name] : undefined;
@@ -155,6 +158,11 @@ function toRoute(
   { handle, aliases, guard }: BoundRoute,
 ): Route {
   const names = spec.path.split("/");
+  const { query: known } = spec;
+  const isKnown =
+    spec.hasOwnQuery && known instanceof z.ZodObject
+      ? (name: string): boolean => Object.hasOwn(known.shape, name)
+      : undefined;
   return {
     ...spec,
     async answer(context, { limits, masked }) {
@@ -162,7 +170,8 @@ function toRoute(
       if (spec.action !== undefined) await guard?.(request);
       // A stream without a reader would stay open.
       if (spec.stream === "always" && request.raw.method === "HEAD") return eventStreamReply(null);
-      const query = spec.query && checkInput("query", toQuery(readQuery(request.url), aliases), spec.query);
+      const query =
+        spec.query && checkInput("query", toQuery(readQuery(request.url, isKnown), aliases), spec.query);
       const bodyBytes = Math.max(limits.bodyBytes, spec.bodyBytes ?? 0);
       const body =
         spec.body &&
@@ -191,6 +200,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
     itemAction: spec.itemAction,
     raw: req.raw,
     incoming: env?.incoming,
+    receivedAt: receivedAtOf(env?.incoming),
     url: req.url,
     accept: req.header("accept") ?? "",
     header: (name) => req.header(name),
@@ -232,7 +242,8 @@ function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<strin
     const text = query[name];
     if (typeof text === "string" && /^\d{1,15}$/.test(text)) query[name] = Number(text);
   }
-  if (query.rules === "true" || query.rules === "false") query.rules = query.rules === "true";
+  for (const name of ["rules", "count", "parents_only"])
+    if (query[name] === "true" || query[name] === "false") query[name] = query[name] === "true";
   return withAliases(query, aliases);
 }
 

@@ -78,6 +78,10 @@ export interface SpecAdapter {
   /** Unique in a registry: "kiro", "openspec". */
   readonly name: string;
   readonly framework: Framework;
+  /** The name of the tool, if it has no framework of its own: "OpenSpec". */
+  readonly label?: string;
+  /** Folders of specs, at any depth. The tool reads them from the disk, so kit reads them even if Git ignores them. */
+  readonly folders?: readonly string[];
   /** Decides by the path alone; cheap, because it is asked for every file of a repository. */
   matches(path: string): boolean;
   parse(source: SpecSource): ParsedSpecs;

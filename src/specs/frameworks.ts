@@ -32,7 +32,7 @@ const rows: Readonly<Record<Framework, Omit<FrameworkInfo, "id">>> = {
     sources: "specs/<NNN-name>/{spec,plan,tasks}.md, .specify/memory/constitution.md",
   },
   fw_e: { label: "Tessl", aliases: ["tessl"], sources: "*.spec.md, .tessl/**" },
-  custom: { label: "Custom", aliases: [], sources: "globs named in the config; openspec/**" },
+  custom: { label: "Custom", aliases: [], sources: "globs named in the config; OpenSpec: openspec/**" },
 };
 
 export const frameworkInfos: readonly FrameworkInfo[] = frameworks.map((id) => ({ id, ...rows[id] }));

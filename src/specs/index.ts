@@ -56,4 +56,9 @@ export { mentionsIn } from "./model/mentions.ts";
 export { classifyCriterion, type EarsClassification } from "./model/scenario.ts";
 export { type LineRange, type TaskItem, taskItemsIn } from "./model/task-list.ts";
 export { validateBlocks } from "./model/validate.ts";
-export { createSpecRegistry, type SpecRegistry, type SpecRegistryOptions } from "./registry.ts";
+export {
+  createSpecRegistry,
+  type SpecRegistry,
+  type SpecRegistryOptions,
+  toolLabel,
+} from "./registry.ts";

@@ -164,3 +164,32 @@ test("a project reports the faults of a configured adapter, and continues", asyn
   ).toEqual(["a", "fw_c-a"]);
   await project.close();
 });
+
+test("a configured adapter names its tool, and kit reads its folders even if Git ignores them", async () => {
+  await using repository = await createTemporaryRepository({
+    ".gitignore": "stories/\n",
+    "stories/a.jira": "",
+    "b.jira": "",
+  });
+  await repository.init();
+  const jira: SpecAdapter = {
+    name: "jira",
+    framework: "custom",
+    label: "Jira",
+    folders: ["stories"],
+    matches: (path) => path.endsWith(".jira"),
+    parse: () => ({ drafts: [right], diagnostics: [] }) as unknown as ParsedSpecs,
+  };
+  const project = await openProject({
+    root: repository.root,
+    indexFile: ":memory:",
+    config: { specs: { adapters: [jira] } },
+  });
+  const { features, counts_by_tool } = project.specs.features();
+  expect(features.map(({ feature, tool }) => [feature, tool])).toEqual([
+    ["b.jira", "Jira"],
+    ["stories/a.jira", "Jira"],
+  ]);
+  expect(counts_by_tool).toEqual({ Jira: 2 });
+  await project.close();
+});

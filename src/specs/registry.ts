@@ -1,6 +1,7 @@
 import { isRecord } from "../base/record.ts";
 import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
 import { frameworks, lifecycles, priorities, specTypes } from "../protocol/enums.ts";
+import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { DraftId, ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "./adapter.ts";
 import { claudeAdapter } from "./adapters/claude/claude-adapter.ts";
 import { cursorAdapter } from "./adapters/cursor/cursor-adapter.ts";
@@ -10,6 +11,7 @@ import { openspecAdapter } from "./adapters/openspec/openspec-adapter.ts";
 import { speckitAdapter } from "./adapters/speckit/speckit-adapter.ts";
 import { tesslAdapter } from "./adapters/tessl/tessl-adapter.ts";
 import { atMost } from "./data/read-data-file.ts";
+import { frameworkLabel } from "./frameworks.ts";
 import { describeValue, isText, kindOf } from "./model/validate.ts";
 
 /** The adapters of a project, by precedence. */
@@ -33,6 +35,28 @@ const builtIn: readonly SpecAdapter[] = [
   cursorAdapter,
   claudeAdapter,
 ];
+
+const labelled = builtIn.flatMap(({ label, framework, folders = [] }) =>
+  label === undefined ? [] : [{ label, framework, folders }],
+);
+
+/**
+ * The name that people know the tool of a spec file or feature by: the label of its framework, or of the adapter that reads files
+ * of `path` for the framework `custom`.
+ *
+ * @example
+ * ```ts
+ * import { toolLabel } from "kit/specs";
+ *
+ * console.log(toolLabel({ framework: "custom", path: "openspec/specs/cart/spec.md" })); // OpenSpec
+ * ```
+ */
+export function toolLabel({ framework, path }: Pick<SpecBlock, "framework" | "path">): string {
+  const adapter = labelled.find(
+    (each) => each.framework === framework && each.folders.some((name) => `/${path}/`.includes(`/${name}/`)),
+  );
+  return adapter?.label ?? frameworkLabel(framework);
+}
 
 /**
  * Creates the registry of a project. An adapter that has the name of a built-in one replaces it.
@@ -68,10 +92,12 @@ interface Fault {
  * get their default.
  */
 export function checkedAdapter(adapter: SpecAdapter): SpecAdapter {
-  const { name, framework, write } = adapter;
+  const { name, framework, label, folders, write } = adapter;
   return {
     name,
     framework,
+    ...(label !== undefined && { label }),
+    ...(folders !== undefined && { folders }),
     // Calls the method on the adapter, because it can be an instance of a class.
     matches: (path) => adapter.matches(path),
     parse: (source) => parse(adapter, source),

@@ -1,5 +1,4 @@
-import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
-import type { Database, Statement } from "./statements.ts";
+import type { Database, SqlInput, SqlOutput, Statement } from "./statements.ts";
 
 /** A value in a row of a Durable Object. */
 type StoredValue = ArrayBuffer | string | number | null;
@@ -91,7 +90,7 @@ export class DurableDatabase implements Database {
   }
 
   /** A number is bound as REAL, as in Node. Cloudflare refuses BigInt values, so the statement casts these from text. */
-  #runWithIntegers(sql: string, values: readonly SQLInputValue[]): DurableCursor {
+  #runWithIntegers(sql: string, values: readonly SqlInput[]): DurableCursor {
     if (!values.some((value) => typeof value === "bigint")) return this.#run(sql, values);
     let at = 0;
     const cast = sql.replace(/'[^']*'|\?/g, (part) =>
@@ -103,7 +102,7 @@ export class DurableDatabase implements Database {
     );
   }
 
-  #run(sql: string, values: readonly SQLInputValue[]): DurableCursor {
+  #run(sql: string, values: readonly SqlInput[]): DurableCursor {
     if (!this.#isOpen) throw new Error("database is not open");
     try {
       return this.#storage.sql.exec(sql, ...values);
@@ -114,7 +113,7 @@ export class DurableDatabase implements Database {
 }
 
 interface StatementCalls {
-  readonly run: (values: readonly SQLInputValue[]) => DurableCursor;
+  readonly run: (values: readonly SqlInput[]) => DurableCursor;
   /** Returns the number of rows that the last statement has changed, and the id of its last row. */
   readonly changes: () => DurableCursor;
 }
@@ -131,16 +130,16 @@ class DurableStatement implements Statement {
     this.#asLists = enabled;
   }
 
-  all(...values: SQLInputValue[]): Record<string, SQLOutputValue>[] {
+  all(...values: SqlInput[]): Record<string, SqlOutput>[] {
     return [...this.iterate(...values)];
   }
 
-  get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined {
+  get(...values: SqlInput[]): Record<string, SqlOutput> | undefined {
     // Reads all rows, because an open cursor keeps its tables in use.
     return this.all(...values)[0];
   }
 
-  *iterate(...values: SQLInputValue[]): IterableIterator<Record<string, SQLOutputValue>> {
+  *iterate(...values: SqlInput[]): IterableIterator<Record<string, SqlOutput>> {
     const cursor = this.#calls.run(values);
     try {
       // Node also types a row that is an array as a record.
@@ -151,25 +150,25 @@ class DurableStatement implements Statement {
     }
   }
 
-  run(...values: SQLInputValue[]): { changes: number; lastInsertRowid: number } {
+  run(...values: SqlInput[]): { changes: number; lastInsertRowid: number } {
     drain(this.#calls.run(values));
     const [counts = []] = this.#calls.changes().raw();
     return { changes: Number(counts[0]), lastInsertRowid: Number(counts[1]) };
   }
 }
 
-type Row = Record<string, SQLOutputValue>;
+type Row = Record<string, SqlOutput>;
 
 function toRow(row: Readonly<Record<string, StoredValue>>): Row {
   const entries = Object.entries(row).map(([name, value]) => [name, toValue(value)] as const);
   return Object.fromEntries(entries);
 }
 
-function toList(row: readonly StoredValue[]): SQLOutputValue[] {
+function toList(row: readonly StoredValue[]): SqlOutput[] {
   return row.map(toValue);
 }
 
-function toValue(value: StoredValue): SQLOutputValue {
+function toValue(value: StoredValue): SqlOutput {
   return value instanceof ArrayBuffer ? new Uint8Array(value) : value;
 }
 

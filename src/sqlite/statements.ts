@@ -1,18 +1,28 @@
 import { statSync } from "node:fs";
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from "node:sqlite";
 import { isFileFault } from "./database-file.ts";
+
+// Not those of `node:sqlite`: the types of a project, which refer to these, also compile in browser packages.
+export type SqlInput = null | number | bigint | string | ArrayBufferView;
+export type SqlOutput = null | number | bigint | string | Uint8Array<ArrayBuffer>;
 
 /** The part of a prepared statement that kit uses; implemented by Node and by `DurableDatabase`. */
 export interface Statement {
-  all(...values: SQLInputValue[]): Record<string, SQLOutputValue>[];
-  get(...values: SQLInputValue[]): Record<string, SQLOutputValue> | undefined;
-  iterate(...values: SQLInputValue[]): Iterable<Record<string, SQLOutputValue>>;
-  run(...values: SQLInputValue[]): StatementResultingChanges;
+  all(...values: SqlInput[]): Record<string, SqlOutput>[];
+  get(...values: SqlInput[]): Record<string, SqlOutput> | undefined;
+  iterate(...values: SqlInput[]): Iterable<Record<string, SqlOutput>>;
+  run(...values: SqlInput[]): {
+    readonly changes: number | bigint;
+    readonly lastInsertRowid: number | bigint;
+  };
   setReturnArrays(enabled: boolean): void;
 }
 
 /** The part of a SQLite database that kit uses: Node's `DatabaseSync`, or a `DurableDatabase`. */
-export interface Database extends Pick<DatabaseSync, "exec" | "close" | "isOpen" | "isTransaction"> {
+export interface Database {
+  readonly isOpen: boolean;
+  readonly isTransaction: boolean;
+  exec(sql: string): void;
+  close(): void;
   prepare(sql: string): Statement;
   /** Runs work in a transaction, or in a savepoint inside another transaction; absent if SQL begins transactions. */
   readonly transaction?: Transaction | undefined;
@@ -24,19 +34,19 @@ export interface Database extends Pick<DatabaseSync, "exec" | "close" | "isOpen"
 export function openFile(
   file: string,
   options: { readonly timeoutMs: number; readonly readOnly?: boolean },
-): DatabaseSync {
+): Database {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   return new DatabaseSync(file, { timeout: options.timeoutMs, readOnly: options.readOnly ?? false });
 }
 
 /** A prepared statement. The caller declares the type of its rows, which must match the SQL. */
 export interface Query<Row> {
-  get(...values: SQLInputValue[]): Row | undefined;
-  all(...values: SQLInputValue[]): Row[];
+  get(...values: SqlInput[]): Row | undefined;
+  all(...values: SqlInput[]): Row[];
   /** Rows one at a time. Read to the end, or leave the loop, before any other statement runs. */
-  each(...values: SQLInputValue[]): Iterable<Row>;
+  each(...values: SqlInput[]): Iterable<Row>;
   /** Returns the number of changed rows. */
-  run(...values: SQLInputValue[]): number;
+  run(...values: SqlInput[]): number;
 }
 
 /** Prepares a statement whose rows are objects. */
@@ -106,7 +116,7 @@ export function rollback(database: Database): void {
   if (database.isTransaction) database.exec("ROLLBACK");
 }
 
-export type Row = readonly SQLOutputValue[];
+export type Row = readonly SqlOutput[];
 
 /**
  * A connection that prepares each statement once, by its SQL. Rows are arrays, which SQLite returns faster than objects:
@@ -132,15 +142,15 @@ export class Connection {
   }
 
   /** All rows. The caller declares the type of a row, which must match the SQL. */
-  all<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape[] {
+  all<Shape extends Row>(sql: string, ...values: SqlInput[]): Shape[] {
     return this.statement(sql).all(...values) as unknown as Shape[];
   }
 
-  get<Shape extends Row>(sql: string, ...values: SQLInputValue[]): Shape | undefined {
+  get<Shape extends Row>(sql: string, ...values: SqlInput[]): Shape | undefined {
     return this.statement(sql).get(...values) as unknown as Shape | undefined;
   }
 
-  run(sql: string, ...values: SQLInputValue[]): void {
+  run(sql: string, ...values: SqlInput[]): void {
     this.statement(sql).run(...values);
   }
 

@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import type { ContractCase } from "../base/contract-case.ts";
 import type { SessionEntry, SessionKey } from "../protocol/session-entry.ts";
 import type { SessionListing, SessionStore } from "./contract.ts";
+import { listChecks } from "./list-cases.ts";
 import { workspaceChecks } from "./workspace-cases.ts";
 
 /** The store under test. `reopen` opens the data of the last `create` again; for durable stores. */
@@ -29,7 +30,7 @@ const conflict = { code: "conflict" };
  * ```
  */
 export function sessionStoreCases(subject: SessionStoreSubject): readonly ContractCase[] {
-  const cases = Object.entries({ ...checks, ...workspaceChecks }).map(([name, check]) => ({
+  const cases = Object.entries({ ...checks, ...listChecks, ...workspaceChecks }).map(([name, check]) => ({
     name,
     run: async () => {
       const store = await subject.create();

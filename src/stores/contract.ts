@@ -1,5 +1,6 @@
 import type { KitError } from "../base/kit-error.ts";
 import type { SessionEntry, SessionInfo, SessionKey, TouchedSessionPage } from "../protocol/session-entry.ts";
+import type { SessionOrder, SessionState } from "../protocol/session-page.ts";
 import type { WorkspaceStore } from "../protocol/workspace-store.ts";
 
 /** A value or its promise, so that a store in the same process can answer synchronously. */
@@ -35,8 +36,26 @@ export interface SessionListing {
   readonly cursor?: string | undefined;
   readonly agent?: string | undefined;
   readonly instance_id?: string | undefined;
-  /** Sorted by time of creation; default `oldest` first. A cursor is valid for its order only. */
-  readonly order?: "oldest" | "newest" | undefined;
+  /**
+   * `oldest` (default) and `newest`: by time of creation. `recent`: the last used first, to about a second. A cursor is valid for
+   * its order only.
+   */
+  readonly order?: SessionOrder | undefined;
+  /** Only sessions whose title, agent, instance or name contains this text, in upper or lower case. */
+  readonly search?: string | undefined;
+  /** Only sessions that were last used at this time or later; ms since 1970. */
+  readonly since?: number | undefined;
+  /** Only sessions that were last used before this time; ms since 1970. */
+  readonly until?: number | undefined;
+  /** Leaves out the sessions of tasks. */
+  readonly parents_only?: boolean | undefined;
+  readonly state?: SessionState | undefined;
+  /** Only these sessions. */
+  readonly only?: readonly SessionKey[] | undefined;
+  /** Leaves these sessions out. */
+  readonly except?: readonly SessionKey[] | undefined;
+  /** Asks for `total`: the number of sessions on all pages. */
+  readonly count?: boolean | undefined;
 }
 
 /**
@@ -59,8 +78,9 @@ export interface SessionStore {
   }): MaybePromise<readonly SessionInfo[]>;
   delete(key: SessionKey): MaybePromise<void>;
   /**
-   * Lists the sessions of all agents, or those that match, by time of creation: at most `limit` (from 1) after a cursor.
-   * Retention skips a store without this method and `deleteUntouched`.
+   * Lists the sessions of all agents, or those that match: at most `limit` (from 1) after a cursor. Retention skips a store
+   * without this method and `deleteUntouched`. A store can ignore every field but `limit` and `cursor`: kit then filters each
+   * page itself. It can return sessions without a title, state, cost and tokens.
    */
   listAll?(page: SessionListing): MaybePromise<TouchedSessionPage>;
   /**

@@ -32,14 +32,18 @@ const plus = (knownFields: fc.Arbitrary<object>): fc.Arbitrary<object> =>
   fc.tuple(knownFields, unknown).map(([fields, unknownFields]) => ({ ...unknownFields, ...fields }));
 
 const cost = fc.record({ input: price, output: price, cache_read: price, cache_write: price, total: price });
-const usage = fc.record({
-  input: count,
-  output: count,
-  cache_read: count,
-  cache_write: count,
-  total_tokens: count,
-  cost: fc.oneof(plus(cost), cost),
-});
+const usage = fc.record(
+  {
+    input: count,
+    output: count,
+    cache_read: count,
+    cache_write: count,
+    total_tokens: count,
+    cost: fc.oneof(plus(cost), cost),
+    reasoning: count,
+  },
+  { requiredKeys: ["input", "output", "cache_read", "cache_write", "total_tokens", "cost"] },
+);
 const message = fc.oneof(
   fc.record(
     {
@@ -137,4 +141,24 @@ test.each([
   expect(() => decodeEntry(text)).toThrow(
     expect.objectContaining({ code: "unavailable", message: expect.stringContaining("is damaged") }),
   );
+});
+
+test("an answer with reasoning tokens is stored as a list too", () => {
+  const cost = { input: 1, output: 1, cache_read: 0, cache_write: 0, total: 2 };
+  const counts = { input: 1, output: 9, cache_read: 0, cache_write: 0, total_tokens: 10, cost, reasoning: 7 };
+  const entry: SessionEntry = {
+    version: 1,
+    type: "message",
+    operation_id: "op_1",
+    message: {
+      role: "assistant",
+      content: [],
+      timestamp: "t",
+      model: "a/1",
+      finish_reason: "stop",
+      usage: counts,
+    },
+  };
+  expect(encodeEntry(entry)).toMatch(/^\[2,/);
+  expect(decodeEntry(encodeEntry(entry))).toEqual(entry);
 });

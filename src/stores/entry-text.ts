@@ -15,8 +15,9 @@ export function encodeEntry(entry: SessionEntry): string {
   if (role === "assistant") {
     if (!isPlain(message)) return JSON.stringify(entry);
     const { model, finish_reason, usage } = message;
-    const { input, output, cache_read, cache_write, total_tokens, cost } = usage;
+    const { input, output, cache_read, cache_write, total_tokens, cost, reasoning } = usage;
     const tokens = [input, output, cache_read, cache_write, total_tokens];
+    if (reasoning !== undefined) tokens.push(reasoning);
     const costs = isUnknown(cost)
       ? 0
       : [cost.input, cost.output, cost.cache_read, cost.cache_write, cost.total];
@@ -93,7 +94,7 @@ type MessageRow =
       ...Head<"assistant">,
       model: string,
       finish_reason: AssistantMessage["finish_reason"],
-      tokens: readonly [number, number, number, number, number],
+      tokens: readonly [number, number, number, number, number, reasoning?: number],
       costs: CostRow | 0,
     ];
 
@@ -101,9 +102,10 @@ function toMessage(row: MessageRow): Message {
   switch (row[1]) {
     case "assistant": {
       const [, role, , timestamp, content, model, finish_reason, tokens, costs] = row;
-      const [input, output, cache_read, cache_write, total_tokens] = tokens;
+      const [input, output, cache_read, cache_write, total_tokens, reasoning] = tokens;
       const cost = costs === 0 ? unknownCost : toCost(costs);
-      const usage = { input, output, cache_read, cache_write, total_tokens, cost };
+      const counts = { input, output, cache_read, cache_write, total_tokens, cost };
+      const usage = reasoning === undefined ? counts : { ...counts, reasoning };
       return { role, content, timestamp, model, usage, finish_reason };
     }
     case "user": {
@@ -122,7 +124,9 @@ function toCost([input, output, cache_read, cache_write, total]: CostRow): Cost 
 }
 
 function isPlain(message: AssistantMessage): boolean {
-  return hasKeys(message, 6) && hasKeys(message.usage, 6) && hasKeys(message.usage.cost, 5);
+  const { usage } = message;
+  const count = usage.reasoning === undefined ? 6 : 7;
+  return hasKeys(message, 6) && hasKeys(usage, count) && hasKeys(usage.cost, 5);
 }
 
 function isUnknown({ input, output, cache_read, cache_write, total }: Cost): boolean {

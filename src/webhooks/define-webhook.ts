@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toSentence, unknownKey } from "../base/error-text.ts";
-import { faultOfSchema } from "../base/json-schema/schema-fault.ts";
+import { faultOfSchema } from "../json-schema/schema-fault.ts";
 import type { Dispatch, DispatchInput, RunCalls, StartRun } from "../protocol/run-calls.ts";
 import type { VerifiedWebhook } from "./verify-webhook.ts";
 import { type WebhookScheme, webhookSchemes } from "./webhook-scheme.ts";

@@ -2,6 +2,7 @@ import { toJsonText } from "../base/json-text.ts";
 import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/names.ts";
 import { type checkAgainst, checkPayload } from "../base/standard-schema.ts";
+import { thrownText } from "../base/thrown.ts";
 import type { DispatchReceipt } from "../protocol/dispatch.ts";
 import type { ApplicationCalls, StartRun, StartRunOptions } from "../protocol/run-calls.ts";
 import { findSecret, type WebhookDefinition, type WebhookDispatch } from "./define-webhook.ts";
@@ -120,7 +121,7 @@ function jsonReply(reply: unknown, name: string): unknown {
     // biome-ignore lint/style/useErrorCause: the cause is among its fields.
     throw new KitError({
       code: "internal_error",
-      message: `The reply of the webhook "${name}" is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
+      message: `The reply of the webhook "${name}" is not JSON: ${thrownText(error)}.`,
       hint: "Return plain objects, arrays, texts, numbers, booleans and null from `handle`.",
       cause: error,
     });

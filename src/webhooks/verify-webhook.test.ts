@@ -10,8 +10,9 @@ const secrets = {
   standard: `whsec_${Buffer.from("a standard secret, 24 b.").toString("base64")}`,
   github: "a github secret",
   slack: "a slack signing secret",
+  stripe: "whsec_a stripe secret",
 } as const;
-const schemes: readonly WebhookScheme[] = ["standard", "github", "slack"];
+const schemes: readonly WebhookScheme[] = ["standard", "github", "slack", "stripe"];
 
 interface Signed {
   readonly headers: Record<string, string>;
@@ -41,6 +42,10 @@ function sign(
       body,
       headers: { "x-slack-request-timestamp": seconds, "x-slack-signature": `v0=${signature}` },
     };
+  }
+  if (scheme === "stripe") {
+    const signature = hmac(secret, `${seconds}.`, body).toString("hex");
+    return { body, headers: { "stripe-signature": `t=${seconds},v1=${signature},v0=00` } };
   }
   const key = Buffer.from(secret.slice("whsec_".length), "base64");
   const signature = hmac(key, `msg_1.${seconds}.`, body).toString("base64");
@@ -107,7 +112,7 @@ test.each(schemes)(
   },
 );
 
-test.each(["standard", "slack"] as const)(
+test.each(["standard", "slack", "stripe"] as const)(
   "%s: the sender's clock can differ by 300 seconds in both directions",
   async (scheme) => {
     const body = Buffer.from("{}");
@@ -122,13 +127,32 @@ test.each(["standard", "slack"] as const)(
   },
 );
 
+test("a Standard Webhooks secret can lack its prefix, and Svix's names of the headers are read", async () => {
+  const body = Buffer.from("{}");
+  const { headers } = sign("standard", body);
+  const secret = secrets.standard.slice("whsec_".length);
+  expect(await verify("standard", { headers, body }, { secret })).toMatchObject({ deliveryId: "msg_1" });
+  const renamed = Object.entries(headers).map(([name, value]) => [name.replace("webhook", "svix"), value]);
+  const svix = Object.fromEntries(renamed);
+  expect(await verify("standard", { headers: svix, body })).toMatchObject({ deliveryId: "msg_1" });
+  const mixed = { ...svix, "webhook-id": "msg_2" };
+  await expect(verify("standard", { headers: mixed, body })).rejects.toEqual(code("invalid_signature"));
+});
+
+test("an unknown scheme is a TypeError that names the schemes", async () => {
+  const options = { scheme: "paypal" as WebhookScheme, secret: "x" };
+  await expect(verifyWebhook({ headers: {}, body: "{}" }, options)).rejects.toThrow(
+    new TypeError('There is no webhook scheme "paypal". The schemes are: standard, github, slack, stripe.'),
+  );
+});
+
 test("a text, its bytes and a Request with it are the same delivery", async () => {
   const { headers, body } = sign("github", Buffer.from('{ "zen" : "spaced" }'));
   const options = { scheme: "github", secret: secrets.github } as const;
   const asText = await verifyWebhook({ headers, body: Buffer.from(body).toString() }, options);
   const request = new Request("http://localhost/", { method: "POST", headers, body: Buffer.from(body) });
   const asRequest = await verifyWebhook(request, options);
-  expect(asText.delivery_id).toBe(asRequest.delivery_id);
+  expect(asText.deliveryId).toBe(asRequest.deliveryId);
   expect(asRequest.json()).toEqual({ zen: "spaced" });
   expect(asRequest.text()).toBe('{ "zen" : "spaced" }');
 });

@@ -23,8 +23,6 @@ export interface DeliveryLog {
 export interface VerifiedWebhook {
   /** The same for all repetitions of the delivery: the id that the sender signed, or the body's digest. */
   readonly deliveryId: string;
-  /** @deprecated Use `deliveryId`. */
-  readonly delivery_id: string;
   /** Whether the delivery is a repetition: reply as to the first one, and do nothing. Always false without `deliveries`. */
   readonly duplicate: boolean;
   readonly headers: Headers;
@@ -59,18 +57,20 @@ export async function verifyWebhook(
   const body = await bytesOf(request);
   const now = (options.now ?? Date.now)();
   const toleranceSeconds = options.toleranceSeconds ?? 300;
-  const { delivery_id } = await checkDelivery({ headers, body }, options, { now, toleranceSeconds });
+  const { delivery_id: deliveryId } = await checkDelivery({ headers, body }, options, {
+    now,
+    toleranceSeconds,
+  });
   // Senders repeat a delivery for hours and sign each repetition again; a copied delivery is stale after twice the tolerance.
   const keptSeconds = Math.max(86_400, 2 * toleranceSeconds);
-  const key = `${options.source ?? options.scheme}:${delivery_id}`;
+  const key = `${options.source ?? options.scheme}:${deliveryId}`;
   const isNew = (await options.deliveries?.claim(key, now + keptSeconds * 1_000)) ?? true;
   const release = async (): Promise<void> => {
     if (isNew) await options.deliveries?.release?.(key);
   };
   const text = (): string => new TextDecoder("utf-8", { fatal: true }).decode(body);
   return {
-    deliveryId: delivery_id,
-    delivery_id,
+    deliveryId,
     duplicate: !isNew,
     headers,
     body,

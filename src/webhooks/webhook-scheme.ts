@@ -1,12 +1,13 @@
 import { KitError } from "../base/kit-error.ts";
+import { quoteName } from "../base/names.ts";
 
 /** A sender's signature scheme and secret. */
 export type WebhookScheme = (typeof webhookSchemes)[number];
-export const webhookSchemes = ["standard", "github", "slack"] as const;
+export const webhookSchemes = ["standard", "github", "slack", "stripe"] as const;
 
 export interface WebhookSecret {
   readonly scheme: WebhookScheme;
-  /** Several during a rotation. For Standard Webhooks: `whsec_` and Base64. */
+  /** Several during a rotation. For Standard Webhooks: Base64, mostly after `whsec_`. */
   readonly secret: string | readonly string[];
 }
 
@@ -37,7 +38,12 @@ export function checkDelivery(
       `The secret of a ${scheme} webhook is empty. Set it; kit accepts no delivery without it.`,
     );
   }
-  return schemes[scheme](delivery, secrets, rules);
+  const check = Object.hasOwn(schemes, scheme) ? schemes[scheme] : undefined;
+  if (check === undefined)
+    throw new TypeError(
+      `There is no webhook scheme ${quoteName(String(scheme))}. The schemes are: ${webhookSchemes.join(", ")}.`,
+    );
+  return check(delivery, secrets, rules);
 }
 
 type Check = (
@@ -49,12 +55,14 @@ type Check = (
 const schemes: Readonly<Record<WebhookScheme, Check>> = {
   /** @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
   async standard({ headers, body }, secrets, rules) {
-    const id = headers.get("webhook-id") ?? "";
-    const timestamp = headers.get("webhook-timestamp") ?? "";
-    const signatures = (headers.get("webhook-signature") ?? "")
+    // Svix, which many senders use, names its headers after itself.
+    const prefix = headers.has("webhook-id") ? "webhook" : "svix";
+    const id = headers.get(`${prefix}-id`) ?? "";
+    const timestamp = headers.get(`${prefix}-timestamp`) ?? "";
+    const signatures = (headers.get(`${prefix}-signature`) ?? "")
       .split(" ", maxSignatures)
       .map((each) => (each.startsWith("v1,") ? fromBase64(each.slice(3)) : undefined));
-    const keys = secrets.map(standardKey);
+    const keys = secrets.flatMap(standardKeys);
     const signed = joinBytes(toBytes(`${id}.${timestamp}.`), body);
     if (id === "" || !(await isSigned(signed, keys, signatures))) throw invalidSignature();
     checkTimestamp(timestamp, rules);
@@ -81,13 +89,30 @@ const schemes: Readonly<Record<WebhookScheme, Check>> = {
     // Slack repeats an event with a new timestamp and the same body.
     return { delivery_id: await sha256(body) };
   },
+
+  /** @see https://docs.stripe.com/webhooks/signature */
+  async stripe({ headers, body }, secrets, rules) {
+    const fields = (headers.get("stripe-signature") ?? "")
+      .split(",", maxSignatures)
+      .map((field) => field.trim().split("=", 2));
+    const timestamp = fields.find(([name]) => name === "t")?.[1] ?? "";
+    const signatures = fields.map(([name, value = ""]) => (name === "v1" ? fromHex(value) : undefined));
+    const signed = joinBytes(toBytes(`${timestamp}.`), body);
+    if (!(await isSigned(signed, secrets.map(toBytes), signatures))) throw invalidSignature();
+    checkTimestamp(timestamp, rules);
+    // Stripe repeats an event with a new timestamp and the same body.
+    return { delivery_id: await sha256(body) };
+  },
 };
 
-function standardKey(secret: string): Uint8Array<ArrayBuffer> {
-  const key = secret.startsWith("whsec_") ? fromBase64(secret.slice("whsec_".length)) : toBytes(secret);
+/** The keys that a secret can mean. Without `whsec_`, it is Base64, or the characters themselves. */
+function standardKeys(secret: string): readonly Uint8Array<ArrayBuffer>[] {
+  const isPrefixed = secret.startsWith("whsec_");
+  const key = fromBase64(isPrefixed ? secret.slice("whsec_".length) : secret);
+  if (!isPrefixed) return key === undefined || key.length === 0 ? [toBytes(secret)] : [key, toBytes(secret)];
   if (key === undefined || key.length === 0)
     throw new TypeError("The secret of a Standard Webhooks sender must be `whsec_` followed by Base64.");
-  return key;
+  return [key];
 }
 
 function checkTimestamp(text: string, { now, toleranceSeconds }: SchemeRules): void {

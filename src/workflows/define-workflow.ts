@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toSentence, unknownKey } from "../base/error-text.ts";
-import { faultOfSchema } from "../base/json-schema/schema-fault.ts";
+import { faultOfSchema } from "../json-schema/schema-fault.ts";
 import type { WorkflowReference } from "../protocol/run-calls.ts";
 import type { WorkflowContext, WorkflowSchema } from "./workflow-context.ts";
 

@@ -66,7 +66,6 @@ export function journalAgent(agent: Agent, journal: AgentJournal): Agent {
       },
     },
     onEvent: (listener) => agent.onEvent(listener),
-    subscribe: (listener) => agent.onEvent(listener),
     close: (options) => agent.close(options),
   };
 }
@@ -130,13 +129,14 @@ function journalSession(session: Session, agent: string, journal: AgentJournal):
         begun.resolve(live);
         return live.result;
       });
-      // A replay has only the result: readers got the events before.
+      // A replay has only the result, or its error: readers got the events before.
       const over = (): void => begun.resolve(undefined);
       result.then(over, over);
       const events = {
         async *[Symbol.asyncIterator](): AsyncGenerator<KitEvent, void> {
           const live = await begun.promise;
-          if (live !== undefined) yield* live;
+          if (live === undefined) await result;
+          else yield* live;
         },
       };
       return { ...events, result, partialResults: () => partialResults(events) };

@@ -58,8 +58,9 @@ async function converse({ url }: KitProcess, instance: string): Promise<void> {
 
 async function checkHistory({ url }: KitProcess, instance: string): Promise<void> {
   const { body } = await send(`${url}/agents/worker/${instance}/history`);
+  const { body: log } = await send(`${url}/agents/worker/${instance}/history?limit=100`);
   const questions = body.messages.filter(({ role }: { readonly role: string }) => role === "user");
-  expect(JSON.stringify(questions).match(/#\d+/g)).toEqual(prompts);
+  expect(JSON.stringify(questions).match(/#\d+/g), JSON.stringify({ body, log })).toEqual(prompts);
 }
 
 async function order({ url }: KitProcess, number: number): Promise<void> {

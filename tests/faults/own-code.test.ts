@@ -31,8 +31,9 @@ async function begin(options: KitProcessOptions) {
 /** Sends inputs whose model calls tools, one that may be repeated and one that may not, and starts runs. */
 async function accept({ url }: KitProcess, numbers: readonly number[]): Promise<readonly string[]> {
   const ids = numbers.map(async (number) => {
-    const dispatch = await send(`${url}/agents/worker/w-${number}/dispatch`, { input: `#${number}` });
-    const run = await send(`${url}/workflows/order`, { payload: { number } });
+    const key = { "idempotency-key": `${number}` };
+    const dispatch = await send(`${url}/agents/worker/w-${number}/dispatch`, { input: `#${number}` }, key);
+    const run = await send(`${url}/workflows/order`, { payload: { number } }, key);
     expect([dispatch.status, run.status]).toEqual([202, 202]);
     return run.body.run_id as string;
   });

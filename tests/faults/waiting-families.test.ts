@@ -78,9 +78,11 @@ test(
     await expect
       .poll(async () => (await open()).filter(({ status }) => status === "completed").length)
       .toBeGreaterThanOrEqual(payloads.filter(({ kind }) => kind === "step").length);
-    // Nothing that waits holds a slot.
-    const health = await client.runs.list({ status: "running", limit: 200 });
-    expect(health.runs.map(({ workflow }) => workflow)).not.toContain("grandparent");
+    // Nothing that waits holds a slot; a run is still running until its wait is stored.
+    const running = async () => (await client.runs.list({ status: "running", limit: 200 })).runs;
+    await expect
+      .poll(async () => (await running()).map(({ workflow }) => workflow))
+      .not.toContain("grandparent");
     const waiting = (await open()).filter(({ status }) => status === "waiting");
     for (const { run_id, waiting_for } of waiting)
       if (waiting_for?.some((one) => "signal" in one))

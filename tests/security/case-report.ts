@@ -10,7 +10,7 @@ export interface LoadedRecord {
 
 /** The output of `load-case.ts`. */
 export interface CaseReport {
-  /** Processor time of the load. */
+  /** Processor time of the load, as a machine of usual speed would take it. */
   readonly cpu_ms: number;
   /** The peak growth of the process after the warm-up. */
   readonly rss_growth_mb: number;

@@ -9,7 +9,7 @@ export const outputVariables: Readonly<Record<string, string>> = {
   CHAT_SECRET: webhookSecret,
 };
 
-/** A server process, which prints its address on its first lines: `… at http://…`, or `Ready on http://…`. */
+/** A server process, which prints its address on its first lines: `Open http://…`, `At http://…` or `Ready on http://…`. */
 export class ServerOutput {
   readonly #command: readonly string[];
   readonly #env: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export class ServerOutput {
     this.#url = await new Promise<string>((resolve, reject) => {
       const collect = (chunk: Buffer): void => {
         this.log += chunk.toString();
-        const [, url] = / (?:at|on) (http:\/\/\S+)/.exec(this.log) ?? [];
+        const [, url] = /\b(?:at|on|open) (http:\/\/\S+)/i.exec(this.log) ?? [];
         if (url !== undefined) resolve(url.replace("0.0.0.0", "127.0.0.1"));
       };
       child.stdout.on("data", collect);

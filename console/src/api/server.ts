@@ -1,4 +1,5 @@
 import { KitClient } from "../../../src/client/index.ts";
+import { connection } from "./connection.ts";
 
 /** The server's address: the page's own without `console/`, so that a proxy can serve it below any path. */
 export const serverRoot: URL = new URL("..", document.baseURI);
@@ -63,6 +64,7 @@ function connect(key: string | undefined): Connection {
   const client = new KitClient({
     baseUrl: serverRoot,
     apiKey: key,
+    fetch: connection.fetch,
     retry: { attempts: 2, reconnects: 1_000 },
   });
   return { client, key, isRefused: false };

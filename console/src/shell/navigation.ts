@@ -5,6 +5,8 @@ export interface NavigationEntry {
   readonly label: string;
   readonly icon: IconName;
   readonly link: NonNullable<LinkProps["to"]>;
+  /** The key that opens the screen after `g`. */
+  readonly key: string;
   /** Shown only if the server has agents and workflows, not just the index of a repository. */
   readonly needsService?: true;
 }
@@ -12,20 +14,20 @@ export interface NavigationEntry {
 /** The screens in the navigation, in groups. Screens that are only linked from others are left out. */
 export const navigation: readonly (readonly NavigationEntry[])[] = [
   [
-    { label: "Home", icon: "home", link: "/" },
-    { label: "Approvals", icon: "approvals", link: "/console/approvals", needsService: true },
+    { label: "Home", key: "h", icon: "home", link: "/" },
+    { label: "Waiting for you", key: "w", icon: "approvals", link: "/console/approvals", needsService: true },
   ],
   [
-    { label: "Agents", icon: "agents", link: "/console/agents", needsService: true },
-    { label: "Runs", icon: "runs", link: "/console/runs", needsService: true },
-    { label: "Dispatches", icon: "dispatches", link: "/console/dispatches", needsService: true },
+    { label: "Agents", key: "a", icon: "agents", link: "/console/agents", needsService: true },
+    { label: "Runs", key: "r", icon: "runs", link: "/console/runs", needsService: true },
+    { label: "Dispatches", key: "d", icon: "dispatches", link: "/console/dispatches", needsService: true },
   ],
   [
-    { label: "Specs", icon: "specs", link: "/console/specs" },
-    { label: "Guidelines", icon: "guidelines", link: "/console/guidelines" },
+    { label: "Specs", key: "s", icon: "specs", link: "/console/specs" },
+    { label: "Guidelines", key: "g", icon: "guidelines", link: "/console/guidelines" },
   ],
   [
-    { label: "Cluster", icon: "branch", link: "/console/cluster", needsService: true },
-    { label: "Server", icon: "server", link: "/console/server" },
+    { label: "Cluster", key: "c", icon: "branch", link: "/console/cluster", needsService: true },
+    { label: "Server", key: "v", icon: "server", link: "/console/server" },
   ],
 ];

@@ -1,15 +1,18 @@
-import { Dialog } from "@base-ui/react/dialog";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
 import { isReadOnly, session } from "../api/server.ts";
 import { useIsRefused, useServer } from "../api/use-server.ts";
+import { useInbox } from "../screens/approvals/use-inbox.ts";
+import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icons.tsx";
+import { ConnectionBar } from "./connection-bar.tsx";
 import { navigation } from "./navigation.ts";
+import { Shortcuts } from "./shortcuts.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { type Theme, useTheme } from "./theme.ts";
 import { TitleContext } from "./title.ts";
 
-/** The frame of every screen: navigation, sign-in, and the tab's title with the number of waiting approvals. */
+/** The frame of every screen: navigation, sign-in, and the tab's title with the number of items that wait for a person. */
 export function Shell(): ReactNode {
   const [title, setTitle] = useState("");
   const isRefused = useIsRefused();
@@ -23,6 +26,7 @@ export function Shell(): ReactNode {
   const menu = <Menu waiting={waiting} hasService={hasService} project={project} />;
   return (
     <TitleContext value={setTitle}>
+      <Shortcuts hasService={hasService} />
       <button
         type="button"
         onClick={() => document.getElementById("main")?.focus()}
@@ -39,6 +43,7 @@ export function Shell(): ReactNode {
           tabIndex={0}
           className="flex min-h-0 min-w-0 flex-1 flex-col overflow-y-auto outline-none ring-inset ring-line-strong focus-visible:ring-1"
         >
+          <ConnectionBar />
           <Outlet />
         </main>
       </div>
@@ -46,7 +51,7 @@ export function Shell(): ReactNode {
   );
 }
 
-/** Loads what the navigation needs: the number of waiting approvals, whether there are agents, and the project's name. */
+/** Loads what the navigation needs: the number of items that wait for a person, whether there are agents, and the project's name. */
 function useShellFacts(enabled: boolean): {
   readonly waiting: number;
   readonly hasService: boolean;
@@ -58,14 +63,10 @@ function useShellFacts(enabled: boolean): {
     everyMs: 30_000,
     enabled,
   });
-  const hasService = overview.data?.agents !== undefined;
-  const approvals = useServer({
-    key: ["approvals"],
-    ask: (client, signal) => client.approvals.list({ limit: 100 }, { signal }),
-    everyMs: 4_000,
-    enabled: enabled && hasService,
-  });
-  return { waiting: approvals.data?.approvals.length ?? 0, hasService, project: overview.data?.project };
+  // Most servers have agents: until this one says otherwise, their screens keep their places.
+  const hasService = overview.data === undefined || overview.data.agents !== undefined;
+  const inbox = useInbox(enabled && overview.data?.agents !== undefined);
+  return { waiting: inbox.data?.total ?? 0, hasService, project: overview.data?.project };
 }
 
 interface MenuProps {
@@ -93,13 +94,13 @@ function Menu({ waiting, hasService, project }: MenuProps): ReactNode {
                   <Link
                     to={link}
                     activeOptions={{ exact: link === "/" }}
-                    className="flex h-8 items-center gap-2.5 rounded-md px-2 text-soft text-sm hover:bg-raised hover:text-ink data-[status=active]:bg-raised data-[status=active]:font-medium data-[status=active]:text-ink"
+                    className="flex h-9 md:h-8 items-center gap-2.5 rounded-md px-2 text-soft text-sm hover:bg-raised hover:text-ink data-[status=active]:bg-raised data-[status=active]:font-medium data-[status=active]:text-ink"
                   >
                     <Icon name={icon} />
                     {label}
-                    {label === "Approvals" && waiting > 0 ? (
+                    {link === "/console/approvals" && waiting > 0 ? (
                       <span className="ml-auto rounded-full bg-warn-back px-1.5 font-medium text-warn text-xs tabular">
-                        {waiting}
+                        {waiting.toLocaleString()}
                         <span className="sr-only"> waiting</span>
                       </span>
                     ) : null}
@@ -138,32 +139,33 @@ function PhoneBar({
   // biome-ignore lint/correctness/useExhaustiveDependencies: the effect closes the menu when the screen changes.
   useEffect(() => setOpen(false), [path]);
   return (
-    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+    <>
       <header className="flex h-12 shrink-0 items-center gap-2 border-line border-b px-3 md:hidden">
-        <Dialog.Trigger
+        <button
+          type="button"
           aria-label="Menu"
+          aria-haspopup="dialog"
+          onClick={() => setOpen(true)}
           className="grid size-9 place-items-center rounded-md text-soft hover:bg-raised"
         >
           <Icon name="menu" />
-        </Dialog.Trigger>
+        </button>
         <img src={new URL("icon.svg", document.baseURI).href} alt="" className="size-5" />
         {waiting > 0 ? (
           <Link
             to="/console/approvals"
-            className="ml-auto rounded-full bg-warn-back px-2 py-0.5 font-medium text-warn text-xs"
+            className="ml-auto rounded-full bg-warn-back px-2.5 py-1 font-medium text-warn text-xs"
           >
-            {waiting} waiting
+            {waiting.toLocaleString()} waiting
           </Link>
         ) : null}
       </header>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
-        <Dialog.Popup className="fixed inset-y-0 left-0 z-40 flex w-64 border-line border-r bg-back">
-          <Dialog.Title className="sr-only">Menu</Dialog.Title>
+      {isOpen ? (
+        <Dialog title="Menu" place="left" hidesTitle onClose={() => setOpen(false)}>
           {children}
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+        </Dialog>
+      ) : null}
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useId, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { KitClient, KitError } from "../../../src/client/index.ts";
 import { serverRoot, session } from "../api/server.ts";
 import { Button } from "../ui/button.tsx";
@@ -10,6 +10,9 @@ export function SignIn(): ReactNode {
   const [remember, setRemember] = useState(false);
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  // The field is all that this screen is for.
+  useEffect(() => input.current?.focus(), []);
 
   async function submit(event: FormEvent): Promise<void> {
     event.preventDefault();
@@ -39,6 +42,7 @@ export function SignIn(): ReactNode {
             API key
           </label>
           <input
+            ref={input}
             id={field}
             type="password"
             autoComplete="off"

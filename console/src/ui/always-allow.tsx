@@ -26,7 +26,7 @@ export function AlwaysAllow({ agent, instance, approval_id, onCancel }: AlwaysAl
       await client.agents.allow(agent, { ...call, rule });
       await client.agents.approve(agent, { ...call, approved: true });
     },
-    ["approvals", "sessions"],
+    ["approvals", "sessions", "waiting"],
   );
   const isDone = allow.isPending || allow.isSuccess;
   const error = offered.error ?? allow.error;

@@ -87,6 +87,7 @@ export function BarField({
     >
       <input
         name="value"
+        data-search
         defaultValue={value}
         aria-label={label}
         placeholder={label}

@@ -7,16 +7,15 @@ import { Button } from "./button.tsx";
 import { SchemaFields } from "./schema-fields.tsx";
 
 interface DecisionProps {
-  readonly agent: string;
-  readonly instance: string;
-  readonly approval_id: string;
-  readonly args?: unknown;
-  /** Set if the approver may change the arguments. */
-  readonly inputSchema?: ApprovalRequest["input_schema"];
+  /** The waiting call, as far as it is known: a conversation knows its names first. */
+  readonly call: Pick<ApprovalRequest, "agent" | "instance_id" | "approval_id"> & Partial<ApprovalRequest>;
 }
 
 /** Approves a call, with other arguments if its tool allows them, or denies it with a reason that the model reads. */
-export function Decision({ agent, instance, approval_id, args, inputSchema }: DecisionProps): ReactNode {
+export function Decision({ call }: DecisionProps): ReactNode {
+  const { agent, instance_id: instance, approval_id, args, input_schema: inputSchema } = call;
+  // A rule can help only if the configuration asks for the approval.
+  const hasRule = call.requested_at !== undefined && call.no_allow_rule === undefined;
   const field = useId();
   const [reason, setReason] = useState("");
   const [isAllowing, setAllowing] = useState(false);
@@ -30,7 +29,7 @@ export function Decision({ agent, instance, approval_id, args, inputSchema }: De
         reason: reason.trim() || undefined,
         args: approved ? edited : undefined,
       }),
-    ["approvals", "sessions"],
+    ["approvals", "sessions", "waiting"],
   );
   if (isReadOnly) return <p className="text-soft text-sm">It waits for an approval.</p>;
   if (isAllowing)
@@ -78,7 +77,7 @@ export function Decision({ agent, instance, approval_id, args, inputSchema }: De
           {edited === undefined ? "Change the arguments" : "Leave them as they were"}
         </Button>
       )}
-      {edited === undefined ? (
+      {edited === undefined && hasRule ? (
         <span className="order-last w-full text-center sm:order-none sm:w-auto">
           <Button variant="quiet" disabled={isDecided} onClick={() => setAllowing(true)}>
             Always allow…

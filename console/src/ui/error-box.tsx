@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import type { ErrorCause } from "../../../src/client/index.ts";
+import { SourceLink } from "./source-link.tsx";
 import { visible } from "./text.ts";
 
 interface EventErrorLike {
@@ -27,9 +28,8 @@ function Cause({ cause }: { readonly cause: ErrorCause }): ReactNode {
         <span className="font-mono text-xs">{cause.name}</span>: {visible(cause.message)}
       </p>
       {cause.path === undefined ? null : (
-        <p className="font-mono text-soft text-xs">
-          {cause.path}
-          {cause.line === undefined ? "" : `:${cause.line}`}
+        <p>
+          <SourceLink path={cause.path} line={cause.line} />
         </p>
       )}
       {cause.cause === undefined ? null : <Cause cause={cause.cause} />}

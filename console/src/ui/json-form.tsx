@@ -1,7 +1,7 @@
-import { Dialog } from "@base-ui/react/dialog";
 import { type FormEvent, type ReactNode, useId, useState } from "react";
 import { Button } from "./button.tsx";
 import { Choice } from "./chips.tsx";
+import { Dialog } from "./dialog.tsx";
 import { hasFields, SchemaFields } from "./schema-fields.tsx";
 
 interface JsonFormProps {
@@ -48,20 +48,20 @@ export function JsonForm({
   }
   const current = parse(text);
   return (
-    <Dialog.Root
-      open={isOpen}
-      onOpenChange={(open) => {
-        setOpen(open);
-        setProblem(undefined);
-        setWritten(false);
-        if (open) setText(JSON.stringify(value ?? {}, null, 2));
-      }}
-    >
-      <Dialog.Trigger render={<Button variant={variant}>{label}</Button>} />
-      <Dialog.Portal>
-        <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
-        <Dialog.Popup className="fixed top-1/2 left-1/2 z-40 flex max-h-[90dvh] w-[min(36rem,calc(100vw-2rem))] -translate-1/2 flex-col gap-3 overflow-y-auto rounded-xl border border-line bg-panel p-4 shadow-xl">
-          <Dialog.Title className="font-semibold text-base">{label}</Dialog.Title>
+    <>
+      <Button
+        variant={variant}
+        onClick={() => {
+          setOpen(true);
+          setProblem(undefined);
+          setWritten(false);
+          setText(JSON.stringify(value ?? {}, null, 2));
+        }}
+      >
+        {label}
+      </Button>
+      {isOpen ? (
+        <Dialog title={label} onClose={() => setOpen(false)}>
           {children}
           <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-3">
             {hasFields(schema) ? (
@@ -106,15 +106,17 @@ export function JsonForm({
               </p>
             )}
             <div className="flex justify-end gap-2">
-              <Dialog.Close render={<Button variant="quiet">Close</Button>} />
+              <Button variant="quiet" onClick={() => setOpen(false)}>
+                Close
+              </Button>
               <Button variant="solid" type="submit" isBusy={isBusy}>
                 Send
               </Button>
             </div>
           </form>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+        </Dialog>
+      ) : null}
+    </>
   );
 }
 

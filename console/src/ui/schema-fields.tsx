@@ -87,7 +87,8 @@ function SchemaField(props: FieldProps): ReactNode {
       </fieldset>
     );
   if (kind === "array") return <ListField {...props} label={label} note={note} />;
-  if (kind === "boolean")
+  // An untouched box would say no for the user, so a required answer is chosen.
+  if (kind === "boolean" && !isRequired)
     return (
       <label className="flex items-center gap-2">
         <input type="checkbox" checked={value === true} onChange={({ target }) => onChange(target.checked)} />
@@ -98,10 +99,10 @@ function SchemaField(props: FieldProps): ReactNode {
   return (
     <div className="flex min-w-0 flex-col gap-1">
       <label htmlFor={field}>{label}</label>
-      {kind === "enum" ? (
+      {kind === "enum" || kind === "boolean" ? (
         <ChoiceField
           id={field}
-          schema={schema as Schema}
+          choices={kind === "boolean" ? [true, false] : (choicesOf(schema as Schema) ?? [])}
           value={value}
           isRequired={isRequired}
           onChange={onChange}
@@ -172,25 +173,29 @@ function TextField({
 
 function ChoiceField({
   id,
-  schema,
+  choices,
   value,
   isRequired,
   onChange,
-}: InputProps & { readonly schema: Schema }): ReactNode {
-  const choices = choicesOf(schema) ?? [];
+}: InputProps & { readonly choices: readonly unknown[] }): ReactNode {
   const chosen = choices.indexOf(value);
   return (
     <select
       id={id}
-      value={chosen}
+      value={chosen === -1 ? "" : chosen}
       required={isRequired}
-      onChange={({ target }) => onChange(choices[Number(target.value)])}
+      onChange={({ target }) => onChange(target.value === "" ? undefined : choices[Number(target.value)])}
       className={box}
     >
-      {chosen === -1 || !isRequired ? <option value={-1}>none</option> : null}
+      {chosen === -1 || !isRequired ? (
+        // The browser refuses to send a form with an empty value in a required field.
+        <option value="" disabled={isRequired}>
+          {isRequired ? "choose one" : "none"}
+        </option>
+      ) : null}
       {choices.map((choice, at) => (
         <option key={String(choice)} value={at}>
-          {visible(String(choice))}
+          {visible(choice === true ? "yes" : choice === false ? "no" : String(choice))}
         </option>
       ))}
     </select>

@@ -6,9 +6,11 @@ import { visible } from "./text.ts";
 export function SourceLink({
   path,
   line,
+  column,
 }: {
   readonly path: string;
   readonly line?: number | undefined;
+  readonly column?: number | undefined;
 }): ReactNode {
   const search = { path, line: line === undefined ? undefined : String(line) };
   return (
@@ -18,7 +20,7 @@ export function SourceLink({
       preload={false}
       className="min-w-0 font-mono text-soft text-xs hover:text-ink hover:underline foreign"
     >
-      <bdi>{visible(line === undefined ? path : `${path}:${line}`)}</bdi>
+      <bdi>{visible([path, line, column].filter((part) => part !== undefined).join(":"))}</bdi>
     </Link>
   );
 }

@@ -48,12 +48,15 @@ export function ErrorNotice({
   readonly onRetry?: () => void;
 }): ReactNode {
   const code = error instanceof KitError ? error.code : "internal_error";
+  const message = error instanceof Error ? error.message : String(error);
+  // A server that answers has a reason of its own.
+  const isReason = code === "unavailable" && error instanceof KitError && error.meta?.status !== undefined;
   const isAllowed = code !== "forbidden" && code !== "unauthorized";
   return (
     <div role="alert">
       <Notice
         icon={isAllowed ? "warning" : "key"}
-        title={titles[code] ?? "This did not work"}
+        title={isReason ? message : (titles[code] ?? "This did not work")}
         action={
           onRetry === undefined || !isAllowed ? undefined : (
             <Button icon="retry" onClick={onRetry}>
@@ -62,7 +65,7 @@ export function ErrorNotice({
           )
         }
       >
-        {error instanceof Error ? error.message : String(error)}
+        {isReason ? undefined : message}
       </Notice>
     </div>
   );

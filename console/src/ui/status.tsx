@@ -16,6 +16,8 @@ const toneOf: Readonly<Record<string, Tone>> = {
   working: "busy",
   queued: "none",
   waiting: "warn",
+  "waiting for you": "warn",
+  "trying again": "warn",
   failed: "bad",
   error: "bad",
   warning: "warn",

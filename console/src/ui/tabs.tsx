@@ -9,14 +9,14 @@ export interface Tab {
 /** Links to the screens of one part. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }): ReactNode {
   return (
-    <nav aria-label={label} className="flex gap-1 overflow-x-auto">
+    <nav aria-label={label} className="-mx-2 flex overflow-x-auto">
       {tabs.map((tab) => (
         <Link
           key={tab.to}
           to={tab.to}
           activeOptions={{ exact: true, includeSearch: false }}
-          className="rounded-md px-2.5 py-1 text-sm text-soft hover:bg-raised"
-          activeProps={{ className: "bg-raised font-medium text-ink", "aria-current": "page" }}
+          className="mx-2 flex h-9 shrink-0 items-center border-transparent border-b-2 text-sm text-soft hover:text-ink"
+          activeProps={{ className: "border-accent! font-medium text-ink!", "aria-current": "page" }}
         >
           {tab.label}
         </Link>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { diffLines } from "./line-diff.ts";
 import { splitBlocks } from "./split-blocks.ts";
-import { visible } from "./text.ts";
+import { firstWords, formatAge, formatDuration, formatMoment, visible } from "./text.ts";
 
 test("characters that change the direction of a line or control a terminal are shown as codes", () => {
   expect(visible("a\u202eb\u0007c\u2066")).toBe("a[U+202E]b[U+0007]c[U+2066]");
@@ -35,4 +35,38 @@ test("a growing text keeps the rendered blocks before its end", () => {
     const before = splitBlocks(text.slice(0, end)).slice(0, -1);
     expect(splitBlocks(text).slice(0, before.length)).toEqual(before);
   }
+});
+
+test("a duration is never 60 seconds of a minute or 1,000 ms of a second", () => {
+  expect([999.6, 59_600, 119_600, 3_599_900, 93_600_000, 190_000_000].map(formatDuration)).toEqual([
+    "1.0 s",
+    "1 min 0 s",
+    "2 min 0 s",
+    "1 h 0 min",
+    "1 day 2 h",
+    "2 days 4 h",
+  ]);
+});
+
+test("a time to come says when it is and how long that takes; an old one says its day, and its year if it is another", () => {
+  const now = Date.parse("2026-11-24T12:00:00");
+  const after = (hours: number): string => new Date(now + hours * 3_600_000).toISOString();
+  expect(formatAge(after(47), now)).toBe("in 2 days");
+  expect(formatAge(after(-3), now)).toBe("3 h ago");
+  expect(formatMoment(after(48), now)).toMatch(/26.*, in 2 days$/);
+  expect(formatMoment(after(3), now)).toMatch(/3:00.*, in 3 h$/);
+  expect(formatAge(after(-24 * 400), now)).toMatch(/2025/);
+  expect(formatAge(after(-48), now)).not.toMatch(/2026/);
+});
+
+test("the first words of a payload are its fields in one line", () => {
+  expect(firstWords({ order: 12, note: "two\nlines", deep: { a: [1] } })).toBe(
+    'order: 12, note: two lines, deep: {"a":[1]}',
+  );
+  expect([firstWords("  a\n b "), firstWords({}), firstWords(undefined), firstWords([1])]).toEqual([
+    "a b",
+    "",
+    "",
+    "[1]",
+  ]);
 });

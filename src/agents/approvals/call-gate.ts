@@ -68,7 +68,7 @@ export function passGate(
   const follow = (decision: ApprovalDecision): Outcome | Promise<Outcome> =>
     decision.approved ? start(decision) : denied(decision);
   if (asked.interrupted) {
-    const record = gate.record(gated.context.idempotency_key);
+    const record = gate.record(gated.context.idempotencyKey);
     const { request, decision } = record;
     if (decision?.approved === false) return denied(decision);
     // The request is logged before approval is requested, and the decision before the call starts.
@@ -80,7 +80,7 @@ export function passGate(
       if (decision === undefined) return passGate(gate, { ...asked, interrupted: false }, start);
       return gate.covers(gated, record) ? start(decision) : otherArguments;
     };
-    if (record.isUnstarted === true) return gate.starts(gated.context.idempotency_key).then(go);
+    if (record.isUnstarted === true) return gate.starts(gated.context.idempotencyKey).then(go);
     return tool.idempotent === true ? go() : unknownOutcome;
   }
   const needed = gate.needsApproval(tool, gated);
@@ -195,7 +195,7 @@ export class CallGate implements ToolGate {
     };
     if (approvals === undefined)
       return announce({ approved: false, reason: "No approvals are set up here." });
-    const key = gated.context.idempotency_key;
+    const key = gated.context.idempotencyKey;
     const times = expires_at === undefined ? {} : { expires_at };
     if (record.request === undefined) {
       const changed = gated.call.args === gated.modelArgs ? {} : { args };
@@ -291,12 +291,14 @@ export class CallGate implements ToolGate {
   }
 
   /**
-   * The approver sees, in addition to the arguments: the schema for changing them, the files that the call touches,
+   * The approver sees, in addition to the arguments: the schema for changing them, the files that the call touches or changes,
    * and the rules that would let such calls run without approval.
    */
   async #offers(
     gated: GatedCall,
-  ): Promise<Pick<ApprovalRequest, "input_schema" | "touches" | "allow_rules" | "no_allow_rule">> {
+  ): Promise<
+    Pick<ApprovalRequest, "input_schema" | "touches" | "changes" | "allow_rules" | "no_allow_rule">
+  > {
     const { tool, call, input } = gated;
     if (tool === undefined) return {};
     // Arguments with a secret are shown masked, so a change of them would lose the secret.
@@ -314,8 +316,24 @@ export class CallGate implements ToolGate {
     return {
       input_schema,
       ...(touches.length === 0 ? {} : { touches }),
+      changes: await this.#changes(gated),
       ...(typeof choices === "string" ? { no_allow_rule: choices } : { allow_rules: choices }),
     };
+  }
+
+  async #changes({ call }: GatedCall): Promise<ApprovalRequest["changes"]> {
+    const { live } = this.#operation;
+    try {
+      const { readChangedFile } = await import("./changed-file.ts");
+      return await readChangedFile(call, {
+        sandbox: () => live.sandbox(),
+        projectRoot: this.#harness.runtime.projectRoot,
+        mask: (text) => String(this.#masked(text)),
+      });
+    } catch {
+      // The tool itself reports the fault when it runs.
+      return undefined;
+    }
   }
 
   async #choices(tool: ToolDefinition, gated: GatedCall): Promise<readonly AllowRule[] | string> {

@@ -14,12 +14,12 @@ import { toPromptMessage } from "../log/to-prompt.ts";
 import { findJson, resultRequest } from "../output/typed-output.ts";
 import { TurnRecords } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
-import type { TurnLoop } from "../turn/turn-loop.ts";
+import type { TurnLoop } from "../turn/loop-parts.ts";
 import { beginPart } from "./backend-steps.ts";
 
 /** Adapts the loop to one request of a backend. Throws `invalid_request` for a request that no turn can fulfil. */
 export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
-  const { mask } = loop;
+  const { mask } = loop.operation;
   const { tools, toolRun } = offered(loop, request);
   const { schema } = request;
   const native = schema === undefined ? undefined : loop.work.nativeOutput(schema, tools.length > 0);
@@ -38,12 +38,7 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
       // An aside turn is not part of the session: its receipt must not be the base of later ones.
       records: request.aside === true ? new TurnRecords() : records,
     },
-    // Readers would take the deltas for the answer.
-    ...(request.aside === true && {
-      emit: (body, turnId) => {
-        if (body.type !== "text_delta" && body.type !== "reasoning_delta") loop.emit(body, turnId);
-      },
-    }),
+    hidesDeltas: request.aside === true,
     tools,
     toolRun,
     // A turn with a schema of its own answers the backend, not the caller.
@@ -69,7 +64,7 @@ export function fingerprintOf(request: TurnRequest | undefined): string | undefi
 
 /** The loop after calls that kit has answered itself: these calls are added to the messages that the backend sent. */
 export function withAnswered(loop: TurnLoop, message: AssistantMessage): TurnLoop {
-  const { messages } = loop.state;
+  const { messages } = loop.operation.state;
   const results = messages[messages.indexOf(message) + 1];
   if (loop.sent === undefined || results?.role !== "tool") return loop;
   return { ...loop, sent: [...loop.sent, toPromptMessage(message), toPromptMessage(results)] };
@@ -92,7 +87,7 @@ function sentPrompt(
   loop: TurnLoop,
   messages: NonNullable<TurnRequest["messages"]>,
 ): LanguageModelV4Message[] {
-  const { mask } = loop;
+  const { mask } = loop.operation;
   const sent = (mask === undefined ? messages : maskValue(messages, mask)).map(toPromptMessage);
   return [
     { role: "system", content: loop.prompt.current.text },
@@ -101,7 +96,7 @@ function sentPrompt(
 }
 
 /** The history, without a last answer whose calls have no results yet. */
-function settledPrompt({ state, prompt: { current } }: TurnLoop): LanguageModelV4Message[] {
+function settledPrompt({ operation: { state }, prompt: { current } }: TurnLoop): LanguageModelV4Message[] {
   const prompt = [...promptOf(state, current.text)];
   if (state.messages.at(-1)?.content.some((part) => part.type === "tool_call")) prompt.pop();
   return prompt;
@@ -182,7 +177,7 @@ interface StateNote {
 
 /** A note entry of an operation, with secrets masked. */
 export function noteEntry(
-  { operationId: operation_id, clock, mask }: Pick<TurnLoop, "operationId" | "clock" | "mask">,
+  { operation: { id: operation_id, mask }, clock }: Pick<TurnLoop, "operation" | "clock">,
   name: string,
   value: unknown,
 ): SessionEntry {

@@ -17,15 +17,10 @@ import type { BackendWork } from "../agent-runtime.ts";
 import { notRun } from "../log/operation-log.ts";
 import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
-import { CallWatch } from "../turn/call-model.ts";
-import {
-  callsOf,
-  emitTurnFailed,
-  runModelTurn,
-  runTools,
-  type TurnLoop,
-  toEntry,
-} from "../turn/turn-loop.ts";
+import type { CallWatch } from "../turn/call-model.ts";
+import type { TurnLoop } from "../turn/loop-parts.ts";
+import { callsOf, toEntry } from "../turn/store-reply.ts";
+import { emitTurnFailed, runModelTurn, runTools, watchOf } from "../turn/turn-loop.ts";
 import {
   BackendNotes,
   endNote,
@@ -88,7 +83,7 @@ class BackendRun implements BackendOperation, Disposable {
     this.#backend = backend;
     this.#work = loop.work;
     this.run = loop.work.runs;
-    this.#watch = new CallWatch(loop);
+    this.#watch = watchOf(loop);
   }
 
   get state(): BackendState {
@@ -97,7 +92,7 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   get files(): BackendOperation["files"] {
-    const { sandbox } = this.#work;
+    const sandbox = () => this.#loop.operation.live.sandbox();
     return {
       upload: async (path, content) => (await sandbox()).upload(path, content),
       download: async (path) => (await sandbox()).download(path),
@@ -105,7 +100,7 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   get operationId(): string {
-    return this.#loop.operationId;
+    return this.#loop.operation.id;
   }
 
   get projectRoot(): string | undefined {
@@ -117,7 +112,7 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   get signal(): AbortSignal {
-    return this.#loop.signal;
+    return this.#loop.operation.signal;
   }
 
   get tools(): readonly BackendTool[] {
@@ -130,7 +125,7 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   history(): readonly BackendMessage[] {
-    return toBackendMessages(this.#loop.state);
+    return toBackendMessages(this.#loop.operation.state);
   }
 
   turn(request?: TurnRequest): Promise<BackendTurn> {
@@ -159,7 +154,7 @@ class BackendRun implements BackendOperation, Disposable {
 
   /** Runs the backend; returns the newest answer in the log. */
   async perform(): Promise<AssistantMessage> {
-    const { signal } = this.#loop;
+    const { signal } = this.#loop.operation;
     let thrown: { readonly error: unknown } | undefined;
     try {
       await this.#backend.run(this);
@@ -192,7 +187,7 @@ class BackendRun implements BackendOperation, Disposable {
         if (open !== undefined && open.results === undefined) await this.#runCalls(open);
         let turn = this.#past?.next(fingerprint);
         if (turn === undefined) {
-          loop.spending.check();
+          loop.operation.spending.check();
           if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
           asking = createId("turn");
           const message = await runModelTurn(loop, asking, this.#watch);
@@ -213,20 +208,20 @@ class BackendRun implements BackendOperation, Disposable {
         loop = withAnswered(loop, message);
       }
     } catch (error) {
-      if (asking !== undefined) emitTurnFailed(this.#loop, asking, 0);
+      if (asking !== undefined) emitTurnFailed(this.#loop.operation, asking, 0);
       throw error;
     }
   }
 
   /** Registers a new answer of the model, whose calls have not run yet. */
   #registerAnswer(message: AssistantMessage, loop: TurnLoop, turnId: string): PastTurn {
-    const position = loop.state.positions.at(-1) ?? 0;
+    const position = loop.operation.state.positions.at(-1) ?? 0;
     const calls = callsOf(message);
     this.#newest =
       calls.length === 0
         ? undefined
         : { loop, turnId, position, calls, running: undefined, results: undefined };
-    if (calls.length === 0) loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+    if (calls.length === 0) loop.operation.emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return { message, position };
   }
 
@@ -240,15 +235,15 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   async #callModelAside(loop: TurnLoop): Promise<AssistantMessage> {
-    loop.spending.check();
+    loop.operation.spending.check();
     const turnId = createId("turn");
-    using watch = new CallWatch(loop);
+    using watch = watchOf(loop);
     try {
       const message = await runModelTurn(loop, turnId, watch);
-      loop.emit({ type: "turn_end", tool_calls: 0 }, turnId);
+      loop.operation.emit({ type: "turn_end", tool_calls: 0 }, turnId);
       return message;
     } catch (error) {
-      emitTurnFailed(loop, turnId, 0);
+      emitTurnFailed(loop.operation, turnId, 0);
       throw error;
     }
   }
@@ -267,7 +262,7 @@ class BackendRun implements BackendOperation, Disposable {
     const location = locationOfCall(id);
     const open = this.#newest;
     if (open?.position === location.position && open.results === undefined) await this.#runCalls(open);
-    const log = { state: this.#loop.state, past: this.#work.past };
+    const log = { state: this.#loop.operation.state, past: this.#loop.operation.past };
     const result =
       open?.position === location.position ? open.results?.[location.at] : storedResult(log, location);
     if (result === undefined) throw unknownCall(id);
@@ -285,16 +280,16 @@ class BackendRun implements BackendOperation, Disposable {
     try {
       open.results = await runTools(loop, calls, { turnId });
     } catch (error) {
-      emitTurnFailed(loop, turnId, calls.length);
+      emitTurnFailed(loop.operation, turnId, calls.length);
       throw error;
     }
-    loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
-    if (loop.signal.aborted) throw loop.signal.reason;
+    loop.operation.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+    if (loop.operation.signal.aborted) throw loop.operation.signal.reason;
   }
 
   async #callOwn(tool: string, args: Readonly<Record<string, unknown>>): Promise<ToolResultPart> {
     const loop = this.#loop;
-    const { mask } = loop;
+    const { mask } = loop.operation;
     const part: ToolCallPart = {
       type: "tool_call",
       tool_call_id: createId("call"),
@@ -304,11 +299,14 @@ class BackendRun implements BackendOperation, Disposable {
     if (this.#newest !== undefined && this.#newest.results === undefined) await this.#runCalls(this.#newest);
     const done = this.#past?.call(part);
     if (done !== undefined) {
-      const result = storedResult({ state: loop.state, past: this.#work.past }, { ...done, at: 0 });
+      const result = storedResult(
+        { state: loop.operation.state, past: this.#loop.operation.past },
+        { ...done, at: 0 },
+      );
       if (result !== undefined) return { ...result, tool_call_id: callId(done.position, 0) };
     }
-    await this.#loop.log.commit([toEntry(loop, ownMessage(loop, [part]))]);
-    const position = loop.state.positions.at(-1) ?? 0;
+    await this.#loop.operation.log.commit([toEntry(loop, ownMessage(loop, [part]))]);
+    const position = loop.operation.state.positions.at(-1) ?? 0;
     const turnId = createId("turn");
     const open: OpenTurn = { loop, turnId, position, calls: [part], running: undefined, results: undefined };
     this.#newest = open;
@@ -319,7 +317,7 @@ class BackendRun implements BackendOperation, Disposable {
   }
 
   #toState(): BackendState {
-    const { past } = this.#work;
+    const { past } = this.#loop.operation;
     const notes = new BackendNotes({ backend: this.#backend.name, run: this.run });
     return {
       load: () => {
@@ -330,7 +328,7 @@ class BackendRun implements BackendOperation, Disposable {
       save: (value) =>
         handled(
           this.#guarded(async () => {
-            await this.#loop.log.commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]);
+            await this.#loop.operation.log.commit([noteEntry(this.#loop, stateNote, notes.toNote(value))]);
           }),
         ),
     };
@@ -342,26 +340,26 @@ class BackendRun implements BackendOperation, Disposable {
     if (open === undefined || open.results !== undefined) return;
     const { loop, calls, turnId } = open;
     const content = calls.map((call) => notRun(call, "The call was not run: the agent had ended by then."));
-    await this.#loop.log.commit([
+    await this.#loop.operation.log.commit([
       toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) }),
     ]);
-    loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+    loop.operation.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
   }
 
   /** Determines the answer and makes it the last message of the log. */
   async #conclude(): Promise<AssistantMessage | undefined> {
-    const { mask, emit } = this.#loop;
+    const { mask, emit } = this.#loop.operation;
     const end = this.#backend.capabilities?.state === true ? [noteEntry(this.#loop, endNote, this.run)] : [];
     const words = this.#answerText === undefined ? undefined : (mask?.(this.#answerText) ?? this.#answerText);
     const { message, isNew } = concludingAnswer(this.#loop, { words, newest: this.#answer });
     if (message === undefined) return undefined;
     if (!isNew) {
-      if (end.length > 0) await this.#loop.log.commit(end);
+      if (end.length > 0) await this.#loop.operation.log.commit(end);
       return message;
     }
     const turnId = createId("turn");
     if (words !== undefined) emit({ type: "text_delta", text: words }, turnId);
-    await this.#loop.log.commit([toEntry(this.#loop, message), ...end]);
+    await this.#loop.operation.log.commit([toEntry(this.#loop, message), ...end]);
     emit({ type: "turn_end", tool_calls: 0 }, turnId);
     return message;
   }

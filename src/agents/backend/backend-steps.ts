@@ -10,14 +10,14 @@ import type { ToolContext } from "../define/tool.ts";
 import { createToolContext } from "../define/tool-context.ts";
 import { taskIdOf, taskOfPart } from "../events.ts";
 import { isSuspension, Postponed } from "../log/suspension.ts";
-import type { TurnLoop } from "../turn/turn-loop.ts";
+import type { TurnLoop } from "../turn/loop-parts.ts";
 
 /**
  * Waits for the decision on a question of a backend. Readers and the gate treat it as a call that needs approval; the
  * gate logs request and decision.
  */
 export async function requestDecision(
-  { operationId, toolRun, emit }: TurnLoop,
+  { operation: { id: operationId, emit }, toolRun }: TurnLoop,
   { id, name, args }: BackendQuestion,
 ): Promise<ApprovalDecision> {
   const { gate, signal } = toolRun();
@@ -54,10 +54,10 @@ export async function beginPart(
 ): Promise<void> {
   const task_id = await taskIdOf(call.idempotencyKey);
   const { toolCallId: tool_call_id, turnId = "" } = call;
-  const before = taskOfPart(loop.work.operation.part, turnId);
+  const before = taskOfPart(loop.operation.part, turnId);
   endPart(loop, false);
-  loop.work.operation.part = { task_id, turnId, before, startedAt: loop.clock.now() };
-  loop.emit({ type: "task_start", task_id, tool_call_id, ...part }, turnId);
+  loop.operation.part = { task_id, turnId, before, startedAt: loop.clock.now() };
+  loop.operation.emit({ type: "task_start", task_id, tool_call_id, ...part }, turnId);
 }
 
 /** Runs a backend and its repairs, then ends the task of the agent that has taken over, if there is one. */
@@ -72,24 +72,24 @@ export async function withParts<Answer>(loop: TurnLoop, run: () => Promise<Answe
   }
 }
 
-function endPart({ work, clock, emit }: TurnLoop, is_error: boolean): void {
-  const { part } = work.operation;
+function endPart({ operation, clock }: TurnLoop, is_error: boolean): void {
+  const { part } = operation;
   if (part === undefined) return;
-  work.operation.part = undefined;
+  operation.part = undefined;
   const duration_ms = clock.now() - part.startedAt;
-  emit({ type: "task_end", task_id: part.task_id, is_error, duration_ms }, part.turnId);
+  operation.emit({ type: "task_end", task_id: part.task_id, is_error, duration_ms }, part.turnId);
 }
 
 /** A message that the backend wrote, not the model. */
 export function ownMessage(
-  { clock, modelName }: Pick<TurnLoop, "clock" | "modelName">,
+  { clock, resolved }: Pick<TurnLoop, "clock" | "resolved">,
   content: AssistantMessage["content"],
 ): AssistantMessage {
   return {
     role: "assistant",
     content,
     timestamp: isoTime(clock.now()),
-    model: modelName,
+    model: resolved.name,
     usage: noUsage,
     finish_reason: content.some(({ type }) => type === "tool_call") ? "tool-calls" : "stop",
     source: "backend",
@@ -104,7 +104,7 @@ export function concludingAnswer(
   loop: TurnLoop,
   final: { readonly words: string | undefined; readonly newest: AssistantMessage | undefined },
 ): { readonly message: AssistantMessage | undefined; readonly isNew: boolean } {
-  const { messages } = loop.state;
+  const { messages } = loop.operation.state;
   const last = messages.at(-1);
   const newest = final.newest ?? newestAnswer(messages);
   const { words = newest === undefined ? undefined : textOf(newest) } = final;

@@ -6,7 +6,7 @@ import { textOf } from "../../protocol/read-records.ts";
 import type { ToolLookup } from "../define/tool.ts";
 import { type AsideNote, asideNote, type PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
-import type { TurnLoop } from "../turn/turn-loop.ts";
+import type { TurnLoop } from "../turn/loop-parts.ts";
 
 /** A turn whose calls may not have run yet. */
 export interface OpenTurn {

@@ -9,14 +9,14 @@ import { textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation } from "../agent-runtime.ts";
-import { type CompactionSettings, compactionOf } from "../define/profile-settings.ts";
+import { type CompactionSettings, compactionOf, reportedSettings } from "../define/profile-settings.ts";
 import { estimateTokens } from "../log/session-state.ts";
 import type { CompactOptions } from "../operations/options.ts";
 import { ModelLine } from "../operations/prepare.ts";
 import { keepHead, keepMessages } from "../prompt/turn-records.ts";
 import { spentEntries, toUsage } from "../turn/budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
-import { planRetry, waitToRetry } from "../turn/retry.ts";
+import { planRetry } from "../turn/retry.ts";
 import { emitTurnFailed } from "../turn/turn-loop.ts";
 
 /**
@@ -177,13 +177,14 @@ async function summarizeTranscript(
       if (!(error instanceof InterruptedReply)) throw error;
       if (operation.signal.aborted) throw operation.signal.reason;
       const { clock, retry } = request.runtime;
-      const plan = planRetry(error.cause, attempt - halvings, { clock, retry });
+      const plan = planRetry(error.cause, attempt - halvings, { clock, retry, failures: operation.failures });
       const halves = plan.failure.overflow && halvings < maxHalvings;
-      operation.emit({ ...plan.event, will_retry: plan.retries || halves }, turnId);
+      if (plan.retries || halves) operation.emit({ ...plan.event, will_retry: true }, turnId);
+      else await operation.failures.report(plan.failure.error, turnId);
       if (halves) {
         halvings += 1;
         transcript = newestPart(transcript, Math.floor(transcript.length / 2));
-      } else if (plan.retries) await waitToRetry(plan.delayMs, { clock, signal: operation.signal });
+      } else if (plan.retries) await clock.sleep(plan.delayMs, operation.signal);
       else throw plan.failure.error;
     }
   }
@@ -205,7 +206,15 @@ async function write(
   const callSettings = { maxOutputTokens: Math.min(settings.reserveTokens, 8_192) };
   const head = keepHead(store, { system: instructions, tools: [], settings: callSettings, mask, messages });
   operation.emit(
-    { type: "turn_request", model: writer.name, provider, purpose: "compaction", attempt, head },
+    {
+      type: "turn_request",
+      model: writer.name,
+      provider,
+      purpose: "compaction",
+      attempt,
+      head,
+      settings: reportedSettings(callSettings),
+    },
     turnId,
   );
   const headers = operation.tracing?.headers({ turn_id: turnId });

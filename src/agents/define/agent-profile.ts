@@ -1,7 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod/mini";
 import { type BackendChoice, faultOfBackend } from "../../backends/contract.ts";
-import { faultOfJsonSchema, faultOfSchema } from "../../base/json-schema/schema-fault.ts";
 import { isRecord } from "../../base/record.ts";
 import {
   callback,
@@ -17,6 +16,7 @@ import {
   objectWith,
   string,
 } from "../../base/settings.ts";
+import { faultOfJsonSchema, faultOfSchema } from "../../json-schema/schema-fault.ts";
 import { type ThinkingLevel, thinkingLevels } from "../../protocol/enums.ts";
 import type { AnyPythonDataclass, PythonFunction, PythonResourceLimits } from "../../python/contract.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";

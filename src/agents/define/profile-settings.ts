@@ -13,6 +13,7 @@ import {
   object,
   string,
 } from "../../base/settings.ts";
+import type { EventCallSettings } from "../../protocol/event.ts";
 
 /** A model by its name, `provider/model`, or as the AI SDK makes it. */
 export type ModelSource = string | LanguageModelV4;
@@ -187,23 +188,24 @@ export interface Budget extends Fields<typeof budget> {}
 
 export type CallSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
 
-/** The settings of one model call: those of the profile and the prompt, under what the turn itself needs. */
-export function callSettingsOf({
-  modelSettings,
-  settings,
-  tools,
-  spending,
-}: {
-  readonly modelSettings?: ModelSettings | undefined;
-  readonly settings: CallSettings;
-  readonly tools: readonly unknown[];
-  readonly spending: { readonly turns: number };
-}): CallSettings {
+/** The settings of one model call, after so many turns: those of the profile and the prompt, under what the turn itself needs. */
+export function callSettingsOf(
+  {
+    modelSettings,
+    settings,
+    tools,
+  }: {
+    readonly modelSettings?: ModelSettings | undefined;
+    readonly settings: CallSettings;
+    readonly tools: readonly unknown[];
+  },
+  turns: number,
+): CallSettings {
   if (modelSettings === undefined) return settings;
   const { toolChoice, stopSequences, providerOptions, ...others } = modelSettings;
   // A forced tool choice holds for the first answer: otherwise the model could never end.
   const isForced = toolChoice === "required" || typeof toolChoice === "object";
-  const chooses = toolChoice !== undefined && tools.length > 0 && !(isForced && spending.turns > 0);
+  const chooses = toolChoice !== undefined && tools.length > 0 && !(isForced && turns > 0);
   const choice =
     typeof toolChoice === "object"
       ? ({ type: "tool", toolName: toolChoice.tool } as const)
@@ -227,4 +229,22 @@ function mergeOptions(
   for (const [provider, options] of Object.entries(over))
     merged[provider] = { ...merged[provider], ...options };
   return merged;
+}
+
+/** The settings of a call as the event `turn_request` has them; undefined if none is set. */
+export function reportedSettings(settings: CallSettings): EventCallSettings | undefined {
+  const { maxOutputTokens, stopSequences, reasoning, responseFormat } = settings;
+  const reported: EventCallSettings = defined({
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    top_k: settings.topK,
+    frequency_penalty: settings.frequencyPenalty,
+    presence_penalty: settings.presencePenalty,
+    seed: settings.seed,
+    max_output_tokens: maxOutputTokens,
+    stop_sequences: stopSequences,
+    reasoning,
+    output: responseFormat?.type === "json" ? ("json" as const) : undefined,
+  });
+  return Object.keys(reported).length === 0 ? undefined : reported;
 }

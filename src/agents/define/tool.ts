@@ -1,8 +1,8 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toSentence, unknownKey } from "../../base/error-text.ts";
-import { faultOfSchema } from "../../base/json-schema/schema-fault.ts";
 import { isRecord } from "../../base/record.ts";
 import { isStandardSchema } from "../../base/standard-schema.ts";
+import { faultOfSchema } from "../../json-schema/schema-fault.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
@@ -38,14 +38,6 @@ export interface ToolContext extends ToolPlace {
    * headers.
    */
   readonly trace?: TraceContext | undefined;
-  /** @deprecated Use `toolCallId`. */
-  readonly tool_call_id: string;
-  /** @deprecated Use `turnId`. */
-  readonly turn_id?: string | undefined;
-  /** @deprecated Use `operationId`. */
-  readonly operation_id: string;
-  /** @deprecated Use `idempotencyKey`. */
-  readonly idempotency_key: string;
 }
 
 /** Where a tool works: set in each call that a model makes. */

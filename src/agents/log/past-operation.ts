@@ -59,15 +59,15 @@ export function countDoneTurns(entries: readonly SessionEntry[], id: string): nu
 }
 
 /**
- * Reads an operation's entries from the log. Undefined if there are none.
+ * Reads an operation's entries from the log. Undefined if there are none. `isFresh` if the state was read from the log just now:
+ * otherwise another process may have started or continued the operation since.
  */
 export async function loadPastOperation(
   store: SessionStore,
   state: SessionState,
-  id: string,
+  { id, isFresh }: { readonly id: string; readonly isFresh: boolean },
 ): Promise<PastOperation | undefined> {
-  // Another process may have started or continued it since this process read the log.
-  await catchUp(store, state);
+  if (!isFresh) await catchUp(store, state);
   const begun = begunAt(state, id);
   if (begun === undefined) return undefined;
   const messages: Message[] = [];

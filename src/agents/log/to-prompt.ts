@@ -61,16 +61,17 @@ function toAssistantPart(part: AssistantPart): Prompt<"assistant">["content"][nu
   switch (part.type) {
     case "text":
     case "reasoning":
-      return { type: part.type, text: part.text, ...options(part.provider) };
-    case "tool_call":
-      return {
+      return withOptions({ type: part.type, text: part.text }, part.provider);
+    case "tool_call": {
+      const call = {
         type: "tool-call",
         toolCallId: part.tool_call_id,
         toolName: toolName(part.tool),
         // Providers accept only an object; the result tells the model what was wrong.
         input: isRecord(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
-        ...options(part.provider),
-      };
+      } as const;
+      return withOptions(call, part.provider);
+    }
   }
 }
 
@@ -82,8 +83,11 @@ function toolName(called: string): string {
   return called.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
 }
 
-function options(provider: ProviderData | undefined): { providerOptions?: SharedV4ProviderOptions } {
-  return provider === undefined ? {} : { providerOptions: provider as SharedV4ProviderOptions };
+function withOptions<Part extends object>(
+  part: Part,
+  provider: ProviderData | undefined,
+): Part & { readonly providerOptions?: SharedV4ProviderOptions } {
+  return provider === undefined ? part : { ...part, providerOptions: provider as SharedV4ProviderOptions };
 }
 
 function toOutput(

@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import { sessionName } from "../../protocol/session-name.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import { afterOthers, closingEntry, type RebaseContext, type Unsaved } from "./operation-log.ts";
 import { commit, loadState, reloadState } from "./session-state.ts";
@@ -38,7 +39,7 @@ export class UnsavedWork {
 
   /** Returns false if the limit is reached. */
   add(unsaved: Unsaved): boolean {
-    const name = nameOf(unsaved.key);
+    const name = sessionName(unsaved.key);
     const chars = JSON.stringify(unsaved.entries).length;
     if (this.#unsaved.has(name) || this.#chars + chars > maxChars) return false;
     this.#unsaved.set(name, { ...unsaved, chars, writing: undefined });
@@ -49,7 +50,7 @@ export class UnsavedWork {
 
   /** Undefined if the session has no unsaved work. Rejects with `store_unavailable` while the store is unavailable. */
   write(key: SessionKey): Promise<void> | undefined {
-    const work = this.#unsaved.get(nameOf(key));
+    const work = this.#unsaved.size === 0 ? undefined : this.#unsaved.get(sessionName(key));
     if (work === undefined) return undefined;
     work.writing ??= this.#append(work).then(
       () => this.#forget(work),
@@ -72,7 +73,7 @@ export class UnsavedWork {
   }
 
   #forget(work: Kept): void {
-    if (this.#unsaved.delete(nameOf(work.key))) this.#chars -= work.chars;
+    if (this.#unsaved.delete(sessionName(work.key))) this.#chars -= work.chars;
   }
 
   /** One timer for all sessions, since they share the store. It does not keep the process alive. */
@@ -141,8 +142,4 @@ export function unsavedOf(store: SessionStore, clock: Pick<Clock, "now">): Unsav
   const created = new UnsavedWork(store, clock);
   ofStores.set(store, created);
   return created;
-}
-
-function nameOf({ agent, instance_id, session }: SessionKey): string {
-  return JSON.stringify([agent, instance_id, session]);
 }

@@ -19,7 +19,8 @@ import {
   type TypedOutputAttempt,
   TypedOutputError,
 } from "../output/typed-output.ts";
-import { runTools, runTurns, type TurnLoop } from "../turn/turn-loop.ts";
+import type { TurnLoop } from "../turn/loop-parts.ts";
+import { runTools, runTurns } from "../turn/turn-loop.ts";
 import type { PromptOptions } from "./options.ts";
 import type { Prepared } from "./prepare.ts";
 
@@ -108,8 +109,8 @@ export async function recoverHistory(
   const { suspension } = operation;
   const turnId = suspension?.turnId ?? createId("turn");
   await runTools(loop, calls, { turnId, interrupted: true, suspension });
-  loop.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
-  loop.signal.throwIfAborted();
+  operation.emit({ type: "turn_end", tool_calls: calls.length }, turnId);
+  operation.signal.throwIfAborted();
 }
 
 /** The message, if it is a finished answer without tool calls. */
@@ -154,7 +155,7 @@ const defaultTypedRetries = 3;
 /** The answer of kit's own loop, or of the backend in its place, whose code is loaded when one is used. */
 async function answerOf(loop: TurnLoop): Promise<AssistantMessage> {
   const { backend } = loop.work;
-  if (backend === undefined) return await runTurns(loop);
+  if (backend === undefined) return runTurns(loop);
   const { runBackend } = await import("../backend/backend-run.ts");
   return await runBackend(loop, backend);
 }
@@ -195,7 +196,7 @@ async function runNative(
 ): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
   const { plain, native, schema } = call;
   try {
-    return { loop: native, message: await answerOf(native) };
+    return { loop: native, message: await answerOf({ ...native, mayDropSchema: true }) };
   } catch (error) {
     if (operation.signal.aborted || !isRefusal(error)) throw error;
     await appendUserMessage(harness, operation, { text: resultRequest(schema), source: "repair" });
@@ -215,7 +216,7 @@ export function repairLoop(loop: TurnLoop, { models }: Prepared, schema: JsonSch
   if (native === undefined) return loop;
   if (structuredOutput === "without_calls")
     return { ...loop, settings: { ...loop.settings, ...native, toolChoice: { type: "none" } } };
-  if (loop.state.messages.some((message) => message.role === "tool")) return loop;
+  if (loop.operation.state.messages.some((message) => message.role === "tool")) return loop;
   return { ...loop, tools: [], settings: { ...loop.settings, ...native } };
 }
 

@@ -136,6 +136,8 @@ const schemas = { prompt, skill, task, shell, compact, python };
 
 /** Throws `invalid_request` for options that a call does not have, and for values that they cannot have. */
 export function checkOptions(call: keyof typeof schemas, options: object): void {
+  // No option is required, and most calls have none.
+  if (isRecord(options) && Object.keys(options).length === 0) return;
   const fault = isRecord(options) ? faultOf(schemas[call], options) : "The options must be an object";
   if (fault !== undefined) throw new KitError({ code: "invalid_request", message: toSentence(fault) });
 }

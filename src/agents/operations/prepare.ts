@@ -16,8 +16,8 @@ import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";
 import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
 import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
+import type { TurnLoop } from "../turn/loop-parts.ts";
 import type { ModelFailure } from "../turn/retry.ts";
-import type { ModelParts, TurnLoop } from "../turn/turn-loop.ts";
 import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
@@ -37,8 +37,10 @@ export interface Prepared extends Toolkit {
   readonly repository: Repository | undefined;
   /** Files whose text the system prompt contains. */
   readonly promptFiles: ReadonlySet<string>;
-  /** Absent for an agent without hooks. */
-  readonly hooks?: { readonly ofTurns?: TurnHooks | undefined; readonly ofTools?: ToolHooks | undefined };
+  /** Undefined for an agent without hooks. */
+  readonly hooks:
+    | { readonly ofTurns?: TurnHooks | undefined; readonly ofTools?: ToolHooks | undefined }
+    | undefined;
 }
 
 /** Resolves model, tools and system prompt. The call's options win over the role, the role over the profile. */
@@ -64,12 +66,14 @@ export async function prepare(
     live.toolkit(),
     { live, runtime: harness.runtime },
     {
-      ...options,
+      tools: options.tools,
+      commands: options.commands,
       sourced: inOrder,
       isAvailable,
       whyMissing: (name) =>
         sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined),
-      ...(showsSpecs && { project: harness.runtime.project?.tools, repository: repository.tools }),
+      project: showsSpecs ? harness.runtime.project?.tools : undefined,
+      repository: showsSpecs ? repository.tools : undefined,
     },
   );
   const reading =
@@ -93,7 +97,7 @@ export async function prepare(
   const described = live.prompt.update(surroundings, session);
   const systemAt = (where: Surroundings): SystemPrompt =>
     masked(systemPromptOf({ ...where, profile, role, agent }), operation);
-  const hooks = [profile.hooks ?? []].flat();
+  const hooks = profile.hooks === undefined ? [] : [profile.hooks].flat();
   const prompt: LoopPrompt = { current: systemAt(described.surroundings), records: live.prompt.records };
   return {
     tools: toolkit.tools,
@@ -108,7 +112,7 @@ export async function prepare(
     },
     repository,
     promptFiles: instructions.sources,
-    ...(hooks.length > 0 && { hooks: await hooksAt(operation, hooks) }),
+    hooks: hooks.length === 0 ? undefined : await hooksAt(operation, hooks),
   };
 }
 
@@ -229,7 +233,7 @@ export class ModelLine {
    * one follows. Rejects with the first model's error if none is usable.
    */
   static async open(choice: ProfileModel, runtime: ModelServices): Promise<ModelLine> {
-    const names = [...new Set([choice].flat())];
+    const names = typeof choice === "string" ? [choice] : [...new Set([choice].flat())];
     const tried = new Set<ModelSource>();
     return new ModelLine(await pickModel(names, tried, runtime), { names, tried, runtime });
   }
@@ -307,11 +311,6 @@ function isUnusable(error: unknown): error is KitError | NoModelLeft {
   return error instanceof NoModelLeft || (error instanceof KitError && error.code === "unavailable");
 }
 
-/** The parts of a resolved model that turns use. */
-export function modelParts({ name, model, promptCache, files, limiter, price }: ResolvedModel): ModelParts {
-  return { modelName: name, model, promptCache, files, limiter, price };
-}
-
 /** The fallback to the models after the first one. */
 export function fallbackOf(models: ModelLine): NonNullable<TurnLoop["fallback"]> {
   const { current: first } = models;
@@ -320,7 +319,7 @@ export function fallbackOf(models: ModelLine): NonNullable<TurnLoop["fallback"]>
       models.current === first
         ? undefined
         : {
-            ...modelParts(models.current),
+            resolved: models.current,
             settings: settingsFor(settings, models.current, tools.length > 0),
           },
     next: async (failure) => ((await models.next(failure)) ? models.current.name : undefined),

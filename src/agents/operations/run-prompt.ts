@@ -1,4 +1,3 @@
-import type { ResolvedModel } from "../../models/contract.ts";
 import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
@@ -18,9 +17,10 @@ import {
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
 import { keepHead } from "../prompt/turn-records.ts";
+import type { TurnLoop } from "../turn/loop-parts.ts";
 import type { CallContext } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
-import type { TurnLoop } from "../turn/turn-loop.ts";
+import { runTurns } from "../turn/turn-loop.ts";
 import {
   appendUserMessage,
   firstAnswer,
@@ -32,7 +32,7 @@ import {
   typedOutput,
 } from "./answer.ts";
 import type { PromptOptions, PromptResult } from "./options.ts";
-import { fallbackOf, modelParts, type Prepared, type PromptHost, prepare } from "./prepare.ts";
+import { fallbackOf, type Prepared, type PromptHost, prepare } from "./prepare.ts";
 
 interface PromptWork<Result> {
   readonly text: string;
@@ -54,10 +54,12 @@ export async function runPrompt<Result>(
 ): Promise<PromptResult<Result>> {
   const options = withOutput(request.options, operation);
   const { spending, state } = operation;
-  spending.budget = { ...operation.live.profile.budget, ...options.budget };
+  const { runtime } = harness;
+  const { budget } = operation.live.profile;
+  spending.budget = options.budget === undefined ? (budget ?? {}) : { ...budget, ...options.budget };
   const past = pastPrompt(operation);
   const { backend: choice = operation.live.profile.backend ?? "typed" } = options;
-  const backend = choice === "typed" ? undefined : await harness.runtime.resolveBackend(choice);
+  const backend = choice === "typed" ? undefined : await runtime.resolveBackend(choice);
   const progress = past === undefined ? noProgressYet : await progressOf(past, backend);
   const logged =
     progress.answer === undefined ? undefined : await loggedAnswer(harness, progress.answer, options);
@@ -65,13 +67,11 @@ export async function runPrompt<Result>(
     const until = Date.parse(logged.message.timestamp);
     return toResult(operation, { ...logged, from: fromPast(past, state), until });
   }
-  const started = harness.runtime.clock.now();
+  const started = runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
-  const plain: TurnLoop = {
-    ...toLoop(harness, operation, { ...prepared, backend, runs: progress.runs }),
-    partialResult: options.result === undefined ? undefined : await loadPartialResult(),
-  };
-  operation.emit({ type: "agent_start", model: prepared.models.current.name });
+  const partialResult = options.result === undefined ? undefined : await loadPartialResult();
+  const plain = toLoop(harness, operation, { prepared, backend, runs: progress.runs, partialResult });
+  if (!operation.skipped()) operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
   const native =
     schema === undefined || progress.nativeRefused
@@ -84,19 +84,17 @@ export async function runPrompt<Result>(
       const isEnforced = native !== undefined && !prepared.models.hasOthers;
       text += `\n\n${isEnforced ? nativeResultRequest : resultRequest(schema)}`;
     }
-    const written = appendInput(harness, operation, {
-      ...request,
-      text,
-      options,
-      news: prepared.news,
-      model: prepared.models.current,
-    });
+    const written = appendInput(harness, operation, { request, text, options, prepared });
     if (written !== undefined) await written;
   }
   const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
   if (past !== undefined) {
     await recoverHistory(harness, operation, plain);
     if (prepared.news.length > 0) await operation.log.append(prepared.news);
+  }
+  if (backend === undefined && options.result === undefined && past === undefined) {
+    const message = await runTurns(plain);
+    return toResult<Result>(operation, { message, result: undefined, from, until: runtime.clock.now() });
   }
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
@@ -124,23 +122,27 @@ export async function runPrompt<Result>(
     backend === undefined
       ? await answerTyped()
       : await (await import("../backend/backend-steps.ts")).withParts(plain, answerTyped);
-  return toResult(operation, { message, result, from, until: harness.runtime.clock.now() });
+  return toResult(operation, { message, result, from, until: runtime.clock.now() });
 }
 
 /** Appends the prompt to the history. */
 function appendInput<Result>(
   harness: PromptHost,
   operation: Operation,
-  input: PromptWork<Result> & {
-    readonly news: Prepared["news"];
-    readonly model: ResolvedModel;
+  input: {
+    readonly request: PromptWork<Result>;
+    readonly text: string;
+    readonly options: PromptOptions<Result>;
+    readonly prepared: Prepared;
   },
 ): MaybePromise<void> {
-  const { text, options, source, shows, news, model } = input;
-  const files = [...(options.images ?? []).map(toImagePart), ...(options.files ?? []).map(toFilePart)];
-  if (files.length > 0) checkFiles(model, files);
+  const { text, options, prepared } = input;
+  const { source, shows } = input.request;
+  const { images = [], files: documents = [] } = options;
+  const files = [...images.map(toImagePart), ...documents.map(toFilePart)];
+  if (files.length > 0) checkFiles(prepared.models.current, files);
   return appendUserMessage(harness, operation, {
-    before: news,
+    before: prepared.news,
     text,
     files,
     source,
@@ -204,51 +206,50 @@ function toResult<Result>(
 function toLoop(
   harness: PromptHost,
   operation: Operation,
-  prepared: Prepared & Pick<BackendWork, "backend" | "runs">,
+  {
+    prepared,
+    backend,
+    runs,
+    partialResult,
+  }: Pick<BackendWork, "backend" | "runs"> &
+    Pick<TurnLoop, "partialResult"> & { readonly prepared: Prepared },
 ): TurnLoop {
   const { runtime } = harness;
-  const { models, tools, thinkingLevel } = prepared;
+  const { models, tools, thinkingLevel, repository } = prepared;
   const { profile } = operation.live;
   const settings = compactionOf(profile);
-  const { repository } = prepared;
+  // Every field stands here: an object that grows by spreads costs several times as much.
   return {
+    operation,
     work: {
-      backend: prepared.backend,
-      runs: prepared.runs,
-      past: operation.past,
+      backend,
+      runs,
       projectRoot: runtime.projectRoot,
-      sandbox: () => operation.live.sandbox(),
-      operation,
       nativeOutput: (schema, offersTools) => nativeOutput(models.current, schema, offersTools),
     },
-    state: operation.state,
-    log: operation.log,
-    ...modelParts(models.current),
-    ...(models.hasOthers && { fallback: fallbackOf(models) }),
+    resolved: models.current,
+    fallback: models.hasOthers ? fallbackOf(models) : undefined,
     prompt: prepared.prompt,
+    partialResult,
     keepHead: (loop, settings) =>
       keepHead(harness.store, {
         system: loop.prompt.current.text,
         tools: loop.tools,
         settings,
-        mask: loop.mask,
+        mask: operation.mask,
       }),
     tools: prepared.schemas,
     toolRun: toolRunOf(harness, operation, prepared),
-    mask: operation.mask,
     settings:
-      thinkingLevel === undefined ? {} : { reasoning: thinkingLevel === "off" ? "none" : thinkingLevel },
+      thinkingLevel === undefined
+        ? noSettings
+        : { reasoning: thinkingLevel === "off" ? "none" : thinkingLevel },
     modelSettings: prepared.modelSettings,
     hooks: prepared.hooks?.ofTurns,
-    operationId: operation.id,
     purpose: "agent",
-    spending: operation.spending,
     retry: runtime.retry,
     idleTimeoutMs: profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
     clock: runtime.clock,
-    signal: operation.signal,
-    emit: operation.emit,
-    tracing: operation.tracing,
     needsRoom: (reason) =>
       reason === "overflow"
         ? settings.enabled
@@ -262,18 +263,20 @@ function toLoop(
       await compactWith(harness, operation, { reason, resolved: models.current });
       prepared.renew();
     },
-    ...(profile.guidelines !== false &&
-      repository !== undefined && {
-        afterTools: (calls) =>
-          guidelineEntries(repository, calls, {
-            operation,
-            tools,
-            promptFiles: prepared.promptFiles,
-            clock: runtime.clock,
-          }),
-      }),
+    afterTools:
+      profile.guidelines === false || repository === undefined
+        ? undefined
+        : (calls) =>
+            guidelineEntries(repository, calls, {
+              operation,
+              tools,
+              promptFiles: prepared.promptFiles,
+              clock: runtime.clock,
+            }),
   };
 }
+
+const noSettings: TurnLoop["settings"] = {};
 
 /** A prompt without a `result` schema uses the agent's `output` schema, except in a task. */
 function withOutput<Result>(
@@ -301,6 +304,7 @@ function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared
       operationId: operation.id,
       signal: operation.signal,
       emit: operation.emit,
+      skipped: operation.skipped,
       validateJson: runtime.validateJson,
       causeOf: runtime.causeOf,
       gate: new CallGate(harness, operation),

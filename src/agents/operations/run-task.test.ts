@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { readAll } from "../../testing/read-all.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
@@ -157,8 +158,9 @@ test("aborting a session aborts its nested tasks", async () => {
   const agent = createTestAgent(model, { tools: [wait] }, shared);
   const session = agent.session();
   const stream = session.stream("go");
-  for await (const event of stream)
+  await readAll(stream, (event) => {
     if (event.type === "tool_start" && event.tool === "wait") setTimeout(() => void session.abort(), 10);
+  });
   await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
   expect(aborted).toBe(true);
 });

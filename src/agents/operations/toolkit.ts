@@ -281,23 +281,46 @@ function withCheckedNames(tools: readonly AnyTool[], profile: AgentProfile): rea
   return tools;
 }
 
-// Derives each tool's JSON Schema once.
-const schemas = new WeakMap<ToolDefinition, LanguageModelV4FunctionTool>();
+/** The schemas of tools by their input, so that tools which are created for each session share theirs. */
+const schemas = new WeakMap<object, LanguageModelV4FunctionTool[]>();
+/** The lists of schemas by their first one: digests and texts of a list are made once for all agents with the same tools. */
+const schemaLists = new WeakMap<LanguageModelV4FunctionTool, (readonly LanguageModelV4FunctionTool[])[]>();
+/** How many schemas of an input, or lists with a first schema, are shared. */
+const mostShared = 16;
 
 function schemasOf(tools: Iterable<ToolDefinition>): readonly LanguageModelV4FunctionTool[] {
-  const list: LanguageModelV4FunctionTool[] = [];
-  for (const tool of tools) {
-    let schema = schemas.get(tool);
-    if (schema === undefined) {
-      schema = {
-        type: "function",
-        name: tool.name,
-        description: tool.description,
-        inputSchema: inputSchemaOf(tool.name, tool.input) as LanguageModelV4FunctionTool["inputSchema"],
-      };
-      schemas.set(tool, schema);
-    }
-    list.push(schema);
-  }
-  return list;
+  const list = Array.from(tools, schemaOf);
+  const [first] = list;
+  if (first === undefined) return list;
+  return shared(schemaLists, first, {
+    isWanted: (other) =>
+      other.length === list.length && other.every((schema, index) => schema === list[index]),
+    create: () => list,
+  });
+}
+
+function schemaOf({ name, description, input }: ToolDefinition): LanguageModelV4FunctionTool {
+  return shared(schemas, input, {
+    isWanted: (schema) => schema.name === name && schema.description === description,
+    create: () => ({
+      type: "function",
+      name,
+      description,
+      inputSchema: inputSchemaOf(name, input) as LanguageModelV4FunctionTool["inputSchema"],
+    }),
+  });
+}
+
+/** Returns the value of a key that is as wanted; creates it if there is none. */
+function shared<Key extends object, Value>(
+  values: WeakMap<Key, Value[]>,
+  key: Key,
+  { isWanted, create }: { readonly isWanted: (value: Value) => boolean; readonly create: () => Value },
+): Value {
+  const known = values.get(key) ?? [];
+  let value = known.find(isWanted);
+  if (value !== undefined) return value;
+  value = create();
+  if (known.length < mostShared) values.set(key, [...known, value]);
+  return value;
 }

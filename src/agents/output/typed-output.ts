@@ -38,6 +38,7 @@ const mark = Symbol.for("kit.error.typed_output");
  * ```
  */
 export class TypedOutputError extends KitError {
+  override readonly name = "TypedOutputError";
   readonly attempts: readonly TypedOutputAttempt[];
 
   static {

@@ -56,6 +56,14 @@ test("the receipt lists the rules that a tool result shows, without secrets and 
       shows: [
         item,
         cut,
+        ...[0, 1].map((line) => ({
+          kind: "memory",
+          id: "n/1",
+          why: `of line ${line}`,
+          tokens: 1,
+          file: "a",
+          line,
+        })),
         null,
         "text",
         { kind: "rule", id: "a", why: "b", tokens: 1 },
@@ -74,5 +82,7 @@ test("the receipt lists the rules that a tool result shows, without secrets and 
   );
   expect(added.filter(({ kind }) => kind === "memory")).toEqual([
     { kind: "memory", id: "n/1", why: expect.stringMatching(/^recalled, (?!canary)/), tokens: 3 },
+    { kind: "memory", id: "n/1", why: "of line 0", tokens: 1, file: "a" },
+    { kind: "memory", id: "n/1", why: "of line 1", tokens: 1, file: "a", line: 1 },
   ]);
 });

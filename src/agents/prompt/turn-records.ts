@@ -40,8 +40,8 @@ export interface LoopPrompt {
 
 /** The sources of a turn's prompt, as `TurnLoop` has them. */
 interface PromptSource {
-  readonly state: SessionState;
-  readonly modelName: string;
+  readonly operation: { readonly state: SessionState };
+  readonly resolved: { readonly name: string };
   readonly settings: Pick<LanguageModelV4CallOptions, "reasoning" | "responseFormat">;
   readonly tools: readonly LanguageModelV4FunctionTool[];
   readonly prompt: Pick<LoopPrompt, "current">;
@@ -88,11 +88,12 @@ export class TurnRecords {
       this.#repeated = undefined;
     }
     const counted = this.#counted;
-    const { turn, listed } = loop.state;
+    const { state } = loop.operation;
+    const { turn, listed } = state;
     const { digest, items, tokens } = counted.fullReceipt;
     const isLogged = turn?.prefix === counted.prefix.digest && turn.receipt === digest;
     if (isLogged && this.#repeated !== undefined) return this.#repeated;
-    const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state: loop.state });
+    const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state });
     const prefix = changed.length === 0 ? counted.prefix : { ...counted.prefix, changed };
     const receipt = receiptOf(counted, this.#listed);
     this.#listed = rememberReceipt(this.#listed, digest, turnId);
@@ -109,13 +110,13 @@ export class TurnRecords {
 
 function isSameState(
   previous: PromptState,
-  { state, prompt, tools, modelName, settings }: PromptSource,
+  { operation: { state }, prompt, tools, resolved, settings }: PromptSource,
 ): boolean {
   return (
     previous.prompt === prompt.current &&
     previous.receiptItems === state.receiptItems &&
     previous.tools === tools &&
-    previous.model === modelName &&
+    previous.model === resolved.name &&
     previous.compactedAt === state.compactedAt &&
     (previous.settings === settings ||
       (previous.settings.reasoning === settings.reasoning &&
@@ -129,12 +130,12 @@ const lastCounts = new WeakMap<SystemPrompt, Counted>();
 function countedOf(loop: PromptSource): Counted {
   const last = lastCounts.get(loop.prompt.current);
   if (last !== undefined && isSameState(last.promptState, loop)) return last;
-  const { state, prompt, tools, modelName, settings } = loop;
-  const { receiptItems, compactedAt } = state;
+  const { prompt, tools, resolved, settings } = loop;
+  const { receiptItems, compactedAt } = loop.operation.state;
   const promptState = {
     prompt: prompt.current,
     tools,
-    model: modelName,
+    model: resolved.name,
     settings,
     receiptItems,
     compactedAt,
@@ -266,6 +267,8 @@ interface HeadSource {
 export function keepHead(store: SessionStore, source: HeadSource): string | undefined {
   if (store.keepText === undefined) return undefined;
   const { system, mask } = source;
+  const kept = source.messages === undefined ? keptHeads.get(store) : undefined;
+  if (kept !== undefined && isSameHead(kept, source)) return kept.name;
   const tools = toolsText(source.tools, mask);
   const { headers: _, abortSignal: __, ...settings } = source.settings;
   const messages = source.messages && keepMessages(store, source.messages, mask);
@@ -283,7 +286,34 @@ export function keepHead(store: SessionStore, source: HeadSource): string | unde
     [name, text],
   ] as const)
     keepText(store, part, content);
+  if (source.messages === undefined) keptHeads.set(store, { source, name, until: Date.now() + freshMs });
   return name;
+}
+
+/** The newest head of each store: successive turns of sessions that share a profile have the same. */
+const keptHeads = new WeakMap<
+  SessionStore,
+  { readonly source: HeadSource; readonly name: string; readonly until: number }
+>();
+
+function isSameHead(
+  { source, until }: { readonly source: HeadSource; readonly until: number },
+  now: HeadSource,
+): boolean {
+  return (
+    source.tools === now.tools &&
+    source.system === now.system &&
+    source.mask === now.mask &&
+    (source.settings === now.settings || isSameRecord(source.settings, now.settings)) &&
+    Date.now() < until
+  );
+}
+
+/** Whether two records have the same values, compared by identity. */
+function isSameRecord(one: object, other: object): boolean {
+  for (const key in one) if (Reflect.get(one, key) !== Reflect.get(other, key)) return false;
+  for (const key in other) if (!(key in one)) return false;
+  return true;
 }
 
 /**
@@ -315,6 +345,7 @@ function keepText(store: SessionStore, name: string, text: string): void {
   fresh.set(name, now);
   const forget = (): void => {
     fresh.delete(name);
+    keptHeads.delete(store);
   };
   try {
     const storing = store.keepText?.(name, text);

@@ -101,9 +101,9 @@ function live(
       description: name,
       input: { type: "object" },
       idempotent,
-      execute: (_input, { idempotency_key }) => {
+      execute: (_input, { idempotencyKey }) => {
         if (place.dead?.() === true) return new Promise<string>(() => undefined);
-        world.ran.push(`${name} ${idempotency_key}`);
+        world.ran.push(`${name} ${idempotencyKey}`);
         return `${name} ran`;
       },
     });

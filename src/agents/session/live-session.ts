@@ -129,33 +129,37 @@ export class SessionInMemory implements LiveSession {
     };
   }
 
-  operate<Value>(
-    requested: OperationRequest,
+  async operate<Value>(
+    request: OperationRequest,
     work: (operation: Operation) => Promise<Value>,
   ): Promise<Value> {
     this.#harness.liveSessions.markBusy(this);
     // A task's origin is that of its parent.
     const { runtime, events } = this.#harness;
     const origin =
-      requested.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
-    const request = origin === undefined ? requested : { ...requested, origin };
-    return this.queue.run(async () => {
-      const running: RunningOperation = {
-        controller: new AbortController(),
-        ended: [],
-        emit: () => undefined,
-        operation: undefined,
-      };
-      this.#running = running;
-      try {
-        return await runOperation({ harness: this.#harness, live: this, running, request }, work);
-      } finally {
-        this.#running = undefined;
-        // History and tools are loaded again when the operation resumes.
-        if (isSuspension(running.controller.signal)) this.evict();
-        for (const onEnd of running.ended) onEnd();
-      }
-    }, request.signal);
+      request.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
+    const turn = this.queue.enter(request.signal);
+    if (turn !== undefined) await turn;
+    const running: RunningOperation = {
+      harness: this.#harness,
+      live: this,
+      request,
+      origin,
+      controller: new AbortController(),
+      ended: [],
+      emit: doNothing,
+      operation: undefined,
+    };
+    this.#running = running;
+    try {
+      return await runOperation(running, work);
+    } finally {
+      this.#running = undefined;
+      // History and tools are loaded again when the operation resumes.
+      if (isSuspension(running.controller.signal)) this.evict();
+      for (const onEnd of running.ended) onEnd();
+      this.queue.leave();
+    }
   }
 
   load(): MaybePromise<SessionState> {
@@ -239,6 +243,8 @@ export class SessionInMemory implements LiveSession {
   }
 }
 
+function doNothing(): void {}
+
 interface Waiting {
   start(): void;
   refuse(reason: unknown): void;
@@ -269,19 +275,14 @@ class OperationQueue {
     return this.#busy;
   }
 
-  /** Runs `work` after all earlier callers. */
-  async run<Value>(work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
+  /** Waits for all earlier callers; returns nothing if there are none. A caller that has entered must `leave`. */
+  enter(signal?: AbortSignal): MaybePromise<void> {
     if (this.#closed !== undefined) throw this.#closed();
     if (this.#busy) {
       if (this.waiting >= this.#limit) throw queueFull(this.#limit);
-      await this.#place(signal);
+      return this.#place(signal);
     }
     this.#busy = true;
-    try {
-      return await work();
-    } finally {
-      this.#next();
-    }
   }
 
   /** Refuses waiting and later callers with `reason()`. The running operation continues. */
@@ -296,14 +297,15 @@ class OperationQueue {
     await new Promise<void>((resolve) => {
       const start = (): void => {
         resolve();
-        this.#next();
+        this.leave();
       };
       // A refused caller need not wait either.
       this.#wait({ start, refuse: () => resolve() });
     });
   }
 
-  #next(): void {
+  /** Lets the next caller enter. */
+  leave(): void {
     const first = this.#line?.shift();
     if (first !== undefined) first.start();
     else {

@@ -4,6 +4,7 @@ import type { Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
+import { readAll } from "../../testing/read-all.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
@@ -24,7 +25,9 @@ test("a process that lost its lease to another process appends nothing to the hi
   const model = createScriptedModel([{ deltas: ["a", "b", "c"] }]);
   const agent = createTestAgent(model, {}, { store });
   const stream = agent.session().stream("begin", { operationId: "op_1", signal: stop.signal });
-  for await (const event of stream) if (event.type === "text_delta" && event.text === "b") stop.abort(lost);
+  await readAll(stream, (event) => {
+    if (event.type === "text_delta" && event.text === "b") stop.abort(lost);
+  });
   await expect(stream.result).rejects.toBe(lost);
   expect(messagesOf(store).map((message) => message.role)).toEqual(["user"]);
   store.close();
@@ -37,8 +40,9 @@ test("an interrupted answer is continued when the operation resumes", async () =
   );
   const agent = createTestAgent(model, {}, { store });
   const stream = agent.session().stream("begin", { operationId: "op_1" });
-  for await (const event of stream)
+  await readAll(stream, (event) => {
     if (event.type === "text_delta" && event.text === "b") void agent.session().abort();
+  });
   await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
   const result = await agent.session().prompt("begin", { operationId: "op_1" });
   expect(result.text).toBe("c d");
@@ -159,7 +163,9 @@ test("suspended work resumes in the middle of an answer or of a task", async () 
   const session = (): Session => createTestAgent(model, { tools: [inspect] }, { store }).session();
   const stop = new AbortController();
   const stream = session().stream("begin", { operationId: "op_1", signal: stop.signal });
-  for await (const event of stream) if (event.type === "text_delta") stop.abort(later);
+  await readAll(stream, (event) => {
+    if (event.type === "text_delta") stop.abort(later);
+  });
   await expect(stream.result).rejects.toBe(later);
   expect(seen).toEqual(["parent 0", "child 0", "child 1"]);
   const { text, messages } = await session().prompt("begin", { operationId: "op_1" });

@@ -1,22 +1,31 @@
 import { onAbort } from "../../base/abort.ts";
+import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
+import { type OperationEnd, operationEndNote } from "../../protocol/operation-end.ts";
 import type { TracePlace } from "../../protocol/tracing.ts";
-import type { Harness, LiveSession, Operation, OperationRequest } from "../agent-runtime.ts";
+import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
 import { type EventScope, type OperationTracing, taskOfPart } from "../events.ts";
+import { attemptOf, type OperationAttempt } from "../log/attempt.ts";
 import { forkOf, rulesLeftOut } from "../log/fork.ts";
 import { OperationLog } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
-import type { SessionState } from "../log/session-state.ts";
-import { isSuspension, suspensionBefore } from "../log/suspension.ts";
+import { begunAt, type SessionState } from "../log/session-state.ts";
+import { isSuspension, suspensionBefore, willResume } from "../log/suspension.ts";
 import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
 import { maskError, maskValue, type SecretMask } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
+import { OperationFailures } from "./operation-failures.ts";
 
-/** The running operation of a session. */
+/** An operation of a session from its start to its end. */
 export interface RunningOperation {
+  readonly harness: Harness;
+  readonly live: LiveSession;
+  readonly request: OperationRequest;
+  /** The run step or trace that the operation was started in. */
+  readonly origin: OperationOrigin | undefined;
   readonly controller: AbortController;
   /** Callbacks for its end. */
   readonly ended: (() => void)[];
@@ -25,28 +34,22 @@ export interface RunningOperation {
   operation: Operation | undefined;
 }
 
-export interface OperationStart {
-  readonly harness: Harness;
-  readonly live: LiveSession;
-  readonly running: RunningOperation;
-  readonly request: OperationRequest;
-}
-
 /**
  * Runs work as an operation of a session: loads the history, closes calls that a killed process left open (a resumed
  * operation closes its own), and emits the events that start and end an operation, however it ends.
  */
 export async function runOperation<Value>(
-  start: OperationStart,
+  running: RunningOperation,
   work: (operation: Operation) => Promise<Value>,
 ): Promise<Value> {
-  const { harness, running, request } = start;
+  const { harness, live, request, origin } = running;
   const { signal } = running.controller;
   const stopForwarding = onAbort(request.signal, (reason) => running.controller.abort(reason));
-  const scope = scopeOf(start);
+  const scope = scopeOf(running);
   const suspension = suspensionBefore(request.signal);
+  const attempt = attemptOf(request.signal);
   const emit: Operation["emit"] = (body, turnId) => {
-    if (suspension?.hasEmitted(body) === true) return;
+    if (suspension?.hasEmitted(body) === true || harness.events.skip()) return;
     // The operation's own mask also covers the secrets granted to its call.
     const { mask } = running.operation ?? harness.runtime;
     const task_id = taskOfPart(running.operation?.part, turnId);
@@ -54,33 +57,48 @@ export async function runOperation<Value>(
     harness.events.publish(mask === undefined ? body : maskBody(body, mask), eventScope, turnId);
   };
   running.emit = emit;
+  // A suspension must see each body: it knows which events readers have.
+  const skipped = suspension === undefined ? () => harness.events.skip() : () => false;
   const { now } = harness.runtime.clock;
   const started = suspension?.startedAt ?? now();
   let opened = false;
   const open = (past?: PastOperation, state?: SessionState): void => {
     opened = true;
+    if (skipped()) return;
     const fork = state === undefined ? undefined : forkOf(state);
     const forked = fork !== undefined && fork.fork_id === scope.operation_id;
     const from = forked ? { forked_from: { session: fork.session, turn_id: fork.turn_id } } : undefined;
     const resumed = past === undefined || forked ? undefined : ({ resumed: true } as const);
     const { kind: operation_kind, message, images = 0 } = request;
     const sent = message === undefined ? undefined : { message, ...(images === 0 ? undefined : { images }) };
-    emit({ type: "operation_start", operation_kind, ...resumed, ...from, ...sent, ...request.origin });
+    emit({
+      type: "operation_start",
+      operation_kind,
+      ...resumed,
+      ...placeOf(attempt),
+      ...from,
+      ...sent,
+      ...origin,
+    });
   };
-  let failed = true;
-  let suspended = false;
+  const toError = (error: unknown): EventError => toEventError(error, running);
+  const failures = new OperationFailures({ attempt, emit, toEventError: toError });
+  // Undefined for work that goes on later: under the same id, after a rest, in the next attempt, or in another process.
+  let end: "completed" | OperationEnd["status"] | undefined;
   try {
     if (request.resumes !== true) open();
     // Write unsaved work of an earlier operation first, then read the history.
     const unsaved = unsavedOf(harness.store, harness.runtime.clock);
-    const writing = unsaved.write(start.live.key);
+    const writing = unsaved.write(live.key);
     if (writing !== undefined) await writing;
-    const loading = start.live.load();
+    const loading = live.load();
     const state = loading instanceof Promise ? await loading : loading;
     const id = scope.operation_id;
-    const past = request.resumes === true ? await loadPastOperation(harness.store, state, id) : undefined;
+    const isFresh = loading instanceof Promise;
+    const past =
+      request.resumes === true ? await loadPastOperation(harness.store, state, { id, isFresh }) : undefined;
     if (!opened) open(past, state);
-    const operation = toOperation(start, unsaved, { id, state, emit, past, suspension });
+    const operation = toOperation(running, unsaved, { id, state, emit, skipped, past, suspension, failures });
     running.operation = operation;
     if (past === undefined) {
       const closed = operation.log.append([]);
@@ -96,59 +114,119 @@ export async function runOperation<Value>(
       const written = operation.log.stored();
       if (written instanceof Promise) await written;
     }
-    failed = false;
+    end = "completed";
     return value;
   } catch (error) {
     if (isSuspension(signal) && error === signal.reason) {
-      suspended = true;
       signal.reason.startedAt = started;
       throw error;
     }
     if (!opened) open();
-    if (signal.aborted) emit({ type: "aborted" });
-    else emit({ type: "error", error: toEventError(error, { harness, running }), will_retry: false });
+    let status: OperationEnd["status"] | undefined;
+    if (!signal.aborted) status = (await failures.report(error)) === undefined ? "failed" : undefined;
+    else if (request.resumes !== true || !willResume(signal)) {
+      status = "aborted";
+      emit({ type: "aborted" });
+    }
+    end = status;
+    if (status !== undefined)
+      await logEnd(running, unsavedOf(harness.store, harness.runtime.clock), {
+        status,
+        ...(status === "failed" ? { error: toError(error) } : undefined),
+        ...endingOf(attempt),
+        duration_ms: now() - started,
+      });
     const { mask } = running.operation ?? harness.runtime;
     throw mask === undefined ? error : maskError(error, mask);
   } finally {
     stopForwarding();
-    if (!suspended) {
+    if (end !== undefined && !skipped()) {
       const usage = running.operation?.spending.usage;
       emit({
         type: "operation",
         operation_kind: request.kind,
         duration_ms: now() - started,
-        is_error: failed,
-        ...(failed && signal.aborted ? ({ is_aborted: true } as const) : undefined),
+        is_error: end !== "completed",
+        ...(end === "aborted" ? ({ is_aborted: true } as const) : undefined),
         ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
       });
-      emit({ type: "idle" });
     }
+    if (end !== undefined && !skipped()) emit({ type: "idle" });
   }
 }
 
-function scopeOf({ harness, live, request }: OperationStart): EventScope {
+function placeOf(
+  attempt: OperationAttempt | undefined,
+): Pick<Extract<EventBody, { type: "operation_start" }>, "attempt" | "dispatch_id"> {
+  if (attempt === undefined) return {};
+  const { dispatch_id, number } = attempt;
+  return number === 1 ? { dispatch_id } : { attempt: number, dispatch_id };
+}
+
+function endingOf(attempt: OperationAttempt | undefined): Pick<OperationEnd, "attempts" | "dispatch_id"> {
+  const { attempt: attempts, ...place } = placeOf(attempt);
+  return attempts === undefined ? place : { attempts, ...place };
+}
+
+/** Writes the end of a failed or aborted operation into its session's log, as far as the store can be written. */
+async function logEnd(
+  { harness, live, request, operation }: RunningOperation,
+  unsaved: UnsavedWork,
+  end: OperationEnd,
+): Promise<void> {
+  if (operation === undefined) return;
+  const { log, state, id } = operation;
+  const isLogged = begunAt(state, id) !== undefined;
+  // A refused request leaves nothing behind.
+  if (!isLogged && (end.error?.type === "invalid_request" || request.message === undefined)) return;
+  const value = isLogged ? end : { ...end, message: request.message };
+  const { mask, clock } = { ...harness.runtime, mask: operation.mask };
+  try {
+    await unsaved.write(live.key);
+    await log.commit([
+      {
+        version: 1,
+        type: "note",
+        name: operationEndNote,
+        value: mask === undefined ? value : maskValue(value, mask),
+        timestamp: isoTime(clock.now()),
+        operation_id: id,
+      },
+    ]);
+  } catch {
+    // The session was deleted, another process works on the operation, or the store is unavailable: the event has the end.
+  }
+}
+
+function scopeOf({ harness, live, request }: RunningOperation): EventScope {
+  const { agent, instance_id, session } = live.key;
+  const { parent_operation_id, task_id } = request.scope ?? {};
   return {
-    ...live.key,
+    agent,
+    instance_id,
+    session,
     run_id: harness.run_id,
     operation_id: request.id ?? createId("op"),
-    ...request.scope,
+    task_id,
+    parent_operation_id,
   };
 }
 
 function toOperation(
-  { harness, live, running, request }: OperationStart,
+  { harness, live, controller, request }: RunningOperation,
   unsaved: UnsavedWork,
-  parts: Pick<Operation, "id" | "state" | "emit" | "past" | "suspension">,
+  parts: Pick<Operation, "id" | "state" | "emit" | "skipped" | "past" | "suspension" | "failures">,
 ): Operation {
+  const { id, state, emit, skipped, past, suspension, failures } = parts;
   const { store, runtime } = harness;
-  const { signal } = running.controller;
+  const { signal } = controller;
   const spending = new Spending(request.parent?.spending);
-  if (parts.past !== undefined) spending.resume(parts.past);
-  const leftOut = rulesLeftOut(parts.state);
+  if (past !== undefined) spending.resume(past);
+  const leftOut = rulesLeftOut(state);
   const log = new OperationLog({
     store,
-    state: parts.state,
-    id: parts.id,
+    state: state,
+    id: id,
     // Only an id of the caller can have been logged by another process.
     input: request.id,
     clock: runtime.clock,
@@ -156,8 +234,15 @@ function toOperation(
     resumes: request.resumes === true,
     unsaved,
   });
+  // Every field stands here: an object that grows by spreads costs several times as much.
   return {
-    ...parts,
+    id,
+    state,
+    emit,
+    skipped,
+    past,
+    suspension,
+    failures,
     kind: request.kind,
     task_id: request.scope?.task_id,
     part: undefined,
@@ -165,7 +250,7 @@ function toOperation(
     secrets: {},
     repository: undefined,
     mask: runtime.mask,
-    tracing: tracingOfOperation(harness, live, parts.id),
+    tracing: tracingOfOperation(harness, live, id),
     spending,
     rulesLeftOut: leftOut.size > 0 ? leftOut : (request.parent?.rulesLeftOut ?? leftOut),
     tasks: [],
@@ -180,11 +265,8 @@ function maskBody(body: EventBody, mask: SecretMask): EventBody {
   return maskValue(body, mask);
 }
 
-function toEventError(
-  error: unknown,
-  { harness, running }: Pick<OperationStart, "harness" | "running">,
-): EventError {
-  const cause = harness.runtime.causeOf?.(error, running.operation?.mask);
+function toEventError(error: unknown, { harness, operation }: RunningOperation): EventError {
+  const cause = harness.runtime.causeOf?.(error, operation?.mask);
   const why = cause === undefined ? {} : { cause };
   if (error instanceof KitError) {
     const { code, message } = error;
@@ -214,9 +296,13 @@ function tracingOfOperation(
       const run = (): ReturnType<typeof work> => tracing.within(fullPlace, work);
       return origins === undefined ? run() : origins.run({ ...tracing.of(fullPlace) }, run);
     },
-    notify(place, content, mask) {
+    notify(place, { content, request }, mask) {
+      tracing.request?.(at(place), mask === undefined ? request : maskValue(request, mask));
       if (!tracing.capturesContent) return;
       tracing.content(at(place), mask === undefined ? content() : maskValue(content(), mask));
+    },
+    notifyCalls(place, calls) {
+      tracing.calls?.(at(place), calls);
     },
   };
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { readAll } from "../../testing/read-all.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
@@ -118,10 +119,10 @@ test("an abort during a tool call leaves a history that the next prompt can use"
   const session = createTestAgent(model, { tools: [forever] }).session();
   const events: KitEvent[] = [];
   const stream = session.stream("go");
-  for await (const event of stream) {
+  await readAll(stream, async (event) => {
     events.push(event);
     if (event.type === "tool_start") await session.abort();
-  }
+  });
   await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
   expect(events.map((event) => event.type)).toContain("aborted");
   expect((await session.prompt("again")).text).toBe("Back.");
@@ -135,8 +136,9 @@ test("an abort during an answer keeps the text received until then", async () =>
   );
   const session = createTestAgent(model).session();
   const stream = session.stream("go");
-  for await (const event of stream)
+  await readAll(stream, (event) => {
     if (event.type === "text_delta" && event.text === "b") void session.abort();
+  });
   await expect(stream.result).rejects.toMatchObject({ code: "aborted" });
   expect((await session.prompt("again")).text).toBe("next");
   expect((await session.history())[1]).toMatchObject({ finish_reason: "aborted", content: [{ text: "ab" }] });
@@ -305,4 +307,30 @@ test("a model that sends nothing after a slow tool, or after an earlier timeout,
   );
   await expect(agent.session().prompt("x")).rejects.toMatchObject({ code: "model_timeout" });
   expect(model.calls).toHaveLength(3);
+});
+
+test("a stream that is aborted ends its iteration with the error of its result", async () => {
+  const reason = new Error("The user left.");
+  const controller = new AbortController();
+  const model = createScriptedModel([{ text: "one two three", delayMs: 20 }, { error: "broken" }]);
+  const session = createTestAgent(model, { instructions: "x" }).session();
+  const stream = session.stream("x", { signal: controller.signal });
+  const read = async (): Promise<void> => {
+    for await (const event of stream) if (event.type === "text_delta") controller.abort(reason);
+  };
+  const aborted = { name: "KitError", code: "aborted", cause: reason };
+  await expect(read()).rejects.toMatchObject(aborted);
+  await expect(stream.result).rejects.toMatchObject(aborted);
+  await expect(session.prompt("x", { signal: controller.signal })).rejects.toMatchObject(aborted);
+});
+
+test("a stream that fails ends its iteration with the error of its result", async () => {
+  const model = createScriptedModel([{ error: Object.assign(new Error("no"), { statusCode: 401 }) }]);
+  const stream = createTestAgent(model, { instructions: "x" }).session().stream("x");
+  const types: string[] = [];
+  const read = async (): Promise<void> => {
+    for await (const { type } of stream) types.push(type);
+  };
+  await expect(read()).rejects.toMatchObject({ code: "model_error" });
+  expect(types.at(-1)).toBe("idle");
 });

@@ -1,4 +1,5 @@
 import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
 import type { DeepPartial } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
@@ -32,7 +33,8 @@ import { runPython } from "../operations/run-python.ts";
 
 /**
  * The events of one operation as they happen, and its result. Reading is optional and never delays the operation,
- * which continues when a reader leaves. Use one reader: several would share the events between them.
+ * which continues when a reader leaves. After its last event, the iteration of an operation that fails or is aborted throws
+ * the error of `result`. Use one reader: several would share the events between them.
  *
  * @example
  * ```ts
@@ -68,7 +70,8 @@ export interface SessionStream<Result> extends AsyncIterable<KitEvent> {
 
 /**
  * A durable conversation. Operations run one at a time, in the order of the calls. Every operation accepts a `signal`,
- * and `abort` stops the running one; the next operation can continue from the history.
+ * and `abort` stops the running one; the next operation can continue from the history. An aborted operation throws a
+ * `KitError` with the code `aborted`; its `cause` is the reason of the signal.
  *
  * @example
  * ```ts
@@ -140,9 +143,9 @@ export class SessionHandle implements Session {
   stream<Result = unknown>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
     const id = options.operationId ?? createId("op");
     const events = collectEvents(this.#harness.events, id);
-    const result = this.#prompt({ kind: "stream", text, options, id }).finally(events.end);
-    // Avoid an unhandled rejection when only the events are read.
-    result.catch(() => undefined);
+    const result = this.#prompt({ kind: "stream", text, options, id });
+    // This also avoids an unhandled rejection when only the events are read.
+    result.then(events.end, events.fail);
     const stream = { [Symbol.asyncIterator]: events.iterate };
     return { ...stream, result, partialResults: () => partialResults<Result>(stream) };
   }
@@ -242,10 +245,21 @@ export class SessionHandle implements Session {
     { operationId, resumes = true, signal }: OperationOptions,
     work: (operation: Operation) => Promise<Value>,
   ): Promise<Value> {
+    const { kind, message, images } = request;
     const id = checkedOperationId(operationId) ?? request.id;
-    const fullRequest = { ...request, id, resumes: operationId !== undefined && resumes, signal };
-    return this.#harness.liveSession(this.name).operate(fullRequest, work);
+    const fullRequest = { kind, message, images, id, resumes: operationId !== undefined && resumes, signal };
+    const running = this.#harness.liveSession(this.name).operate(fullRequest, work);
+    if (signal === undefined) return running;
+    return running.catch((error: unknown) => {
+      throw signal.aborted && error === signal.reason ? toAborted(error) : error;
+    });
   }
+}
+
+/** The error of a call that its `signal` ended; `cause` is the reason of the signal. */
+function toAborted(reason: unknown): unknown {
+  if (reason instanceof KitError) return reason;
+  return new KitError({ code: "aborted", message: "The operation was aborted.", cause: reason });
 }
 
 /** The options that every operation has. */
@@ -255,7 +269,7 @@ type OperationOptions = Pick<PromptOptions<unknown>, "operationId" | "resumes" |
 function collectEvents(
   hub: EventHub,
   operationId: string,
-): { iterate(): AsyncIterator<KitEvent>; end(): void } {
+): { iterate(): AsyncIterator<KitEvent>; end(): void; fail(error: unknown): void } {
   const family = new Set([operationId]);
   const buffer = new EventBuffer<KitEvent>({ deltaOf: toDelta, ofDelta: (delta) => delta });
   const unsubscribe = hub.subscribe((event) => {
@@ -269,6 +283,10 @@ function collectEvents(
     end() {
       unsubscribe();
       buffer.end();
+    },
+    fail(error) {
+      unsubscribe();
+      buffer.fail(error);
     },
     iterate() {
       const { next } = buffer[Symbol.asyncIterator]();

@@ -99,6 +99,9 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
       { name: "read", input: { path: "." } },
       { name: "rm", input: { path: "empty", recursive: true } },
       { name: "exists", input: { path: "empty" } },
+      { name: "write", input: { path: "src/c.ts", content: "one\ntwo" } },
+      { name: "write", input: { path: "src/c.ts", content: "1\n" } },
+      { name: "write", input: { path: "src/c.ts", content: "" } },
     ]);
     expect(outcomes.map(({ text }) => text)).toEqual([
       "Wrote 14 characters to src/a.ts.",
@@ -111,6 +114,9 @@ describe.each(sandboxes)("the built-in tools in a $name sandbox", ({ create }) =
       "empty/\nsrc/",
       "Removed empty.",
       "false",
+      "Wrote 7 characters to src/c.ts.",
+      "Wrote 2 characters to src/c.ts, replacing 2 lines.",
+      "Wrote 0 characters to src/c.ts, replacing 1 line.",
     ]);
     expect(outcomes.every(({ isError }) => !isError)).toBe(true);
     expect(await readFile(join(workspace, "src/a.ts"), "utf8")).toBe("one\n2\nthree\n");

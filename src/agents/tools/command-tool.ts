@@ -33,7 +33,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
     exclusive: true,
     timeoutMs: 3_600_000,
     async execute(input, context) {
-      const { signal, tool_call_id } = context;
+      const { signal, toolCallId } = context;
       const sandbox = await environment.sandbox();
       const result = await runCommand({
         command: input.command,
@@ -50,7 +50,7 @@ export function createCommandTool(environment: ToolEnvironment): ToolDefinition<
         signal,
         emit: environment.emit,
         begin: () => environment.sources?.begin(environment.writer("bash")) ?? nothing,
-        toolCallId: tool_call_id,
+        toolCallId,
         timeoutMs: input.timeout_seconds && input.timeout_seconds * 1000,
         cwd: input.cwd,
       });

@@ -216,8 +216,9 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
         tool: "write",
         context,
         work: async (files) => {
+          const replaced = await countLines(files, path);
           await files.writeFile(path, content);
-          return `Wrote ${content.length} characters to ${path}.`;
+          return `Wrote ${content.length} characters to ${path}${replaced}.`;
         },
       }),
   };
@@ -277,6 +278,13 @@ export function createWriteTools(environment: ToolEnvironment): readonly AnyTool
     },
   };
   return [write, edit, mkdir, rm];
+}
+
+/** Says how many lines a write replaces, because its arguments do not. */
+async function countLines(files: Sandbox, path: string): Promise<string> {
+  const before = await files.readFile(path).catch(() => "");
+  const lines = before === "" ? 0 : before.split("\n").length - (before.endsWith("\n") ? 1 : 0);
+  return lines === 0 ? "" : `, replacing ${lines} ${lines === 1 ? "line" : "lines"}`;
 }
 
 interface Target {

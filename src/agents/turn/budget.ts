@@ -109,7 +109,12 @@ export function toUsage(usage: LanguageModelV4Usage | undefined, price: ModelPri
     total_tokens: input + output,
     cost: unknownCost,
   };
-  return price === undefined ? counts : { ...counts, cost: toCost(counts, price) };
+  const reasoning = usage?.outputTokens.reasoning;
+  return {
+    ...counts,
+    ...(price === undefined ? undefined : { cost: toCost(counts, price) }),
+    ...(reasoning === undefined ? undefined : { reasoning }),
+  };
 }
 
 function toCost(counts: Usage, price: ModelPrice): Cost {

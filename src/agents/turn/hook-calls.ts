@@ -5,6 +5,7 @@ import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined, isRecord } from "../../base/record.ts";
 import { faultOf, flag, list, live, string } from "../../base/settings.ts";
+import { thrownText } from "../../base/thrown.ts";
 import {
   answerPartSchema,
   type ImagePart,
@@ -223,7 +224,7 @@ function faultOfImages({ content }: Readonly<Record<string, unknown>>): string |
       if (part.type === "image") checkedImagePart(part);
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return thrownText(error);
   }
 }
 

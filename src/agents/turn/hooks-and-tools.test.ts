@@ -106,19 +106,15 @@ test("the values of a generator and of ctx.progress become events, and its last 
     name: "work",
     description: "x",
     input: { type: "object" },
-    async *execute(_input, { progress, toolCallId, tool_call_id, agent, session }) {
-      progress?.({ at: 0, same: toolCallId === tool_call_id, agent, session });
+    async *execute(_input, { progress, agent, session }) {
+      progress?.({ at: 0, agent, session });
       yield { at: 1 };
       yield { at: 2 };
     },
   });
   const { events, output } = await prompt({ tools: [tool] }, calling("work"));
   const said = events.flatMap((event) => (event.type === "tool_progress" ? [event.progress] : []));
-  expect(said).toEqual([
-    { at: 0, same: true, agent: expect.any(String), session: "default" },
-    { at: 1 },
-    { at: 2 },
-  ]);
+  expect(said).toEqual([{ at: 0, agent: expect.any(String), session: "default" }, { at: 1 }, { at: 2 }]);
   expect(output).toBe('{"at":2}');
 });
 

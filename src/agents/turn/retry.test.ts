@@ -29,7 +29,7 @@ test.each([
   [403, "model_error", false],
   [404, "model_error", false],
   [408, "model_timeout", true],
-  [409, "model_error", true],
+  [409, "model_error", false],
   [413, "model_error", false],
   [422, "model_error", false],
   [429, "model_error", true],
@@ -122,8 +122,8 @@ describe("a provider that sends a retry-after header", () => {
 
   test("is called again only after that time", () => {
     expect(wait({ "retry-after": "7" })).toBe(7_000);
-    expect(wait({ "retry-after-ms": "900" })).toBe(900);
-    expect(wait({ "retry-after-ms": "900", "retry-after": "7" })).toBe(900);
+    expect(wait({ "retry-after-ms": "1900" })).toBe(1_900);
+    expect(wait({ "retry-after-ms": "1900", "retry-after": "7" })).toBe(1_900);
     expect(wait({ "retry-after": new Date(now + 9_000).toUTCString() })).toBe(9_000);
   });
 
@@ -144,7 +144,90 @@ describe("a provider that sends a retry-after header", () => {
       {},
       null,
       "retry-after: 7",
+      { "retry-after": "0" },
+    ]) {
+      expect(wait(headers)).toBeLessThanOrEqual(1_500);
+      expect(wait(headers)).toBeGreaterThanOrEqual(1_000);
+    }
+  });
+});
+
+test("calls that were refused because there were too many are repeated after one, two and four seconds at least", () => {
+  const floors = [1, 2, 3].map((attempt) => plan({ statusCode: 429 }, attempt).delayMs);
+  for (const [at, floor] of [1_000, 2_000, 4_000].entries()) {
+    expect(floors[at]).toBeGreaterThanOrEqual(floor);
+    expect(floors[at]).toBeLessThanOrEqual(floor * 1.5);
+  }
+});
+
+describe("an error inside a stream, whose status is 200,", () => {
+  const reported = (error: unknown) => {
+    const { retries, failure } = planRetry(error, 1, { clock: createManualClock(), retry });
+    return [failure.error.code, failure.error.message, retries, failure.error.meta?.retryable] as const;
+  };
+  const said = "The model's provider reported an error.";
+
+  test.each([
+    "invalid_api_key",
+    "invalid_request_error",
+    "authentication_error",
+    "permission_error",
+    "not_found_error",
+    "model_not_found",
+    "INVALID_ARGUMENT",
+    "PERMISSION_DENIED",
+    "insufficient_quota",
+    "content_policy_violation",
+  ])("is not retried with the code %s", (code) => {
+    for (const error of [
+      { message: "no", code },
+      { type: "error", error: { type: code, message: "no" } },
     ])
-      expect(wait(headers)).toBeLessThanOrEqual(500);
+      expect(reported(error)).toEqual(["model_error", said, false, false]);
+  });
+
+  test.each([
+    "server_error",
+    "overloaded_error",
+    "rate_limit_exceeded",
+    "RESOURCE_EXHAUSTED",
+    "api_error",
+    "slow_down",
+  ])("is retried with the code %s", (code) =>
+    expect(reported({ message: "no", code })).toEqual(["model_error", said, true, undefined]),
+  );
+
+  test("is read like an answer with the status that it states", () => {
+    expect(reported({ message: "no", code: 401 })).toEqual([
+      "model_error",
+      "The model's provider answered with status 401.",
+      false,
+      false,
+    ]);
+    expect(reported({ message: "no", code: 503 })[2]).toBe(true);
+    expect(reported({ message: "no", code: "context_length_exceeded" }).slice(0, 3)).toEqual([
+      "context_overflow",
+      "The conversation is longer than the model's window.",
+      false,
+    ]);
+  });
+});
+
+test("a used-up quota is not retried, although its status is that of too many calls", () => {
+  const responseBody = JSON.stringify({ error: { message: "Check your plan.", code: "insufficient_quota" } });
+  expect(classified({ statusCode: 429, responseBody })).toEqual(["model_error", false]);
+});
+
+test("a call that cannot be made, such as one without a key, is not retried", () => {
+  const error = Object.assign(new Error("OpenAI API key is missing."), { name: "AI_LoadAPIKeyError" });
+  expect(planRetry(error, 1, { clock: createManualClock(), retry }).retries).toBe(false);
+});
+
+test("the error's hint has the provider's words, its details the status, the code and the delay", () => {
+  const responseBody = JSON.stringify({ error: { message: "Slow down.", code: "rate_limit_exceeded" } });
+  const { failure } = plan({ statusCode: 429, responseBody, responseHeaders: { "retry-after": "200" } });
+  expect(failure.error).toMatchObject({
+    hint: "Slow down.",
+    meta: { provider_status: 429, provider_code: "rate_limit_exceeded", retry_after_s: 200 },
   });
 });

@@ -1,6 +1,7 @@
 import { toJsonText } from "../../base/json-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { codePointsIn } from "../../base/text-size.ts";
+import { thrownText } from "../../base/thrown.ts";
 import { receiptKinds } from "../../protocol/enums.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
@@ -66,23 +67,6 @@ export class RunningCall implements ToolContext {
   readonly startRun: StartRun;
   readonly getRun: ToolPlace["getRun"];
   readonly progress: ToolPlace["progress"];
-
-  // Names from earlier versions of kit.
-  get tool_call_id(): string {
-    return this.toolCallId;
-  }
-
-  get turn_id(): string {
-    return this.turnId;
-  }
-
-  get operation_id(): string {
-    return this.operationId;
-  }
-
-  get idempotency_key(): string {
-    return this.idempotencyKey;
-  }
 
   get agent(): string {
     return this.#place().agent;
@@ -211,12 +195,16 @@ export function toResult(
   const content = cutParts(masked, limit);
   const receiptItems = receiptItemsOf(content, outcome.shows ?? []);
   const shows = options.mask === undefined ? receiptItems : maskValue(receiptItems, options.mask);
-  return {
+  const result: ToolResultPart = {
     type: "tool_result",
     tool_call_id: call.tool_call_id,
     tool: call.tool,
     content,
     is_error: outcome.isError === true,
+  };
+  if (outcome.outcome === undefined && shows.length === 0) return result;
+  return {
+    ...result,
     ...(outcome.outcome === undefined ? undefined : { outcome: outcome.outcome }),
     ...(shows.length === 0 ? undefined : { shows }),
   };
@@ -234,11 +222,10 @@ function receiptItemsOf(
   content: readonly (TextPart | ImagePart)[],
   shows: readonly ReceiptItem[],
 ): readonly ReceiptItem[] {
-  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
   // A single item is the subject of the result.
-  return shows.length <= 1
-    ? shows
-    : shows.filter(({ id, file = id }) => text.includes(id) || text.includes(file));
+  if (shows.length <= 1) return shows;
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  return shows.filter(({ id, file = id }) => text.includes(id) || text.includes(file));
 }
 
 function maskParts(
@@ -289,7 +276,7 @@ function jsonResult(output: ToolReturn): string {
   try {
     return toJsonText(output);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = thrownText(error);
     // biome-ignore lint/style/useErrorCause: the model reads causes, and this one is in the message.
     throw new TypeError(`The tool returned a value that is not JSON: ${why}.`);
   }

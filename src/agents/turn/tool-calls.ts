@@ -2,8 +2,9 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { longestTimerMs } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
+import { thrownText } from "../../base/thrown.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
-import { messagesOf, thrownText } from "../../protocol/error-cause.ts";
+import { messagesOf } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { isUnstarted, outageOf } from "../../protocol/outage.ts";
@@ -33,6 +34,7 @@ export interface ToolRunOptions {
   readonly operationId: string;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId: string) => void;
+  readonly skipped: () => boolean;
   readonly validateJson: ValidateJson;
   /** The session and application of the calls; undefined for an agent without an application. */
   readonly place?: CallContext | undefined;
@@ -104,11 +106,13 @@ async function runToolCall(
     options.gate.ended();
     return loggedResult;
   }
-  const mcp = options.tools.get(tool)?.servedBy?.(args);
-  options.emit(
-    { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }) },
-    turn.id,
-  );
+  if (!options.skipped()) {
+    const mcp = options.tools.get(tool)?.servedBy?.(args);
+    options.emit(
+      { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }) },
+      turn.id,
+    );
+  }
   const started = turn.suspension?.startOf(tool_call_id) ?? performance.now();
   let outcome: Outcome;
   try {
@@ -130,6 +134,7 @@ async function runToolCall(
   }
   options.gate.ended();
   const result = toResult(call, outcome, options);
+  if (options.skipped()) return result;
   const cause = outcome.thrown === undefined ? undefined : options.causeOf?.(outcome.thrown, options.mask);
   options.emit(
     {
@@ -213,7 +218,8 @@ function runNow(
   if (signal.aborted) return { ...failed("The call was aborted before it started."), aborted: true };
   const ended = options.begin?.(tool.name);
   const work = (): Outcome | Promise<Outcome> => execute(tool, { ...run, signal, ended });
-  return tracing === undefined ? work() : tracing.within(run.context, work);
+  const { turnId: turn_id, toolCallId: tool_call_id } = run.context;
+  return tracing === undefined ? work() : tracing.within({ turn_id, tool_call_id }, work);
 }
 
 /** Runs a call with the arguments of its approver: hooks and schema check them like the model's arguments. */

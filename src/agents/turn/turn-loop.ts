@@ -1,118 +1,37 @@
 import type {
-  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
-import { type Clock, isoTime } from "../../base/clock.ts";
+import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import type { CallLimiter, PromptCache, ResolvedModel } from "../../models/contract.ts";
-import type { EventBody, TurnPurpose } from "../../protocol/event.ts";
-import type {
-  AssistantMessage,
-  Message,
-  ToolCallPart,
-  ToolMessage,
-  ToolResultPart,
-} from "../../protocol/message.ts";
+import type { AssistantMessage, ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
-import type { BackendWork } from "../agent-runtime.ts";
-import { type CallSettings, callSettingsOf, type ModelSettings } from "../define/profile-settings.ts";
-import { createDeltas, type OperationTracing } from "../events.ts";
-import { notRun, type OperationLog } from "../log/operation-log.ts";
-import { promptOf, type SessionState } from "../log/session-state.ts";
+import type { Operation } from "../agent-runtime.ts";
+import { type CallSettings, callSettingsOf, reportedSettings } from "../define/profile-settings.ts";
+import { createDeltas } from "../events.ts";
+import { promptOf, wasCompacted } from "../log/session-state.ts";
 import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
 import { composedEntry } from "../log/to-prompt.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
-import type { LoopPrompt, RecordedPrompt } from "../prompt/turn-records.ts";
-import { maskValue, type SecretMask } from "../secrets.ts";
-import { type Spending, spentEntries, toUsage } from "./budget.ts";
+import { maskValue } from "../secrets.ts";
+import { spentEntries, toUsage } from "./budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
-import { type ModelFailure, type ModelRetryPolicy, planRetry, waitToRetry } from "./retry.ts";
-import { keyOf, runToolCalls, type ToolRunOptions } from "./tool-calls.ts";
-
-/** The parts of a resolved model that turns use. */
-export interface ModelParts {
-  readonly model: LanguageModelV4;
-  /** As configured: `anthropic/claude-sonnet-4-6`. */
-  readonly modelName: string;
-  readonly promptCache: PromptCache | undefined;
-  /** Undefined if the price is unknown. */
-  readonly price: ResolvedModel["price"];
-  /** The files that the model reads; the history may have others, of another model. */
-  readonly files: ResolvedModel["files"] | undefined;
-  /** Enforces the configured limit of requests to the provider per minute. */
-  readonly limiter: CallLimiter | undefined;
-}
-
-/** The values that all turns of one operation share. */
-export interface TurnLoop extends ModelParts {
-  /** The backend that decides the turns. */
-  readonly work: BackendWork;
-  readonly state: SessionState;
-  readonly log: OperationLog;
-  /** The models that take over if this one fails permanently. */
-  readonly fallback?: {
-    /** The parts of the fallback model, once it has taken over. */
-    readonly current: (loop: TurnLoop) => (ModelParts & Pick<TurnLoop, "settings">) | undefined;
-    /** Switches to the next model and returns its name; undefined if none is left. */
-    readonly next: (failure: ModelFailure) => Promise<string | undefined>;
-  };
-  readonly prompt: LoopPrompt;
-  /** Stores the parts of a turn's request besides its messages, and returns their name; missing if nothing stores them. */
-  readonly keepHead?: ((loop: TurnLoop, settings: CallSettings) => string | undefined) | undefined;
-  readonly tools: readonly LanguageModelV4FunctionTool[];
-  /** Returns the options of tool calls, created for the first call. */
-  readonly toolRun: () => ToolRunOptions;
-  /** Removes secrets from texts; undefined if there are none. */
-  readonly mask: SecretMask | undefined;
-  readonly settings: Pick<
-    LanguageModelV4CallOptions,
-    | "reasoning"
-    | "responseFormat"
-    | "toolChoice"
-    | "maxOutputTokens"
-    | "headers"
-    | "providerOptions"
-    | "stopSequences"
-  >;
-  /** The settings of the profile and the call; those that the turn itself needs win. */
-  readonly modelSettings?: ModelSettings | undefined;
-  readonly hooks?: TurnHooks | undefined;
-  /** Creates the reader of a typed answer, whose deltas carry the result so far; absent for a plain text. */
-  readonly partialResult?: (() => { push(text: string): unknown }) | undefined;
-  readonly operationId: string;
-  readonly purpose: TurnPurpose;
-  readonly spending: Spending;
-  readonly retry: ModelRetryPolicy;
-  readonly idleTimeoutMs: number;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly emit: (body: EventBody, turnId?: string) => void;
-  /** The operation's spans; undefined if tracing is off. */
-  readonly tracing: OperationTracing | undefined;
-  /** Whether the history must be compacted before the next model call. */
-  readonly needsRoom: (reason: "threshold" | "overflow") => boolean;
-  readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
-  /** Entries to append with tool results, such as guidelines for the touched files. */
-  readonly afterTools?: (calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>;
-  /** The prompt that replaces the history if a backend sends its own messages. */
-  readonly sent?: LanguageModelV4Prompt;
-  /** The log entries of an answer; default: the message itself. */
-  readonly toEntries?: (entry: SessionEntry, message: AssistantMessage) => readonly SessionEntry[];
-}
+import type { TurnLoop } from "./loop-parts.ts";
+import { type ModelFailure, planRetry } from "./retry.ts";
+import { callsOf, storePartial, storeReply, type Timing, toEntry } from "./store-reply.ts";
+import { keyOf, runToolCalls } from "./tool-calls.ts";
 
 /**
  * Kit's own loop: calls the model, runs the tools that it requests, and repeats this until it requests none. Returns that answer.
  * However it ends, every tool call in the history has a result, so that the next operation can continue from it.
  */
 export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
-  using watch = new CallWatch(loop);
+  using watch = watchOf(loop);
   for (;;) {
-    loop.spending.check();
+    loop.operation.spending.check();
     if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
     const turnId = createId("turn");
     let toolCalls = 0;
@@ -121,34 +40,33 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
       const calls = callsOf(message);
       toolCalls = calls.length;
       if (toolCalls > 0) await runTools(loop, calls, { turnId });
-      loop.emit({ type: "turn_end", tool_calls: toolCalls }, turnId);
+      if (!loop.operation.skipped()) loop.operation.emit({ type: "turn_end", tool_calls: toolCalls }, turnId);
       if (toolCalls === 0) {
         loop.work.runs += 1;
         return message;
       }
     } catch (error) {
-      emitTurnFailed(loop, turnId, toolCalls);
+      emitTurnFailed(loop.operation, turnId, toolCalls);
       throw error;
     }
-    loop.signal.throwIfAborted();
+    loop.operation.signal.throwIfAborted();
   }
+}
+
+/** Watches the model calls of a loop. */
+export function watchOf({ operation: { signal }, idleTimeoutMs }: TurnLoop): CallWatch {
+  return new CallWatch({ signal, idleTimeoutMs });
 }
 
 /** Emits the end of a failed or aborted turn; a postponed turn ends later. */
 export function emitTurnFailed(
-  { emit, signal }: Pick<TurnLoop, "emit" | "signal">,
+  { emit, signal }: Pick<Operation, "emit" | "signal">,
   turnId: string,
   toolCalls: number,
 ): void {
   if (willResume(signal)) return;
   const aborted = signal.aborted ? ({ is_aborted: true } as const) : {};
   emit({ type: "turn_end", tool_calls: toolCalls, is_error: true, ...aborted }, turnId);
-}
-
-export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
-  const calls: ToolCallPart[] = [];
-  for (const part of content) if (part.type === "tool_call") calls.push(part);
-  return calls;
 }
 
 /**
@@ -165,7 +83,7 @@ export async function runTools(
   },
 ): Promise<readonly ToolResultPart[]> {
   // The log position is the same in every attempt at these calls; call ids are not unique.
-  const callKey = `${loop.operationId}:${loop.state.positions.at(-1) ?? 0}`;
+  const callKey = `${loop.operation.id}:${loop.operation.state.positions.at(-1) ?? 0}`;
   let postponed: unknown;
   const onPostponed = (cause: unknown): void => {
     postponed ??= cause;
@@ -182,21 +100,23 @@ export async function runTools(
       result === undefined ? [] : [[keyOf(turn, at), result] as const],
     );
     await toolRun.gate.keepResults(new Map(done));
-    if (isSuspension(loop.signal)) loop.signal.reason.turnId = id;
-    throw loop.signal.aborted ? loop.signal.reason : postponed;
+    if (isSuspension(loop.operation.signal)) loop.operation.signal.reason.turnId = id;
+    throw loop.operation.signal.aborted ? loop.operation.signal.reason : postponed;
   }
   const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
   const entries: SessionEntry[] = [toEntry(loop, message)];
   try {
-    if (loop.afterTools !== undefined && !loop.signal.aborted) {
+    if (loop.afterTools !== undefined && !loop.operation.signal.aborted) {
       const pending = loop.afterTools(calls);
       const added = pending instanceof Promise ? await pending : pending;
-      entries.push(...(loop.mask === undefined ? added : maskValue(added, loop.mask)));
+      entries.push(...(loop.operation.mask === undefined ? added : maskValue(added, loop.operation.mask)));
     }
   } finally {
     // Results of tools are kept even if a later step fails.
-    entries.push(...spentEntries(loop.spending, { operationId: loop.operationId, clock: loop.clock }));
-    const written = loop.log.commitAhead(entries);
+    entries.push(
+      ...spentEntries(loop.operation.spending, { operationId: loop.operation.id, clock: loop.clock }),
+    );
+    const written = loop.operation.log.commitAhead(entries);
     if (written !== undefined) await written;
   }
   return results;
@@ -212,18 +132,29 @@ export async function runModelTurn(
   let loop = withModel(configured);
   for (let attempt = 1; ; attempt += 1) {
     const { reported, logged } = loop.prompt.records.record(loop, turnId);
-    const { modelName: model, purpose } = loop;
-    const { provider } = loop.model;
-    const settings = callSettingsOf(loop);
-    const stored = { head: loop.keepHead?.(loop, settings), log_position: loop.state.position };
-    loop.emit({ type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored }, turnId);
+    const { operation, resolved, purpose, clock, retry } = loop;
+    const { name: model } = resolved;
+    const { provider } = resolved.model;
+    const settings = callSettingsOf(loop, operation.spending.turns);
+    if (!loop.operation.skipped()) {
+      const stored = { head: loop.keepHead?.(loop, settings), log_position: loop.operation.state.position };
+      const facts = { settings: reportedSettings(settings), compacted: wasCompacted(loop.operation.state) };
+      loop.operation.emit(
+        { type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored, ...facts },
+        turnId,
+      );
+    }
     const admission =
-      loop.limiter === undefined ? undefined : await loop.limiter.admit(loop.state.tokens, loop.signal);
-    const started = loop.clock.now();
+      loop.resolved.limiter === undefined
+        ? undefined
+        : await loop.resolved.limiter.admit(loop.operation.state.tokens, loop.operation.signal);
+    const started = clock.now();
     const timing: Timing = { turnId, started, logged };
     const deltas = createDeltas({
-      emit: (body) => loop.emit(body, turnId),
-      mask: loop.mask,
+      emit: (body) => {
+        if (loop.hidesDeltas !== true && !operation.skipped()) operation.emit(body, turnId);
+      },
+      mask: loop.operation.mask,
       partial: loop.partialResult?.(),
     });
     try {
@@ -231,35 +162,39 @@ export async function runModelTurn(
       const options = loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, model);
       timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
       const answer = await callModel({
-        model: loop.model,
+        model: loop.resolved.model,
         options: traceTurn(options, loop, turnId),
         watch,
         onDelta: deltas.push,
       });
       deltas.end();
       const reply = loop.hooks === undefined ? answer : await askAfterModel(loop, loop.hooks, answer);
-      const message = await storeReply(loop, reply, timing);
+      const storing = storeReply(loop, reply, timing);
+      const message = storing instanceof Promise ? await storing : storing;
       admission?.settle(message.usage.total_tokens);
       return message;
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
       deltas.end();
-      if (loop.signal.aborted) {
+      if (loop.operation.signal.aborted) {
         // A postponed operation repeats this turn from its beginning.
-        if (!willResume(loop.signal)) await storePartial(loop, error.partial, timing);
-        throw loop.signal.reason;
+        if (!willResume(loop.operation.signal)) await storePartial(loop, error.partial, timing);
+        throw loop.operation.signal.reason;
       }
-      const plan = planRetry(error.cause, attempt, loop);
+      const plan = planRetry(error.cause, attempt, { clock, retry, failures: operation.failures });
       const compacts = plan.failure.overflow && !overflowed && loop.needsRoom("overflow");
       const next = plan.retries || compacts ? undefined : await nextModel(loop, plan.failure);
+      const mayDropSchema = loop.mayDropSchema === true && isRefusal(plan.failure.error);
       const event = next === undefined ? plan.event : { ...plan.event, next_model: next };
-      loop.emit({ ...event, will_retry: plan.retries || compacts || next !== undefined }, turnId);
+      if (plan.retries || compacts || next !== undefined || mayDropSchema)
+        loop.operation.emit({ ...event, will_retry: true }, turnId);
+      else await loop.operation.failures.report(plan.failure.error, turnId);
       if (compacts) {
         overflowed = true;
         await loop.makeRoom("overflow");
       } else if (plan.retries) {
-        await loop.log.stored();
-        await waitToRetry(plan.delayMs, loop);
+        await loop.operation.log.stored();
+        await clock.sleep(plan.delayMs, operation.signal);
       } else if (next !== undefined) {
         loop = withModel(configured);
         attempt = 0;
@@ -275,9 +210,9 @@ export async function runModelTurn(
 /** Asks the hooks after a model call. An answer that they refuse is not stored, but it is paid for. */
 async function askAfterModel(loop: TurnLoop, hooks: TurnHooks, answer: ModelReply): Promise<ModelReply> {
   try {
-    return await hooks.after(answer, loop.modelName);
+    return await hooks.after(answer, loop.resolved.name);
   } catch (error) {
-    loop.spending.addUnlogged(toUsage(answer.usage, loop.price));
+    loop.operation.spending.addUnlogged(toUsage(answer.usage, loop.resolved.price));
     throw error;
   }
 }
@@ -297,12 +232,13 @@ async function nextModel(loop: TurnLoop, failure: ModelFailure): Promise<string 
 /** Adds trace headers to a call, and records its prompt on the turn's span. */
 function traceTurn(
   options: LanguageModelV4CallOptions,
-  { tracing, prompt, state, mask }: TurnLoop,
+  { operation: { tracing, state, mask, live }, prompt, resolved: { server }, tools }: TurnLoop,
   turn_id: string,
 ): LanguageModelV4CallOptions {
   if (tracing === undefined) return options;
   const content = () => ({ system: prompt.current.text, messages: state.messages });
-  tracing.notify({ turn_id }, content, mask);
+  const request = { server, tools, description: live.profile.description ?? "" };
+  tracing.notify({ turn_id }, { content, request }, mask);
   const trace = tracing.headers({ turn_id });
   return trace === undefined ? options : { ...options, headers: { ...options.headers, ...trace } };
 }
@@ -313,88 +249,24 @@ function composedBy(
   id: string,
   [loopPrompt, sent]: readonly [LanguageModelV4Prompt, LanguageModelV4Prompt],
 ): SessionEntry | undefined {
-  const { state, mask, operationId, clock } = loop;
+  const { state, mask, id: operationId } = loop.operation;
   const isOwn =
     loop.sent === undefined &&
     loopPrompt === sent &&
-    state.files.every((file) => takesFile(loop.files, file));
+    state.files.every((file) => takesFile(loop.resolved.files, file));
   if (isOwn || loop.keepHead === undefined) return undefined;
-  const turn = { id, operationId, now: clock.now(), mask };
+  const turn = { id, operationId, now: loop.clock.now(), mask };
   return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
 }
 
 function callOptions(loop: TurnLoop, settings: CallSettings): LanguageModelV4CallOptions {
-  const { files } = loop.state;
+  const { files } = loop.operation.state;
   // The session's own array: a copy would cost more with every turn.
-  const prompt = loop.sent ?? promptOf(loop.state, loop.prompt.current.text);
+  const prompt = loop.sent ?? promptOf(loop.operation.state, loop.prompt.current.text);
   const options: LanguageModelV4CallOptions = {
     ...settings,
-    prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.files),
+    prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.resolved.files),
     ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
-  return loop.promptCache?.(options, loop.state.key) ?? options;
-}
-
-interface Timing {
-  readonly turnId: string;
-  readonly started: number;
-  readonly logged: RecordedPrompt["logged"];
-  composed?: SessionEntry | undefined;
-}
-
-async function storeReply(loop: TurnLoop, reply: ModelReply, timing: Timing): Promise<AssistantMessage> {
-  const now = loop.clock.now();
-  const { mask } = loop;
-  const message: AssistantMessage = {
-    role: "assistant",
-    content: mask === undefined ? reply.content : maskValue(reply.content, mask),
-    timestamp: isoTime(now),
-    model: loop.modelName,
-    usage: toUsage(reply.usage, loop.price),
-    finish_reason: reply.finishReason,
-  };
-  loop.spending.turns += 1;
-  loop.spending.add(message.usage);
-  const entry = toEntry(loop, message);
-  const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
-  const logged = turn === undefined ? entry : { ...entry, turn };
-  const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
-  const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
-  // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
-  const store = (): MaybePromise<void> => loop.log.commit(entries);
-  const written = callsOf(message).length === 0 ? loop.log.orKeep(entries, store) : store();
-  if (written !== undefined) await written;
-  loop.emit(
-    {
-      type: "turn",
-      model: loop.modelName,
-      usage: message.usage,
-      finish_reason: message.finish_reason,
-      purpose: loop.purpose,
-      log_position: loop.state.position - entries.length + 1,
-      ...reply.metadata,
-      duration_ms: now - timing.started,
-    },
-    timing.turnId,
-  );
-  return message;
-}
-
-/** Appends the part of an answer that readers have already seen; its tool calls never ran. */
-async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing): Promise<void> {
-  if (partial.content.length === 0) return;
-  const message = await storeReply(loop, partial, timing);
-  const calls = callsOf(message);
-  if (calls.length === 0) return;
-  const content = calls.map((call) =>
-    notRun(call, "The call was never run: the answer that asked for it broke off."),
-  );
-  await loop.log.commit([toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) })]);
-}
-
-export function toEntry(
-  loop: Pick<TurnLoop, "operationId">,
-  message: Message,
-): Extract<SessionEntry, { type: "message" }> {
-  return { version: 1, type: "message", message, operation_id: loop.operationId };
+  return loop.resolved.promptCache?.(options, loop.operation.state.key) ?? options;
 }

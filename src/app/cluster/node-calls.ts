@@ -36,8 +36,8 @@ export interface NodeCalls {
   remove(target: InstanceTarget): Promise<boolean>;
   history(target: SessionKey): Promise<readonly Message[]>;
   historyPage(request: { readonly target: SessionKey; readonly query: LogPageQuery }): Promise<LogPage>;
-  /** Returns for each session whether the node works on it. */
-  working(sessions: readonly SessionKey[]): Promise<readonly boolean[]>;
+  /** Returns the sessions that the node works on. */
+  atWork(request: Readonly<Record<string, never>>): Promise<readonly SessionKey[]>;
   /** Returns whether a client is connected to the instance at the node. */
   attached(target: InstanceTarget): Promise<boolean>;
   /** Removes a session that was not used since `before`; returns false if it is in use. */
@@ -67,7 +67,7 @@ export const ownedBy: { readonly [Name in CallName]: (request: AskedBy<Name>) =>
   remove: instanceOf,
   history: instanceOf,
   historyPage: ({ target }) => instanceOf(target),
-  working: () => undefined,
+  atWork: () => undefined,
   attached: () => undefined,
   forget: ({ session }) => instanceOf(session),
   events: ({ stream }) => ownedByStream(stream),

@@ -5,6 +5,7 @@ import { type ClusterNode, type EngineCluster, NotBegun, type Owned } from "../.
 import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { sessionName } from "../../protocol/session-name.ts";
 import {
   type AnswerOf,
   type AskedBy,
@@ -140,21 +141,13 @@ export class ServiceCluster {
     return await this.#atOwner({ name, request });
   }
 
-  /** Returns for each session whether any node works on it. A node that does not answer soon counts as idle. */
-  async working(sessions: readonly SessionKey[]): Promise<readonly boolean[]> {
-    const owners = await Promise.all(sessions.map((key) => this.#cluster.owner(key).catch(() => undefined)));
-    const answers = new Map<SessionKey, boolean>();
-    const nodes = new Map(owners.flatMap((owner) => (owner === undefined ? [] : [[owner.node, owner]])));
-    await Promise.all(
-      [...nodes.values()].map(async (node) => {
-        const sessionsOfNode = sessions.filter((_, at) => owners[at]?.node === node.node);
-        const states = await this.#askSoon(node, { name: "working", request: sessionsOfNode }).catch(
-          () => [],
-        );
-        for (const [at, key] of sessionsOfNode.entries()) answers.set(key, states[at] === true);
-      }),
+  /** Returns the sessions that any node works on. A node that does not answer soon counts as idle. */
+  async atWork(): Promise<readonly SessionKey[]> {
+    const nodes = await this.#cluster.nodes();
+    const answers = await Promise.all(
+      nodes.map((node) => this.#askSoon(node, { name: "atWork", request: {} }).catch(() => [])),
     );
-    return sessions.map((key) => answers.get(key) === true);
+    return answers.flat();
   }
 
   /** Returns whether a client is connected to an instance at any node. */
@@ -235,7 +228,7 @@ export class ServiceCluster {
 
   /** Sends a prompt after the other node has accepted the one before it in its session: separate connections keep no order. */
   async #inOrder<Value>(target: SessionKey, send: (onTaken: () => void) => Promise<Value>): Promise<Value> {
-    const name = JSON.stringify([target.agent, target.instance_id, target.session]);
+    const name = sessionName(target);
     const before = this.#onTheWay.get(name);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onTheWay.set(name, promise);

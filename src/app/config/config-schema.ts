@@ -24,7 +24,7 @@ import {
 import { mcpTable } from "../../mcp/servers/mcp-config.ts";
 import { providerTable } from "../../models/provider-config.ts";
 import { isPostgresUrl, type PostgresUrl, postgresUrlPattern } from "../../postgres/is-postgres-url.ts";
-import { guidelinesTable, specsTable } from "../../project/project-config.ts";
+import { guidelinesTable, lintTable, specsTable } from "../../project/project-config.ts";
 import { backendNames, thinkingLevels } from "../../protocol/enums.ts";
 import type { ErrorIssue } from "../../protocol/errors.ts";
 import type { Infer } from "../../protocol/fields.ts";
@@ -262,6 +262,7 @@ export const configSchema = withJsonSchema(
   table({
     specs: specsTable,
     guidelines: guidelinesTable,
+    lint: lintTable,
     agent: agentTable,
     sandbox: sandboxTable,
     compaction: compactionTable,

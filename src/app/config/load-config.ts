@@ -37,6 +37,8 @@ export interface LoadConfigOptions {
   readonly runsCode?: boolean | undefined;
   /** Whether the caller answers for the folder, such as for the output of a build. Default false. */
   readonly isTrusted?: boolean | undefined;
+  /** Another text than before runs a configuration in code again, in the same process. */
+  readonly version?: string | undefined;
   /** The configuration as an imported module, instead of a file of the folder. */
   readonly module?:
     | { readonly name: string; readonly load: () => Promise<{ readonly default?: unknown }> }
@@ -233,7 +235,7 @@ function refuse(source: string, issues: readonly ErrorIssue[]): KitError {
   });
 }
 
-interface ConfigSource extends Pick<LoadConfigOptions, "module"> {
+interface ConfigSource extends Pick<LoadConfigOptions, "module" | "version"> {
   readonly name: string;
   readonly writes: AgentWrites;
 }
@@ -287,13 +289,15 @@ function dateKeys(value: unknown, path = ""): readonly string[] {
 
 async function importDefault(
   file: string,
-  { name, writes, module: written }: ConfigSource,
+  { name, writes, module: written, version }: ConfigSource,
 ): Promise<unknown> {
+  // Node evaluates a module once for each address.
+  const query = version === undefined ? "" : `?kit=${encodeURIComponent(version)}`;
   const hooks =
     written === undefined ? resolveKitImports((path, imported) => writes.check(path, imported)) : undefined;
   try {
     const module: { readonly default?: unknown } =
-      written === undefined ? await import(pathToFileURL(file).href) : await written.load();
+      written === undefined ? await import(`${pathToFileURL(file).href}${query}`) : await written.load();
     if (module.default !== undefined) return await module.default;
   } catch (error) {
     throw unusable({

@@ -13,8 +13,6 @@ export interface AuthRequest {
   readonly agent?: string;
   /** The id of the agent's instance, if the request is to an agent. */
   readonly instance?: string;
-  /** @deprecated Use `instance`. */
-  readonly instance_id?: string;
 }
 
 /** The rate limit of a principal; requests over the limit get 429. */

@@ -151,11 +151,14 @@ export class AgentFactory {
     context: AgentContext,
     file: SourceFile | undefined,
   ): Promise<AgentProfile> {
-    const refuse = (why: string, cause?: unknown): KitError =>
+    const refuse = (why: string, cause?: unknown, ofProgram = false): KitError =>
       new KitError({
         code: "internal_error",
-        message: `The agent${file === undefined ? "" : ` "${file.name}"`} could not be made.`,
-        hint: why,
+        // A program reads about its own definition; a client of a server learns nothing of the project's code.
+        message: ofProgram
+          ? `The agent could not be made: ${why}`
+          : `The agent${file === undefined ? "" : ` "${file.name}"`} could not be made.`,
+        hint: ofProgram ? undefined : why,
         cause,
       });
     if (!isAgentDefinition(definition)) throw refuse("Give it as createAgent makes it: createAgent({ … }).");
@@ -166,9 +169,14 @@ export class AgentFactory {
       if (error instanceof KitError) throw error;
       throw refuse(failureLine(describeFailure(error, this.#options.sources.root)), error);
     }
-    const fault = faultOfProfile(ownProfile);
+    // Instances of an agent that is no function have the same profile, which was checked with the first one.
+    const fault = this.#profiles.has(ownProfile) ? undefined : faultOfProfile(ownProfile);
     if (fault !== undefined)
-      throw refuse(toSentence(`${file === undefined ? "" : `${file.path}: `}${fault}`));
+      throw refuse(
+        toSentence(`${file === undefined ? "" : `${file.path}: `}${fault}`),
+        undefined,
+        file === undefined,
+      );
     return ownProfile;
   }
 }

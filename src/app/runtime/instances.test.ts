@@ -11,7 +11,7 @@ interface Opened {
   closed(id: string): Promise<void>;
 }
 
-function open(limits: InstanceLimits = {}): Opened {
+function open(limits: InstanceLimits = {}, fenceOf?: () => number | undefined): Opened {
   const created: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const endOf = (id: string): PromiseWithResolvers<void> => {
@@ -19,30 +19,48 @@ function open(limits: InstanceLimits = {}): Opened {
     ends.set(id, end);
     return end;
   };
-  const instances = new Instances(async ({ name, id }): Promise<Agent> => {
-    created.push(id);
-    const agent = createTestAgent(
-      createScriptedModel(() => ({ text: "ok" })),
-      {},
-      { name, id },
-    );
-    const close: Agent["close"] = async (options) => {
-      await agent.close(options);
-      endOf(id).resolve();
-    };
-    return { ...agent, busy: id === "busy", close };
-  }, limits);
+  const instances = new Instances(
+    async ({ agent: name, instance_id: id }): Promise<Agent> => {
+      created.push(id);
+      const agent = createTestAgent(
+        createScriptedModel(() => ({ text: "ok" })),
+        {},
+        { name, id },
+      );
+      const close: Agent["close"] = async (options) => {
+        await agent.close(options);
+        endOf(id).resolve();
+      };
+      return { ...agent, busy: id === "busy", close };
+    },
+    limits,
+    fenceOf,
+  );
   onTestFinished(() => instances.close());
   return { instances, created, closed: (id) => endOf(id).promise };
 }
 
-const of = (id: string) => ({ name: "a", id, payload: {} });
+const of = (id: string) => ({ agent: "a", instance_id: id });
 
 test("concurrent callers get the same live instance", async () => {
   const { instances, created } = open();
   const [first, second] = await Promise.all([instances.get(of("1")), instances.get(of("1"))]);
   expect(second).toBe(first);
   expect(created).toEqual(["1"]);
+});
+
+test("an instance that was opened under another fence is closed, and one that was opened under this fence stays", async () => {
+  let fence: number | undefined;
+  const { instances, created } = open({}, () => fence);
+  await instances.get(of("1"));
+  await instances.releaseUnless(of("1"), undefined);
+  await instances.get(of("1"));
+  fence = 7;
+  await instances.releaseUnless(of("1"), fence);
+  await instances.get(of("1"));
+  await instances.releaseUnless(of("1"), fence);
+  await instances.get(of("1"));
+  expect(created).toEqual(["1", "1"]);
 });
 
 test("an idle instance is closed after a while, and created again for the next caller", async () => {
@@ -66,10 +84,10 @@ test("the least recently used of too many instances are closed, unless they are 
 test("a released instance is closed before it is created again", async () => {
   const { instances, created, closed } = open();
   const before = await instances.get(of("1"));
-  await instances.release("a", "1");
+  await instances.release(of("1"));
   await closed("1");
   expect(await instances.get(of("1"))).not.toBe(before);
-  await instances.release("a", "none");
+  await instances.release(of("none"));
   instances.renew();
   await instances.get(of("1"));
   expect(created).toEqual(["1", "1", "1"]);

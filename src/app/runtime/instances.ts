@@ -1,6 +1,6 @@
 import type { AgentContext } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
+import { type InstanceKey, instanceName } from "../../protocol/session-name.ts";
 
 /** Limits for idle instances; the least recently used are closed first. */
 export interface InstanceLimits {
@@ -10,13 +10,13 @@ export interface InstanceLimits {
   readonly idleMs?: number | undefined;
 }
 
-/** An instance, and the payload for its agent's function. */
-export interface InstanceRequest extends Pick<AgentContext, "id" | "payload"> {
-  readonly name: string;
-}
+/** Creates the live agent of an instance. The agent's function gets the payload. */
+export type CreateInstance = (instance: InstanceKey, payload: AgentContext["payload"]) => Promise<Agent>;
 
 interface Live {
   readonly agent: Promise<Agent>;
+  /** The fence under which it was opened. */
+  readonly fence: number | undefined;
   /** False until the agent is created. */
   busy(): boolean;
   usedAt: number;
@@ -24,28 +24,31 @@ interface Live {
 
 /** Keeps one live agent per instance: two would write to the same history. */
 export class Instances {
-  readonly #create: (request: InstanceRequest) => Promise<Agent>;
+  readonly #create: CreateInstance;
   readonly #maxIdle: number;
   readonly #idleMs: number | undefined;
+  readonly #fenceOf: (instance: InstanceKey) => number | undefined;
   // In the order of last use.
   readonly #alive = new Map<string, Live>();
   readonly #ending = new Map<string, Promise<void>>();
   #sweeper: NodeJS.Timeout | undefined;
 
   constructor(
-    create: (request: InstanceRequest) => Promise<Agent>,
+    create: CreateInstance,
     { maxIdle = 1_000, idleMs }: InstanceLimits = {},
+    fenceOf: (instance: InstanceKey) => number | undefined = () => undefined,
   ) {
+    this.#fenceOf = fenceOf;
     this.#create = create;
     this.#maxIdle = maxIdle;
     this.#idleMs = idleMs;
   }
 
   /** Returns the live agent of the instance; creates it if there is none. */
-  get(request: InstanceRequest): Promise<Agent> {
-    const key = instanceKey({ agent: request.name, instance_id: request.id });
+  get(instance: InstanceKey, payload: AgentContext["payload"] = {}): Promise<Agent> {
+    const key = instanceName(instance);
     const existing = this.#alive.get(key);
-    const live = existing ?? this.#begin(key, request);
+    const live = existing ?? this.#begin(key, instance, payload);
     live.usedAt = performance.now();
     // Move the entry to the end of the order of use.
     this.#alive.delete(key);
@@ -56,8 +59,8 @@ export class Instances {
   }
 
   /** Whether the instance is live and runs an operation. */
-  isBusy(name: string, id: string): boolean {
-    return this.#alive.get(instanceKey({ agent: name, instance_id: id }))?.busy() === true;
+  isBusy(instance: InstanceKey): boolean {
+    return this.#alive.get(instanceName(instance))?.busy() === true;
   }
 
   /** Closes every instance after its operations have ended; the next call of `get` creates a new agent. */
@@ -66,18 +69,24 @@ export class Instances {
   }
 
   /** Closes one instance in the same way; resolves once it is closed. */
-  async release(name: string, id: string): Promise<void> {
-    const key = instanceKey({ agent: name, instance_id: id });
+  async release(instance: InstanceKey): Promise<void> {
+    const key = instanceName(instance);
     const live = this.#alive.get(key);
     await (live === undefined ? this.#ending.get(key) : this.#end(key, live));
+  }
+
+  /** Closes an instance that was opened under another fence: another process can have worked for it since then. */
+  async releaseUnless(instance: InstanceKey, fence: number | undefined): Promise<void> {
+    const live = this.#alive.get(instanceName(instance));
+    if (live !== undefined && live.fence !== fence) await this.release(instance);
   }
 
   /**
    * Runs `work` while the instance is closed: callers of `get` wait until it has ended. Returns undefined without running
    * `work` if the instance is busy.
    */
-  async whileAtRest<Value>(name: string, id: string, work: () => Promise<Value>): Promise<Value | undefined> {
-    const key = instanceKey({ agent: name, instance_id: id });
+  async whileAtRest<Value>(instance: InstanceKey, work: () => Promise<Value>): Promise<Value | undefined> {
+    const key = instanceName(instance);
     const live = this.#alive.get(key);
     const agent = await live?.agent.catch(() => undefined);
     // Another caller can have used the instance in the meantime: the next pass tries again.
@@ -94,6 +103,25 @@ export class Instances {
     return await done;
   }
 
+  /**
+   * Calls `use` with the live agent of the instance. Without one, `use` gets undefined, and callers of `get` wait until it has
+   * ended.
+   */
+  async withLive(instance: InstanceKey, use: (agent: Agent | undefined) => Promise<void>): Promise<void> {
+    const key = instanceName(instance);
+    for (let isDone = false; !isDone; ) {
+      const live = this.#alive.get(key);
+      const agent = await live?.agent.catch(() => undefined);
+      if (this.#alive.get(key) !== live) continue;
+      if (agent === undefined)
+        isDone = (await this.whileAtRest(instance, () => use(undefined).then(() => true))) ?? false;
+      else {
+        await use(agent);
+        isDone = true;
+      }
+    }
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#sweeper);
     const agents = [...this.#alive.values()];
@@ -102,17 +130,18 @@ export class Instances {
     await Promise.all(this.#ending.values());
   }
 
-  #begin(key: string, request: InstanceRequest): Live {
+  #begin(key: string, instance: InstanceKey, payload: AgentContext["payload"]): Live {
+    const fence = this.#fenceOf(instance);
     const create = async (): Promise<Agent> => {
       await this.#ending.get(key);
-      return this.#create(request);
+      return this.#create(instance, payload);
     };
     let created: Agent | undefined;
     const agent = create().then((instance) => {
       created = instance;
       return instance;
     });
-    const live: Live = { agent, busy: () => created?.busy === true, usedAt: 0 };
+    const live: Live = { agent, fence, busy: () => created?.busy === true, usedAt: 0 };
     live.agent.catch(() => {
       if (this.#alive.get(key) === live) this.#alive.delete(key);
     });
@@ -156,9 +185,4 @@ export class Instances {
     this.#sweeper = undefined;
     if (this.#alive.size > 0) this.#sweepLater();
   }
-}
-
-/** Returns one text for an instance, as the key of a map. */
-export function instanceKey({ agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">): string {
-  return JSON.stringify([agent, instance_id]);
 }

@@ -1,9 +1,9 @@
 import type { ValidateJson } from "../../agents/define/tool.ts";
 import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
 import { toSentence } from "../../base/error-text.ts";
-import { faultOfSchema } from "../../base/json-schema/schema-fault.ts";
 import { checkAgainst, isStandardSchema } from "../../base/standard-schema.ts";
 import type { RunContext, RunReceipt, RunSignal } from "../../engine/contract.ts";
+import { faultOfSchema } from "../../json-schema/schema-fault.ts";
 import type { RunHandle, StartRun, StartRunOptions, WorkflowReference } from "../../protocol/run-calls.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { WaitFor, WorkflowContext, WorkflowSchema } from "../../workflows/workflow-context.ts";

@@ -11,8 +11,8 @@ import type { EventBody, EventError, KitEvent } from "../../protocol/event.ts";
 import { outageOf } from "../../protocol/outage.ts";
 import type { Dispatch } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { instanceName } from "../../protocol/session-name.ts";
 import type { TraceContext, TracePlace } from "../../protocol/tracing.ts";
-import type { SessionStore } from "../../stores/contract.ts";
 import { type AgentJournal, journalAgent } from "../../workflows/journal-agent.ts";
 import type { WorkflowContext, WorkflowLog } from "../../workflows/workflow-context.ts";
 import type { LoadedWorkflow } from "../sources/discover-sources.ts";
@@ -27,8 +27,7 @@ export interface WorkflowRuntime {
   readonly validateJson: AgentJournal["validateJson"];
   /** Creates the agents of a run. */
   readonly factory: AgentFactory;
-  /** The stores of a run's agents in a cluster. */
-  readonly stores?: RunStores | undefined;
+  readonly stores: RunStores;
   /** Converts a dispatched input for the engine. Throws `unavailable` if the application stores no work. */
   toAdmitted(...args: Parameters<Dispatch>): SessionKey & { readonly input: unknown };
   causeOf(error: unknown): ErrorCause | undefined;
@@ -42,8 +41,11 @@ export interface WorkflowRuntime {
 export type RunLease = Pick<RunContext, "id" | "fence">;
 
 export interface RunStores {
-  /** Wraps the service's store, or an agent's own, for the agents of a run: it refuses appends once another worker holds the lease of the run. */
-  forRun(run: RunLease, own?: SessionStore): SessionStore;
+  /**
+   * Returns the function that wraps the service's store, or an agent's own, for the agents of a run: they refuse appends once another
+   * worker holds the lease of the run. Undefined if no other worker can.
+   */
+  forRun(run: RunLease): AgentRequest["storeFor"];
   forgetRun(run: RunLease): void;
 }
 
@@ -96,7 +98,7 @@ export async function runWorkflow(
     const run = { id, env: work.local?.env ?? runtime.env, payload: payload as WorkflowContext["payload"] };
     const journal = { step, validateJson: runtime.validateJson };
     const { stores, factory } = runtime;
-    const storeFor = stores && ((agentStore?: SessionStore) => stores.forRun(work.context, agentStore));
+    const storeFor = stores.forRun(work.context);
     const agents = createRunAgents({ run, journal, factory, storeFor, onEvent: forward });
     closing.push(agents.close);
     const log = createRunLog(emit);
@@ -123,7 +125,7 @@ export async function runWorkflow(
     throw failure;
   } finally {
     for (const close of closing) await close();
-    if (!willResume) runtime.stores?.forgetRun(work.context);
+    if (!willResume) runtime.stores.forgetRun(work.context);
     // A suspended run emits no more events.
     // The clock can have been set back in the meantime.
     const duration_ms = Math.max(0, Date.now() - startedAt);
@@ -316,7 +318,7 @@ function createRunAgents({ run, journal, factory, storeFor, onEvent }: RunAgents
   let closed = false;
   const start = async (definition: AgentDefinition, identity: { id: string; name: string | undefined }) => {
     const agent = await factory.create(definition, { ...run, ...identity, run_id: run.id, storeFor });
-    const key = JSON.stringify([agent.name, agent.id]);
+    const key = instanceName({ agent: agent.name, instance_id: agent.id });
     const owner = owners.get(key) ?? definition;
     if (owner !== definition) throw sameName(agent.name);
     owners.set(key, definition);

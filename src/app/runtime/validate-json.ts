@@ -1,5 +1,5 @@
-import { createSchemaDocument, type SchemaDocument } from "../../base/json-schema/schema-document.ts";
-import type { CheckOptions, JsonIssue } from "../json-schema/check-against-schema.ts";
+import type { CheckOptions, JsonIssue } from "../../json-schema/check-against-schema.ts";
+import { createSchemaDocument, type SchemaDocument } from "../../json-schema/schema-document.ts";
 
 const maxIssues = 20;
 
@@ -35,7 +35,7 @@ type Checker = Awaited<ReturnType<typeof loadChecker>>;
 
 /** The checker is loaded when the first value is checked. */
 async function loadChecker() {
-  return (await import("../json-schema/check-against-schema.ts")).checkJson;
+  return (await import("../../json-schema/check-against-schema.ts")).checkJson;
 }
 
 function issueText({ path, message }: JsonIssue): string {

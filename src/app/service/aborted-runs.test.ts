@@ -54,11 +54,16 @@ export async function run(ctx) {
   const session = (await ctx.init(writer)).session();
   const stop = new AbortController();
   const stream = session.stream("Think long.", { signal: stop.signal });
-  for await (const event of stream) if (event.type === "turn_request") stop.abort(new Error("changed my mind"));
+  let read = "all";
+  try {
+    for await (const event of stream) if (event.type === "turn_request") stop.abort(new Error("changed my mind"));
+  } catch (error) {
+    read = error.code;
+  }
   const code = await stream.result.catch((error) => error.code);
   ctx.log.info("waiting");
   await ctx.waitFor("go");
-  return code;
+  return { code, read };
 }`,
     },
     () => ({ text: "never", delayMs: 600_000 }),
@@ -67,7 +72,10 @@ export async function run(ctx) {
   await waiting(service, run_id);
   const second = await restart();
   await second.engine.signal(run_id, { name: "go" });
-  expect(await second.engine.awaitRun(run_id)).toMatchObject({ status: "completed", result: "aborted" });
+  expect(await second.engine.awaitRun(run_id)).toMatchObject({
+    status: "completed",
+    result: { code: "aborted", read: "aborted" },
+  });
   const ends = (await eventsOf(second, run_id)).flatMap(endOf);
   expect(ends).toEqual([
     { type: "turn_end", is_error: true, is_aborted: true },

@@ -59,8 +59,6 @@ export interface App extends ApplicationCalls {
   readonly dispatch: ApplicationCalls["dispatch"];
   /** Calls the listener with the events of every agent and workflow. Returns a function that removes the listener. */
   onEvent(listener: EventListener): () => void;
-  /** @deprecated Use `onEvent`. */
-  observe(listener: EventListener): () => void;
   close(): Promise<void>;
 }
 

@@ -1,10 +1,12 @@
 import { noApplicationCalls } from "../../agents/define/create-agent.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
+import { thrownText } from "../../base/thrown.ts";
 import { checkReplay, type OpenRun, type ReplayVerdict } from "../../engine/shared/runs/replay-check.ts";
 import type { RunStatus } from "../../protocol/run.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { SoleFence } from "../cluster/owners.ts";
 import { toProfile } from "../config/agent-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { AgentFactory, toAgentRuntime } from "../runtime/agent-factory.ts";
@@ -133,7 +135,7 @@ function detailsOf(verdict: ReplayVerdict): Partial<CheckedRun> {
 }
 
 function textOf(error: unknown): string {
-  const { message } = error instanceof Error ? error : { message: String(error) };
+  const message = thrownText(error);
   return error instanceof KitError && error.hint !== undefined ? `${message} ${error.hint}` : message;
 }
 
@@ -190,5 +192,6 @@ function createRuntime(sources: Sources, { loaded }: CheckRunsOptions): Workflow
     causeOf: toCause,
     observers,
     mask,
+    stores: new SoleFence(runtime.store, { durable: false, distributed: false }),
   };
 }

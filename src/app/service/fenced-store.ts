@@ -1,15 +1,10 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
+import { type InstanceKey, instanceName } from "../../protocol/session-name.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { SessionStore } from "../../stores/contract.ts";
-import { instanceKey } from "../runtime/instances.ts";
-import type { RunLease, RunStores } from "../runtime/run-workflow.ts";
-
-/** An agent's instance. */
-export interface OwnedInstance {
-  readonly agent: string;
-  readonly instance_id: string;
-}
+import { type FullStore, toFullStore } from "../../stores/full-store.ts";
+import type { Fences } from "../cluster/owners.ts";
+import type { RunLease } from "../runtime/run-workflow.ts";
 
 interface HeldInstance {
   readonly fence: number;
@@ -21,9 +16,9 @@ interface HeldInstance {
  * The session store of a node in a cluster: each append carries the fence under which this node took the
  * instance over, so that the store refuses it once another node has taken the instance over.
  */
-export class FencedStore implements RunStores {
-  readonly store: SessionStore;
-  readonly #inner: SessionStore;
+export class FencedStore implements Fences {
+  readonly store: FullStore;
+  readonly #inner: FullStore;
   /** The instances that this node has taken over, in the order of their last inputs. */
   readonly #heldInstances = new Map<string, HeldInstance>();
   /** The number of running inputs of each instance. */
@@ -35,37 +30,32 @@ export class FencedStore implements RunStores {
 
   /** The node remembers at least `maxIdle` instances without a running input. */
   constructor(inner: SessionStore, { maxIdle = 10_000 }: { readonly maxIdle?: number } = {}) {
-    this.#inner = inner;
+    const fullStore = toFullStore(inner);
+    this.#inner = fullStore;
     this.#maxIdle = maxIdle;
     this.store = {
-      append: (request) => inner.append({ ...request, fence: this.fenceOf(request.key) }),
-      read: (...args) => inner.read(...args),
-      info: (...args) => inner.info(...args),
-      list: (...args) => inner.list(...args),
+      ...fullStore,
+      append: (request) => fullStore.append({ ...request, fence: this.fenceOf(request.key) }),
       delete: async (key) => {
-        await inner.delete(key);
+        await fullStore.delete(key);
         this.#claimAgain(key);
       },
-      ...(inner.listAll && { listAll: inner.listAll.bind(inner) }),
-      ...(inner.deleteUntouched && {
-        deleteUntouched: async (key: SessionKey, before: number) => {
-          const isDeleted = (await inner.deleteUntouched?.(key, before)) ?? false;
-          this.#claimAgain(key);
-          return isDeleted;
-        },
-      }),
-      ...(inner.keepText && { keepText: inner.keepText.bind(inner) }),
-      ...(inner.readText && { readText: inner.readText.bind(inner) }),
-      ...(inner.pruneTexts && { pruneTexts: inner.pruneTexts.bind(inner) }),
-      ...(inner.workspaces && { workspaces: this.#fencedWorkspaces(inner.workspaces) }),
-      ...(inner.problem && { problem: inner.problem.bind(inner) }),
-      close: () => inner.close(),
+      deleteUntouched: async (key, before) => {
+        const isDeleted = await fullStore.deleteUntouched(key, before);
+        this.#claimAgain(key);
+        return isDeleted;
+      },
+      ...(fullStore.workspaces && { workspaces: this.#fencedWorkspaces(fullStore.workspaces) }),
     };
   }
 
   /** Returns the fence under which this node has taken the instance over. */
-  fenceOf(instance: OwnedInstance): number | undefined {
-    return this.#heldInstances.get(instanceKey(instance))?.fence;
+  fenceOf(instance: InstanceKey): number | undefined {
+    return this.#heldInstances.get(instanceName(instance))?.fence;
+  }
+
+  writeFence(instance: InstanceKey): number | undefined {
+    return this.fenceOf(instance);
   }
 
   /**
@@ -76,47 +66,42 @@ export class FencedStore implements RunStores {
     const existing = this.#guarded.get(store);
     if (existing !== undefined) return existing;
     if (store.claim === undefined) throw cannotFence();
+    const { workspaces: _, ...fullStore } = toFullStore(store);
     /** The first read or write under a fence claims the instance in the store. */
-    const claim = async (instance: OwnedInstance): Promise<number | undefined> => {
-      const instanceClaim = this.#heldInstances.get(instanceKey(instance));
+    const claim = async (instance: InstanceKey): Promise<number | undefined> => {
+      const instanceClaim = this.#heldInstances.get(instanceName(instance));
       if (instanceClaim === undefined || instanceClaim.claimedIn.has(store)) return instanceClaim?.fence;
-      await store.claim?.(instance, instanceClaim.fence);
+      await fullStore.claim(instance, instanceClaim.fence);
       instanceClaim.claimedIn.add(store);
       return instanceClaim.fence;
     };
     const guarded: SessionStore = {
-      append: async (request) => await store.append({ ...request, fence: await claim(request.key) }),
+      ...fullStore,
+      append: async (request) => await fullStore.append({ ...request, fence: await claim(request.key) }),
       async read(key, after) {
         await claim(key);
-        return await store.read(key, after);
+        return await fullStore.read(key, after);
       },
-      info: (...args) => store.info(...args),
-      list: (...args) => store.list(...args),
-      delete: (...args) => store.delete(...args),
-      ...(store.listAll && { listAll: store.listAll.bind(store) }),
-      ...(store.deleteUntouched && { deleteUntouched: store.deleteUntouched.bind(store) }),
-      ...(store.keepText && { keepText: store.keepText.bind(store) }),
-      ...(store.readText && { readText: store.readText.bind(store) }),
-      ...(store.pruneTexts && { pruneTexts: store.pruneTexts.bind(store) }),
-      ...(store.problem && { problem: store.problem.bind(store) }),
-      close: () => store.close(),
     };
     this.#guarded.set(store, guarded);
     return guarded;
   }
 
   /**
-   * The store of a run's agents: the service's, or one of an agent's own. It refuses their appends once another node has taken the
-   * run over. Throws as `guard` does.
+   * Returns the stores of a run's agents: the service's, or one of an agent's own. They refuse their appends once another node has
+   * taken the run over. The returned function throws as `guard` does.
    */
-  forRun(run: RunLease, agentStore?: SessionStore): SessionStore {
-    const runStores = this.#runs.get(run.id);
-    const stores = runStores?.fence === run.fence ? runStores.stores : new Map<SessionStore, SessionStore>();
-    this.#runs.set(run.id, { fence: run.fence, stores });
-    const inner = agentStore ?? this.#inner;
-    const store = stores.get(inner) ?? this.#underLease(run, inner);
-    stores.set(inner, store);
-    return store;
+  forRun(run: RunLease): (agentStore?: SessionStore) => SessionStore {
+    return (agentStore) => {
+      const runStores = this.#runs.get(run.id);
+      const stores =
+        runStores?.fence === run.fence ? runStores.stores : new Map<SessionStore, SessionStore>();
+      this.#runs.set(run.id, { fence: run.fence, stores });
+      const inner = agentStore ?? this.#inner;
+      const store = stores.get(inner) ?? this.#underLease(run, inner);
+      stores.set(inner, store);
+      return store;
+    };
   }
 
   /** Drops the stores of a run that this node has ended, or left to another node. */
@@ -173,27 +158,25 @@ export class FencedStore implements RunStores {
   }
 
   /**
-   * Takes an instance over under a fence for an input, until `endInput`. Returns whether the node did not own it before: other
-   * nodes may have written in between.
+   * Takes an instance over under a fence for an input, until `endInput`: other nodes may have written for it under earlier ones.
    */
-  async takeOver(instance: OwnedInstance, fence: number): Promise<boolean> {
-    const name = instanceKey(instance);
+  async takeOver(instance: InstanceKey, fence: number): Promise<void> {
+    const name = instanceName(instance);
     const previous = this.#heldInstances.get(name);
-    const isNew = previous?.fence !== fence;
-    const instanceClaim = isNew ? { fence, claimedIn: new WeakSet<SessionStore>() } : previous;
+    const instanceClaim =
+      previous?.fence === fence ? previous : { fence, claimedIn: new WeakSet<SessionStore>() };
     if (!instanceClaim.claimedIn.has(this.#inner)) {
-      await this.#inner.claim?.(instance, fence);
+      await this.#inner.claim(instance, fence);
       instanceClaim.claimedIn.add(this.#inner);
     }
     this.#heldInstances.delete(name);
     this.#heldInstances.set(name, instanceClaim);
     this.#inputs.set(name, (this.#inputs.get(name) ?? 0) + 1);
-    return isNew;
   }
 
   /** Called when an input that took its instance over has ended. */
-  endInput(instance: OwnedInstance): void {
-    const name = instanceKey(instance);
+  endInput(instance: InstanceKey): void {
+    const name = instanceName(instance);
     const inputCount = (this.#inputs.get(name) ?? 1) - 1;
     if (inputCount > 0) this.#inputs.set(name, inputCount);
     else this.#inputs.delete(name);
@@ -207,8 +190,8 @@ export class FencedStore implements RunStores {
   }
 
   /** A store forgets a claim with the last session of the instance: the next input claims again. */
-  #claimAgain(instance: OwnedInstance): void {
-    this.#heldInstances.get(instanceKey(instance))?.claimedIn.delete(this.#inner);
+  #claimAgain(instance: InstanceKey): void {
+    this.#heldInstances.get(instanceName(instance))?.claimedIn.delete(this.#inner);
   }
 }
 

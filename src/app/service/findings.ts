@@ -1,4 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
+import { thrownText } from "../../base/thrown.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
 import { createModelResolver, defaultModelName } from "../../models/create-model-resolver.ts";
 import { isKnownProvider, knownProviders } from "../../models/provider-config.ts";
@@ -147,7 +148,7 @@ export async function checkModel({ config, environment }: Configured): Promise<F
       await resolve(name);
       usable.push(`${name}: ${meansOf(name, { config, environment })}`);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = thrownText(error);
       const { hint = "Name another one with agent.model or KIT_MODEL." } = hintOf(error);
       failure ??= { message: `${name}: ${message}`, hint };
     }

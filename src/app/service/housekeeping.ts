@@ -1,5 +1,6 @@
 import type { Engine } from "../../engine/contract.ts";
-import type { SessionStore } from "../../stores/contract.ts";
+import { instanceName } from "../../protocol/session-name.ts";
+import type { FullStore } from "../../stores/full-store.ts";
 import type { PruneOptions, Retention } from "./retention.ts";
 import type { Service } from "./service.ts";
 
@@ -28,7 +29,8 @@ export function startHousekeeping(
     warning,
     sessions,
     store,
-  }: Pick<Service, "problem" | "sessions"> & Pick<Engine, "warning"> & { readonly store: SessionStore },
+  }: Pick<Service, "problem" | "sessions"> &
+    Pick<Engine, "warning"> & { readonly store: Pick<FullStore, "pruneTexts"> },
   {
     onError = () => undefined,
     onResolved = () => undefined,
@@ -53,7 +55,7 @@ export function startHousekeeping(
     for (const watch of watches) watch();
   }, problemMs).unref();
   const texts = setInterval(() => {
-    Promise.resolve(store.pruneTexts?.(Date.now() - textsMs)).catch(onError);
+    Promise.resolve(store.pruneTexts(Date.now() - textsMs)).catch(onError);
   }, hourMs).unref();
   const endPruning =
     olderThanMs === undefined ? undefined : pruneHourly(sessions, { olderThanMs, onRemoved, onError });
@@ -88,8 +90,7 @@ export function pruneHourly(
       const from = cursor === undefined ? {} : { cursor };
       const pruned = await retention.prune({ olderThanMs, onError, ...from });
       sessions += pruned.removed.length;
-      for (const { agent, instance_id } of pruned.removed)
-        instances.add(JSON.stringify([agent, instance_id]));
+      for (const session of pruned.removed) instances.add(instanceName(session));
       cursor = pruned.next_cursor;
     } while (cursor !== undefined && !isOver);
     if (sessions > 0) onRemoved(removedText({ sessions, instances: instances.size, olderThanMs }));

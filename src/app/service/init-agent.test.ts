@@ -65,6 +65,18 @@ test.each([undefined, { model: "scripted/test" }, () => ({})])(
   },
 );
 
+test("initAgent names a misspelled field in its message, in both forms of an agent", async () => {
+  const { root } = await repository();
+  const profile = { allowedCommand: ["git"] } as never;
+  for (const definition of [createAgent(profile), createAgent(() => profile)])
+    await expect(initAgent(definition, { root, env: {} })).rejects.toMatchObject({
+      code: "internal_error",
+      message: expect.stringContaining(
+        "`allowedCommand` is not a field of a profile; did you mean allowedCommands?",
+      ),
+    });
+});
+
 test("kit does not close a store that a program passes", async () => {
   const { root } = await repository();
   const store = new SqliteSessionStore({ file: ":memory:" });

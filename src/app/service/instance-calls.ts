@@ -1,28 +1,34 @@
+import type { Approvals } from "../../agents/approvals/approvals.ts";
+import { endsWithin } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { agentStream } from "../../engine/event-log-contract.ts";
 import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { SessionStore } from "../../stores/contract.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { FullStore } from "../../stores/full-store.ts";
 import type { NodeCalls } from "../cluster/node-calls.ts";
-import type { ServiceCluster } from "../cluster/service-cluster.ts";
+import type { Owners } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
-import type { SessionWork } from "./prompts.ts";
 import type { InstanceTarget, Service } from "./service.ts";
+import type { SessionWork } from "./session-work.ts";
+
+/** How long a removal waits for the ends of the inputs that it has cancelled. */
+const endPatienceMs = 5_000;
 
 interface InstanceAdminOptions {
   readonly sources: Pick<Sources, "checkAgent">;
   readonly instances: Instances;
   readonly engine: Engine;
+  readonly approvals: Pick<Approvals, "list">;
   readonly work: SessionWork;
-  readonly store: SessionStore;
-  /** The other nodes of a cluster. */
-  readonly nodes: ServiceCluster | undefined;
+  readonly store: FullStore;
+  readonly owners: Owners;
 }
 
-interface InstanceAdmin {
-  /** Calls for any instance: in a cluster, they ask the node that owns the instance. */
+export interface InstanceAdmin {
+  /** Calls for any instance, which its owner answers. */
   readonly routed: Pick<
     Service,
     | "history"
@@ -30,13 +36,13 @@ interface InstanceAdmin {
     | "operations"
     | "operationEvents"
     | "turn"
-    | "working"
+    | "atWork"
     | "abort"
     | "remove"
     | "events"
   >;
-  /** Calls for instances that this node owns. */
-  readonly answers: Pick<NodeCalls, "history" | "historyPage" | "working" | "abort" | "remove">;
+  /** Calls for instances that this node owns, whose agents the callers have checked. */
+  readonly answers: Pick<NodeCalls, "history" | "historyPage" | "atWork" | "abort" | "remove">;
 }
 
 /** Reads, aborts and removes instances. */
@@ -44,16 +50,17 @@ export function createInstanceAdmin({
   sources,
   instances,
   engine,
+  approvals,
   work,
   store,
-  nodes,
+  owners,
 }: InstanceAdminOptions): InstanceAdmin {
-  /** Cancels the accepted inputs of an instance, or of one of its sessions, that have a status. */
+  /** Cancels the accepted inputs of an instance, or of one of its sessions, that have a status. Returns their ids. */
   const cancel = async (
     { agent, instance_id, session }: InstanceTarget & { readonly session?: string | undefined },
     status: DispatchStatus,
-  ): Promise<boolean> => {
-    let cancelled = false;
+  ): Promise<readonly string[]> => {
+    const cancelled: string[] = [];
     let cursor: string | undefined;
     do {
       const page = await engine.listDispatches({
@@ -65,66 +72,61 @@ export function createInstanceAdmin({
       });
       for (const dispatch of page.items) {
         if (session !== undefined && dispatch.session !== session) continue;
-        if (await engine.cancelDispatch(dispatch.dispatch_id)) cancelled = true;
+        if (await engine.cancelDispatch(dispatch.dispatch_id)) cancelled.push(dispatch.dispatch_id);
       }
       cursor = page.next_cursor;
     } while (cursor !== undefined);
     return cancelled;
   };
   const abort: NodeCalls["abort"] = async (target) => {
-    sources.checkAgent(target.agent);
     const running = work.running(target);
     // Cancel the accepted input, or the engine would record the abort as a failure.
     const cancelled = await cancel(target, "running");
     const aborted = await Promise.all(running.map((input) => input.abort()));
     await Promise.all(running.map(({ ended }) => ended));
-    return cancelled || aborted.includes(true);
+    return cancelled.length > 0 || aborted.includes(true);
   };
 
   const answers: InstanceAdmin["answers"] = {
-    async history({ agent, instance_id, session }) {
-      sources.checkAgent(agent);
+    async history(target) {
       // Another node can have worked for the instance since this node opened it.
-      if (nodes !== undefined && !work.isCurrent({ agent, instance_id }, nodes.fence({ agent, instance_id })))
-        await instances.release(agent, instance_id);
-      const live = await instances.get({ name: agent, id: instance_id, payload: {} });
-      const existing = await live.sessions.get(session);
+      if (!work.isCurrent(target, owners.fence(target))) await instances.release(target);
+      const live = await instances.get(target);
+      const existing = await live.sessions.get(target.session);
       if (existing !== undefined) return existing.history();
-      throw noSession(instance_id, session);
+      throw noSession(target);
     },
     async historyPage({ target: key, query }) {
-      const { agent, instance_id, session } = key;
-      sources.checkAgent(agent);
-      const isAtWork = (): boolean => work.running(key).length > 0 || instances.isBusy(agent, instance_id);
+      const isAtWork = (): boolean => work.running(key).length > 0 || instances.isBusy(key);
       const { readLogPage } = await import("./log-page.ts");
       const page = await readLogPage({ store, events: engine.events, isAtWork }, key, query);
-      if (page === undefined) throw noSession(instance_id, session);
+      if (page === undefined) throw noSession(key);
       return page;
     },
-    working: async (sessions) => sessions.map((key) => work.running(key).length > 0),
+    atWork: async () => work.sessions(),
     abort,
     async remove(target) {
-      const { agent, instance_id } = target;
-      sources.checkAgent(agent);
       const cancelled = await cancel(target, "queued");
       const aborted = await abort(target);
-      const live = await instances.get({ name: agent, id: instance_id, payload: {} });
+      // The last events of their operations come before the stream is deleted.
+      await endsWithin(endPatienceMs, Promise.all(cancelled.map((id) => engine.awaitDispatch(id))));
+      const live = await instances.get(target);
       const sessions = await live.sessions.list();
       for (const { session, parent } of sessions)
         if (parent === undefined) await live.sessions.delete(session);
-      await instances.release(agent, instance_id);
-      const stream = agentStream(agent, instance_id);
+      await instances.release(target);
+      const stream = agentStream(target.agent, target.instance_id);
       const hasEvents = (await engine.events.last(stream)) > 0;
       await engine.events.delete(stream);
-      return cancelled || aborted || sessions.length > 0 || hasEvents;
+      return cancelled.length > 0 || aborted || sessions.length > 0 || hasEvents;
     },
   };
-  const log = nodes?.events ?? engine.events;
+  const log = owners.events;
   const routed: InstanceAdmin["routed"] = {
     async operations(target, query = {}) {
       sources.checkAgent(target.agent);
-      const { listOperations } = await import("./trace.ts");
-      return await listOperations({ events: log }, target, query);
+      const { listOperations } = await import("./list-operations.ts");
+      return await listOperations({ events: log, engine, approvals }, target, query);
     },
     async operationEvents(target, query = {}) {
       sources.checkAgent(target.agent);
@@ -138,22 +140,20 @@ export function createInstanceAdmin({
     },
     async history(target) {
       sources.checkAgent(target.agent);
-      return await (nodes === undefined ? answers.history(target) : nodes.read("history", target));
+      return await owners.read("history", target);
     },
     async historyPage(target, query) {
       sources.checkAgent(target.agent);
-      const request = { target, query };
-      return await (nodes === undefined ? answers.historyPage(request) : nodes.read("historyPage", request));
+      return await owners.read("historyPage", { target, query });
     },
-    working: async (sessions) =>
-      await (nodes === undefined ? answers.working(sessions) : nodes.working(sessions)),
+    atWork: () => owners.atWork(),
     async abort(target) {
       sources.checkAgent(target.agent);
-      return await (nodes === undefined ? abort(target) : nodes.ask("abort", target));
+      return await owners.ask("abort", target);
     },
     async remove(target) {
       sources.checkAgent(target.agent);
-      return await (nodes === undefined ? answers.remove(target) : nodes.ask("remove", target));
+      return await owners.ask("remove", target);
     },
     events(target, { session, ...subscription }) {
       sources.checkAgent(target.agent);
@@ -164,10 +164,10 @@ export function createInstanceAdmin({
   return { routed, answers };
 }
 
-function noSession(instanceId: string, session: string): KitError {
+function noSession({ instance_id, session }: SessionKey): KitError {
   return new KitError({
     code: "not_found",
-    message: `The instance "${instanceId}" has no session "${session}".`,
+    message: `The instance "${instance_id}" has no session "${session}".`,
   });
 }
 

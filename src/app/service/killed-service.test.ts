@@ -1,14 +1,16 @@
-import { readFile, watch } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { campaignTest } from "../../testing/campaign.suite.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testing/service-process/service-process.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import type { LogPage } from "./log-page.ts";
 
 const files = {
   "src/agents/helper.ts": `import { appendFileSync } from "node:fs";
@@ -83,15 +85,7 @@ async function project(): Promise<{
       return child;
     },
     async untilIn(file, text) {
-      const stop = new AbortController();
-      const changes = watch(root, { signal: stop.signal });
-      try {
-        const isThere = async () => (await lines(file)).some((line) => line.includes(text));
-        if (await isThere()) return;
-        for await (const _ of changes) if (await isThere()) return;
-      } finally {
-        stop.abort();
-      }
+      while (!(await lines(file)).some((line) => line.includes(text))) await delay(20);
     },
   };
 }
@@ -153,7 +147,8 @@ test("an input that waits for an approval is still there after six kills, and it
   };
   for (let life = 1; life <= 6; life += 1) {
     await approval();
-    // The wait is written a moment after the call is listed.
+    // The row of the call is written a moment after the call is listed, and the wait with it.
+    while (((await service.ask("waitingCalls")) as readonly object[]).length === 0) await delay(20);
     await delay(100);
     await service.kill();
     service = await start("well");
@@ -174,7 +169,36 @@ test("an input whose tool ends the process each time is a dead letter after five
   }
   const record = (await within(service.ask("awaitDispatch", dispatch_id))) as DispatchRecord;
   expect(record).toMatchObject({ status: "failed", attempts: 5 });
+  expect(await endsOf(service)).toMatchObject([
+    { type: "operation", is_error: true },
+    { status: "failed", attempts: 5, dispatch_id },
+  ]);
 });
+
+test("an input that is cancelled after its process was killed ends once, in its stream and in its session", async () => {
+  const { start, untilIn } = await project();
+  const first = await start("stuck");
+  const { dispatch_id } = (await first.ask("dispatch", key("1"), "slow")) as DispatchReceipt;
+  await untilIn("model.log", "slow");
+  // The process dies before it can end what it was told to cancel, or just after.
+  await Promise.race([first.ask("cancelDispatch", dispatch_id), first.kill()]).catch(() => undefined);
+  await first.kill();
+  const second = await start("stuck");
+  await second.ask("cancelDispatch", dispatch_id);
+  const record = (await within(second.ask("awaitDispatch", dispatch_id))) as DispatchRecord;
+  expect(record).toMatchObject({ status: "cancelled" });
+  expect(await endsOf(second)).toMatchObject([
+    { type: "operation", is_aborted: true },
+    { status: "aborted", dispatch_id },
+  ]);
+});
+
+/** The ends of the operations of the first instance: its events, then its history's. */
+async function endsOf(service: ServiceProcess): Promise<readonly object[]> {
+  const events = (await service.ask("events", "agent/helper/1")) as readonly KitEvent[];
+  const { ends = [] } = (await service.ask("historyPage", key("1"))) as LogPage;
+  return [...events.filter(({ type }) => type === "operation"), ...ends];
+}
 
 campaignTest.each(["hangs", "is killed"])(
   "what a process works on when it %s is done by the one that stands by, and written once",

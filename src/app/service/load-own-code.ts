@@ -21,6 +21,7 @@ export async function loadOwnCode(): Promise<void> {
   });
   await Promise.all([
     import("../../agents/approvals/allow-rules.ts"),
+    import("../../agents/approvals/changed-file.ts"),
     import("../../agents/backend/backend-request.ts"),
     import("../../agents/backend/backend-run.ts"),
     import("../../agents/backend/backend-steps.ts"),
@@ -41,7 +42,10 @@ export async function loadOwnCode(): Promise<void> {
     import("../../agents/turn/hook-calls.ts"),
     import("../../backends/resolve-backend.ts"),
     import("../../models/provider-limiter.ts"),
+    import("../../project/features/changes-since.ts"),
     import("../../project/features/convert-project-guideline.ts"),
+    import("../../project/features/fix-project.ts"),
+    import("../../project/features/named-specs.ts"),
     import("../../project/features/sync-guidelines.ts"),
     import("../../project/store/threaded-writer.ts"),
     import("../../python/process/process-pool.ts"),
@@ -55,11 +59,13 @@ export async function loadOwnCode(): Promise<void> {
     import("../../sandboxes/virtual/open-virtual.ts"),
     import("../../sandboxes/virtual/virtual-sandbox.ts"),
     import("../../webhooks/define-webhook.ts"),
+    import("./input-ends.ts"),
     import("../config/allow-rule-file.ts"),
-    import("../json-schema/check-against-schema.ts"),
+    import("../../json-schema/check-against-schema.ts"),
     import("../runtime/run-workflow.ts"),
     import("./forks.ts"),
     import("./log-page.ts"),
+    import("./list-operations.ts"),
     import("./trace.ts"),
   ]);
 }

@@ -1,6 +1,7 @@
 import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
+import { type OperationEnd, readOperationEnd } from "../../protocol/operation-end.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 
@@ -19,9 +20,18 @@ export interface LoggedMessage {
   readonly message: Message;
 }
 
+/** The end of an operation that failed or was aborted. */
+export interface LoggedEnd extends OperationEnd {
+  readonly position: number;
+  readonly operation_id: string;
+  readonly timestamp: string;
+}
+
 export interface LogPage {
   /** Oldest first. */
   readonly entries: readonly LoggedMessage[];
+  /** The ends that the log has after the page's messages, and before those of the next newer page; oldest first. Absent for none. */
+  readonly ends?: readonly LoggedEnd[];
   /** Only on the newest page: the events after this index cover everything that the entries do not. */
   readonly event_index?: number;
   readonly next_before?: number;
@@ -53,9 +63,9 @@ export async function readLogPage(
   // An operation emits its start before it writes: later events cover any log entry that the index does not.
   const last = (await sources.store.info(key))?.position ?? 0;
   const later = await operationsAfter(sources.events, key, live.index);
-  const isLive = ({ operation_id, message }: LoggedMessage): boolean => {
+  const isLive = (operation_id: string, timestamp: string): boolean => {
     const since = later.get(operation_id);
-    return since !== undefined && message.timestamp >= since;
+    return since !== undefined && timestamp >= since;
   };
   const page = await readBefore(sources.store, key, { limit, before: last + 1, leaveOut: isLive });
   return { ...page, event_index: live.index };
@@ -64,7 +74,7 @@ export async function readLogPage(
 interface LogSpan {
   readonly limit: number;
   readonly before: number;
-  readonly leaveOut?: (logged: LoggedMessage) => boolean;
+  readonly leaveOut?: (operationId: string, timestamp: string) => boolean;
 }
 
 async function readBefore(
@@ -73,6 +83,13 @@ async function readBefore(
   { limit, before, leaveOut = () => false }: LogSpan,
 ): Promise<LogPage> {
   const entries: LoggedMessage[] = [];
+  const ends: LoggedEnd[] = [];
+  const toPage = (): LogPage => ({
+    entries: entries.reverse(),
+    ...(ends.length === 0 ? {} : { ends: ends.reverse() }),
+  });
+  // An operation that went on after its end has none.
+  const continued = new Set<string>();
   let remaining = largestPage;
   let end = before - 1;
   // The log has other entries between messages: widen the window until the page is full.
@@ -81,18 +98,23 @@ async function readBefore(
     const read = (await store.read(key, start)).slice(0, end - start);
     for (let index = read.length - 1; index >= 0; index -= 1) {
       const entry = read[index];
+      const position = start + index + 1;
+      const end = entry === undefined ? undefined : readOperationEnd(entry);
+      if (end !== undefined && !continued.has(end.operation_id) && !leaveOut(end.operation_id, end.timestamp))
+        ends.push({ position, ...end });
+      if (entry?.operation_id !== undefined) continued.add(entry.operation_id);
       if (entry?.type !== "message") continue;
       const { message, operation_id } = entry;
-      const logged = { position: start + index + 1, operation_id, message };
-      if (leaveOut(logged)) continue;
+      const logged = { position, operation_id, message };
+      if (leaveOut(operation_id, message.timestamp)) continue;
       remaining -= JSON.stringify(message).length;
       const isFull = entries.length === limit || (remaining < 0 && entries.length > 0);
-      if (isFull) return { entries: entries.reverse(), next_before: logged.position + 1 };
+      if (isFull) return { ...toPage(), next_before: logged.position + 1 };
       entries.push(logged);
     }
     end = start;
   }
-  return { entries: entries.reverse() };
+  return toPage();
 }
 
 /**
@@ -106,22 +128,27 @@ async function findLive(
   const stream = agentStream(key.agent, key.instance_id);
   for (;;) {
     const last = await events.last(stream);
-    const open = await newestStart(events, key, last);
-    if (open === undefined) return { index: last };
+    const open = await newestBoundary(events, key, { last });
+    if (open?.type !== "operation_start") return { index: last };
     if (isAtWork()) return { index: open.index - 1 };
     // The operation can end between the two reads.
     if ((await events.last(stream)) === last) return { index: last };
   }
 }
 
-/** The newest `operation_start` of a session, if the operation has not ended. */
-async function newestStart(events: EventLog, key: SessionKey, last: number): Promise<KitEvent | undefined> {
+/** The newest start or end of an operation in a session; `operationId` selects one operation. */
+export async function newestBoundary(
+  events: EventLog,
+  key: SessionKey,
+  { last, operationId }: { readonly last: number; readonly operationId?: string },
+): Promise<KitEvent | undefined> {
   let to = last;
   for (let window = 1_000; to > 0; window *= 4) {
     const from = Math.max(0, to - window);
     let newest: KitEvent | undefined;
-    for await (const event of operationEvents(events, key, { from, to })) newest = event;
-    if (newest !== undefined) return newest.type === "operation_start" ? newest : undefined;
+    for await (const event of operationEvents(events, key, { from, to }))
+      if (operationId === undefined || event.operation_id === operationId) newest = event;
+    if (newest !== undefined) return newest;
     to = from;
   }
   return undefined;

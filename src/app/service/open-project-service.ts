@@ -9,9 +9,9 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import type { RuntimeParts } from "../runtime/agent-factory.ts";
 import { type OpenPartsOptions, openParts } from "../runtime/open-parts.ts";
 import { stateFolder } from "../state-folder.ts";
-import { createService, keepsEvents } from "./create-service.ts";
+import { keepsEvents, type ServiceOptions } from "./compose-parts.ts";
+import { createService } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
-import type { ServiceOptions } from "./service-calls.ts";
 
 export type MakeEngine = (limits: Partial<EngineLimits>) => Engine | Promise<Engine>;
 

@@ -1,47 +1,62 @@
 import type { EventListener } from "../../agents/events.ts";
-import type { Agent } from "../../agents/harness.ts";
 import { systemClock } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { defined } from "../../base/record.ts";
-import type { AdmitRequest, Engine, WorkContext } from "../../engine/contract.ts";
+import type { Engine } from "../../engine/contract.ts";
 import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { ServiceCluster } from "../cluster/service-cluster.ts";
-import { type Instances, instanceKey } from "../runtime/instances.ts";
-import { origins, type WorkTraces } from "../runtime/observers.ts";
+import type { NodeCalls } from "../cluster/node-calls.ts";
+import type { Owners } from "../cluster/owners.ts";
+import type { WorkTraces } from "../runtime/observers.ts";
 import type { Sources } from "../sources/sources.ts";
-import type { FencedStore } from "./fenced-store.ts";
-import type { RestingWork, WorkSlots } from "./resting-work.ts";
-import type { InstanceTarget, PromptCall } from "./service.ts";
-import {
-  checkedPrompt,
-  type SessionInput,
-  toIdempotencyKey,
-  toSessionKey,
-  toStoredPrompt,
-} from "./session-input.ts";
+import type { Caller, Input } from "./input.ts";
+import type { PromptCall } from "./service.ts";
+import { checkedPrompt, toIdempotencyKey, toSessionKey, toStoredPrompt } from "./session-input.ts";
+import type { SessionWork } from "./session-work.ts";
 import { operationOf } from "./stored-input.ts";
 
 export interface PromptsOptions {
   readonly sources: Pick<Sources, "checkAgent">;
   readonly engine: Engine;
-  /** The other nodes of a cluster: a prompt runs on the node that owns the instance. */
-  readonly nodes: ServiceCluster | undefined;
+  /** A prompt runs on the node that owns the instance. */
+  readonly owners: Pick<Owners, "prompt">;
   readonly traces: Pick<WorkTraces, "ofCaller">;
   readonly work: Pick<SessionWork, "perform">;
   readonly listeners: OperationListeners;
 }
 
-/** The principal and the trace of a prompt's caller. */
-export type PromptSender = Pick<AdmitRequest, "principal" | "trace">;
-
 /** Prompts whose callers wait for the reply. */
 export class Prompts {
   readonly #options: PromptsOptions;
+  /** Prompts a session that this node owns, once all earlier inputs of the session have ended. */
+  readonly answers: Pick<NodeCalls, "prompt"> = {
+    prompt: async ({ target: key, request, principal, hasReader }, { signal, onStart, onEvent }) => {
+      const { sources, engine, traces, work, listeners } = this.#options;
+      sources.checkAgent(key.agent);
+      const input: Input = {
+        key,
+        request: checkedPrompt(request),
+        caller: { principal, ...traces.ofCaller() },
+        operationId: createId("op"),
+      };
+      const stop = hasReader ? listeners.add(input.operationId, onEvent) : undefined;
+      try {
+        return await engine.inLine(
+          { ...key, principal },
+          (context) => {
+            onStart();
+            return work.perform(context, input);
+          },
+          { signal },
+        );
+      } finally {
+        stop?.();
+      }
+    },
+  };
 
   constructor(options: PromptsOptions) {
     this.#options = options;
@@ -49,36 +64,13 @@ export class Prompts {
 
   /** Prompts a session and returns the reply. */
   async prompt(target: SessionKey, request: PromptRequest, call: PromptCall = {}): Promise<PromptReply> {
-    const { sources, nodes } = this.#options;
+    const { sources, owners } = this.#options;
     sources.checkAgent(target.agent);
     const key = toSessionKey(target);
-    if (nodes === undefined || call.idempotencyKey !== undefined)
-      return await this.promptHere(key, request, call);
-    const { principal, ...listeners } = call;
-    return await nodes.prompt({ target: key, request, principal }, listeners);
-  }
-
-  /** Prompts a session in this process once all earlier inputs of the session have ended. `key` is checked. */
-  async promptHere(key: SessionKey, request: PromptRequest, call: PromptCall): Promise<PromptReply> {
-    const { engine, traces, work, listeners } = this.#options;
-    const { signal, idempotencyKey, principal, onStart, onEvent } = call;
-    const sender: PromptSender = { principal, ...traces.ofCaller() };
-    if (idempotencyKey !== undefined) {
-      const idempotency_key = toIdempotencyKey(idempotencyKey);
-      const input = toStoredPrompt(request);
-      return await this.#promptOnce({ ...key, ...sender, idempotency_key, input }, call);
-    }
-    const input = { key, request: checkedPrompt(request), operationId: createId("op") };
-    const stop = onEvent === undefined ? undefined : listeners.add(input.operationId, onEvent);
-    try {
-      const begin = (context: WorkContext): Promise<PromptReply> => {
-        onStart?.();
-        return work.perform(context, sender, input);
-      };
-      return await engine.inLine({ ...key, principal }, begin, { signal });
-    } finally {
-      stop?.();
-    }
+    const { principal, idempotencyKey, ...listeners } = call;
+    return idempotencyKey === undefined
+      ? await owners.prompt({ target: key, request, principal }, listeners)
+      : await this.#promptOnce(key, request, call);
   }
 
   /**
@@ -86,13 +78,17 @@ export class Prompts {
    * The events come from the log, because the work can have started earlier or run in another process.
    */
   async #promptOnce(
-    request: AdmitRequest,
-    { signal, onEvent, after: resumeAt }: PromptCall,
+    key: SessionKey,
+    request: PromptRequest,
+    { signal, principal, idempotencyKey, receivedAt: received_at, onEvent, after: resumeAt }: PromptCall,
   ): Promise<PromptReply> {
-    const { engine } = this.#options;
-    const stream = agentStream(request.agent, request.instance_id);
+    const { engine, traces } = this.#options;
+    const idempotency_key = toIdempotencyKey(idempotencyKey);
+    const input = toStoredPrompt(request);
+    const stream = agentStream(key.agent, key.instance_id);
     const after = onEvent === undefined ? 0 : (resumeAt ?? (await engine.events.last(stream)));
-    const { dispatch_id } = await engine.admit(request);
+    const caller: Caller = { principal, ...traces.ofCaller() };
+    const { dispatch_id } = await engine.admit({ ...key, ...caller, idempotency_key, received_at, input });
     const reply = engine.awaitDispatch(dispatch_id, { signal }).then(toReply);
     if (onEvent === undefined) return await reply;
     const listeners = new OperationListeners(() => undefined);
@@ -210,145 +206,4 @@ export async function followEvents<Value>(
       for (const event of page) await receive(event);
     }
   }
-}
-
-interface RunningInput {
-  readonly key: SessionKey;
-  /** Stops the operation and waits for its end. */
-  abort(): Promise<boolean>;
-  /** Resolves when the operation has ended, also after a failure. */
-  readonly ended: Promise<void>;
-}
-
-/** An input that the engine has started. */
-export interface StartedInput extends SessionInput {
-  readonly key: SessionKey;
-  /** Set for a stored input, which can be resumed from its log. */
-  readonly resting?: RestingWork | undefined;
-  /** Runs before the session is opened. */
-  readonly prepare?: (() => Promise<void>) | undefined;
-}
-
-export interface SessionWorkOptions {
-  readonly instances: Pick<Instances, "get" | "renew" | "release">;
-  readonly engine: Pick<Engine, "capabilities">;
-  /** The event log of this node; undefined if the engine keeps no events of instances. */
-  readonly events: Pick<EventLog, "begin"> | undefined;
-  readonly slots: WorkSlots;
-  /** The store of a node that owns some of the instances. */
-  readonly fenced: FencedStore | undefined;
-}
-
-/** Prompts sessions, and knows the inputs that run in this process. */
-export class SessionWork {
-  readonly #options: SessionWorkOptions;
-  readonly #running = new Map<string, Set<RunningInput>>();
-  #fence = 0;
-
-  constructor(options: SessionWorkOptions) {
-    this.#options = options;
-  }
-
-  /**
-   * Prompts the session of an input, or resumes the operation of an input that a crash interrupted. `context` holds the
-   * session's place in line and a slot.
-   */
-  async perform(
-    context: WorkContext,
-    { principal, trace }: PromptSender,
-    input: StartedInput,
-  ): Promise<PromptReply> {
-    const { events, slots } = this.#options;
-    const { agent, instance_id } = input.key;
-    // If the log fails, the first event reports the error.
-    await events?.begin(agentStream(agent, instance_id)).catch(() => undefined);
-    const prompt = { ...input.key, operation_id: input.operationId };
-    const slotWork = { context, prompt, resting: input.resting, ...defined({ principal }) };
-    return await origins.run({ ...trace }, () => slots.hold(slotWork, () => this.#run(context, input)));
-  }
-
-  async #run(work: WorkContext, { key, resting, prepare, ...input }: StartedInput): Promise<PromptReply> {
-    const { instances, fenced } = this.#options;
-    if (fenced === undefined) this.#renewAfterTakeover(work);
-    else await this.#takeOver(fenced, key, work.fence);
-    const { agent, instance_id, session } = key;
-    // While an operation rests, nothing keeps its instance in memory.
-    let live: Agent | undefined;
-    const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
-      live = await instances.get({ name: agent, id: instance_id, payload: {} });
-      try {
-        return await prompt(live.session(session), input, { signal, resumes: resting !== undefined });
-      } finally {
-        live = undefined;
-      }
-    };
-    const begin = async (): Promise<PromptReply> => {
-      try {
-        await prepare?.();
-        return await (resting === undefined ? attempt(work.signal) : resting.run(attempt));
-      } finally {
-        fenced?.endInput(key);
-      }
-    };
-    const reply = begin();
-    const abort = async (): Promise<boolean> => (await live?.session(session).abort()) ?? false;
-    const remove = this.#add({ key, abort, ended: reply.then(ignore, ignore) });
-    return await reply.finally(remove);
-  }
-
-  /** Returns the running inputs of an instance, or of one of its sessions. */
-  running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[] {
-    return [...(this.#running.get(instanceKey(target)) ?? [])].filter(
-      ({ key }) => target.session === undefined || key.session === target.session,
-    );
-  }
-
-  /** Whether the instance in memory was opened under this fence. */
-  isCurrent(instance: InstanceTarget, fence: number): boolean {
-    return fence > 0 && this.#options.fenced?.fenceOf(instance) === fence;
-  }
-
-  /** Closes the instance if another node can have worked for it: the next one reads what that node wrote. */
-  async #takeOver(fenced: FencedStore, { agent, instance_id }: SessionKey, fence: number): Promise<void> {
-    const isNew = await fenced.takeOver({ agent, instance_id }, fence);
-    if (isNew) await this.#options.instances.release(agent, instance_id);
-  }
-
-  /** Closes all instances if another process can have worked for them: the next ones read what that process wrote. */
-  #renewAfterTakeover({ fence }: WorkContext): void {
-    const { engine, instances } = this.#options;
-    if (!engine.capabilities.durable || fence === this.#fence) return;
-    this.#fence = fence;
-    instances.renew();
-  }
-
-  #add(input: RunningInput): () => void {
-    const key = instanceKey(input.key);
-    const running = this.#running.get(key) ?? new Set();
-    this.#running.set(key, running.add(input));
-    return () => {
-      running.delete(input);
-      if (running.size === 0 && this.#running.get(key) === running) this.#running.delete(key);
-    };
-  }
-}
-
-function ignore(): void {}
-
-async function prompt(
-  session: ReturnType<Agent["session"]>,
-  { request, operationId }: SessionInput,
-  how: { readonly signal: AbortSignal; readonly resumes: boolean },
-): Promise<PromptReply> {
-  const { message, thinking_level: thinkingLevel, model, backend, role, images, files } = request;
-  const choices = defined({ model, backend, role, images, files, thinkingLevel });
-  const result = await session.prompt(message, { ...choices, ...how, operationId });
-  const { text, usage, metadata, result: value } = result;
-  return {
-    text,
-    ...(value === undefined ? {} : { result: value }),
-    usage,
-    model: { id: result.model.id },
-    metadata,
-  };
 }

@@ -1,12 +1,6 @@
-import { AsyncLocalStorage } from "node:async_hooks";
-import type { OperationName } from "../../agents/agent-runtime.ts";
-import type { Approvals } from "../../agents/approvals/approvals.ts";
-import { isSuspension, resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
-import { defined } from "../../base/record.ts";
-import type { LinePlace, WorkContext } from "../../engine/contract.ts";
-import type { CallWork } from "../../engine/waiting-calls-contract.ts";
-import type { ApprovalRequest } from "../../protocol/approval.ts";
-import type { WorkCause } from "../../protocol/work-cause.ts";
+import { attachAttempt } from "../../agents/log/attempt.ts";
+import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
+import type { WorkContext } from "../../engine/contract.ts";
 
 /** The wait of an operation for a decision. */
 export interface Wait {
@@ -115,6 +109,8 @@ export class RestingWork {
     const forward = (): void => stop.abort(signal.reason);
     let late: NodeJS.Timeout | undefined;
     if (rested !== undefined) resumeFrom(rested, stop.signal);
+    const { id: dispatch_id, attempt: number, planRetry } = this.#context;
+    if (planRetry !== undefined) attachAttempt({ dispatch_id, number, planRetry }, stop.signal);
     if (!signal.aborted) signal.addEventListener("abort", forward, { once: true });
     else if (rested === undefined) forward();
     else {
@@ -163,147 +159,5 @@ export class RestingWork {
     );
     this.#questions.set(key, question);
     return question;
-  }
-}
-
-interface HeldWork extends Pick<LinePlace, "principal"> {
-  readonly context: WorkContext;
-  /** Set for stored work, which can be resumed. */
-  readonly resting?: RestingWork | undefined;
-  /** The operation of a prompt. */
-  readonly prompt?: OperationName | undefined;
-}
-
-interface Waiting {
-  readonly resting: RestingWork;
-  readonly maySuspend: () => boolean;
-  readonly since: number;
-}
-
-/** A person at work has made most decisions by then. */
-const defaultRestMs = 5_000;
-
-/** Knows the engine's work to which the running code belongs, also deep inside an agent's tools. */
-export class WorkSlots {
-  readonly #restMs: number;
-  readonly #current = new AsyncLocalStorage<HeldWork>();
-  // In the order in which they began to wait.
-  readonly #waiting = new Set<Waiting>();
-  #hasTimer = false;
-
-  constructor(restMs: number = defaultRestMs) {
-    this.#restMs = restMs;
-  }
-
-  /** Runs code as part of a work of the engine. */
-  hold<Value>(work: HeldWork, run: () => Promise<Value>): Promise<Value> {
-    return this.#current.run(work, run);
-  }
-
-  /** Returns the principal of the running work: work that it dispatches has the same principal. */
-  principal(): Pick<LinePlace, "principal"> {
-    const principal = this.#current.getStore()?.principal;
-    return principal === undefined ? {} : { principal };
-  }
-
-  /** Returns the cause of work that tools and agents start: their operation, else the running prompt, else the run. */
-  causeOf(operation: OperationName | undefined, run_id: string | undefined): WorkCause | undefined {
-    const { context, prompt } = this.#current.getStore() ?? {};
-    const origin = operation ?? prompt;
-    if (origin === undefined) return run_id === undefined ? undefined : { type: "run", run_id };
-    const dispatch_id = context?.id.startsWith("dispatch_") && run_id === undefined ? context.id : undefined;
-    const { agent, instance_id, session, operation_id } = origin;
-    return {
-      type: "prompt",
-      agent,
-      instance_id,
-      session,
-      operation_id,
-      ...defined({ dispatch_id, run_id }),
-    };
-  }
-
-  /** The work of the engine to which a waiting call belongs. */
-  workOf({ operation_id, task_id, run_id }: ApprovalRequest): CallWork | undefined {
-    const { context, prompt, resting } = this.#current.getStore() ?? {};
-    if (context === undefined) return undefined;
-    const { id, fence } = context;
-    if (prompt === undefined)
-      return { owned: { run_id: id }, fence, ...(run_id === id ? { resumes: id } : {}) };
-    // A tool can prompt another session, which nothing resumes.
-    const isResumed =
-      resting !== undefined && (operation_id === prompt.operation_id || task_id !== undefined);
-    return { owned: prompt, fence, ...(isResumed ? { resumes: id } : {}) };
-  }
-
-  /** Releases the slot of the running work while it waits for other work, which can need a slot. */
-  async whileFree<Value>(wait: () => Promise<Value>): Promise<Value> {
-    const takeSlot = this.#current.getStore()?.context.releaseSlot();
-    try {
-      return await wait();
-    } finally {
-      takeSlot?.();
-    }
-  }
-
-  /** Wraps approvals: while a call waits for its decision, other work can use its slot. */
-  freeWhileDeciding(approvals: Approvals): Approvals {
-    const { timeoutMs } = approvals;
-    return {
-      timeoutMs,
-      request: (request, signal, maySuspend) =>
-        this.#whileSuspended((stop) => approvals.request(request, stop), {
-          key: request.approval_id,
-          signal,
-          maySuspend,
-        }),
-      decide: (approvalId, decision, within) => approvals.decide(approvalId, decision, within),
-      list: (filter) => approvals.list(filter),
-    };
-  }
-
-  /** Releases the slot until the decision: a person can take days. After `restMs` the work rests, if it can. */
-  async #whileSuspended<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
-    const { resting } = this.#current.getStore() ?? {};
-    return await this.whileFree(() =>
-      resting === undefined ? ask(wait.signal) : this.#awaitResting(resting, ask, wait),
-    );
-  }
-
-  async #awaitResting<Value>(
-    resting: RestingWork,
-    ask: (signal: AbortSignal) => Promise<Value>,
-    wait: Wait,
-  ): Promise<Value> {
-    const { maySuspend } = wait;
-    if (maySuspend === undefined) return await resting.ask(ask, wait);
-    const waiting: Waiting = { resting, maySuspend, since: performance.now() };
-    this.#waiting.add(waiting);
-    if (maySuspend()) resting.setIdle(true);
-    this.#restLater();
-    try {
-      return await resting.ask(ask, wait);
-    } finally {
-      this.#waiting.delete(waiting);
-      if (!isSuspension(wait.signal)) resting.setIdle(false);
-    }
-  }
-
-  #restDue(): void {
-    this.#hasTimer = false;
-    const before = performance.now() - this.#restMs;
-    for (const each of this.#waiting) {
-      if (!each.maySuspend()) continue;
-      each.resting.setIdle(true);
-      if (each.since <= before) each.resting.rest();
-    }
-    this.#restLater();
-  }
-
-  /** Sets one timer for all waiting work. The timer does not keep the process alive. */
-  #restLater(): void {
-    if (this.#hasTimer || this.#waiting.size === 0) return;
-    this.#hasTimer = true;
-    this.#current.exit(() => setTimeout(() => this.#restDue(), this.#restMs / 4).unref());
   }
 }

@@ -5,12 +5,15 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { agentStream } from "../../engine/event-log-contract.ts";
 import type { SessionKey, TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
+import { instanceName } from "../../protocol/session-name.ts";
 import type { PruneFailure } from "../../protocol/session-page.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import type { SessionListing, SessionStore } from "../../stores/contract.ts";
+import type { SessionListing } from "../../stores/contract.ts";
+import type { FullStore } from "../../stores/full-store.ts";
+import { createListingFilter } from "../../stores/session-summary.ts";
 import type { NodeCalls } from "../cluster/node-calls.ts";
-import type { ServiceCluster } from "../cluster/service-cluster.ts";
-import { type Instances, instanceKey } from "../runtime/instances.ts";
+import type { Owners } from "../cluster/owners.ts";
+import type { Instances } from "../runtime/instances.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
 
@@ -42,7 +45,7 @@ export interface Pruned {
 
 /** Lists all sessions of the store, and removes old ones. */
 export interface Retention {
-  /** Lists sessions in the order of their creation. Throws `unavailable` if the project's own store cannot list. */
+  /** Lists sessions. Throws `unavailable` if the project's own store cannot list. */
   list(page: SessionListing): Promise<TouchedSessionPage>;
   /**
    * Removes a page of old sessions with their tasks and workspaces, and the events of an instance that has no session
@@ -55,7 +58,7 @@ export interface Retention {
 
 export interface RetentionOptions {
   readonly root: string;
-  readonly store: SessionStore;
+  readonly store: FullStore;
   readonly instances: Pick<Instances, "whileAtRest">;
   readonly approvals: Pick<Approvals, "list">;
   readonly engine: Pick<Engine, "mayForget" | "events">;
@@ -63,36 +66,29 @@ export interface RetentionOptions {
   readonly sandboxOf: (key: SessionKey) => Promise<SandboxFactory>;
   /** Whether an input of the instance runs in this process. */
   readonly isAtWork: (target: InstanceTarget) => boolean;
-  /** The other nodes of a cluster. */
-  readonly nodes?: ServiceCluster | undefined;
+  readonly owners: Pick<Owners, "isAttached" | "isOwn" | "ask">;
 }
 
 /** The calls that other nodes send to this one. */
-interface RetentionAnswers {
+export interface RetentionAnswers {
   readonly answers: Pick<NodeCalls, "attached" | "forget">;
 }
 
 export function createRetention(options: RetentionOptions): Retention & RetentionAnswers {
-  const { root, store, instances, approvals, engine, sandboxOf, isAtWork, nodes } = options;
+  const { root, store, instances, approvals, engine, sandboxOf, isAtWork, owners } = options;
   const attached = new Map<string, number>();
 
   const isFree = async (session: TouchedSession): Promise<boolean> => {
     const { agent, instance_id } = session;
-    if (attached.has(instanceKey(session)) || isAtWork(session)) return false;
+    if (attached.has(instanceName(session)) || isAtWork(session)) return false;
     if ((await approvals.list({ agent, instance_id })).length > 0) return false;
     if (!(await engine.mayForget(session, Date.parse(session.touched_at)))) return false;
-    return (await nodes?.isAttached({ agent, instance_id })) !== true;
+    return !(await owners.isAttached({ agent, instance_id }));
   };
   const listAll: Retention["list"] = async (page) => {
-    if (store.listAll === undefined) throw cannotList();
     const { sessions, ...rest } = await store.listAll(page);
-    const { agent, instance_id } = page;
-    // The project's own store can ignore the filter.
-    const matching = sessions.filter(
-      (session) =>
-        (agent === undefined || session.agent === agent) &&
-        (instance_id === undefined || session.instance_id === instance_id),
-    );
+    // The project's own store can ignore the filter; then its total is not that of the filter either.
+    const matching = sessions.filter(createListingFilter(page));
     return { sessions: matching, ...rest };
   };
   const remove = async (
@@ -101,8 +97,8 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
   ): Promise<boolean> => {
     const key = { agent, instance_id, session };
     const sandbox = await sandboxOf(key);
-    const removed = await instances.whileAtRest(agent, instance_id, async () => {
-      if ((await store.deleteUntouched?.(key, before)) !== true) return false;
+    const removed = await instances.whileAtRest(key, async () => {
+      if (!(await store.deleteUntouched(key, before))) return false;
       try {
         await sandbox.remove?.({ ...key, project_root: root });
       } catch (cause) {
@@ -133,8 +129,8 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
         if (permit !== undefined && !(await permit(session))) continue;
         try {
           const request = { session, before, dryRun };
-          const isOther = everywhere === true && nodes !== undefined && !(await nodes.isOwn(session));
-          if (await (isOther ? nodes.ask("forget", request) : forget(request))) removed.push(session);
+          const isOther = everywhere === true && !(await owners.isOwn(session));
+          if (await (isOther ? owners.ask("forget", request) : forget(request))) removed.push(session);
           else in_use += 1;
         } catch (error) {
           failed.push(toFailure(session, error));
@@ -147,7 +143,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
       return { removed, in_use, failed, next_cursor };
     },
     attach(target) {
-      const name = instanceKey(target);
+      const name = instanceName(target);
       attached.set(name, (attached.get(name) ?? 0) + 1);
       return () => {
         const readerCount = (attached.get(name) ?? 0) - 1;
@@ -155,7 +151,7 @@ export function createRetention(options: RetentionOptions): Retention & Retentio
         else attached.delete(name);
       };
     },
-    answers: { attached: async (target) => attached.has(instanceKey(target)), forget },
+    answers: { attached: async (target) => attached.has(instanceName(target)), forget },
   };
 }
 
@@ -166,14 +162,6 @@ function workspaceLeft({ agent, instance_id }: SessionKey, cause: unknown): KitE
     message: `The history of ${agent}/${instance_id} was removed, but its workspace could not be removed${code}.`,
     hint: "Check the permissions of its folder below .kit/sandboxes, and remove it yourself.",
     cause,
-  });
-}
-
-function cannotList(): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "The session store of this project cannot list its sessions.",
-    hint: "Add `listAll` and `deleteUntouched` to the store: see SessionStore.",
   });
 }
 

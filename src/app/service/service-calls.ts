@@ -1,82 +1,19 @@
-import type { Approvals } from "../../agents/approvals/approvals.ts";
-import type { InstanceContext } from "../../agents/define/create-agent.ts";
 import { unsavedOf } from "../../agents/log/unsaved-work.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
-import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { SandboxFactory } from "../../sandboxes/contract.ts";
-import type { ServiceCluster } from "../cluster/service-cluster.ts";
+import { nodesOf } from "../cluster/owners.ts";
 import type { AllowRuleFile } from "../config/allow-rule-file.ts";
-import { type AgentFactory, type RuntimeParts, serverProblems } from "../runtime/agent-factory.ts";
-import type { Instances } from "../runtime/instances.ts";
-import type { Observers, WorkTraces } from "../runtime/observers.ts";
-import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
-import type { createToCause } from "../sources/describe-failure.ts";
+import { serverProblems } from "../runtime/agent-factory.ts";
 import type { SourceProblem } from "../sources/discover-sources.ts";
-import type { Sources } from "../sources/sources.ts";
 import type { App, RunOptions } from "./app.ts";
-import type { HousekeepingOptions } from "./housekeeping.ts";
-import type { createInstanceAdmin } from "./instance-calls.ts";
-import type { Prompts, SessionWork } from "./prompts.ts";
-import type { WorkSlots } from "./resting-work.ts";
-import type { createRetention } from "./retention.ts";
+import type { ComposedParts } from "./compose-parts.ts";
+import { createInbox, createWaitingSessions } from "./inbox.ts";
 import type { ProjectService } from "./service.ts";
 import type { ScheduleSync } from "./sync-schedules.ts";
-import { senderOf, type WorkCalls } from "./work-calls.ts";
+import { senderOf } from "./work-calls.ts";
 import { workLost } from "./work-errors.ts";
 import type { WorkflowRuns } from "./workflow-runs.ts";
-
-export interface ServiceOptions extends HousekeepingOptions {
-  /** Not started yet; drained with the service. */
-  readonly engine: Engine;
-  /** False for a command that only reads and removes: the service starts no work. Default true. */
-  readonly works?: boolean | undefined;
-  /** Whether the service starts scheduled workflows and removes old sessions. Default true. */
-  readonly housekeeping?: boolean | undefined;
-  /** Whether inputs can be dispatched: not in a program whose callers wait for all results. Default true. */
-  readonly keepsWork?: boolean | undefined;
-  /** Whether the engine stores the events of instances. Default: if inputs can be dispatched. */
-  readonly keepsEvents?: boolean | undefined;
-  /** Receive the events of every agent and workflow, also of work that resumes at start. */
-  readonly observers?: readonly Parameters<App["onEvent"]>[0][] | undefined;
-  /** The address at which other nodes of a cluster reach this one; default: the address of its server. */
-  readonly nodeAddress?: string | undefined;
-  /** The loaded configuration file; kit adds rules to it that let calls run without an approval. */
-  readonly configFile?: string | undefined;
-  /** Milliseconds after which stored work that waits for a decision leaves the memory; default 5,000. */
-  readonly restMs?: number | undefined;
-}
-
-/** The parts of a service, which `createService` opens. */
-export interface ComposedParts {
-  readonly options: ServiceOptions;
-  readonly runtimeParts: RuntimeParts;
-  /** Receives errors of listeners and schedules, and the reasons of failed runs and dispatches. */
-  readonly onError: (error: unknown) => void;
-  /** In a cluster, with the events of all nodes. */
-  readonly engine: Engine;
-  readonly approvals: Approvals;
-  /** The other nodes of a cluster. */
-  readonly nodes: ServiceCluster | undefined;
-  readonly observers: Observers;
-  readonly sources: Sources;
-  readonly causeOf: ReturnType<typeof createToCause>;
-  readonly slots: WorkSlots;
-  readonly traces: WorkTraces;
-  readonly calls: WorkCalls;
-  readonly validateJson: WorkflowRuntime["validateJson"];
-  readonly factory: AgentFactory;
-  /** The context for an agent's function, except the instance's id. */
-  readonly context: Omit<InstanceContext, "id">;
-  readonly sandboxOf: (key: SessionKey) => Promise<SandboxFactory>;
-  readonly instances: Instances;
-  readonly work: SessionWork;
-  readonly prompts: Prompts;
-  readonly runs: WorkflowRuns;
-  readonly admin: ReturnType<typeof createInstanceAdmin>;
-  readonly sessions: ReturnType<typeof createRetention>;
-}
 
 /** The work of a service besides requests: housekeeping and schedules. */
 export interface Upkeep {
@@ -92,7 +29,7 @@ export async function openUpkeep(parts: ComposedParts): Promise<Upkeep> {
   const { options, engine, runtimeParts, sources, sessions, validateJson, onError } = parts;
   const { store } = runtimeParts;
   const isOn = options.works !== false && options.housekeeping !== false;
-  const problem: Upkeep["problem"] = () => engine.problem?.() ?? store.problem?.();
+  const problem: Upkeep["problem"] = () => engine.problem?.() ?? store.problem();
   const problems: Upkeep["problems"] = () => [
     ...sources.loaded.problems,
     ...serverProblems(runtimeParts.mcp),
@@ -107,7 +44,7 @@ export async function openUpkeep(parts: ComposedParts): Promise<Upkeep> {
     problems,
     async renewSchedules() {
       if (!isOn) {
-        await engine.cluster?.declareSchedules([]);
+        await nodesOf(engine).declareSchedules([]);
         return;
       }
       schedules ??= new (await import("./sync-schedules.ts")).ScheduleSync({
@@ -158,9 +95,14 @@ export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService 
     sessions,
     prompt: (target, request, call) => prompts.prompt(target, request, call),
     problem: upkeep.problem,
-    dispatch: ({ agent, instance_id: id, session }, input, { principal, ...how } = {}) =>
-      calls.dispatch([agent, { ...how, id, session, input }], senderOf(principal)),
+    dispatch: ({ agent, instance_id: id, session }, input, { principal, receivedAt, ...how } = {}) =>
+      calls.dispatch([agent, { ...how, id, session, input }], {
+        ...senderOf(principal),
+        received_at: receivedAt,
+      }),
     ...admin.routed,
+    waiting: createInbox({ engine, approvals }),
+    waitingSessions: createWaitingSessions({ engine, approvals }),
     ...(nodes && { nodes }),
     fork: (...request) => calls.fork(...request),
     startRun: (workflow, payload, { request, ...how } = {}) =>
@@ -205,14 +147,13 @@ function toApp(parts: ComposedParts, ownMethods: Pick<App, "problems" | "reload"
     hasChanged: () => sources.hasChanged(),
     async instance(agent, id, payload = {}) {
       const name = typeof agent === "string" ? agent : sources.agentName(agent);
-      return await instances.get({ name, id, payload });
+      return await instances.get({ agent: name, instance_id: id }, payload);
     },
     init: (definition, { id = "default", ...over } = {}) =>
       factory.create(definition, { ...context, ...over, id }),
     run: (async (workflow: Parameters<WorkflowRuns["nameOf"]>[0], run: RunOptions = {}) =>
       await runs.toEnd(runs.nameOf(workflow), run)) as App["run"],
     onEvent: (listener) => observers.add(listener),
-    observe: (listener) => observers.add(listener),
   };
 }
 
@@ -220,13 +161,13 @@ function toApp(parts: ComposedParts, ownMethods: Pick<App, "problems" | "reload"
 const unsavedPatienceMs = 1_000;
 
 async function closeService(
-  { engine, nodes, instances, runtimeParts, sources }: ComposedParts,
+  { engine, owners, instances, runtimeParts, sources }: ComposedParts,
   upkeep: Upkeep,
   how: Parameters<Engine["drain"]>[0],
 ): Promise<void> {
   await upkeep.stop();
   await engine.drain(how);
-  nodes?.close();
+  owners.close();
   await instances.close();
   const lostEntries = await unsavedOf(runtimeParts.store, systemClock).close(unsavedPatienceMs);
   if (lostEntries > 0) runtimeParts.onListenerError?.(workLost(lostEntries));

@@ -188,7 +188,7 @@ test("a caller that disconnects aborts its prompt; another caller can abort the 
   const left = service.prompt(one, { message: "x" }, { signal: leaving.signal });
   await begun.promise;
   leaving.abort(new Error("gone"));
-  await expect(left).rejects.toThrow("gone");
+  await expect(left).rejects.toMatchObject({ code: "aborted", cause: { message: "gone" } });
 
   expect(await service.abort({ agent: "helper", instance_id: "1" })).toBe(false);
   const stream = service.events({ agent: "helper", instance_id: "1" }, { after: await lastEvent(service) });

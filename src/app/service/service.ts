@@ -20,6 +20,7 @@ import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import type { App } from "./app.ts";
+import type { InboxListing, InboxPage } from "./inbox.ts";
 import type { LogPage, LogPageQuery } from "./log-page.ts";
 import type { Retention } from "./retention.ts";
 import type { OperationEventsQuery } from "./trace.ts";
@@ -28,6 +29,8 @@ export interface PromptCall {
   /** Aborts a prompt without an idempotency key; with one, only stops waiting for its reply. */
   readonly signal?: AbortSignal | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** When the request came, in ms by `performance.now()`; default: now. It matters with a key only. */
+  readonly receivedAt?: number | undefined;
   /** The caller's principal. Principals get equal shares of the work; without one, the instance counts as a principal. */
   readonly principal?: string | undefined;
   /** Called when the engine starts the prompt; not called with an idempotency key. */
@@ -72,7 +75,7 @@ export interface Service {
   dispatch(
     target: SessionKey,
     input: unknown,
-    options?: PromptChoices & Pick<PromptCall, "idempotencyKey" | "principal">,
+    options?: PromptChoices & Pick<PromptCall, "idempotencyKey" | "principal" | "receivedAt">,
   ): Promise<DispatchReceipt>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;
@@ -97,8 +100,12 @@ export interface Service {
     choices?: ForkBody,
     options?: { readonly principal?: string | undefined },
   ): Promise<Omit<Forked, "status">>;
-  /** Returns for each session whether an input of it runs on any machine. */
-  working(sessions: readonly SessionKey[]): Promise<readonly boolean[]>;
+  /** Returns the sessions of which an input runs on any machine. */
+  atWork(): Promise<readonly SessionKey[]>;
+  /** Returns the sessions in which a call waits for a decision; with `among`, only those that it names. */
+  waitingSessions(among?: readonly SessionKey[]): Promise<readonly SessionKey[]>;
+  /** Returns a page of what waits for a person, oldest first, and the number of all. */
+  waiting(listing: InboxListing): Promise<InboxPage>;
   /** Aborts the running inputs of the session, or of all sessions of the instance. Returns whether there was one. */
   abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
   /** Aborts an instance and deletes its sessions, workspaces and events. Returns whether it had any. */
@@ -118,9 +125,7 @@ export interface Service {
   startRun(
     workflow: string,
     payload: Readonly<Record<string, unknown>>,
-    options?: {
-      readonly idempotencyKey?: string | undefined;
-      readonly principal?: string | undefined;
+    options?: Pick<PromptCall, "idempotencyKey" | "principal" | "receivedAt"> & {
       readonly request?: Request;
     },
   ): Promise<RunReceipt>;

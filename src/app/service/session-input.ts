@@ -43,12 +43,6 @@ function refused(path: string, fault: string): KitError {
   });
 }
 
-/** A checked prompt and the id of its operation. */
-export interface SessionInput {
-  readonly request: PromptRequest;
-  readonly operationId: string;
-}
-
 /** Converts a prompt with an idempotency key to the form that the engine stores. */
 export function toStoredPrompt(request: PromptRequest): unknown {
   return { [promptKey]: checkedPrompt(request) };

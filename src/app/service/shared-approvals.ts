@@ -3,7 +3,7 @@ import { willResume } from "../../agents/log/suspension.ts";
 import { linkSignals } from "../../base/abort.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
-import type { WorkSlots } from "./resting-work.ts";
+import type { WorkSlots } from "./work-slots.ts";
 
 /**
  * Approvals that each process of the engine's store can list and decide. A call waits in the memory of the process that works
@@ -18,9 +18,11 @@ export function createSharedApprovals(
   const { timeoutMs } = local;
   return {
     timeoutMs,
-    async request(request, signal, maySuspend) {
+    async request(asked, signal, maySuspend) {
       if (willResume(signal)) throw signal.reason;
-      const work = slots.workOf(request);
+      const work = slots.workOf(asked);
+      const dispatch_id = work?.resumes?.startsWith("dispatch_") === true ? work.resumes : undefined;
+      const request = dispatch_id === undefined ? asked : { ...asked, dispatch_id };
       const decided = Promise.withResolvers<ApprovalDecision>();
       // Also with an aborted signal: the call may have a row of an earlier attempt, which ends here.
       const wait = await calls.add({ request, work }, decided.resolve);

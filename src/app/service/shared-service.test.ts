@@ -31,6 +31,8 @@ interface NodeOptions {
   readonly agents?: Readonly<Record<string, string>>;
   readonly answer?: (call: number) => ScriptedTurn | Promise<ScriptedTurn>;
   readonly store?: PostgresSessionStore;
+  /** The pause before the second attempt at an input. */
+  readonly backoffMs?: number;
 }
 
 async function openNode(
@@ -39,13 +41,14 @@ async function openNode(
     agents = files,
     answer = () => ({ text: "Hello yourself." }),
     store = new PostgresSessionStore({ url: server.url, schema }),
+    backoffMs = 1_000,
   }: NodeOptions = {},
 ): Promise<ProjectService> {
   const { root } = await createTemporaryRepository(agents);
   const model = createScriptedModel(async (_, call) => await answer(call));
   const sandbox = virtual({ root, isolation: "off" });
   const parts = { ...(await openTestParts({ root, store, model, sandbox })), persistedBytes: 1_000_000 };
-  const engine = await createPostgresEngine({ url: server.url, schema });
+  const engine = await createPostgresEngine({ url: server.url, schema, limits: { backoffMs } });
   const service = await createService(parts, { engine });
   onTestFinished(async () => {
     await service.close({ timeoutMs: 0 });
@@ -72,6 +75,43 @@ test("every machine runs accepted work, and sessions continue on the owner of th
     }),
   );
   expect(positions).toEqual(ids.map(() => 2));
+});
+
+test("an input that is cancelled between two attempts ends once, whichever machine is asked and which one works for it then", async () => {
+  const store = new PostgresSessionStore({ url: server.url, schema: "service_6" });
+  onTestFinished(() => store.close());
+  const fails = {
+    backoffMs: 3_600_000,
+    answer: () => Promise.reject(new Error("The provider is down.")),
+  };
+  const [one, two] = [await openNode("service_6", fails), await openNode("service_6", fails)];
+  const sessions = Array.from({ length: 8 }, (_, number) => ({
+    agent: "echo",
+    instance_id: `i${number}`,
+    session: "default",
+  }));
+  const receipts = await Promise.all(sessions.map((session) => one.dispatch(session, "Hello.")));
+  const records = () => Promise.all(receipts.map(({ dispatch_id }) => two.engine.getDispatch(dispatch_id)));
+  await expect
+    .poll(async () => (await records()).every((record) => record?.next_attempt_at !== undefined), {
+      timeout: 20_000,
+    })
+    .toBe(true);
+  const cancel = async (from: number, to: number): Promise<void> => {
+    for (const { dispatch_id } of receipts.slice(from, to)) await two.engine.cancelDispatch(dispatch_id);
+  };
+  await cancel(0, 4);
+  await Promise.all([cancel(4, 8), one.close({ timeoutMs: 0 })]);
+  for (const [at, { dispatch_id }] of receipts.entries()) {
+    expect(await two.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "cancelled", attempts: 1 });
+    const { agent, instance_id } = sessions[at] ?? { agent: "", instance_id: "" };
+    const events = await two.engine.events.read(`agent/${agent}/${instance_id}`);
+    expect(events.filter(({ type }) => type === "operation")).toMatchObject([{ is_aborted: true }]);
+    const notes = (await store.read({ agent, instance_id, session: "default" })).filter(
+      ({ type }) => type === "note",
+    );
+    expect(notes).toMatchObject([{ name: "operation_end", value: { status: "aborted", dispatch_id } }]);
+  }
 });
 
 test("work for an agent that a node's files lack waits while other nodes live, and runs on a node that has it", async () => {

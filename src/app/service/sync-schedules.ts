@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { KitError } from "../../base/kit-error.ts";
 import { checkPayload } from "../../base/standard-schema.ts";
+import { thrownText } from "../../base/thrown.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ScheduleRecord } from "../../protocol/run.ts";
+import { nodesOf } from "../cluster/owners.ts";
 import type { LoadedWorkflow } from "../sources/discover-sources.ts";
 import type { ProjectSources } from "../sources/sources.ts";
 
@@ -85,8 +87,7 @@ async function syncSchedules({
     ...files.filter(({ workflow }) => broken.has(workflow)).map(({ name }) => name),
   ]);
   // Said before any is put: a node that finds it in the list finds its declaration, too.
-  const elsewhere =
-    engine.cluster === undefined ? new Set() : await engine.cluster.declareSchedules([...keptNames]);
+  const elsewhere = await nodesOf(engine).declareSchedules([...keptNames]);
   for (const { workflow, schedule } of declared) {
     try {
       // Each of its runs would fail with this error.
@@ -106,9 +107,12 @@ async function syncSchedules({
 }
 
 function unusable({ path }: LoadedWorkflow, cause: unknown): KitError {
-  const message = `The schedule of ${path} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`;
+  const message = `The schedule of ${path} cannot be used: ${thrownText(cause)}`;
   // The place in kit's code where a wrong schedule was noticed does not help its author.
-  if (cause instanceof KitError) return new KitError({ code: "invalid_request", message, hint: cause.hint });
+  if (cause instanceof KitError) {
+    const { hint, meta } = cause;
+    return new KitError({ code: "invalid_request", message, hint, meta });
+  }
   return new KitError({ code: "invalid_request", message, cause });
 }
 

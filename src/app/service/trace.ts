@@ -8,125 +8,18 @@ import type { EventType, KitEvent } from "../../protocol/event.ts";
 import { createReceiptReader } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
-import type {
-  OperationEvents,
-  OperationPage,
-  OperationRecord,
-  OperationsQuery,
-  PromptMessage,
-  TurnDetail,
-  TurnQuery,
-} from "../../protocol/trace.ts";
-import type { SessionStore } from "../../stores/contract.ts";
+import type { OperationEvents, PromptMessage, TurnDetail, TurnQuery } from "../../protocol/trace.ts";
+import type { FullStore } from "../../stores/full-store.ts";
+import { type EventOf, eventsBetween, type Instance, pageSize } from "./events-between.ts";
 import { type PromptForm, toPublicMessage } from "./public-message.ts";
 
-type EventOf<Type extends EventType> = Extract<KitEvent, { type: Type }>;
-
 export interface TraceSources {
-  readonly store: SessionStore;
+  readonly store: FullStore;
   readonly events: EventLog;
 }
 
-interface Instance {
-  readonly agent: string;
-  readonly instance_id: string;
-}
-
-const pageSize = 1_000;
 /** Maximum of events that one request reads: events of other operations can be between them. */
 const maxSeen = 20_000;
-const maxMessage = 1_000;
-
-/** Returns the operations of an instance, newest first, without tasks. */
-export async function listOperations(
-  { events }: Pick<TraceSources, "events">,
-  { agent, instance_id }: Instance,
-  { session, limit = 50, before }: OperationsQuery,
-): Promise<OperationPage> {
-  const stream = agentStream(agent, instance_id);
-  const operations = new Map<string, OperationRecord>();
-  const ends = new Map<string, EventOf<"operation">>();
-  let to = before === undefined ? await events.last(stream) : before - 1;
-  // The operations of this page can end in later events.
-  if (before !== undefined) await readEnds(events, stream, { after: to, ends });
-  for (let window = pageSize; to > 0; window *= 2) {
-    const from = Math.max(0, to - window);
-    const read: KitEvent[] = [];
-    for await (const event of eventsBetween(events, stream, {
-      from,
-      to,
-      types: ["operation_start", "operation"],
-    }))
-      read.push(event);
-    for (const event of read.reverse()) {
-      if (event.parent_operation_id !== undefined) continue;
-      if (session !== undefined && event.session !== session) continue;
-      if (event.type === "operation" && !ends.has(event.operation_id)) ends.set(event.operation_id, event);
-      if (event.type !== "operation_start") continue;
-      const operation = operations.get(event.operation_id);
-      if (operation === undefined && operations.size === limit)
-        return { operations: [...operations.values()], next_before: event.index + 1 };
-      operations.set(event.operation_id, toOperation(event, ends.get(event.operation_id)));
-    }
-    to = from;
-  }
-  return { operations: [...operations.values()] };
-}
-
-async function readEnds(
-  events: EventLog,
-  stream: string,
-  { after, ends }: { readonly after: number; readonly ends: Map<string, EventOf<"operation">> },
-): Promise<void> {
-  const range = { from: after, to: Number.POSITIVE_INFINITY, types: ["operation"] as const };
-  for await (const event of eventsBetween(events, stream, range))
-    if (event.type === "operation") ends.set(event.operation_id, event);
-}
-
-function toOperation(
-  start: EventOf<"operation_start">,
-  end: EventOf<"operation"> | undefined,
-): OperationRecord {
-  return {
-    operation_id: start.operation_id,
-    session: start.session ?? "default",
-    kind: start.operation_kind,
-    message: start.message?.slice(0, maxMessage).toWellFormed(),
-    first_index: start.index,
-    last_index: end?.index,
-    started_at: start.timestamp,
-    duration_ms: end?.duration_ms,
-    is_error: end?.is_error,
-    is_aborted: end?.is_aborted,
-    usage: end?.usage,
-    resumed: start.resumed,
-    forked_from: start.forked_from,
-  };
-}
-
-interface Range {
-  /** Events after this index. */
-  readonly from: number;
-  readonly to: number;
-  readonly types?: readonly EventType[] | undefined;
-}
-
-async function* eventsBetween(
-  events: EventLog,
-  stream: string,
-  { from, to, types }: Range,
-): AsyncGenerator<KitEvent> {
-  for (let after = from; ; ) {
-    const page = await events.read(stream, { after, limit: pageSize, types });
-    for (const event of page) {
-      if (event.index > to) return;
-      if (event.type !== "gap") yield event;
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize || last.index >= to) return;
-    after = last.index;
-  }
-}
 
 export interface OperationEventsQuery {
   /** The index of the operation's first event; saves the search for it. */
@@ -291,7 +184,7 @@ async function findTurn(
 type Part = NonNullable<TurnDetail["missing"]>[number];
 
 async function readPrompt(
-  store: SessionStore,
+  store: FullStore,
   {
     key,
     entries,
@@ -309,7 +202,7 @@ async function readPrompt(
 > {
   const missing = new Set<Part>();
   const read = async (name: string | undefined): Promise<string | undefined> =>
-    name === undefined ? undefined : await store.readText?.(name);
+    name === undefined ? undefined : await store.readText(name);
   const headText = await read(request.head);
   const head = headText === undefined ? undefined : (JSON.parse(headText) as PromptHead);
   const system = await read(head?.system);
@@ -348,10 +241,10 @@ async function readPrompt(
 
 /** Returns messages that the store keeps outside the logs; undefined if it does not have them. */
 async function readMessages(
-  store: SessionStore,
+  store: FullStore,
   name: string | undefined,
 ): Promise<readonly PromptForm[] | undefined> {
-  const text = name === undefined ? undefined : await store.readText?.(name);
+  const text = name === undefined ? undefined : await store.readText(name);
   return text === undefined ? undefined : (JSON.parse(text) as readonly PromptForm[]);
 }
 

@@ -1,17 +1,18 @@
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
 import { defined } from "../../base/record.ts";
-import type { Engine } from "../../engine/contract.ts";
+import type { AdmitRequest, Engine } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { ApplicationCalls, Dispatch, RunCalls } from "../../protocol/run-calls.ts";
-import type { SessionStore } from "../../stores/contract.ts";
+import type { FullStore } from "../../stores/full-store.ts";
 import type { WorkTraces } from "../runtime/observers.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import type { Sources } from "../sources/sources.ts";
-import type { WorkSlots } from "./resting-work.ts";
-import type { Service, WorkSender } from "./service.ts";
+import type { Caller } from "./input.ts";
+import type { Service } from "./service.ts";
 import { toDispatchInput, toIdempotencyKey, toSessionKey } from "./session-input.ts";
 import { operationOf } from "./stored-input.ts";
 import { keepsNothing } from "./work-errors.ts";
+import type { WorkSlots } from "./work-slots.ts";
 import type { WorkflowRuns } from "./workflow-runs.ts";
 
 export interface WorkCallsOptions {
@@ -19,7 +20,7 @@ export interface WorkCallsOptions {
   readonly engine: Engine;
   readonly slots: WorkSlots;
   readonly traces: Pick<WorkTraces, "ofCaller">;
-  readonly store: SessionStore;
+  readonly store: FullStore;
   /** Whether inputs can be dispatched. */
   readonly keepsWork: boolean;
 }
@@ -39,7 +40,7 @@ export class WorkCalls {
   }
 
   /** The calls of a sender that is known when the calls are created. */
-  ofSender(sender: WorkSender = {}): ApplicationCalls {
+  ofSender(sender: Caller = {}): ApplicationCalls {
     const { slots } = this.#options;
     return {
       dispatch: (...input) => this.dispatch(input, sender),
@@ -62,14 +63,14 @@ export class WorkCalls {
   /** Dispatches an input; resolves once it is on disk. */
   async dispatch(
     [agent, input]: Parameters<Dispatch>,
-    { principal, cause }: WorkSender = {},
+    { principal, cause, received_at }: Caller & Pick<AdmitRequest, "received_at"> = {},
   ): Promise<DispatchReceipt> {
     const { engine, slots, traces } = this.#options;
     const admitted = this.toAdmitted(agent, input);
     const idempotency_key = toIdempotencyKey(input.idempotencyKey);
     return await engine.admit({
       ...admitted,
-      ...defined({ idempotency_key, cause }),
+      ...defined({ idempotency_key, cause, received_at }),
       ...(principal === undefined ? slots.principal() : { principal }),
       ...traces.ofCaller(),
     });
@@ -112,6 +113,6 @@ export class WorkCalls {
 type AgentCaller = Parameters<NonNullable<AgentRuntime["callsOf"]>>;
 
 /** A caller with a principal is the cause of its work. */
-export function senderOf(principal: string | undefined): WorkSender {
+export function senderOf(principal: string | undefined): Caller {
   return principal === undefined ? {} : { principal, cause: { type: "sender", principal } };
 }

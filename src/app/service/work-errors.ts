@@ -1,6 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine, WorkContext } from "../../engine/contract.ts";
-import { isRetryableError, storeUnavailable } from "../../protocol/error-code.ts";
+import { isPermanent, isRetryableError, storeUnavailable } from "../../protocol/error-code.ts";
+import { nodesOf } from "../cluster/owners.ts";
 import type { Sources } from "../sources/sources.ts";
 
 /** How often a lasting outage of a store is reported, in ms. */
@@ -34,7 +35,7 @@ export function createOutageLog(onError: (error: unknown) => void): (error: unkn
  */
 export function isRetryableInput(error: unknown): boolean {
   if (!(error instanceof KitError) || error.code === "aborted") return false;
-  return error.code === "conflict" || isRetryableError(error);
+  return (error.code === "conflict" && !isPermanent(error)) || isRetryableError(error);
 }
 
 export function nameDispatch(error: unknown, { id: dispatch_id }: WorkContext): unknown {
@@ -81,10 +82,10 @@ export function workLost(count: number): KitError {
  */
 export async function checkKnownByNode(
   agent: string,
-  { cluster, sources }: { readonly cluster: NonNullable<Engine["cluster"]>; readonly sources: Sources },
+  { engine, sources }: { readonly engine: Engine; readonly sources: Sources },
 ): Promise<void> {
   if (isKnown(agent, sources)) return;
-  const nodes = await cluster.nodes();
+  const nodes = await nodesOf(engine).nodes();
   if (nodes.length < 2) return;
   throw storeUnavailable({
     store: `The agent "${agent}"`,

@@ -27,8 +27,8 @@ const when = {
 export async function run(ctx) {
   const at = await ctx.now();
   const id = await ctx.uuid();
-  const paid = await ctx.step("charge", async ({ idempotency_key }) => {
-    await appendFile(ctx.payload.log, idempotency_key + "\\n");
+  const paid = await ctx.step("charge", async ({ idempotencyKey }) => {
+    await appendFile(ctx.payload.log, idempotencyKey + "\\n");
     return { amount: 5 };
   });
   const agent = await ctx.init(writer);
@@ -287,7 +287,7 @@ export const run = () => null;
   expect(errors).toMatchObject([
     {
       message: `${start} The payload is not what the workflow "strict" accepts.`,
-      hint: "n: must be number, not string.",
+      meta: { issues: [{ path: "payload.n", message: "must be number, not string" }] },
     },
     {
       message: `${start} "61 * * * *" is not a cron expression.`,

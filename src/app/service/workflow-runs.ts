@@ -31,11 +31,13 @@ import { createJsonValidator } from "../runtime/validate-json.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
 import { followEvents } from "./prompts.ts";
-import type { WorkSlots } from "./resting-work.ts";
 import { toIdempotencyKey } from "./session-input.ts";
+import type { WorkSlots } from "./work-slots.ts";
 
 export interface StartOptions extends RunOrigin {
   readonly local?: LocalRun | undefined;
+  /** When the request came, in ms by `performance.now()`. */
+  readonly receivedAt?: number | undefined;
 }
 
 export interface WorkflowRunsOptions {
@@ -129,7 +131,7 @@ export class WorkflowRuns implements ProjectRuns {
   /** Starts a run. Throws `workflow_not_found`, and `invalid_request` for a payload that does not match the workflow's schema. */
   async start(name: string, payload: unknown, options: StartOptions = {}): Promise<RunReceipt> {
     const { sources, engine, runtime, traces } = this.#options;
-    const { idempotencyKey, principal, local, parent_run_id } = options;
+    const { idempotencyKey, principal, local, parent_run_id, receivedAt: received_at } = options;
     const cause = options.cause ?? (parent_run_id && ({ type: "run", run_id: parent_run_id } as const));
     const workflow = sources.workflow(name);
     await checkPayload(workflow.payload, payload, {
@@ -140,7 +142,7 @@ export class WorkflowRuns implements ProjectRuns {
     const receipt = engine.startRun({
       workflow: name,
       payload,
-      ...defined({ idempotency_key, principal, parent_run_id, cause: cause || undefined }),
+      ...defined({ idempotency_key, principal, parent_run_id, received_at, cause: cause || undefined }),
       ...traces.ofCaller(),
     });
     if (local === undefined) return receipt;

@@ -88,6 +88,8 @@ export class AgentWrites implements SourceGuard {
   readonly #file: string;
   #read = 0;
   #line: OpenLine | undefined;
+  /** When the last call ended, in ms of `performance.now`. */
+  #quietSince = 0;
   readonly #beat: WriterBeat;
   #accepts = 0;
 
@@ -137,8 +139,7 @@ export class AgentWrites implements SourceGuard {
   }
 
   begin(writer: Writer): () => void {
-    const line = this.#line ?? this.#beginLine(writer);
-    clearTimeout(line.timer);
+    if (this.#line === undefined) this.#beginLine(writer);
     const now = this.#beat.now();
     const last = this.#ownSpans.at(-1);
     let span = last;
@@ -153,13 +154,27 @@ export class AgentWrites implements SourceGuard {
     return () => {
       running.to = this.#beat.now();
       this.#running -= 1;
-      if (this.#running > 0 || this.#line === undefined) return;
-      this.#line.timer = setTimeout(() => this.#endLine(), quietMs);
-      this.#line.timer.unref();
+      this.#quietSince = performance.now();
+      if (this.#running === 0) this.#endLineLater(quietMs);
     };
   }
 
-  #beginLine(writer: Writer): OpenLine {
+  /** One timer serves all calls that follow each other: one for each call would cost more than a short call. */
+  #endLineLater(ms: number): void {
+    const line = this.#line;
+    if (line === undefined || line.timer !== undefined) return;
+    line.timer = setTimeout(() => {
+      line.timer = undefined;
+      // The last of the running calls sets the timer again.
+      if (this.#running > 0) return;
+      const leftMs = this.#quietSince + quietMs - performance.now();
+      if (leftMs > 0) this.#endLineLater(leftMs);
+      else this.#endLine();
+    }, ms);
+    line.timer.unref();
+  }
+
+  #beginLine(writer: Writer): void {
     const loaded = [...this.#loaded].flatMap(([file, { sha256 }]): Line[] => {
       const path = this.#pathOf(file);
       return sha256 === undefined || this.#known.get(folded(path)) === sha256
@@ -169,7 +184,6 @@ export class AgentWrites implements SourceGuard {
     const line: OpenLine = { id: createUlid(), timer: undefined };
     this.#line = line;
     this.#append({ type: "begin", id: line.id, ...thisProcess, from: this.#beat.begin(), writer }, ...loaded);
-    return line;
   }
 
   /** Returns a text that changes when a person accepts a file. */

@@ -188,7 +188,7 @@ say({ tried, free, said, after, problems: app.problems() });`;
   expect(await inNode(folder.root, code)).toEqual({
     tried: [true, true, true, true, true, true, true, true],
     free: [true, true, true, true],
-    said: "Wrote 27 characters to src/lib/words.ts.",
+    said: "Wrote 27 characters to src/lib/words.ts, replacing 1 line.",
     after: "after",
     problems: [],
   });

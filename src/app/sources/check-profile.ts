@@ -1,4 +1,5 @@
 import { type AgentProfile, profileSchema } from "../../agents/define/agent-profile.ts";
+import { builtInToolNames } from "../../agents/define/profile-settings.ts";
 import { faultOfDefinedName, quoteName } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
 import { faultOf, keyPath } from "../../base/settings.ts";
@@ -42,7 +43,10 @@ function faultOfNames(profile: AgentProfile): FieldFault | undefined {
   const lists = { tools: [...tools, ...commands], skills, roles, subagents };
   for (const [field, items] of Object.entries(lists)) {
     const seen = new Set<string>();
+    const { python = false } = profile;
     for (const { name = "" } of items) {
+      if (field === "tools" && (builtInToolNames.has(name) || (name === "run_code" && python !== false)))
+        return { field, fault: `has the name "${name}", which is that of a built-in tool` };
       const fault = field === "tools" || field === "subagents" ? undefined : faultOfDefinedName(name);
       if (fault !== undefined) return { field, fault: `has the name ${quoteName(name)}, which ${fault}` };
       if (seen.has(name)) return { field, fault: `has two of the name ${quoteName(name)}` };

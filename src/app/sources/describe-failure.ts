@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { thrownText } from "../../base/thrown.ts";
 import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import { hidePaths } from "../../python/host-exception.ts";
 
@@ -14,7 +16,7 @@ export interface CodeFailure {
  * the project.
  */
 export function describeFailure(error: unknown, root: string): CodeFailure {
-  if (!(error instanceof Error)) return { message: `It threw ${textOf(error)}, which is not an error.` };
+  if (!(error instanceof Error)) return { message: `It threw ${thrownText(error)}, which is not an error.` };
   const place = placeOf(error.stack ?? "", root);
   const message = withoutRoot(error.message, root)
     .replace(/ imported from \S+$/, "")
@@ -38,20 +40,35 @@ export function createToCause(
     });
 }
 
-function textOf(thrown: unknown): string {
-  try {
-    return String(thrown);
-  } catch {
-    return "an object";
-  }
-}
-
 /** One line about it: the place in brackets, `itself` being the file that is spoken of already. */
 export function failureLine({ message, place }: CodeFailure, itself?: string): string {
   if (place === undefined) return message;
   return place.path === itself
     ? `${message} (line ${place.line})`
     : `${message} (${place.path}:${place.line})`;
+}
+
+/** A field, or a name in quotes, in a fault: `tools[0].parametrs`, "read". */
+const namedPart = /^`(?:[^`]*\.)?([\w$]+)`(?!.*")|"([^"]+)"/;
+
+/** Adds to a fault the first line of the file that has the field or the name in it. */
+export function withLine(sentence: string, file: string): string {
+  const [, field, name] = namedPart.exec(sentence) ?? [];
+  const pattern =
+    name === undefined
+      ? new RegExp(`(?<![\\w$])${field?.replaceAll("$", "\\$")}\\s*[:,(}]`)
+      : new RegExp(`["'\`]${name.replace(/[^\w]/g, "\\$&")}["'\`]`);
+  const lines = readText(file).split("\n");
+  const at = field === undefined && name === undefined ? -1 : lines.findIndex((line) => pattern.test(line));
+  return at === -1 ? sentence : `${sentence} (line ${at + 1})`;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 function adviceFor(error: Error): string {

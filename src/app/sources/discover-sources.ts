@@ -17,7 +17,7 @@ import {
 import type { WorkflowSchema } from "../../workflows/workflow-context.ts";
 import { isHeld } from "./agent-writes.ts";
 import { faultOfProfile } from "./check-profile.ts";
-import { describeFailure, failureLine } from "./describe-failure.ts";
+import { describeFailure, failureLine, withLine } from "./describe-failure.ts";
 
 /** A file that defines an agent, a workflow or a webhook. */
 export interface SourceFile {
@@ -167,7 +167,11 @@ export async function loadSource(
     const load = options.modules?.[source.path] ?? fromFile;
     const module = await loadWithin(load, options.timeLimitMs ?? defaultTimeLimitMs);
     const unknown = unknownExport(source.kind, Object.keys(module));
-    return unknown === undefined ? await readers[source.kind](source, module) : problem(source, unknown);
+    if (unknown !== undefined) return problem(source, unknown);
+    const result = await readers[source.kind](source, module);
+    return "message" in result
+      ? { ...result, message: withLine(result.message, join(folder, source.path)) }
+      : result;
   } catch (error) {
     if (isHeld(error)) return { ...problem(source, error.message), isHeld: true };
     return problem(source, failureLine(describeFailure(error, folder), source.path));

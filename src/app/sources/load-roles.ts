@@ -3,11 +3,12 @@ import { basename, isAbsolute, join, relative, sep } from "node:path";
 import type { Role } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
 import { suggest, toSentence } from "../../base/error-text.ts";
-import { faultOfJsonSchema } from "../../base/json-schema/schema-fault.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfDefinedName, nameKey, quoteName } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
+import { thrownText } from "../../base/thrown.ts";
 import { findFiles } from "../../files/find-files.ts";
+import { faultOfJsonSchema } from "../../json-schema/schema-fault.ts";
 import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
@@ -32,7 +33,7 @@ export async function loadRoles(
       if (other !== undefined) problems.push({ path, message: alreadyNamed("role", other.name, role.name) });
       else roles.push(role);
     } catch (error) {
-      problems.push({ path, message: error instanceof Error ? error.message : String(error) });
+      problems.push({ path, message: thrownText(error) });
     }
   }
   return { roles, problems: [...unusable, ...problems] };

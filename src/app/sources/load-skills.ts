@@ -2,9 +2,10 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
-import { faultOfJsonSchema } from "../../base/json-schema/schema-fault.ts";
 import { nameKey, quoteName } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
+import { thrownText } from "../../base/thrown.ts";
+import { faultOfJsonSchema } from "../../json-schema/schema-fault.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { SourceProblem } from "./discover-sources.ts";
 import {
@@ -147,7 +148,7 @@ export async function loadSkills(
       skills.push({ skill, path });
       for (const message of ownProblems) problems.push({ path, message, isHarmless: true });
     } catch (error) {
-      problems.push({ path, message: error instanceof Error ? error.message : String(error) });
+      problems.push({ path, message: thrownText(error) });
     }
   }
   return { skills: skills.map(({ skill }) => skill), problems: [...unusable, ...problems] };

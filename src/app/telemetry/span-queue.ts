@@ -1,4 +1,5 @@
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
+import { thrownText } from "../../base/thrown.ts";
 
 export interface SpanQueueOptions {
   readonly exporter: SpanExporter;
@@ -115,7 +116,7 @@ export class SpanQueue implements SpanProcessor {
           resolve(code === 0 ? undefined : (error ?? new Error("The receiver did not take them."))),
         );
       } catch (error) {
-        resolve(error instanceof Error ? error : new Error(String(error)));
+        resolve(error instanceof Error ? error : new Error(thrownText(error)));
       }
     });
   }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, stringify } from "smol-toml";
 import type { Application } from "../application.ts";
-import { serverWarnings } from "./node.ts";
+import { installLine, serverWarnings } from "./node.ts";
 import type { Target, TargetFile } from "./target.ts";
 
 /** The port inside a container, unless the platform sets another one in PORT. */
@@ -21,8 +21,8 @@ function dockerfile(app: Application, { ownsVolume }: { readonly ownsVolume: boo
   const install =
     Object.keys(app.dependencies).length === 0
       ? ""
-      : `COPY app/package.json ./
-RUN npm install --omit=dev --no-audit --no-fund && npm cache clean --force
+      : `COPY app/package.json ${app.unlocked === undefined ? "app/package-lock.json " : ""}./
+RUN ${installLine(app)} --no-audit --no-fund && npm cache clean --force
 `;
   const start = ownsVolume
     ? `USER 1000:1000

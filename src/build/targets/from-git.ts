@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Application } from "../application.ts";
 import type { BuildProblem } from "../bundler.ts";
-import { serverWarnings } from "./node.ts";
+import { installLine, serverWarnings } from "./node.ts";
 import type { DeploymentContext, Target, TargetFile } from "./target.ts";
 
 const remark = "Written by kit build; yours to change: kit build leaves it as it is then.";
@@ -55,8 +55,7 @@ export const render: Target = {
 function renderYaml(app: Application): string {
   const { folder } = app;
   const out = "build/node";
-  const install =
-    Object.keys(app.dependencies).length === 0 ? "" : ` && npm install --prefix ${out} --omit=dev`;
+  const install = Object.keys(app.dependencies).length === 0 ? "" : ` && ${installLine(app)} --prefix ${out}`;
   const service = {
     type: "web",
     name: app.name,

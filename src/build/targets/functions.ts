@@ -155,7 +155,8 @@ function longestStream(seconds: number): number {
 /** The files of an application for a function, below `folder`, complete with packages: no npm runs there. */
 export async function functionFiles(app: Application, folder: string): Promise<OutputFiles> {
   const files: OutputFiles = new Map();
-  for (const [path, bytes] of app.files) if (path !== "server.mjs") files.set(`${folder}/${path}`, bytes);
+  const ofServers = new Set(["server.mjs", "package-lock.json"]);
+  for (const [path, bytes] of app.files) if (!ofServers.has(path)) files.set(`${folder}/${path}`, bytes);
   const packages = await packageFiles([driver, ...Object.keys(app.dependencies)], app.root);
   const isLikeThere = process.platform === "linux" && process.arch === "x64";
   if (packages.native.length > 0 && !isLikeThere) throw nativeElsewhere(packages.native);

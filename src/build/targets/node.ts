@@ -12,20 +12,32 @@ export const node: Target = {
   files: () => [],
   next: (app, folder) => [
     `cd ${folder}`,
-    ...(Object.keys(app.dependencies).length === 0 ? [] : ["npm install --omit=dev"]),
+    ...(Object.keys(app.dependencies).length === 0 ? [] : [installLine(app)]),
     "node server.mjs",
   ],
 };
 
+/** The command that installs the packages of an output: at the versions of its lock file, if it has one. */
+export function installLine({ unlocked }: Application): string {
+  return `npm ${unlocked === undefined ? "ci" : "install"} --omit=dev`;
+}
+
 /** The differences that every server has which runs apart from the repository. */
-export function serverWarnings({ agents, loaded }: Application): readonly string[] {
+export function serverWarnings({ agents, loaded, unlocked }: Application): readonly string[] {
   const local = agents.filter(({ profile }) =>
     profile?.sandbox === undefined
       ? loaded.config.agent?.sandbox === "local"
       : profile.sandbox.name === "local",
   );
-  return local.map(
-    ({ path }) =>
-      `${path}: the agent works in the project's own folder (local), and the output has the code, specs and guidelines of it, but no repository.`,
-  );
+  return [
+    ...local.map(
+      ({ path }) =>
+        `${path}: the agent works in the project's own folder (local), and the output has the code, specs and guidelines of it, but no repository.`,
+    ),
+    ...(unlocked === undefined
+      ? []
+      : [
+          `The output has no lock file, because ${unlocked}: npm chooses the versions of the packages that the listed ones need when it installs them. npm install --package-lock-only in the project makes one.`,
+        ]),
+  ];
 }

@@ -14,6 +14,7 @@ interface Facts {
   readonly variables?: readonly string[];
   readonly folder?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly unlocked?: string;
 }
 
 /** The part of an application that targets read. */
@@ -23,12 +24,14 @@ function appOf({
   variables = [],
   folder = "",
   dependencies = {},
+  unlocked,
 }: Facts): Application {
   const part = {
     name,
     root: "/nowhere",
     folder,
     dependencies,
+    unlocked,
     variables,
     agents: [{ name: agent, path: `src/agents/${agent}.ts`, profile: undefined }],
     loaded: { config: {} },
@@ -168,8 +171,12 @@ test("containers keep their state on a volume, run as a non-root user, one at a 
   expect(image).toMatch(/^USER 1000:1000$/m);
   expect(image).toMatch(/^VOLUME \/app\/\.kit$/m);
   expect(image).not.toContain("npm install");
-  expect(fileOf("docker", "Dockerfile", { dependencies: { pg: "8.0.0" } })).toContain(
-    "npm install --omit=dev",
+  const dependencies = { pg: "8.0.0" };
+  expect(fileOf("docker", "Dockerfile", { dependencies })).toMatch(
+    /^COPY app\/package.json app\/package-lock.json .\/\nRUN npm ci --omit=dev /m,
+  );
+  expect(fileOf("docker", "Dockerfile", { dependencies, unlocked: "there is none" })).toMatch(
+    /^COPY app\/package.json .\/\nRUN npm install --omit=dev /m,
   );
   for (const target of ["fly", "railway"]) {
     expect(fileOf(target, "Dockerfile")).toMatch(

@@ -8,7 +8,7 @@ import { loadProjectConfig } from "../with-project.ts";
 /** Names a server; without it, the one that runs for this project. */
 export const urlOption: CommandOption<string> = option(
   "--url <address>",
-  "The server's address; default: KIT_URL, or the server that runs for this project",
+  "The server's address; default: KIT_URL, or the server of this project. Its key: KIT_API_KEY",
   parseUrl,
 );
 

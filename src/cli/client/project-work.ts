@@ -58,7 +58,13 @@ export class ProjectWork {
     const page = await this.#client.runs.list(query);
     if (query.cursor !== undefined) return page;
     const otherPages = await Promise.all(this.#terminals.map(({ runs }) => runs.list(query)));
-    return { ...page, runs: [...otherPages.flatMap(({ runs }) => runs), ...page.runs] };
+    const pages = [...otherPages, page];
+    const total = pages.reduce((sum, { total: count = 0 }) => sum + count, 0);
+    return {
+      ...page,
+      runs: pages.flatMap(({ runs }) => runs),
+      ...(page.total === undefined ? {} : { total }),
+    };
   }
 
   /**

@@ -17,7 +17,13 @@ import { safeLine } from "../text/safe-text.ts";
 import { loadProjectConfig } from "../with-project.ts";
 
 export const add: Command = defineCommand({
-  arguments: [{ usage: "[name]", description: "What to add; default: list everything that can be added" }],
+  arguments: [
+    {
+      usage: "[name]",
+      description: "What to add; default: list everything that can be added",
+      completes: additions.map(({ name }) => name),
+    },
+  ],
   options: {
     dryRun: flag("--dry-run", "Print what would be installed and written, and do neither"),
     manager: option(
@@ -170,8 +176,8 @@ const columns: readonly Column<ListRow>[] = [
   {
     header: "PACKAGE",
     value: ({ packages }) => packages.map(({ name }) => name).join(" "),
-    cut: "end",
-    least: 12,
+    // A person names the addition, and its line stays one line at 80 columns.
+    forPeople: () => "",
   },
   { header: "VARIABLE", value: ({ variables }) => variables[0] ?? "" },
 ];

@@ -4,16 +4,18 @@ import { AgentWrites, type HeldFile } from "../../app/sources/agent-writes.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { AllowChoices, ApprovalBody, ApprovalRequest } from "../../protocol/approval.ts";
+import type { WaitingQuery, WaitingSignal } from "../../protocol/waiting.ts";
 import { asText, wholeNumber } from "../choices.ts";
 import { openClient, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { matchId } from "../find-record.ts";
-import { callLine } from "../print/print-events.ts";
+import { moreText } from "../list-options.ts";
+import { callLine } from "../print/event-line.ts";
 import { type Column, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { fromNow, safeLine } from "../text/safe-text.ts";
 
-const decisionArguments = [
+export const decisionArguments = [
   {
     usage: "<approval-id>",
     description: "The approval's id or its last characters, as 'kit approvals list' prints them",
@@ -24,7 +26,7 @@ const exampleId = "60N67AXVR";
 
 export const approvalsList: Command = defineCommand({
   arguments: [
-    { usage: "[agent]", description: "Only those of this agent" },
+    { usage: "[agent]", description: "Only those of this agent", completes: "agent" },
     { usage: "[id]", description: "Only those of this instance" },
   ],
   options: {
@@ -45,20 +47,21 @@ export const approvalsList: Command = defineCommand({
     }
     const client = await openClient(context, options.url);
     const { limit, cursor } = options;
-    const { approvals, next_cursor } = await client.approvals.list({
-      agent,
-      instance_id: id,
-      limit,
-      cursor,
-    });
-    const signals = agent === undefined ? await waitingSignals(client) : [];
+    const { approvals, signals, next_cursor, total } =
+      agent === undefined
+        ? await listAll(client, { limit, cursor })
+        : {
+            ...(await client.approvals.list({ agent, instance_id: id, limit, cursor })),
+            signals: [],
+            total: undefined,
+          };
     if (context.json) {
       const next = next_cursor === undefined ? {} : { next_cursor };
-      output.json({ approvals, files, ...(agent === undefined ? { signals } : {}), ...next });
+      const inbox = agent === undefined ? { signals, total } : {};
+      output.json({ approvals, files, ...inbox, ...next });
     } else if (approvals.length === 0) output.note("No call waits for approval.");
     else printTable(output, approvals, columns);
-    if (!context.json && next_cursor !== undefined)
-      output.note("More wait: -n lists more at a time, --cursor with --json the next ones.");
+    if (!context.json && next_cursor !== undefined) output.note(moreText(total));
     if (!context.json && signals.length > 0) {
       const [first] = signals;
       output.note(
@@ -189,7 +192,7 @@ async function decide(
 }
 
 /** The waiting call that an id, or the end of one, names. Throws `not_found`. */
-async function findWaiting(client: KitClient, written: string): Promise<ApprovalRequest> {
+export async function findWaiting(client: KitClient, written: string): Promise<ApprovalRequest> {
   const waiting = await everyApproval(client);
   const id = matchId(
     written,
@@ -206,28 +209,14 @@ async function findWaiting(client: KitClient, written: string): Promise<Approval
   return request;
 }
 
-/** A signal that a run waits for. */
-interface WaitingSignal {
-  readonly run_id: string;
-  readonly workflow: string;
-  readonly signal: string;
-  readonly until?: string | undefined;
-}
-
-/** The most runs to read. */
-const mostRuns = 200;
-
-async function waitingSignals(client: KitClient): Promise<readonly WaitingSignal[]> {
-  // A key may be allowed to decide calls without being allowed to read runs.
-  const { runs } = await client.runs.list({ status: "waiting", limit: mostRuns }).catch((error: unknown) => {
-    if (error instanceof KitError && error.code === "forbidden") return { runs: [] };
-    throw error;
-  });
-  return runs.flatMap(({ run_id, workflow, waiting_for = [] }) =>
-    waiting_for.flatMap(({ signal, until }) =>
-      signal === undefined ? [] : [{ run_id, workflow, signal, until }],
-    ),
-  );
+/** Lists the calls and the runs that wait for a person, in the pages of one list. */
+async function listAll(client: KitClient, query: WaitingQuery) {
+  const { items, ...page } = await client.waiting.list(query);
+  return {
+    ...page,
+    approvals: items.flatMap((item) => (item.kind === "call" ? [item.approval] : [])),
+    signals: items.flatMap((item) => (item.kind === "signal" ? [item] : [])),
+  };
 }
 
 const fileColumns: readonly Column<HeldFile>[] = [
@@ -237,22 +226,22 @@ const fileColumns: readonly Column<HeldFile>[] = [
 ];
 
 const columns: readonly Column<ApprovalRequest>[] = [
-  { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan", isId: true },
-  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, cut: "end" },
-  { header: "SESSION", value: ({ session }) => session, cut: "end" },
+  { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan" },
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, wraps: true },
+  { header: "SESSION", value: ({ session }) => session, wraps: true },
   {
     header: "SINCE",
     value: ({ requested_at }) => requested_at,
     forPeople: ({ requested_at }) => fromNow(requested_at),
     style: () => "dim",
   },
-  { header: "CALL", value: ({ tool, args }) => callLine(tool, args), cut: "end" },
+  { header: "CALL", value: ({ tool, args }) => callLine(tool, args), wraps: true },
 ];
 
 const signalColumns: readonly Column<WaitingSignal>[] = [
-  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan", isId: true },
-  { header: "WORKFLOW", value: ({ workflow }) => workflow, cut: "end" },
-  { header: "SIGNAL", value: ({ signal }) => signal, cut: "end" },
+  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan" },
+  { header: "WORKFLOW", value: ({ workflow }) => workflow, wraps: true },
+  { header: "SIGNAL", value: ({ signal }) => signal, wraps: true },
   {
     header: "UNTIL",
     value: ({ until }) => until ?? "",

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
 import { runKit } from "../testing/run-kit.ts";
 
@@ -76,5 +77,27 @@ test("packages that are not bundled are listed with their installed versions", a
   expect(JSON.parse(readFileSync(join(cwd, "out dir/package.json"), "utf8")).dependencies).toEqual({
     pg: "8.16.3",
   });
-  expect(JSON.parse(stdout).next[0]).toBe("cd 'out dir'");
+  expect(JSON.parse(stdout).next.slice(0, 2)).toEqual(["cd 'out dir'", "npm install --omit=dev"]);
+  expect(JSON.parse(stdout).warnings).toEqual([expect.stringContaining("has no package-lock.json")]);
+  const packages = { "node_modules/pg": { version: "8.16.3" } };
+  writeFileSync(join(cwd, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages }));
+  const locked = await runKit(["build", "--json", "--out", "out dir"], { cwd });
+  expect(JSON.parse(locked.stdout)).toMatchObject({
+    next: ["cd 'out dir'", "npm ci --omit=dev", "node server.mjs"],
+    warnings: [],
+  });
+  expect(JSON.parse(readFileSync(join(cwd, "out dir/package-lock.json"), "utf8")).packages).toMatchObject(
+    packages,
+  );
+});
+
+test("the worker of a project of kit init leaves half a megabyte of Cloudflare's free plan to the project", async () => {
+  const cwd = projectOf({});
+  expect((await runKit(["init"], { cwd })).exitCode).toBe(0);
+  const { exitCode, stderr } = await runKit(["build", "--target", "cloudflare"], { cwd });
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  const code = readFileSync(join(cwd, "build/cloudflare/app/worker.js"));
+  // A checkout that was never built has no console, which takes 0.9 MB.
+  const megabytes = existsSync(join(kit, "dist/console")) ? 2.5 : 1.6;
+  expect(gzipSync(code).byteLength).toBeLessThan(megabytes * 1024 * 1024);
 });

@@ -28,7 +28,7 @@ const stateStyles: Readonly<Record<ClusterNodeState["state"], Style>> = {
 
 const columns: readonly Column<ClusterNodeState>[] = [
   { header: "NODE", value: ({ node }) => node.slice(0, 8), style: () => "cyan" },
-  { header: "ADDRESS", value: ({ address, host }) => address ?? host, cut: "start" },
+  { header: "ADDRESS", value: ({ address, host }) => address ?? host },
   { header: "VERSION", value: ({ version }) => version, style: () => "dim" },
   { header: "STATE", value: ({ state }) => state, style: ({ state }) => stateStyles[state] },
   {

@@ -109,6 +109,7 @@ test("a function is sent from its output's folder, and the printed address is th
     `pwd > '${tools}/place'; echo "https://shop-1a2b.vercel.app"; echo "Aliased: ${address} [3s]" >&2`,
   );
   const vercel = await deploy(["--target", "vercel"]);
+  expect(vercel.stderr).toMatch(/^Waiting up to \d+ s for http\S+\/health to answer …$/m);
   expect(vercel.stdout).toContain(`${address} is healthy.`);
   expect(vercel.exitCode).toBe(0);
   expect(readFileSync(join(tools, "place"), "utf8").trim()).toBe(join(root, "build/vercel"));

@@ -93,7 +93,12 @@ async function carryOut(
   // Prints the tool's output as it comes; with --json, stdout has only the answer.
   const print = (text: string): void =>
     json ? output.note(safeLines(text.trimEnd())) : output.write(safeLines(text));
-  const { exitCode, address, healthy } = await run(deployment, { environment, signal, print });
+  const { exitCode, address, healthy } = await run(deployment, {
+    environment,
+    signal,
+    print,
+    note: (text) => output.note(safeLine(text)),
+  });
   if (json) {
     output.json({
       target,

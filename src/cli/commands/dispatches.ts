@@ -1,9 +1,10 @@
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { dispatchStatuses } from "../../protocol/enums.ts";
-import { asText, parseDispatchStatus, wholeNumber } from "../choices.ts";
+import { agentName, asText, parseDispatchStatus, wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
 import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { moreText, searchOption, timeOptions } from "../list-options.ts";
 import { causeText } from "../print/cause.ts";
 import { type Column, printFields, printTable } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
@@ -19,8 +20,10 @@ const details =
 export const dispatchesList: Command = defineCommand({
   options: {
     status: option("--status <status>", `Only ${dispatchStatuses.join(", ")}`, parseDispatchStatus),
-    agent: option("-a, --agent <name>", "Only those of this agent", asText),
+    agent: option("-a, --agent <name>", "Only those of this agent", agentName),
     id: option("--id <id>", "Only those of this instance", asText),
+    search: searchOption,
+    ...timeOptions,
     limit: option("-n, --limit <number>", "The most to list (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     url: urlOption,
@@ -29,18 +32,13 @@ export const dispatchesList: Command = defineCommand({
   details: `Newest first; failed ones are the dead letters. ${details}`,
   run: ({ options }, context) =>
     withProjectWork(context, options.url, async (work) => {
-      const { status, agent, id, limit, cursor } = options;
-      const page = await work.listDispatches({
-        status,
-        agent,
-        instance_id: id,
-        limit,
-        cursor,
-      });
+      const { url: _, id: instance_id, ...query } = options;
+      const page = await work.listDispatches({ ...query, instance_id, count: true });
       if (context.json) context.output.json(page);
       else if (page.dispatches.length === 0)
         context.output.note("No dispatch to show. 'kit invoke … --dispatch' makes one.");
       else printTable(context.output, page.dispatches, columns);
+      if (!context.json && page.next_cursor !== undefined) context.output.note(moreText(page.total));
       return 0;
     }),
 });
@@ -92,8 +90,8 @@ const styles = {
 } as const;
 
 const columns: readonly Column<DispatchRecord>[] = [
-  { header: "DISPATCH", value: ({ dispatch_id }) => dispatch_id, style: () => "cyan", isId: true },
-  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, cut: "end" },
+  { header: "DISPATCH", value: ({ dispatch_id }) => dispatch_id, style: () => "cyan" },
+  { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, wraps: true },
   { header: "STATUS", value: ({ status }) => status, style: ({ status }) => styles[status] },
   {
     header: "ACCEPTED",
@@ -101,7 +99,7 @@ const columns: readonly Column<DispatchRecord>[] = [
     forPeople: ({ accepted_at }) => fromNow(accepted_at),
     style: () => "dim",
   },
-  { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", cut: "end" },
+  { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", wraps: true },
 ];
 
 function show(record: DispatchRecord, { output, json }: CommandContext): void {

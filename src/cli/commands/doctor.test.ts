@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import type { Check } from "../doctor/checks.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
 import { runKit } from "../testing/run-kit.ts";
@@ -209,4 +210,45 @@ args = ["--eval", "console.error('no database'); process.exit(4)"]
     message: "It is not available. Its process ended with code 4.",
     hint: "Its last output: no database",
   });
+});
+
+test("the doctor names the specs that Git ignores, whether kit reads them or not", async () => {
+  const spec = "# Spec\n\n## Requirements\n\n- **FR-001**: The shop MUST keep carts.\n";
+  await using repository = await createTemporaryRepository({
+    ".gitignore": "specs/\n*.spec.md\n.kiro/\n.tessl/\nnode_modules/\n",
+    ".kiro/specs/cart/requirements.md":
+      "# Requirements\n\n### Requirement 1: Keep\n\n1. THE SYSTEM SHALL keep.\n",
+    "specs/001-cart/spec.md": spec,
+    ".tessl/tiles/shop.md": "# Shop\n\nSells.\n",
+    "docs/cart.spec.md": "# Cart\n\nKeeps.\n",
+    "node_modules/x/specs/001-x/spec.md": spec,
+  });
+  await repository.init();
+  const { of } = await examine(repository.root);
+  expect(of("specs")?.message).toBe(
+    "Kiro 1, not in Git: .kiro/specs/cart/requirements.md, not read, because Git ignores them: .tessl/tiles/shop.md, docs/cart.spec.md, specs/001-cart/spec.md",
+  );
+});
+
+test("the doctor counts the guidelines of every tool, and names the files that are not in Git", async () => {
+  await using repository = await createTemporaryRepository({
+    ".github/copilot-instructions.md": "## One\n\ntext\n",
+    "GEMINI.md": "## One\n\ntext\n",
+    ".windsurf/rules/a.md": "text\n",
+    ".clinerules/a.md": "text\n",
+    ".rules": "text\n",
+    "CLAUDE.local.md": "text\n",
+    "openspec/specs/cart/spec.md": "# Cart\n\n## Requirements\n\n### Requirement: Keep\n\nIt SHALL keep.\n",
+    ".gitignore": "*.local.md\n",
+  });
+  await repository.init();
+  const { of } = await examine(repository.root);
+  expect(of("guidelines")).toMatchObject({
+    status: "ok",
+    message:
+      "Claude Code 1, GitHub Copilot 1, Gemini CLI 1, Windsurf 1, Cline 1, Zed 1, not in Git: CLAUDE.local.md",
+  });
+  expect(of("specs")?.message).toBe("OpenSpec 1");
+  const { stdout } = await runKit(["guidelines", "list"], { cwd: repository.root, columns: 100 });
+  expect(stdout.match(/not in Git/g)).toHaveLength(1);
 });

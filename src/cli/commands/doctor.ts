@@ -24,7 +24,7 @@ export const doctor: Command = defineCommand({
 async function checkMachine(): Promise<readonly Check[]> {
   return [
     { name: "kit", status: "ok", message: version },
-    { name: "Node", status: "ok", message: `${process.version} (${process.execPath})` },
+    { name: "Node", status: "ok", message: `${process.version}, ${process.execPath}` },
     checkSqlite(),
     await checkGit(),
   ];

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseConversionFormat, parseExportFormat } from "../choices.ts";
+import { conversionNames, parseConversionFormat, parseExportFormat } from "../choices.ts";
 import { type Command, defineCommand, flag, option } from "../command.ts";
 import { findGuideline } from "../find-record.ts";
 import { noteLosses, printDocument } from "../print/table.ts";
@@ -13,7 +13,11 @@ const planSchema = z.object({ change: z.object({ digest: z.string() }) });
 export const guidelinesConvert: Command = defineCommand({
   arguments: [{ usage: "<id>", description: "The id of a guideline, or the beginning of one" }],
   options: {
-    format: option("-f, --format <name>", "Steering, claude or cursor", parseConversionFormat),
+    to: option("-t, --to <name>", `The format to convert to: ${conversionNames}`, parseConversionFormat),
+    format: {
+      ...option("-f, --format <name>", "The earlier name of --to", parseConversionFormat),
+      hidden: true,
+    },
     write: flag("-w, --write", "Write the result into the project instead of printing it"),
     plan: option(
       "--plan <file>",
@@ -23,17 +27,17 @@ export const guidelinesConvert: Command = defineCommand({
     overwrite: flag("--overwrite", "Replace a steering file that has other content"),
   },
   examples: [
-    "kit guidelines convert 3f2a9c1e5b7d8046 --format steering",
-    "kit guidelines convert 3f2a9c1e5b7d8046 --format claude --write",
+    "kit guidelines convert 3f2a9c1e5b7d8046 --to steering",
+    "kit guidelines convert 3f2a9c1e5b7d8046 --to claude --write",
   ],
   details:
     "Prints the result; with --write, a steering file goes to .kiro/steering, and a section into CLAUDE.md or .cursorrules, whose other text stays unchanged.",
   run: ({ args: [id = ""], options }, context) =>
     withProject(context, async ({ project }) => {
       const { output } = context;
-      const { format, plan, write = false, overwrite = false } = options;
-      if (format === undefined)
-        throw usageError("--format is missing.", "It is one of steering, claude, cursor.");
+      const { plan, write = false, overwrite = false } = options;
+      const format = options.to ?? options.format;
+      if (format === undefined) throw usageError("--to is missing.", `It is one of ${conversionNames}.`);
       if (plan !== undefined && !write) throw usageError("--plan needs --write.");
       const expected =
         plan === undefined
@@ -60,17 +64,16 @@ export const guidelinesConvert: Command = defineCommand({
 
 export const guidelinesExport: Command = defineCommand({
   options: {
-    format: option("-f, --format <name>", "Claude or cursor", parseExportFormat),
+    to: option("-t, --to <name>", "The format to export to: claude or cursor", parseExportFormat),
+    format: { ...option("-f, --format <name>", "The earlier name of --to", parseExportFormat), hidden: true },
   },
-  examples: [
-    "kit guidelines export --format claude",
-    "kit guidelines export --format cursor > all.cursorrules",
-  ],
+  examples: ["kit guidelines export --to claude", "kit guidelines export --to cursor > all.cursorrules"],
   details:
     "Prints one file with every guideline of the project; 'kit guidelines sync' keeps such files up to date.",
-  run: ({ options: { format } }, context) =>
+  run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
-      if (format === undefined) throw usageError("--format is missing.", "It is one of claude, cursor.");
+      const format = options.to ?? options.format;
+      if (format === undefined) throw usageError("--to is missing.", "It is one of claude, cursor.");
       const result = project.guidelines.export({ format });
       if (context.json) context.output.json(result);
       else printDocument(context.output, result.content);

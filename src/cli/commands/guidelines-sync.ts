@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { KitError } from "../../base/kit-error.ts";
 import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
 import { parseSyncFormat, sourceLabel, syncNames } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
@@ -40,7 +41,7 @@ export const guidelinesSync: Command = defineCommand({
     "kit guidelines sync --check",
   ],
   details:
-    "Without --write, shows the changes of each file. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
+    "Without --write, shows the changes of each file. --check without a source of truth has nothing to compare, and exits with 0. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const {
@@ -61,8 +62,23 @@ export const guidelinesSync: Command = defineCommand({
         targets: to,
         ...(adopt ? { adopt } : {}),
       };
+      const isUnset = (error: unknown): boolean =>
+        error instanceof KitError && error.meta?.missing === "source";
       const result = write ? await project.guidelines.sync({ ...request, overwrite, expected }) : undefined;
-      const plan = result ?? (await project.guidelines.planSync(request));
+      const plan =
+        result ??
+        (await project.guidelines.planSync(request).catch((error: unknown) => {
+          // A repository that syncs nothing is up to date: CI must not fail on it.
+          if (check && isUnset(error)) return undefined;
+          throw error;
+        }));
+      if (plan === undefined) {
+        if (context.json) context.output.json({ entries: [], in_sync: true });
+        context.output.note(
+          "Nothing to check: no source of truth is set. --from or guidelines.source names one.",
+        );
+        return 0;
+      }
       if (context.json) context.output.json(plan);
       else printPlan(context.output, plan, result?.written);
       const isConflicted = result !== undefined && leftAlone(result, result.written).length > 0;

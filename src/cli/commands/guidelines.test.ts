@@ -114,15 +114,61 @@ describe("convert and export", () => {
 });
 
 describe("lint and sync", () => {
-  test("lint finds a heading with two meanings, in every format", async () => {
+  test("lint finds two rules that contradict each other, in every format, and says how to ignore them", async () => {
     const [text, sarif, strict] = await Promise.all([
       kit("lint"),
       kit("lint", "--format", "sarif"),
       kit("lint", "--max-warnings", "0"),
     ]);
-    expect(text?.stdout).toMatch(/(?:CLAUDE\.md|\.cursorrules):\d+: (?:error|warning): .*\[contradiction\]/);
-    expect(JSON.parse(sarif?.stdout ?? "")).toMatchObject({ version: "2.1.0" });
+    expect(text?.stdout).toBe(
+      'CLAUDE.md:5: warning: "Never store amounts as decimals" contradicts "Always store amounts as decimals" in .cursorrules:3. [contradiction]\n',
+    );
+    expect(text?.stderr).toContain('[lint] ignore = ["CLAUDE.md: contradiction"]');
+    expect(JSON.parse(sarif?.stdout ?? "")).toMatchObject({
+      version: "2.1.0",
+      runs: [{ results: [{ relatedLocations: [{ physicalLocation: { region: { startLine: 3 } } }] }] }],
+    });
     expect(strict?.exitCode).toBe(1);
+  });
+
+  test("lint --fix writes the corrections, keeps all other bytes, and leaves out what kit.toml ignores", async () => {
+    const sample = await createSampleProject();
+    const run = kitIn(sample);
+    const rule =
+      '\ufeff---\r\nglobs: src/*.ts, docs\r\nalwaysApply: "true"\r\n---\r\n[a](mdc:lib/cart.ts) [b](mdc:lib/cart.ts)\r\n';
+    await sample.write(".cursor/rules/a.mdc", rule.replace('alwaysApply: "true"', "description: d"));
+    await sample.write("docs/a.md", "x\n");
+    await sample.write("kit.toml", '[lint]\nignore = ["contradiction"]\n');
+    expect((await run("lint")).stderr).toContain("--fix mends all of them.");
+    const { stdout, stderr, exitCode } = await run("lint", "--fix");
+    expect([stdout, exitCode]).toEqual(["", 0]);
+    expect(stderr).toContain("fixed: .cursor/rules/a.mdc:2:8: now src/**/*.ts\n");
+    expect(stderr).toContain("No problems in");
+    expect(readFileSync(join(sample.root, ".cursor/rules/a.mdc"), "utf8")).toBe(
+      "\ufeff---\r\nglobs: src/**/*.ts, docs/**\r\ndescription: d\r\n---\r\n[a](mdc:src/checkout/cart.ts) [b](mdc:src/checkout/cart.ts)\r\n",
+    );
+    await sample[Symbol.asyncDispose]();
+  });
+
+  test("convert and export take --to and its earlier name --format, and an error names --to", async () => {
+    const id = await idOf("cursor", "Tests");
+    const [to, format] = await Promise.all([
+      kit("convert", id, "--to", "steering"),
+      kit("convert", id, "-f", "steering"),
+    ]);
+    expect(to?.stdout).toBe(format?.stdout);
+    expect((await kit("export", "--to", "claude")).stdout).toBe(
+      (await kit("export", "--format", "claude")).stdout,
+    );
+    expect((await kit("convert", id)).stderr).toContain("--to is missing.");
+    expect((await kit("convert", "--help")).stdout).not.toContain("--format");
+  });
+
+  test("sync --check without a source of truth has nothing to compare, and other syncs ask for one", async () => {
+    expect(await kit("sync", "--check")).toMatchObject({ exitCode: 0, stdout: "" });
+    expect((await kit("sync", "--check")).stderr).toContain("guidelines.source names one");
+    expect(await json("sync", "--check")).toEqual({ entries: [], in_sync: true });
+    expect(await kit("sync")).toMatchObject({ exitCode: 2 });
   });
 
   test("sync reports which tool reads the source itself, and writes nothing for it", async () => {

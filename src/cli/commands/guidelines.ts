@@ -10,7 +10,7 @@ import { type Command, defineCommand, flag, option } from "../command.ts";
 import { findGuideline } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, count, formatLocation, printFields, printTable } from "../print/table.ts";
+import { type Column, count, formatLocation, placeColumn, printFields, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -110,12 +110,20 @@ export const guidelinesExplain: Command = defineCommand({
     }),
 });
 
+/** Commands take the beginning of an id; so many digits of it name one guideline, as in Git. */
+const shortId = 8;
+
 const columns: readonly Column<Guideline>[] = [
-  { header: "ID", value: (guideline) => guideline.id, style: () => "cyan", cut: "end", isId: true },
+  { header: "ID", value: ({ id }) => id, forPeople: ({ id }) => id.slice(0, shortId), style: () => "cyan" },
   { header: "SOURCE", value: (guideline) => sourceLabel(guideline.source_type) },
-  { header: "TITLE", value: (guideline) => guideline.title, cut: "end" },
-  { header: "APPLIES TO", value: (guideline) => guideline.file_pattern ?? "", cut: "end" },
-  { header: "WHERE", value: (guideline) => guideline.source_file, style: () => "dim", cut: "middle" },
+  {
+    header: "TITLE",
+    value: (guideline) => guideline.title,
+    forPeople: ({ title, is_ignored }) => (is_ignored ? `${title} (not in Git)` : title),
+    wraps: true,
+  },
+  { header: "APPLIES TO", value: (guideline) => guideline.file_pattern ?? "", wraps: true },
+  placeColumn(({ source_file }) => ({ path: source_file })),
 ];
 
 function printList(output: Output, list: GuidelineList): void {
@@ -138,22 +146,33 @@ function printList(output: Output, list: GuidelineList): void {
 }
 
 const appliedColumns: readonly Column<AppliedGuideline>[] = [
-  { header: "ID", value: ({ guideline }) => guideline.id, style: () => "cyan", cut: "end", isId: true },
-  { header: "TITLE", value: ({ guideline }) => guideline.title, cut: "end" },
-  { header: "WHY", value: reasonOf, cut: "end" },
+  // A person finds a rule by its file and line.
+  { header: "ID", value: ({ guideline }) => guideline.id, forPeople: () => "" },
+  { header: "TITLE", value: ({ guideline }) => guideline.title, wraps: true },
+  { header: "WHY", value: reasonOf, wraps: true },
   { header: "TOKENS", value: ({ tokens }) => String(tokens), align: "right" },
   {
-    header: "WHERE",
-    value: ({ guideline, line }) => formatLocation(guideline.source_file, line),
-    style: () => "dim",
-    cut: "middle",
+    ...placeColumn(({ guideline, line }: AppliedGuideline) => ({ path: guideline.source_file, line })),
+    inOrder: true,
   },
 ];
 
-const shadowedColumns: readonly Column<ShadowedGuideline>[] = [
-  ...appliedColumns.filter(({ header }) => header !== "WHY" && header !== "TOKENS"),
-  { header: "SHADOWED BY", value: ({ shadowed_by, rule }) => `${shadowed_by}: ${rule}`, cut: "end" },
-];
+function shadowedColumns(applied: readonly AppliedGuideline[]): readonly Column<ShadowedGuideline>[] {
+  /** The place of the replacement, which is named by its id or its file. */
+  const placeText = (shadowedBy: string): string => {
+    const replacement = applied.find(({ guideline }) => guideline.id === shadowedBy);
+    return replacement ? formatLocation(replacement.guideline.source_file, replacement.line) : shadowedBy;
+  };
+  return [
+    ...appliedColumns.filter(({ header }) => header !== "WHY" && header !== "TOKENS"),
+    {
+      header: "SHADOWED BY",
+      value: ({ shadowed_by, rule }) => `${shadowed_by}: ${rule}`,
+      forPeople: ({ shadowed_by, rule }) => `${placeText(shadowed_by)}: ${rule}`,
+      wraps: true,
+    },
+  ];
+}
 
 function printExplanation(output: Output, explanation: Explanation): void {
   const { file, tool, applied, shadowed, tokens, notes = [] } = explanation;
@@ -176,7 +195,7 @@ function printExplanation(output: Output, explanation: Explanation): void {
     output.line();
     output.line(output.style("bold", "Shadowed"));
   }
-  printTable(output, shadowed, shadowedColumns);
+  printTable(output, shadowed, shadowedColumns(applied));
 }
 
 const reasons: Readonly<Record<AppliedGuideline["reason"], string>> = {

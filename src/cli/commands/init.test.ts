@@ -75,6 +75,40 @@ test("an existing file is kept, and is named", async () => {
   expect(again.kept).toHaveLength(11);
 });
 
+test("in an existing package, init names what package.json lacks, and --merge adds it and nothing else", async () => {
+  const cwd = join(folder, "existing");
+  mkdirSync(cwd);
+  const before = {
+    name: "existing",
+    type: "commonjs",
+    scripts: { test: 'echo "Error: no test specified" && exit 1', start: "node mine.js" },
+    devDependencies: { typescript: "5.0.0" },
+  };
+  writeFileSync(join(cwd, "package.json"), JSON.stringify(before, undefined, "\t"));
+  const { stdout } = await kit(["init"], cwd);
+  expect(stdout).toContain("  npm pkg set type=module\n");
+  expect(stdout).toContain(`  npm pkg set 'scripts.test=node --test "tests/**/*.test.ts"'\n`);
+  expect(stdout).toContain("  npm pkg set 'scripts.types=tsc -p .'\n");
+  expect(stdout).toMatch(/^ {2}npm install --save-dev @types\/node@[\d.]+$/m);
+  expect(stdout).not.toContain("scripts.start");
+  expect(JSON.parse(readFileSync(join(cwd, "package.json"), "utf8"))).toEqual(before);
+  const merged = await kit(["init", "--merge"], cwd);
+  expect(merged.stdout).toContain(
+    "~ package.json (added type, scripts.test, scripts.types, dependencies.kit, devDependencies.@types/node)",
+  );
+  const text = readFileSync(join(cwd, "package.json"), "utf8");
+  expect(text).toContain('\n\t"type": "module"');
+  expect(JSON.parse(text)).toEqual({
+    name: "existing",
+    type: "module",
+    scripts: { test: 'node --test "tests/**/*.test.ts"', start: "node mine.js", types: "tsc -p ." },
+    dependencies: { kit: expect.any(String) },
+    devDependencies: { typescript: "5.0.0", "@types/node": expect.any(String) },
+  });
+  expect((await kit(["run", "review-file", "--payload", file], cwd)).exitCode).toBe(0);
+  expect((await kit(["init", "--merge"], cwd)).stdout).toContain("= package.json (kept as it was)");
+});
+
 test("a configuration of another name counts as the project's configuration, and no second one is created", async () => {
   const cwd = join(folder, "configured");
   mkdirSync(cwd);

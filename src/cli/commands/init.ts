@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { addTrust, trustsAll } from "../../app/trust/trust.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand, flag } from "../command.ts";
 import { configNames } from "../find-root.ts";
 import { type KitPackage, kitPackage } from "../init/kit-package.ts";
-import { templateFiles } from "../init/template-files.ts";
+import { type MissingField, mergeManifest, missingFields } from "../init/merge-manifest.ts";
+import { packageFields, templateFiles } from "../init/template-files.ts";
 import { writeTemplate } from "../init/write-template.ts";
 import type { Output } from "../print/output.ts";
 import { safeLine } from "../text/safe-text.ts";
@@ -17,11 +18,13 @@ export const init: Command = defineCommand({
       description: "The project's folder, created if it is missing; default: the current one",
     },
   ],
-  options: {},
-  examples: ["kit init my-agents", "kit init"],
+  options: {
+    merge: flag("--merge", "Add to an existing package.json what it lacks: type, scripts, packages"),
+  },
+  examples: ["kit init my-agents", "kit init", "kit init --merge"],
   details:
     "Writes an agent, a workflow, a skill, a role, a configuration and tests. Keeps files that exist. 'kit run' works at once; 'npm install' is for tests, types and editors.",
-  async run({ args: [dir = "."] }, context) {
+  async run({ args: [dir = "."], options: { merge = false } }, context) {
     const { output } = context;
     const folder = resolve(context.cwd, dir);
     makeNamedFolder(folder, dir);
@@ -32,13 +35,22 @@ export const init: Command = defineCommand({
     const files = templateFiles({ name: nameOf(folder), versions, configuration });
     const { written, kept } = await writeTemplate(folder, files);
     if (isNew) trustNew(folder);
-    const next = nextSteps({ folder, cwd: context.cwd, kept, versions });
+    const manifest = kept.includes("package.json") ? readManifest(folder) : undefined;
+    const missing = manifest === undefined ? [] : missingFields(manifest, packageFields(versions));
+    const isMerged = merge && missing.length > 0;
+    if (isMerged) mergeManifest(join(folder, "package.json"), missing);
+    const next = nextSteps({ folder, cwd: context.cwd, versions, missing: isMerged ? [] : missing });
     if (context.json) {
-      output.json({ folder: relative(context.cwd, folder) || ".", written, kept, next });
+      const merged = isMerged ? { merged: missing.map(fieldName) } : {};
+      output.json({ folder: relative(context.cwd, folder) || ".", written, kept, ...merged, next });
       return 0;
     }
     for (const path of written) output.line(`${output.style("green", "+")} ${path}`);
-    for (const path of kept) output.line(`${output.style("dim", "=")} ${path} (kept as it was)`);
+    for (const path of kept) {
+      if (isMerged && path === "package.json")
+        output.line(`${output.style("green", "~")} ${path} (added ${missing.map(fieldName).join(", ")})`);
+      else output.line(`${output.style("dim", "=")} ${path} (kept as it was)`);
+    }
     printSteps(output, next);
     return 0;
   },
@@ -54,18 +66,27 @@ function nameOf(folder: string): string {
   return name === "" || name === "kit" || name === "node_modules" ? "my-agents" : name;
 }
 
+function fieldName({ table, key }: MissingField): string {
+  return table === undefined ? key : `${table}.${key}`;
+}
+
 /** The next steps as lines to print: comments start with #. */
 function nextSteps(project: {
   readonly folder: string;
   readonly cwd: string;
-  readonly kept: readonly string[];
   readonly versions: KitPackage;
+  /** The fields that the package.json lacks. */
+  readonly missing: readonly MissingField[];
 }): readonly string[] {
-  const { folder, cwd, kept, versions } = project;
-  const manifest = kept.includes("package.json") ? readManifest(folder) : undefined;
+  const { folder, cwd, versions, missing } = project;
+  const fields = missing.filter(({ table }) => table === undefined || table === "scripts");
+  const packages = missing.filter(({ table }) => table === "devDependencies");
   const steps = [
     ...(folder === cwd ? [] : [`cd ${quoted(relative(cwd, folder))}`]),
-    ...(manifest?.type === "commonjs" ? moduleSteps : []),
+    ...(fields.length === 0
+      ? []
+      : ["# Your package.json lacks these ('kit init --merge' adds all that it lacks):"]),
+    ...fields.map((field) => `npm pkg set ${quoted(`${fieldName(field)}=${field.value}`)}`),
     'kit run --prompt "Which rules apply to src/agents/reviewer.ts?"',
     `kit run review-file --payload '{"file": "src/agents/reviewer.ts"}'`,
     `kit run --skill explain-file --payload '{"file": "src/agents/reviewer.ts"}' --role careful`,
@@ -74,31 +95,20 @@ function nextSteps(project: {
     steps.push("# This kit runs from a checkout that was never built; to install it, build it first:");
     steps.push(`(cd ${quoted(versions.unbuilt)} && npm run build)`);
   }
-  if (manifest !== undefined && !dependsOnKit(manifest)) {
+  if (missing.some(({ table }) => table === "dependencies")) {
     steps.push("# Your package.json does not ask for kit yet:");
     steps.push(`npm install ${quoted(/^\d/.test(versions.kit) ? `kit@${versions.kit}` : versions.kit)}`);
   }
-  const install = manifest !== undefined ? "npm install" : "npm install && npm test";
-  return [...steps, install, "# Over HTTP, read again as you edit it:", "kit dev"];
+  if (packages.length > 0) {
+    steps.push("# For types and editors:");
+    steps.push(
+      `npm install --save-dev ${packages.map(({ key, value }) => quoted(`${key}@${value}`)).join(" ")}`,
+    );
+  }
+  return [...steps, "npm install && npm test", "# Over HTTP, read again as you edit it:", "kit dev"];
 }
 
-// npm 11 writes "commonjs" into every new package.json, but kit writes ES modules.
-const moduleSteps = [
-  "# Your package.json says that its files are CommonJS, and agents are ES modules:",
-  "npm pkg set type=module",
-];
-
-function dependsOnKit({ dependencies, devDependencies }: Manifest): boolean {
-  return dependencies?.kit !== undefined || devDependencies?.kit !== undefined;
-}
-
-interface Manifest {
-  readonly type?: unknown;
-  readonly dependencies?: { readonly kit?: unknown };
-  readonly devDependencies?: { readonly kit?: unknown };
-}
-
-function readManifest(folder: string): Manifest {
+function readManifest(folder: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) ?? {};
   } catch {
@@ -107,7 +117,7 @@ function readManifest(folder: string): Manifest {
 }
 
 function quoted(word: string): string {
-  return /^[\w./:@^-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return /^[\w./:@^=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** A folder that was empty contains only the person's own code. */

@@ -21,7 +21,11 @@ import { safeLines } from "../text/safe-text.ts";
 
 export const invoke: Command = defineCommand({
   arguments: [
-    { usage: "<name>", description: "An agent or a workflow, as 'kit routes' lists it" },
+    {
+      usage: "<name>",
+      description: "An agent or a workflow, as 'kit routes' lists it",
+      completes: "agent or workflow",
+    },
     { usage: "[id]", description: "The agent's instance, such as a thread; a workflow has none" },
   ],
   options: {

@@ -1,7 +1,8 @@
 import type { App } from "../../app/service/app.ts";
-import type { LoadedWebhook } from "../../app/sources/discover-sources.ts";
+import type { LoadedWebhook, SourceProblem } from "../../app/sources/discover-sources.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 import { type Command, defineCommand } from "../command.ts";
+import { tryProjectAgents } from "../doctor/check-agents.ts";
 import type { Output } from "../print/output.ts";
 import { type Column, count, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
@@ -24,7 +25,11 @@ export const routes: Command = defineCommand({
         code: loaded.untrustedCode !== true,
       });
       try {
-        const listed = describe(app, loaded.config.server?.expose === "all");
+        const tried =
+          loaded.untrustedCode === true
+            ? []
+            : await tryProjectAgents(app.agents(), { root: project.root, loaded });
+        const listed = describe(app, tried, loaded.config.server?.expose === "all");
         if (context.json) context.output.json(listed);
         else printRoutes(context.output, listed, webhooksWithoutSecret(app.webhooks(), app.env));
         return listed.problems.length === 0 ? 0 : 1;
@@ -36,7 +41,7 @@ export const routes: Command = defineCommand({
 
 type Found = ReturnType<typeof describe>;
 
-function describe(app: App, exposesAll: boolean) {
+function describe(app: App, tried: readonly SourceProblem[], exposesAll: boolean) {
   return {
     agents: app.agents().map(({ name, path, triggers }) => ({
       name,
@@ -46,7 +51,7 @@ function describe(app: App, exposesAll: boolean) {
     })),
     workflows: app.workflows().map(({ name, path, schedules }) => ({ name, path, schedules })),
     webhooks: app.webhooks().map(({ name, path }) => ({ name, path })),
-    problems: app.problems().map(({ path, message }) => ({ path, message })),
+    problems: [...app.problems(), ...tried].map(({ path, message }) => ({ path, message })),
   };
 }
 
@@ -64,7 +69,7 @@ const columns: readonly Column<Row>[] = [
     value: ({ address }) => address,
     style: ({ reachable }) => (reachable ? "cyan" : "dim"),
   },
-  { header: "FILE", value: ({ path }) => path, style: () => "dim", cut: "middle" },
+  { header: "FILE", value: ({ path }) => path, style: () => "dim" },
   { header: "", value: ({ remark }) => remark, style: () => "dim" },
 ];
 

@@ -1,11 +1,15 @@
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { maskError } from "../../agents/secrets.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
+import type { App } from "../../app/service/app.ts";
 import type { ProjectService } from "../../app/service/service.ts";
+import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
+import { thrownText } from "../../base/thrown.ts";
+import { readLines } from "../../project/features/read-lines.ts";
 import type { Project } from "../../project/project.ts";
 import { type BackendName, backendNames } from "../../protocol/enums.ts";
-import { parseBackend, parsePayload } from "../choices.ts";
+import { agentName, parseBackend, parsePayload } from "../choices.ts";
 import {
   type Command,
   type CommandContext,
@@ -16,6 +20,7 @@ import {
   option,
 } from "../command.ts";
 import { canAsk } from "../print/output.ts";
+import { createFileReader } from "../print/print-call.ts";
 import { createEventPrinter, printFailure } from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
@@ -45,7 +50,11 @@ const ofAgents = ["agent", "id", "session", "continue", "role", "file"] as const
 
 export const run: Command = defineCommand({
   arguments: [
-    { usage: "[workflow]", description: "A workflow of the project: the name of src/workflows/<name>.ts" },
+    {
+      usage: "[workflow]",
+      description: "A workflow of the project: the name of src/workflows/<name>.ts",
+      completes: "workflow",
+    },
   ],
   options: {
     prompt: option("-p, --prompt <text>", "Prompt an agent; - reads the prompt from stdin", text),
@@ -58,7 +67,7 @@ export const run: Command = defineCommand({
     agent: option(
       "-a, --agent <name>",
       "The agent to prompt; default: one with the project's tools only",
-      text,
+      agentName,
     ),
     id: option("--id <id>", "The agent's instance; default: default", text),
     session: option(
@@ -145,7 +154,8 @@ export const run: Command = defineCommand({
             );
             throw context.signal.reason;
           }
-          return printFailure(maskError(error, app.mask), context, options.stream === true);
+          const exitCode = printFailure(maskError(error, app.mask), context, options.stream === true);
+          return isUnknownName(error, app, { workflow, agent: options.agent }) ? 2 : exitCode;
         } finally {
           await app.close();
         }
@@ -154,6 +164,25 @@ export const run: Command = defineCommand({
     );
   },
 });
+
+/** Whether the line names a workflow or an agent for which there is no file, which is wrong usage. */
+function isUnknownName(
+  error: unknown,
+  app: App,
+  { workflow, agent }: { readonly workflow: string | undefined; readonly agent: string | undefined },
+): boolean {
+  if (!(error instanceof KitError)) return false;
+  const isMissing = (kind: "agent" | "workflow", name: string | undefined): boolean =>
+    error.code === `${kind}_not_found` &&
+    ![
+      ...(kind === "agent" ? app.agents() : app.workflows()),
+      ...app.problems().flatMap(({ source }) => (source?.kind === kind ? source : [])),
+    ].some((source) => source.name === name);
+  return (
+    (workflow !== undefined && isMissing("workflow", workflow)) ||
+    (agent !== undefined && isMissing("agent", agent))
+  );
+}
 
 /** Warns on stderr that commands run without isolation, on a system for which kit has none. */
 async function warnOfMissingIsolation(
@@ -242,10 +271,15 @@ async function openTerminalService({
     overrides: defined({ model: options.model, backend: options.backend }),
     sandbox: loaded.config.agent?.sandbox === undefined ? local({ root: project.root }) : undefined,
     approvals: isInteractive
-      ? (await import("../run/terminal-approvals.ts")).createTerminalApprovals({ input, output, mask })
+      ? (await import("../run/terminal-approvals.ts")).createTerminalApprovals({
+          input,
+          output,
+          mask,
+          readFile: createFileReader((path) => readLines(project, { path })),
+        })
       : "none",
     onListenerError: (error) => {
-      const reason = safeLine(error instanceof Error ? error.message : String(error));
+      const reason = safeLine(thrownText(error));
       output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));
     },
   });

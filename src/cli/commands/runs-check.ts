@@ -75,32 +75,32 @@ function isBroken({ outcome }: CheckedRun): boolean {
 }
 
 const columns: readonly Column<CheckedRun>[] = [
-  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan", isId: true },
-  { header: "WORKFLOW", value: ({ workflow }) => workflow, cut: "end" },
+  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan" },
+  { header: "WORKFLOW", value: ({ workflow }) => workflow, wraps: true },
   { header: "STATUS", value: ({ status }) => status, style: ({ status }) => runStyles[status] },
 ];
 
 const mismatchColumns: readonly Column<CheckedRun>[] = [
   ...columns,
   { header: "AT", value: ({ position }) => String(position ?? ""), align: "right" },
-  { header: "RECORDED", value: ({ recorded }) => recorded ?? "", style: () => "green", cut: "end" },
+  { header: "RECORDED", value: ({ recorded }) => recorded ?? "", style: () => "green", wraps: true },
   {
     header: "THE CODE ASKS FOR",
     value: ({ asked, message }) => asked ?? message ?? "",
     style: () => "red",
-    cut: "end",
+    wraps: true,
   },
 ];
 
 const failureColumns: readonly Column<CheckedRun>[] = [
   ...columns,
-  { header: "WHY", value: ({ message }) => message ?? "", style: () => "red", cut: "end" },
+  { header: "WHY", value: ({ message }) => message ?? "", style: () => "red", wraps: true },
 ];
 
 const unclearColumns: readonly Column<CheckedRun>[] = [
   ...columns,
   { header: "AT", value: ({ position }) => String(position ?? ""), align: "right" },
-  { header: "RECORDED", value: ({ recorded }) => recorded ?? "", cut: "end" },
+  { header: "RECORDED", value: ({ recorded }) => recorded ?? "", wraps: true },
 ];
 
 function print({ runs, problems }: RunCheck, output: Output): void {

@@ -1,9 +1,10 @@
 import { runStatuses } from "../../protocol/enums.ts";
 import type { RunRecord } from "../../protocol/run.ts";
-import { asText, parseJson, parseRunStatus, wholeNumber } from "../choices.ts";
+import { asText, parseJson, parseRunStatus, wholeNumber, workflowName } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
 import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
+import { moreText, searchOption, timeOptions } from "../list-options.ts";
 import { causeText } from "../print/cause.ts";
 import { printRuns, waitLines } from "../print/runs.ts";
 import { printFields } from "../print/table.ts";
@@ -20,24 +21,22 @@ const details =
 export const runsList: Command = defineCommand({
   options: {
     status: option("--status <status>", `Only ${runStatuses.join(", ")}`, parseRunStatus),
-    workflow: option("-w, --workflow <name>", "Only those of this workflow", asText),
+    workflow: option("-w, --workflow <name>", "Only those of this workflow", workflowName),
+    search: searchOption,
+    ...timeOptions,
     limit: option("-n, --limit <number>", "The most to list (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     url: urlOption,
   },
-  examples: ["kit runs list", "kit runs list --status waiting"],
+  examples: ["kit runs list", "kit runs list --status failed --since 2d --search refund"],
   details: `Newest first. ${details}`,
   run: ({ options }, context) =>
     withProjectWork(context, options.url, async (work) => {
-      const { status, workflow, limit, cursor } = options;
-      const page = await work.listRuns({
-        status,
-        workflow,
-        limit,
-        cursor,
-      });
+      const { url: _, ...query } = options;
+      const page = await work.listRuns({ ...query, count: true });
       if (context.json) context.output.json(page);
       else printRuns(context.output, page.runs);
+      if (!context.json && page.next_cursor !== undefined) context.output.note(moreText(page.total));
       return 0;
     }),
 });

@@ -71,7 +71,7 @@ export const sandboxesPrune: Command = defineCommand({
 });
 
 const target = [
-  { usage: "<agent>", description: "The agent whose machine it is" },
+  { usage: "<agent>", description: "The agent whose machine it is", completes: "agent" },
   { usage: "<instance>", description: "Its instance" },
 ] as const;
 const session = option("--session <name>", "The session of the instance (default: default)", asText);

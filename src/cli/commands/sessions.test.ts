@@ -31,17 +31,26 @@ beforeAll(async () => {
   store.close();
   const database = new DatabaseSync(file);
   database.exec("UPDATE entries SET at = at - 31 * 86400000 WHERE id >> 24 = 1");
+  database.exec("UPDATE sessions SET used_at = used_at - 31 * 86400000 WHERE id = 1");
   database.close();
 });
 
 test("sessions are listed with the time of their last use, page by page", async () => {
   const { stdout } = await kit("list");
   expect(stdout).toMatch(/reviewer\/old\s+default\s+2\s+/);
-  const page = JSON.parse((await kit("list", "-n", "1", "--json")).stdout);
-  expect(page.sessions).toMatchObject([{ instance_id: "old", position: 2, touched_at: expect.any(String) }]);
-  const next = await kit("list", "--cursor", page.next_cursor, "--json");
+  const page = JSON.parse((await kit("list", "--order", "oldest", "-n", "1", "--json")).stdout);
+  expect(page).toMatchObject({ total: 2, sessions: [{ instance_id: "old", position: 2, state: "idle" }] });
+  const next = await kit("list", "--order", "oldest", "--cursor", page.next_cursor, "--json");
   expect(JSON.parse(next.stdout)).toMatchObject({ sessions: [{ instance_id: "new" }] });
-  expect((await kit("list", "-n", "1")).stderr).toContain("There are more");
+  expect((await kit("list", "-n", "1")).stderr).toContain("There are 2 in all");
+  const found = async (...options: readonly string[]): Promise<readonly string[]> =>
+    JSON.parse((await kit("list", ...options, "--json")).stdout).sessions.map(
+      ({ instance_id }: { instance_id: string }) => instance_id,
+    );
+  expect(await found("--since", "3d")).toEqual(["new"]);
+  expect(await found("--until", "3d", "--search", "OLD")).toEqual(["old"]);
+  expect(await found("--status", "failed")).toEqual([]);
+  expect((await kit("list", "--since", "soon")).stderr).toContain("'soon' is not a time.");
   expect((await kit("list", "--cursor", "none")).stderr).toContain("cursor");
 });
 

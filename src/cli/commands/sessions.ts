@@ -1,11 +1,22 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { sharedEngineOf } from "../../app/config/engine-config.ts";
+import type { Retention } from "../../app/service/retention.ts";
+import { toTimes } from "../../base/time-range.ts";
+import { sessionOrders, sessionStatuses } from "../../protocol/enums.ts";
 import type { TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
-import type { PruneBody, PrunedPage, PruneFailure, SessionsQuery } from "../../protocol/session-page.ts";
-import { asText, wholeNumber } from "../choices.ts";
+import type {
+  PruneBody,
+  PrunedPage,
+  PruneFailure,
+  SessionStatus,
+  SessionsQuery,
+} from "../../protocol/session-page.ts";
+import type { SessionListing } from "../../stores/contract.ts";
+import { asText, parseSessionOrder, parseSessionStatus, wholeNumber } from "../choices.ts";
 import { clientLocator, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
+import { moreText, searchOption, timeOptions } from "../list-options.ts";
 import { type Column, count, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { fromNow } from "../text/safe-text.ts";
@@ -16,22 +27,31 @@ const details =
 
 export const sessionsList: Command = defineCommand({
   options: {
+    search: searchOption,
+    status: option("--status <status>", `Only ${sessionStatuses.join(", ")}`, parseSessionStatus),
+    agent: option("-a, --agent <name>", "Only those of this agent", asText),
+    ...timeOptions,
+    order: option("--order <order>", `${sessionOrders.join(", ")} (default recent)`, parseSessionOrder),
+    parents: flag("--parents", "Without the sessions of tasks"),
     limit: option("-n, --limit <number>", "The most to list (default 50)", wholeNumber(1, 1_000)),
     cursor: option("--cursor <cursor>", "Start at the next_cursor of an earlier --json", asText),
     url: urlOption,
   },
-  examples: ["kit sessions list", "kit sessions list -n 1000 --json"],
-  details: `Lists sessions in the order of their creation, with the time of their last entry. ${details}`,
+  examples: [
+    "kit sessions list",
+    "kit sessions list --search refund --since 2d",
+    "kit sessions list -n 1000 --json",
+  ],
+  details: `Lists sessions with title, state and cost, the last used first. ${details}`,
   run: ({ options }, context) =>
     withSessionAdmin(context, options.url, async (admin) => {
-      const { limit = 50, cursor } = options;
-      const page = await admin.list({ limit, cursor });
+      const { url: _, limit = 50, order = "recent", parents: parents_only, ...filter } = options;
+      const page = await admin.list({ ...filter, limit, order, parents_only, count: true });
       const { output } = context;
       if (context.json) output.json(page);
       else if (page.sessions.length === 0) output.note("No session to show.");
-      else printTable(output, page.sessions, columns);
-      if (!context.json && page.next_cursor !== undefined)
-        output.note("There are more: -n lists more at a time, --cursor with --json the next ones.");
+      else printTable(output, page.sessions, listColumns);
+      if (!context.json && page.next_cursor !== undefined) output.note(moreText(page.total));
       return 0;
     }),
 });
@@ -104,9 +124,40 @@ const columns: readonly Column<TouchedSession>[] = [
   },
 ];
 
+const listColumns: readonly Column<ListedPage["sessions"][number]>[] = [
+  ...columns,
+  {
+    header: "STATUS",
+    value: ({ status, state }) => status ?? state ?? "",
+    style: ({ status, state }) => ((status ?? state) === "failed" ? "red" : undefined),
+  },
+  {
+    header: "COST",
+    value: ({ cost }) => (typeof cost === "number" ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : ""),
+    align: "right",
+  },
+  { header: "TITLE", value: ({ title }) => title ?? "", wraps: true },
+];
+
+type ListedPage = Omit<TouchedSessionPage, "sessions"> & {
+  /** A list without a server has no `status`, but the stored `state`. */
+  readonly sessions: readonly (TouchedSession & { readonly status?: SessionStatus | undefined })[];
+};
+
+/** Lists the sessions of a store that no server works on: nothing runs or waits there. */
+async function listStored(
+  { list }: Pick<Retention, "list">,
+  listing: SessionListing,
+  status: SessionStatus | undefined,
+): Promise<ListedPage> {
+  const isStored = status === "idle" || status === "failed" || status === "stopped";
+  const selected = isStored ? { state: status } : status === undefined ? {} : { only: [] };
+  return await list({ ...listing, ...selected });
+}
+
 /** Access to a project's sessions: through a server or, where none runs, through its store. */
 interface SessionAdmin {
-  list(query: SessionsQuery & { readonly limit: number }): Promise<TouchedSessionPage>;
+  list(query: SessionsQuery & { readonly limit: number }): Promise<ListedPage>;
   prune(body: PruneBody): Promise<PrunedPage>;
 }
 
@@ -136,7 +187,7 @@ async function withSessionAdmin(
       opened.defer(() => service.close({ timeoutMs: 0 }));
       const retention = service.sessions;
       return await use({
-        list: (query) => retention.list(query),
+        list: ({ status, ...query }) => listStored(retention, { ...query, ...toTimes(query) }, status),
         prune: ({ older_than_seconds, dry_run = false, cursor }) =>
           retention.prune({
             olderThanMs: older_than_seconds * 1_000,

@@ -10,7 +10,7 @@ import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import type { Output, Style } from "../print/output.ts";
-import { type Column, count, formatLocation, printTable } from "../print/table.ts";
+import { type Column, count, formatLocation, placeColumn, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { toRefreshOptions, withProject } from "../with-project.ts";
 
@@ -67,24 +67,19 @@ function annotate(output: Output, { criteria, totals }: Pick<CoveragePage, "crit
 }
 
 const featureColumns: readonly Column<FeatureCoverage>[] = [
-  { header: "FEATURE", value: ({ feature }) => feature, style: () => "cyan", cut: "end" },
+  { header: "FEATURE", value: ({ feature }) => feature, style: () => "cyan" },
   { header: "CRITERIA", value: ({ criteria }) => String(criteria), align: "right" },
   { header: "COVERED", value: ({ covered }) => String(covered), align: "right" },
   { header: "", value: percentOf, align: "right", style: styleOf },
-  { header: "WHERE", value: ({ path }) => path, style: () => "dim", cut: "middle" },
+  { header: "WHERE", value: ({ path }) => path, style: () => "dim" },
 ];
 
 const criterionColumns: readonly Column<CriterionCoverage>[] = [
-  { header: "CRITERION", value: ({ id }) => id, style: () => "cyan", isId: true },
+  { header: "CRITERION", value: ({ id }) => id, style: () => "cyan" },
   { header: "", value: stateOf, style: ({ state }) => stateStyles[state] },
-  { header: "TEXT", value: ({ text }) => text, cut: "end" },
-  {
-    header: "WHERE",
-    value: ({ path, line }) => formatLocation(path, line),
-    style: () => "dim",
-    cut: "middle",
-  },
-  { header: "TESTS", value: testsOf, cut: "middle" },
+  { header: "TEXT", value: ({ text }) => text, wraps: true },
+  placeColumn(({ path, line }) => ({ path, line })),
+  { header: "TESTS", value: testsOf, wraps: true },
 ];
 
 function printReport(output: Output, report: CoveragePage, { all }: { readonly all: boolean }): void {

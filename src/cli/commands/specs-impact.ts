@@ -1,14 +1,16 @@
+import { readChangesSince } from "../../project/features/changes-since.ts";
+import { readNamedSpecs } from "../../project/features/named-specs.ts";
 import type { Project } from "../../project/project.ts";
 import { wholeImpact } from "../../project/query/impact.ts";
-import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";
-import type { AffectedSpec, Impact, ImpactRequest } from "../../protocol/spec-query.ts";
+import { createSpecNames, type SpecNames } from "../../project/query/spec-names.ts";
+import type { AffectedSpec, ChangedSpec, Impact, ImpactRequest } from "../../protocol/spec-query.ts";
 import { asText, wholeNumber } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, flag, option } from "../command.ts";
-import { throwUnknownSpec } from "../find-record.ts";
+import { lookUpSpec, throwUnknownSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import type { Output } from "../print/output.ts";
-import { count, printTable, specPlace } from "../print/table.ts";
+import { count, placeColumn, printTable, specPlace } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
@@ -36,15 +38,16 @@ export const specsImpact: Command = defineCommand({
     "kit specs impact --since main",
     "kit specs impact --since origin/main --format github",
     "kit specs impact src/checkout/cart.ts",
-    "kit specs impact fw_a-checkout-requirements-req1 --depth 3",
+    "kit specs impact checkout#1 --depth 3",
   ],
   details: "Without anything named, what is not committed yet counts as changed.",
   run: ({ args, options }, context) =>
     withProject(context, async ({ project }) => {
       const since = options.since ?? (args.length === 0 ? "HEAD" : undefined);
       const changes = args.map((text) => toChanged(text, project, context));
-      const inGit = since === undefined ? [] : await filesChangedSince(since, context);
-      const files = [...new Set([...changes.flatMap(({ file }) => file ?? []), ...inGit])];
+      const { signal } = context;
+      const inGit = since === undefined ? undefined : await readChangesSince(project, { since, signal });
+      const files = [...new Set([...changes.flatMap(({ file }) => file ?? []), ...(inGit?.files ?? [])])];
       const ids = [...new Set(changes.flatMap(({ id }) => id ?? []))];
       const { depth, limit, cursor, all = false, expandFeatures, obsolete } = options;
       const request: ImpactRequest = {
@@ -56,7 +59,9 @@ export const specsImpact: Command = defineCommand({
         ...(limit !== undefined && { limit }),
         ...(cursor !== undefined && { cursor }),
       };
-      const impact = all ? wholeImpact(project.specs, request) : project.specs.impact(request);
+      const specsOfTests = await readNamedSpecs(project, files);
+      const ask = (page: ImpactRequest): Impact => project.specs.impact(page, inGit?.compared, specsOfTests);
+      const impact = all ? wholeImpact(ask, request) : ask(request);
       if (context.json) {
         context.output.json(impact);
         return 0;
@@ -98,17 +103,11 @@ function toChanged(
   project: Project,
   context: CommandContext,
 ): { readonly id?: string; readonly file?: string } {
-  if (project.specs.get(text)) return { id: text };
   const file = toProjectPath(text, context);
-  if (/[./]/.test(text) || project.files().includes(file)) return { file };
-  return throwUnknownSpec(project, text);
-}
-
-async function filesChangedSince(
-  since: string,
-  { root, signal }: CommandContext,
-): Promise<readonly string[]> {
-  return toChangedPaths(await readChangedFiles({ root, since, signal }));
+  if (project.specs.get(text) === undefined && project.files().includes(file)) return { file };
+  const id = lookUpSpec(project, text)?.id;
+  if (id !== undefined) return { id };
+  return /[./]/.test(text) ? { file } : throwUnknownSpec(project, text);
 }
 
 /** Notes files that do not exist: specs may still name a deleted file, but the path may also be a typo. */
@@ -135,18 +134,30 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
   }
   const { total_count: total, same_feature: folded, obsolete_count: obsolete } = impact;
   if (total === 0) output.note(`${count(changed, "change")}, no spec affected.`);
+  const changes = new Map(impact.changed_specs?.map((spec) => [spec.id, spec]));
+  const nameOf = namesForPeople(project);
   const rows = impact.affected.map((affected) => ({ affected, spec: project.specs.get(affected.id) }));
   printTable(output, rows, [
-    { header: "SCORE", value: ({ affected }) => affected.score.toFixed(2), align: "right" },
-    { header: "ID", value: ({ affected }) => affected.id, style: () => "cyan", isId: true },
-    { header: "TITLE", value: ({ spec }) => spec?.title ?? "", cut: "end" },
     {
-      header: "WHERE",
-      value: ({ spec }) => (spec ? specPlace(spec) : ""),
-      style: () => "dim",
-      cut: "middle",
+      header: "SCORE",
+      value: ({ affected }) => affected.score.toFixed(2),
+      forPeople: ({ affected }) => (changes.has(affected.id) ? "changed" : affected.score.toFixed(2)),
+      align: "right",
     },
-    { header: "WHY", value: ({ affected }) => reasonOf(affected), cut: "end" },
+    {
+      header: "SPEC",
+      value: ({ affected }) => affected.id,
+      forPeople: ({ affected }) => nameOf(affected.id),
+      style: () => "cyan",
+    },
+    { header: "TITLE", value: ({ spec }) => spec?.title ?? "", wraps: true },
+    { ...placeColumn(({ spec }) => spec && specPlace(spec)), inOrder: true },
+    {
+      header: "WHY",
+      value: ({ affected }) => describeChange(changes.get(affected.id)) ?? reasonOf(affected, (id) => id),
+      forPeople: ({ affected }) => describeChange(changes.get(affected.id)) ?? reasonOf(affected, nameOf),
+      wraps: true,
+    },
   ]);
   if (output.isTerminal) printPaths(output, "Tests to run", impact.tests);
   const dim = (text: string): void => output.note(output.noteStyle("dim", safeLine(text)));
@@ -154,6 +165,8 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
     dim(`+ ${count(specs, "spec")} of ${feature} by feature only`);
   if (folded.length > mostFeatures) dim(`+ ${count(folded.length - mostFeatures, "more feature")}`);
   if (folded.length > 0) dim("  (--expand-features lists them)");
+  const removed = impact.changed_specs?.filter(({ change }) => change === "removed") ?? [];
+  if (removed.length > 0) dim(`Removed: ${removed.map(({ id }) => id).join(", ")}`);
   if (obsolete > 0) dim(`${count(obsolete, "obsolete spec")} left out (--obsolete lists them)`);
   if (rows.length < total) dim(`${rows.length} of ${count(total, "spec")} shown; --all shows all.`);
   if (output.isTerminal && total > 0) {
@@ -167,11 +180,29 @@ function printImpact(output: Output, { impact, project, changed }: ImpactReport)
 const mostFeatures = 5;
 
 /** The chain of links that led to a spec, the last one first: `implements fw_a-cart-tasks-1, code_ref src/cart.ts`. */
-function reasonOf({ path }: AffectedSpec): string {
+function reasonOf({ path }: AffectedSpec, nameOf: (id: string) => string): string {
+  // That a file holds the block which led here says nothing more.
   return path
+    .filter(({ kind }, index) => kind !== "defines" || index === path.length - 1)
     .toReversed()
-    .map((edge) => `${edge.kind} ${edge.from}`)
+    .map((edge) => `${edge.kind} ${nameOf(edge.from)}`)
     .join(", ");
+}
+
+function describeChange(spec: ChangedSpec | undefined): string | undefined {
+  if (spec === undefined) return undefined;
+  return spec.change === "modified" ? spec.what.join(", ") : spec.change;
+}
+
+/** The names of specs by their ids; anything else keeps its name. */
+function namesForPeople({ specs }: Project): (id: string) => string {
+  let names: SpecNames | undefined;
+  return (id) => {
+    const spec = specs.get(id);
+    if (spec === undefined) return id;
+    names ??= createSpecNames(specs);
+    return names.nameOf(spec);
+  };
 }
 
 function printPaths(output: Output, title: string, paths: readonly string[]): void {

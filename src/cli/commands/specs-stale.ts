@@ -1,10 +1,12 @@
 import { acceptStale, pageStale, staleSpecs } from "../../project/features/stale.ts";
+import type { ProjectSpecs } from "../../project/project.ts";
+import { createSpecNames } from "../../project/query/spec-names.ts";
 import type { StaleFile, StalePage, StaleSpec } from "../../protocol/stale.ts";
 import { asText, wholeNumber } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, count, formatLocation, printTable } from "../print/table.ts";
+import { type Column, count, placeColumn, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -51,31 +53,35 @@ export const specsStale: Command = defineCommand({
       const page = { limit, cursor };
       const printed = all ? { ...report, total_count: report.stale.length } : pageStale(report, page);
       if (context.json) output.json(printed);
-      else printReport(output, printed);
+      else printReport(output, project.specs, printed);
       return check && report.stale.length > 0 ? 1 : 0;
     }),
 });
 
-const columns: readonly Column<StaleSpec>[] = [
-  { header: "ID", value: ({ id }) => id, style: () => "cyan", isId: true },
-  { header: "TITLE", value: ({ title }) => title, cut: "end" },
+const columnsFor = (specs: ProjectSpecs): readonly Column<StaleSpec>[] => [
+  { header: "SPEC", value: ({ id }) => id, forPeople: nameForPeople(specs), style: () => "cyan" },
+  { header: "TITLE", value: ({ title }) => title, wraps: true },
   { header: "SPEC CHANGED", value: ({ updated_at }) => updated_at.slice(0, 10) },
-  { header: "CODE CHANGED", value: ({ files }) => files.map(changeOf).join(", "), cut: "end" },
-  {
-    header: "WHERE",
-    value: ({ path, line }) => formatLocation(path, line),
-    style: () => "dim",
-    cut: "middle",
-  },
+  { header: "CODE CHANGED", value: ({ files }) => files.map(changeOf).join(", "), wraps: true },
+  placeColumn(({ path, line }) => ({ path, line })),
 ];
+
+function nameForPeople(specs: ProjectSpecs): (spec: StaleSpec) => string {
+  const { nameOf } = createSpecNames(specs);
+  return ({ id, path }) => nameOf({ id, path, framework: specs.frameworkOf(path) ?? "custom" });
+}
 
 function changeOf({ path, changed_at, commit }: StaleFile): string {
   const when = commit === undefined ? "not committed" : (changed_at ?? "").slice(0, 10);
   return `${path} (${when})`;
 }
 
-function printReport(output: Output, { stale, total_count: total, checked, notes }: StalePage): void {
-  printTable(output, stale, columns);
+function printReport(
+  output: Output,
+  specs: ProjectSpecs,
+  { stale, total_count: total, checked, notes }: StalePage,
+): void {
+  printTable(output, stale, columnsFor(specs));
   for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
   const all = `of ${count(checked, "spec")} that ${checked === 1 ? "names" : "name"} code`;
   if (stale.length < total)

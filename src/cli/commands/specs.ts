@@ -1,9 +1,10 @@
 import type { Project, ProjectSpecs } from "../../project/project.ts";
-import { listSpecs } from "../../project/query/run-query.ts";
+import { listForPerson } from "../../project/query/run-query.ts";
+import { createSpecNames, type SpecNames } from "../../project/query/spec-names.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Framework, Lifecycle, Priority, SpecBlock, SpecType } from "../../protocol/spec-block.ts";
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
-import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
+import { frameworkInfos } from "../../specs/frameworks.ts";
 import {
   asText,
   parseFramework,
@@ -24,7 +25,7 @@ import {
 import { findSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
 import type { Output, Style } from "../print/output.ts";
-import { type Column, count, printFields, printTable, specPlace } from "../print/table.ts";
+import { type Column, count, placeColumn, printFields, printTable, specPlace } from "../print/table.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
@@ -79,7 +80,7 @@ export const specsList: Command = defineCommand({
     rules: flag("--rules", "Also the rules of instruction files (CLAUDE.md, Cursor's rules)"),
   },
   details:
-    "Leaves out the rules of instruction files if there are other specs, unless a filter or --rules selects them; so does --json.",
+    "The table leaves out the rules of instruction files if there are other specs, unless a filter or --rules selects them. --json lists all.",
   examples: [
     "kit specs list",
     "kit specs list --framework kiro --type requirement",
@@ -88,12 +89,15 @@ export const specsList: Command = defineCommand({
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const query = toSpecQuery(options, context);
-      const request = options.rules === true ? { ...query, rules: true } : query;
-      const page = readSpecs(project.specs, request, options.all ?? false);
+      const list: ListSpecs =
+        context.json || options.rules === true
+          ? project.specs.query
+          : (each) => listForPerson(project.specs, each);
+      const page = readSpecs(list, query, options.all ?? false);
       const { rules_left_out: left = 0 } = page;
       if (context.json) context.output.json(page);
       else if (page.total_count > 0) {
-        printSpecPage(context.output, page);
+        printSpecPage(context.output, project.specs, page);
         if (left > 0) context.output.note(`${count(left, "rule")} of instruction files left out (--rules).`);
       } else context.output.note(hasSpecs(project) ? "No spec matches these filters." : noSpecsHint());
       return 0;
@@ -108,25 +112,26 @@ export const specsQuery: Command = defineCommand({
   run: ({ args, options }, context) =>
     withProject(context, async ({ project }) => {
       const query = { ...toSpecQuery(options, context), q: args.join(" ") };
-      const page = readSpecs(project.specs, query, options.all ?? false);
+      const page = readSpecs(project.specs.query, query, options.all ?? false);
       if (context.json) context.output.json(page);
-      else if (page.total_count > 0) printSpecPage(context.output, page);
+      else if (page.total_count > 0) printSpecPage(context.output, project.specs, page);
       else context.output.note(hasSpecs(project) ? "No spec matches." : noSpecsHint());
       return 0;
     }),
 });
 
 export const specsShow: Command = defineCommand({
-  arguments: [{ usage: "<id>", description: "The id of a spec, as 'kit specs list' prints it" }],
+  arguments: [{ usage: "<id>", description: "A spec, as 'kit specs list' prints it: checkout#1, or its id" }],
   options: {},
-  examples: ["kit specs show fw_a-checkout-requirements-req1"],
+  examples: ["kit specs show checkout#1", "kit specs show fw_a-checkout-requirements-req1"],
   run: ({ args: [id = ""] }, context) =>
     withProject(context, async ({ project }) => {
       const spec = findSpec(project, id);
       if (context.json) context.output.json(spec);
       else {
         const diagnostics = project.specs.diagnostics().filter((diagnostic) => diagnostic.id === spec.id);
-        printSpec(context.output, spec, diagnostics);
+        const name = createSpecNames(project.specs).nameOf(spec);
+        printSpec(context.output, { spec, name, tool: project.specs.toolOf(spec), diagnostics });
       }
       return 0;
     }),
@@ -148,17 +153,19 @@ export function toSpecQuery(options: SpecFilters, context: CommandContext): Spec
   };
 }
 
+type ListSpecs = ProjectSpecs["query"];
+
 /** One page, or with `all` every page as one. */
-export function readSpecs(specs: ProjectSpecs, query: SpecQuery, all: boolean): SpecPage {
-  let page = listSpecs(specs, all ? { ...query, limit: 1000 } : query);
+export function readSpecs(list: ListSpecs, query: SpecQuery, all: boolean): SpecPage {
+  let page = list(all ? { ...query, limit: 1000 } : query);
   if (!all) return page;
   const found = [...page.specs];
   while (page.next_cursor !== undefined) {
-    page = listSpecs(specs, { ...query, limit: 1000, cursor: page.next_cursor });
+    page = list({ ...query, limit: 1000, cursor: page.next_cursor });
     found.push(...page.specs);
   }
-  const { next_cursor: _, ...list } = page;
-  return { ...list, specs: found };
+  const { next_cursor: _, ...rest } = page;
+  return { ...rest, specs: found };
 }
 
 /** Whether the project has any spec, obsolete ones included. */
@@ -172,17 +179,17 @@ function noSpecsHint(): string {
   return ["This project has no specs. At the root of the repository, kit reads:", ...sources].join("\n");
 }
 
-const columns: readonly Column<SpecBlock>[] = [
-  { header: "ID", value: (spec) => spec.id, style: () => "cyan", isId: true },
-  { header: "FRAMEWORK", value: (spec) => frameworkLabel(spec.framework) },
+const columnsFor = ({ toolOf }: ProjectSpecs, { nameOf }: SpecNames): readonly Column<SpecBlock>[] => [
+  { header: "SPEC", value: (spec) => spec.id, forPeople: nameOf, style: () => "cyan" },
+  { header: "TOOL", value: toolOf },
   { header: "TYPE", value: (spec) => spec.spec_type },
-  { header: "TITLE", value: titleOf, style: (spec) => styleOf(spec), cut: "end" },
-  { header: "WHERE", value: specPlace, style: () => "dim", cut: "middle" },
+  { header: "TITLE", value: titleOf, style: (spec) => styleOf(spec), wraps: true },
+  placeColumn(specPlace),
 ];
 
 /** A page of specs as a table, and how many match in all. */
-function printSpecPage(output: Output, page: SpecPage): void {
-  printTable(output, page.specs, columns);
+function printSpecPage(output: Output, specs: ProjectSpecs, page: SpecPage): void {
+  printTable(output, page.specs, columnsFor(specs, createSpecNames(specs)));
   if (page.next_cursor !== undefined) {
     const countText = `${page.specs.length.toLocaleString("en")} of ${count(page.total_count, "spec")}`;
     output.note(output.noteStyle("dim", `${countText}; --limit shows more, --all all of them.`));
@@ -205,15 +212,23 @@ function styleOf(spec: SpecBlock): Style | undefined {
   return spec.lifecycle === "active" && spec.metadata.status !== "done" ? undefined : "dim";
 }
 
-function printSpec(output: Output, spec: SpecBlock, diagnostics: readonly Diagnostic[]): void {
+interface ShownSpec {
+  readonly spec: SpecBlock;
+  readonly name: string;
+  readonly tool: string;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+function printSpec(output: Output, { spec, name, tool, diagnostics }: ShownSpec): void {
   const { metadata } = spec;
   const span = metadata.source;
   output.line(output.style("bold", safeLine(spec.title)));
   printFields(output, [
+    ["name", name === spec.id ? undefined : name],
     ["id", spec.id],
     ["where", span ? `${spec.path}:${span.start_line}-${span.end_line}` : spec.path],
     ["also", metadata.aliases],
-    ["kind", `${frameworkLabel(spec.framework)} ${spec.spec_type}`],
+    ["kind", `${tool} ${spec.spec_type}`],
     ["status", metadata.status?.replace("_", " ")],
     ["lifecycle", spec.lifecycle],
     ["priority", spec.priority],

@@ -1,7 +1,17 @@
-import { type Command, defineCommand } from "../command.ts";
+import { ignoreEntryFor } from "../../guidelines/lint/ignore-findings.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import { type Command, defineCommand, flag } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
-import { countErrors, diagnosticOptions, exitCodeOf, printDiagnostics } from "../print/diagnostics.ts";
-import { count } from "../print/table.ts";
+import {
+  countErrors,
+  type DiagnosticFormat,
+  diagnosticOptions,
+  exitCodeOf,
+  printDiagnostics,
+} from "../print/diagnostics.ts";
+import type { Output } from "../print/output.ts";
+import { count, formatLocation } from "../print/table.ts";
+import { safeLine } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 export const specsValidate: Command = defineCommand({
@@ -33,20 +43,51 @@ export const specsValidate: Command = defineCommand({
 });
 
 export const guidelinesLint: Command = defineCommand({
-  options: diagnosticOptions,
-  examples: ["kit guidelines lint", "kit guidelines lint --format github --max-warnings 0"],
+  options: {
+    ...diagnosticOptions,
+    fix: flag("--fix", "Write the corrections that findings suggest into the files"),
+  },
+  examples: [
+    "kit guidelines lint",
+    "kit guidelines lint --fix",
+    "kit guidelines lint --format github --max-warnings 0",
+  ],
   details:
-    "Finds the same rule in two sources, one heading with two meanings, globs that match no file, rules that never apply, and files that cannot be read. Exits with 1 if there is an error.",
+    "Finds copies that differ, rules that contradict each other, globs and links that lead to no file, rules without effect, and files that cannot be read. Exits with 1 if there is an error. The configuration can leave findings out: lint.ignore.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
+      const { output } = context;
+      const { fixed } = options.fix === true ? await project.guidelines.fix() : { fixed: [] };
       const diagnostics = [...project.guidelines.diagnostics(), ...project.guidelines.lint()];
-      const body = { valid: countErrors(diagnostics) === 0, diagnostics };
+      const body = {
+        valid: countErrors(diagnostics) === 0,
+        diagnostics,
+        ...(options.fix === true && { fixed }),
+      };
       const format = options.format ?? (context.json ? "json" : "text");
+      for (const { path, line, column, fix } of fixed)
+        output.note(
+          `${output.noteStyle("green", "fixed:")} ${safeLine(`${formatLocation(path, line, column)}: now ${fix?.text ?? ""}`)}`,
+        );
       printDiagnostics(
-        context.output,
+        output,
         { diagnostics, body, subject: count(project.guidelines.list({ limit: 1 }).total_count, "guideline") },
         format,
       );
+      noteRemedies(output, diagnostics, format);
       return exitCodeOf(diagnostics, options);
     }),
 });
+
+/** Names the two answers to findings: kit mends them, or the configuration leaves them out. */
+function noteRemedies(output: Output, diagnostics: readonly Diagnostic[], format: DiagnosticFormat): void {
+  const [first] = diagnostics.filter(({ severity }) => severity === "warning");
+  if (first === undefined || (format !== "text" && format !== "github")) return;
+  const fixable = diagnostics.filter(({ fix }) => fix !== undefined).length;
+  if (fixable > 0)
+    output.note(`--fix mends ${fixable === diagnostics.length ? "all of them" : `${fixable} of them`}.`);
+  const entry = JSON.stringify(ignoreEntryFor(first));
+  output.note(
+    safeLine(`To ignore findings, list paths, rules or both in kit.toml: [lint] ignore = [${entry}]`),
+  );
+}

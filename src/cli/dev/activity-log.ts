@@ -1,7 +1,7 @@
-import { causeLine } from "../../protocol/error-cause.ts";
+import { explainError } from "../../protocol/error-cause.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
+import { type EventLine, eventLine } from "../print/event-line.ts";
 import type { Output, Style } from "../print/output.ts";
-import { callLine, logLine, resultLine } from "../print/print-events.ts";
 import { approveCommand } from "../run/answer-approvals.ts";
 import { safeLine, truncate } from "../text/safe-text.ts";
 
@@ -32,13 +32,6 @@ export function createActivityLog({
   };
 }
 
-interface Line {
-  readonly text: string;
-  readonly style?: Style;
-  /** The outcome of a call: indented below the call. */
-  readonly isResult?: true;
-}
-
 /** The owner of an event: `reviewer/42`, with its session where it is another than the default one. */
 function placeOf({ agent, instance_id, session, run_id }: KitEvent, runId: string | undefined): string {
   // Events stored by an earlier version have "".
@@ -47,7 +40,7 @@ function placeOf({ agent, instance_id, session, run_id }: KitEvent, runId: strin
   return session === "default" ? instance : `${instance}/${session}`;
 }
 
-function lineOf(event: KitEvent): Line | undefined {
+function lineOf(event: KitEvent): EventLine | undefined {
   switch (event.type) {
     case "operation_start":
       return { text: event.operation_kind, style: "cyan" };
@@ -59,33 +52,17 @@ function lineOf(event: KitEvent): Line | undefined {
       };
     }
     case "tool_start":
-      return { text: `→ ${callLine(event.tool, event.args)}` };
     case "tool_end":
-      return {
-        text: `${event.is_error ? "✗ " : ""}${event.tool}: ${resultLine(event.result, event.is_error)}`,
-        style: event.is_error ? "red" : "dim",
-        isResult: true,
-      };
+    case "task_start":
+    case "compaction_end":
+    case "log":
+      return eventLine(event);
     case "approval_request":
       return { text: `${event.tool} waits for approval: ${approveCommand(event)}`, style: "yellow" };
     case "approval":
       return { text: event.approved ? "approved" : "denied", style: "yellow" };
-    case "task_start":
-      return { text: `⤷ ${event.task_agent ?? event.role ?? "task"}: ${event.prompt}`, style: "magenta" };
     case "error":
-      // The end of the operation repeats it.
-      if (!event.will_retry && event.turn_id !== undefined) return undefined;
-      return {
-        text: event.will_retry
-          ? `${event.error.message} ${event.next_model === undefined ? "Trying again." : `Asking ${event.next_model}.`}`
-          : whyOf(event.error),
-        style: event.will_retry ? "yellow" : "red",
-      };
-    case "compaction_end":
-      return {
-        text: `history shortened from ${event.tokens_before} to ${event.tokens_after} tokens`,
-        style: "dim",
-      };
+      return eventLine(event);
     case "run_start":
       return { text: `run of ${event.workflow}`, style: "cyan" };
     case "run_end":
@@ -98,8 +75,6 @@ function lineOf(event: KitEvent): Line | undefined {
         text: `step ${event.step} ${endOf(event)} in ${seconds(event.duration_ms)}${reasonOf(event)}`,
         style: styleOf(event) ?? "dim",
       };
-    case "log":
-      return { text: logLine(event), ...(event.level === "info" ? {} : { style: "yellow" as const }) };
     // The result of the call or of the operation shows the same, or the event is for machines.
     case "agent_start":
     case "turn_request":
@@ -133,12 +108,7 @@ function endOf({ is_error, is_aborted }: Ending, aborted = "aborted"): string {
 
 /** The error of a step or a run, behind the line about it. */
 function reasonOf({ error }: { readonly error?: EventError | undefined }): string {
-  return error === undefined ? "" : `: ${whyOf(error)}`;
-}
-
-/** The thrown error says more than the message about it. */
-function whyOf({ message, cause }: EventError): string {
-  return cause === undefined ? message : causeLine(cause);
+  return error === undefined ? "" : `: ${explainError(error)}`;
 }
 
 /** The style of failed work. */

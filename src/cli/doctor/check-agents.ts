@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
@@ -7,10 +8,13 @@ import { AgentWrites } from "../../app/sources/agent-writes.ts";
 import type { LoadedAgent, LoadedWebhook, SourceProblem } from "../../app/sources/discover-sources.ts";
 import { followSources } from "../../app/sources/follow-sources.ts";
 import { commandListProblems, loadProjectSources } from "../../app/sources/sources.ts";
+import { tryAgents } from "../../app/sources/try-agents.ts";
 import { webhooksWithoutSecret } from "../../app/sources/webhooks-without-secret.ts";
 import { withDeadline } from "../../base/abort.ts";
+import { ownFolder } from "../../base/own-package.ts";
 import type { SessionEntry, TouchedSession } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
+import { installedVersion } from "../add/peer-versions.ts";
 import { count } from "../print/table.ts";
 import type { Check } from "./checks.ts";
 
@@ -174,19 +178,29 @@ function findingsOf(sessions: readonly ReadSession[]): readonly string[] {
   ];
 }
 
+/** Finds what would fail at the first prompt of an agent, in the kit that runs now. */
+export async function tryProjectAgents(
+  agents: readonly LoadedAgent[],
+  { root, loaded }: { readonly root: string; readonly loaded: Pick<LoadedConfig, "config" | "environment"> },
+): Promise<readonly SourceProblem[]> {
+  const beside = fileURLToPath(ownFolder());
+  const hasPackage = (name: string): boolean =>
+    [root, beside].some((folder) => installedVersion(name, folder) !== undefined);
+  return await tryAgents({ root: realpathSync(root), agents, loaded, hasPackage });
+}
+
 /**
  * Loads the project's agents as `kit run` does. A project without agents gets no check; a file that cannot be loaded
  * gets its first reason, on a line of its own. Webhooks must also find their secret in the environment.
  */
-export async function checkAgents(
-  root: string,
-  { config, environment: env }: LoadedConfig,
-): Promise<readonly Check[]> {
+export async function checkAgents(root: string, loaded: LoadedConfig): Promise<readonly Check[]> {
+  const { config, environment: env } = loaded;
   const writes = new AgentWrites(realpathSync(root));
   const hooks = followSources(root, (file, specifier) => writes.check(file, specifier));
   try {
     const sources = await loadProjectSources(root, { code: true, ...writes.loading() });
-    const { agents, workflows, webhooks, skills, roles, problems } = sources;
+    const { agents, workflows, webhooks, skills, roles } = sources;
+    const problems = [...sources.problems, ...(await tryProjectAgents(agents, { root, loaded }))];
     const counts = [
       [agents.length, "agent"],
       [workflows.length, "workflow"],

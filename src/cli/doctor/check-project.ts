@@ -7,6 +7,7 @@ import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { checkCommands, checkModel, summarizeDiagnostics } from "../../app/service/findings.ts";
 import { describeTarget, trustHint } from "../../app/trust/trust.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { thrownText } from "../../base/thrown.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
 import type { Engine } from "../../engine/contract.ts";
@@ -15,7 +16,7 @@ import { openSharedEngine } from "../../engine/open-engine.ts";
 import type { RestateOptions } from "../../engine/restate/create-restate-engine.ts";
 import type { McpServerState } from "../../mcp/create-mcp-client.ts";
 import { readGitState } from "../../project/scan/git/git-state.ts";
-import { frameworkInfos, frameworkLabel } from "../../specs/frameworks.ts";
+import { sourceTypes } from "../../protocol/enums.ts";
 import { sourceLabel } from "../choices.ts";
 import type { CommandContext } from "../command.ts";
 import { count } from "../print/table.ts";
@@ -26,6 +27,7 @@ import { checkAdditions } from "./check-addition.ts";
 import { checkAgents, checkRecordedPrompts } from "./check-agents.ts";
 import { checkStore } from "./check-models.ts";
 import type { Check } from "./checks.ts";
+import { findIgnoredSpecs } from "./ignored-specs.ts";
 
 /** Checks the project of a command line. Problems become checks, not errors. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
@@ -36,7 +38,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   ];
   let loaded: LoadedConfig;
   try {
-    loaded = await loadProjectConfig(context, { dotEnv: true });
+    loaded = await loadProjectConfig(context, { dotEnv: true, namesUnrunCode: true });
   } catch (error) {
     checks.push(toCheck("configuration", error, "Without --config, kit reads kit.config.ts or kit.toml."));
     return checks;
@@ -56,7 +58,8 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
   if (isTrusted) checks.push(...(await checkWork(root, loaded)));
   try {
     await withLoadedProject(context, { loaded, readOnly: true }, async (opened) => {
-      checks.push(await checkIndex(opened, signal), ...checkSources(opened), ...checkProblems(opened));
+      checks.push(await checkIndex(opened, signal));
+      checks.push(...(await checkSources(opened, signal)), ...checkProblems(opened));
       return 0;
     });
   } catch (error) {
@@ -134,24 +137,37 @@ async function checkIndex({ project }: OpenedProject, signal: AbortSignal): Prom
   };
 }
 
-function checkSources({ project }: OpenedProject): readonly Check[] {
-  const { counts_by_framework } = project.specs.query({ limit: 1 });
-  const specs = frameworkInfos.flatMap(({ id }) => {
-    const number = counts_by_framework[id] ?? 0;
-    return number === 0 ? [] : [`${frameworkLabel(id)} ${number.toLocaleString("en")}`];
-  });
-  const { counts_by_source } = project.guidelines.list({});
-  const guidelines = (["fw_c", "fw_b", "steering", "agents"] as const).flatMap((source) => {
+async function checkSources(
+  { project, loaded: { config } }: OpenedProject,
+  signal: AbortSignal,
+): Promise<readonly Check[]> {
+  const { counts_by_tool } = project.specs.features({ limit: 1 });
+  const specs = Object.entries(counts_by_tool).map(
+    ([tool, number]) => `${tool} ${number.toLocaleString("en")}`,
+  );
+  const { read, unread } = await findIgnoredSpecs(project, { config, signal });
+  const ignoredSpecs = [
+    ...(read.length > 0 ? [`not in Git: ${summarize(read)}`] : []),
+    ...(unread.length > 0 ? [`not read, because Git ignores them: ${summarize(unread)}`] : []),
+  ];
+  const { counts_by_source, guidelines: listed } = project.guidelines.list({});
+  const guidelines = sourceTypes.flatMap((source) => {
     const number = counts_by_source[source] ?? 0;
-    return number === 0 ? [] : [`${sourceLabel(source)} ${number.toLocaleString("en")}`];
+    return number === 0 || source === "sample"
+      ? []
+      : [`${sourceLabel(source)} ${number.toLocaleString("en")}`];
   });
+  const ignored = new Set(
+    listed.filter(({ is_ignored }) => is_ignored).map(({ source_file }) => source_file),
+  );
+  if (ignored.size > 0) guidelines.push(`not in Git: ${summarize([...ignored])}`);
   return [
     specs.length > 0
-      ? { name: "specs", status: "ok", message: specs.join(", ") }
+      ? { name: "specs", status: "ok", message: [...specs, ...ignoredSpecs].join(", ") }
       : {
           name: "specs",
           status: "warning",
-          message: "None.",
+          message: ["None.", ...ignoredSpecs].join(" "),
           hint: "'kit specs list' says where kit looks for them.",
         },
     guidelines.length > 0
@@ -163,6 +179,12 @@ function checkSources({ project }: OpenedProject): readonly Check[] {
           hint: "Write a CLAUDE.md, an AGENTS.md, .cursor/rules/*.mdc or .kiro/steering/*.md.",
         },
   ];
+}
+
+/** The first names, and the number of the others. */
+function summarize(names: readonly string[]): string {
+  const others = names.length - 3;
+  return `${names.slice(0, 3).join(", ")}${others > 0 ? ` and ${count(others, "other")}` : ""}`;
 }
 
 function checkProblems({ project }: OpenedProject): readonly Check[] {
@@ -213,7 +235,7 @@ async function checkServer({ url, pid }: RunningServer, waitingText: string): Pr
     await new KitClient({ baseUrl: url, retry: { attempts: 1 }, timeoutMs: healthMs }).health();
     return { name, status: "ok", message };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownText(error);
     const hint = "Until then it refuses new work, and accepted work may be lost.";
     return { name, status: "error", message: `${message}: ${reason}`, hint };
   }
@@ -234,7 +256,7 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
     ];
   } catch (error) {
     const hint = error instanceof KitError ? error.hint : undefined;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = thrownText(error);
     return [{ name: "engine", status: "error", message, hint }];
   }
 }

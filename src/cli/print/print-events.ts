@@ -4,6 +4,7 @@ import type { RunCompleted } from "../../protocol/run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { reportError, toErrorEnvelope } from "../report-error.ts";
 import { safeLine, safeLines, toSafeJsonLine, truncate, wrap } from "../text/safe-text.ts";
+import { callLine, eventLine } from "./event-line.ts";
 import type { Output, Style } from "./output.ts";
 
 export interface EventPrinterOptions {
@@ -47,9 +48,10 @@ export function createEventPrinter(
     end: lines.end,
     problem: (problem) => lines.notice("yellow", problemLine(problem)),
     onEvent(event) {
-      if (event.type === "log") lines.notice(event.level === "info" ? "dim" : "yellow", logLine(event));
-      else if (event.type === "error" && event.will_retry) lines.notice("yellow", retryLine(event));
-      else live(event);
+      if (event.type === "log" || (event.type === "error" && event.will_retry)) {
+        const { text, style = "dim" } = eventLine(event);
+        lines.notice(style, text);
+      } else live(event);
     },
   };
 }
@@ -129,6 +131,10 @@ function createLines(output: Output, answers: boolean): Lines {
 function createLivePrinter(lines: Lines): (event: KitEvent) => void {
   const depths = new Map<string, number>();
   let callsOfTurn = 0;
+  const remark = (event: Parameters<typeof eventLine>[0], indent: string): void => {
+    const { text, style = "dim", isResult } = eventLine(event, { namesTool: callsOfTurn > 1 });
+    lines.remark(style, `${indent}${isResult === true ? "  " : ""}${text}`);
+  };
   const indentOf = (event: KitEvent): string => "  ".repeat(depths.get(event.operation_id) ?? 0);
   return (event) => {
     const indent = indentOf(event);
@@ -150,23 +156,16 @@ function createLivePrinter(lines: Lines): (event: KitEvent) => void {
       case "tool_start": {
         callsOfTurn += 1;
         // The start of the task says more.
-        if (event.tool !== "task") lines.remark("cyan", `${indent}→ ${callLine(event.tool, event.args)}`);
+        if (event.tool !== "task") remark(event, indent);
         lines.waiting(`${indent}  …`);
         return;
       }
-      case "tool_end": {
-        // Where several calls run at the same time, each result names its call.
-        const toolLabelText = callsOfTurn > 1 ? `${event.tool}: ` : "";
-        const took = event.duration_ms < 1_000 ? "" : ` (${(event.duration_ms / 1_000).toFixed(1)} s)`;
-        const result = `${toolLabelText}${resultLine(event.result, event.is_error)}${took}`;
-        lines.remark(event.is_error ? "red" : "dim", `${indent}  ${event.is_error ? "✗ " : ""}${result}`);
-        return;
-      }
+      case "tool_end":
       case "task_start":
-        lines.remark("magenta", `${indent}⤷ ${event.task_agent ?? event.role ?? "task"}: ${event.prompt}`);
+        remark(event, indent);
         return;
       case "compaction_end":
-        if (!event.is_error) lines.remark("dim", compactionLine(event));
+        if (!event.is_error) remark(event, "");
         return;
       default:
         return;
@@ -185,16 +184,6 @@ function createProgressPrinter(output: Output): (event: KitEvent) => void {
 
 function problemLine({ path, message }: SourceProblem): string {
   return `warning: ${safeLine(path)}: ${safeLine(message)}`;
-}
-
-function retryLine(event: Extract<KitEvent, { type: "error" }>): string {
-  const seconds = ((event.retry_in_ms ?? 0) / 1_000).toFixed(1);
-  return `${event.error.message} Trying again in ${seconds} s.`;
-}
-
-function compactionLine(event: Extract<KitEvent, { type: "compaction_end" }>): string {
-  const count = (tokens: number): string => tokens.toLocaleString("en");
-  return `history shortened: ${count(event.tokens_before)} → ${count(event.tokens_after)} tokens`;
 }
 
 /** Prints the body of the route: whole with `--json`, as the last line of the events with `--stream`. */
@@ -232,50 +221,4 @@ export function printFailure(error: unknown, context: CommandContext, stream: bo
   });
   if (asLine) output.write(`${toSafeJsonLine({ type: "error", ...toErrorEnvelope(error) })}\n`);
   return exitCode;
-}
-
-/** The most telling arguments of a call, in order of preference: the first one is printed without its name. */
-const telling = ["command", "path", "file", "files", "pattern", "q", "query", "prompt", "name", "tool"];
-
-/** Longer texts among the arguments are replaced by their length. */
-const maxValue = 120;
-
-/** A tool call on one line: `read src/app.ts limit=40`, `bash npm test`. */
-export function callLine(tool: string, args: unknown): string {
-  if (typeof args !== "object" || args === null || Array.isArray(args))
-    return args === undefined ? tool : `${tool} ${valueText(args)}`;
-  const entries = Object.entries(args);
-  const main = telling.find((name) => entries.some(([key]) => key === name));
-  const words = entries
-    .sort(([left], [right]) => Number(right === main) - Number(left === main))
-    .map(([key, value]) => (key === main ? valueText(value) : `${key}=${valueText(value)}`));
-  return [tool, ...words].join(" ");
-}
-
-/** A tool's result on one line: its beginning and its size; for an error, its end. */
-export function resultLine(result: string, isError: boolean): string {
-  const lines = result.split("\n").filter((line) => line.trim() !== "");
-  const [first = "(nothing)"] = lines;
-  const last = lines.at(-1);
-  if (lines.length < 2 || last === undefined) return first;
-  if (isError) return lines.length === 2 ? `${first} ${last}` : `${first} … ${last}`;
-  return `${first} … ${lines.length - 1} more ${lines.length === 2 ? "line" : "lines"}`;
-}
-
-/** The text of a log event on one line. */
-export function logLine(event: Extract<KitEvent, { type: "log" }>): string {
-  const { message, data, operation_id, run_id } = event;
-  // The data of a workflow's log is printed for its author; data beside a message of kit is for machines.
-  return data === undefined || operation_id !== run_id ? message : `${message} ${JSON.stringify(data)}`;
-}
-
-function valueText(value: unknown): string {
-  if (typeof value === "string") {
-    return value.length > maxValue || value.includes("\n")
-      ? `(${value.length.toLocaleString("en")} characters)`
-      : value;
-  }
-  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value.join(", ");
-  const json = JSON.stringify(value) ?? String(value);
-  return json.length > maxValue ? `${json.slice(0, maxValue)}…` : json;
 }

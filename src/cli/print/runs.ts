@@ -14,8 +14,8 @@ export const runStyles: Readonly<Record<RunStatus, Style>> = {
 };
 
 const columns: readonly Column<RunRecord>[] = [
-  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan", isId: true },
-  { header: "WORKFLOW", value: ({ workflow }) => workflow, cut: "end" },
+  { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan" },
+  { header: "WORKFLOW", value: ({ workflow }) => workflow, wraps: true },
   { header: "STATUS", value: ({ status }) => status, style: ({ status }) => runStyles[status] },
   {
     header: "STARTED",
@@ -33,9 +33,9 @@ const columns: readonly Column<RunRecord>[] = [
     header: "ERROR",
     value: ({ error, problem }) => (error ?? problem)?.message ?? "",
     style: () => "red",
-    cut: "end",
+    wraps: true,
   },
-  { header: "WAITS FOR", value: (run) => waitLines(run).join(", "), style: () => "cyan", cut: "end" },
+  { header: "WAITS FOR", value: (run) => waitLines(run).join(", "), style: () => "cyan", wraps: true },
 ];
 
 /** The most waits to print; others are counted. */

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { displayWidth } from "../text/safe-text.ts";
 import { createOutput } from "./output.ts";
-import { type Column, fitWidths, printTable } from "./table.ts";
+import { type Column, fitWidths, placeColumn, printTable } from "./table.ts";
 
 interface Row {
   readonly id: string;
@@ -12,9 +12,9 @@ interface Row {
 }
 
 const columns: readonly Column<Row>[] = [
-  { header: "ID", value: (row) => row.id, isId: true },
-  { header: "TITLE", value: (row) => row.title, cut: "end" },
-  { header: "WHERE", value: (row) => row.where, cut: "start" },
+  { header: "ID", value: (row) => row.id },
+  { header: "TITLE", value: (row) => row.title, wraps: true },
+  { header: "WHERE", value: (row) => row.where },
 ];
 
 const rows: readonly Row[] = [
@@ -26,9 +26,13 @@ const rows: readonly Row[] = [
   { id: "a-22", title: "要件: 返金 (refund)", where: "docs/specs/refund.md:3" },
 ];
 
-function print(width: number | undefined, given: readonly Row[] = rows): readonly string[] {
+function print(
+  width: number | undefined,
+  given: readonly Row[] = rows,
+  tableColumns: readonly Column<Row>[] = columns,
+): readonly string[] {
   const stdout = Object.assign(new PassThrough(), width === undefined ? {} : { isTTY: true, columns: width });
-  printTable(createOutput(stdout, new PassThrough()), given, columns);
+  printTable(createOutput(stdout, new PassThrough()), given, tableColumns);
   const text = stripVTControlCharacters(String(stdout.read() ?? ""));
   return text.split("\n").slice(0, -1);
 }
@@ -44,25 +48,67 @@ test("in a wide terminal the columns line up below their headings", () => {
   }
 });
 
-test("in a narrow terminal no line is too wide, and ids are cut before paths and texts", () => {
-  const long = rows.map((row) => ({ ...row, id: `run_${"0".repeat(20)}${row.id}` }));
-  for (const width of [40, 60, 80, 100]) {
-    for (const line of print(width, long)) expect(displayWidth(line)).toBeLessThanOrEqual(width);
-  }
-  const [, first = ""] = print(110, long);
-  expect(first).toMatch(/^…0+a-1 /);
-  expect(first).toContain(long[0]?.title);
-  expect(first).toContain(long[0]?.where);
+test("in a narrow terminal ids and paths stay whole, and the text is wrapped", () => {
+  const lines = print(70);
+  expect(lines).toEqual([
+    "ID    TITLE                     WHERE",
+    "a-1   Guests pay without an     docs/specs/checkout/requirements.md:12",
+    "      account, and get a",
+    "      receipt",
+    "a-22  要件: 返金 (refund)       docs/specs/refund.md:3",
+  ]);
 });
 
-test("texts and paths that would be cut too short get a separate line above the rest", () => {
-  const lines = print(30, rows);
-  expect(lines).toEqual([
-    "Guests pay wi…  …rements.md:12",
-    "  a-1",
-    "要件: 返金 (r…  …s/refund.md:3",
-    "  a-22",
+test("columns for which the line has no room stand below it, texts first", () => {
+  expect(print(50)).toEqual([
+    "ID    WHERE",
+    "a-1   docs/specs/checkout/requirements.md:12",
+    "  Guests pay without an account, and get a receipt",
+    "a-22  docs/specs/refund.md:3",
+    "  要件: 返金 (refund)",
   ]);
+  expect(print(40, rows.slice(0, 1))).toEqual([
+    "ID",
+    "a-1",
+    "  Guests pay without an account, and get",
+    "  a receipt",
+    "  docs/specs/checkout/requirements.md:12",
+  ]);
+});
+
+test("an id wider than the terminal is printed whole", () => {
+  const id = `run_${"0".repeat(60)}`;
+  for (const width of [20, 40, 60])
+    expect(print(width, [{ id, title: "a b", where: "w" }]).join("\n")).toContain(id);
+});
+
+test("a text of many lines ends in …", () => {
+  const lines = print(40, [{ id: "x", title: "word ".repeat(100), where: "" }]);
+  expect(lines).toHaveLength(5);
+  expect(lines.at(-1)).toMatch(/…$/);
+});
+
+test("rows with a place are grouped by file, each with its line", () => {
+  const placed: readonly Column<Row>[] = [
+    ...columns.slice(0, 2),
+    placeColumn(({ where }) => ({ path: where.replace(/:.*/, ""), line: Number(where.replace(/.*:/, "")) })),
+  ];
+  const given = [
+    { id: "a#1", title: "First", where: "a.md:9" },
+    { id: "b#1", title: "Second", where: "b.md:1" },
+    { id: "a#2", title: "Third", where: "a.md:30" },
+  ];
+  expect(print(80, given, placed)).toEqual([
+    "  LINE  ID   TITLE",
+    "a.md",
+    "     9  a#1  First",
+    "    30  a#2  Third",
+    "b.md",
+    "     1  b#1  Second",
+  ]);
+  const inOrder = placed.map((column) => (column.place ? { ...column, inOrder: true as const } : column));
+  expect(print(80, given, inOrder).filter((line) => line.endsWith(".md"))).toEqual(["a.md", "b.md", "a.md"]);
+  expect(print(undefined, given, placed)[0]).toBe("a#1\tFirst\ta.md:9");
 });
 
 test("a cell can print different text in a terminal and in a pipe", () => {
@@ -91,33 +137,9 @@ test("no rows print nothing", () => {
   expect(print(80, [])).toEqual([]);
 });
 
-test("the widest columns are cut first, and none below a readable width", () => {
-  expect(
-    fitWidths(
-      [
-        { width: 10, cut: undefined },
-        { width: 50, cut: "end" },
-        { width: 30, cut: "end" },
-      ],
-      60,
-    ),
-  ).toEqual([10, 23, 23]);
-  expect(
-    fitWidths(
-      [
-        { width: 50, cut: undefined },
-        { width: 50, cut: "end" },
-      ],
-      40,
-    ),
-  ).toEqual([50, 12]);
-  expect(
-    fitWidths(
-      [
-        { width: 5, cut: "end" },
-        { width: 5, cut: "end" },
-      ],
-      4,
-    ),
-  ).toEqual([5, 5]);
+test("the widest columns shrink first, and none below its least width", () => {
+  const text = (width: number): { width: number; least: number } => ({ width, least: Math.min(width, 12) });
+  expect(fitWidths([{ width: 10, least: 10 }, text(50), text(30)], 60)).toEqual([10, 23, 23]);
+  expect(fitWidths([{ width: 50, least: 50 }, text(50)], 40)).toEqual([50, 12]);
+  expect(fitWidths([text(5), text(5)], 4)).toEqual([5, 5]);
 });

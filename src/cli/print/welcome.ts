@@ -8,6 +8,10 @@ import { count } from "./table.ts";
 
 export interface Welcome {
   readonly url: string;
+  /** Whether the usual port is taken, so that this is another one. */
+  readonly isSubstitute: boolean;
+  /** Whether a browser finds kit's page there. */
+  readonly hasPage: boolean;
   readonly project: Project;
   /** The served agents; undefined if the server serves none. */
   readonly app: App | undefined;
@@ -26,10 +30,12 @@ export type Undeclared = "served" | "dev_only" | "unserved";
 
 /** Prints what is served and where, what could not be loaded, and three things to try on this project. */
 export function printWelcome(output: Output, welcome: Welcome): void {
-  const { url, project, app, undeclared, needsKey, isolation, engine } = welcome;
-  const address = output.style(["bold", "cyan"], url);
-  output.line(`kit ${version} serves ${output.style("bold", safeLine(project.name))} at ${address}`);
-  output.line(contentsOf(project, app));
+  const { url, isSubstitute, hasPage, project, app, undeclared, needsKey, isolation, engine } = welcome;
+  output.line(`${hasPage ? "Open" : "At"} ${output.style(["bold", "cyan"], url)}`);
+  if (isSubstitute) output.line("(Port 2024 is taken, so it is another one.)");
+  output.line(
+    `kit ${version} serves ${output.style("bold", safeLine(project.name))}: ${contentsOf(project, app)}`,
+  );
   if (project.indexing() !== undefined) output.line(output.style("dim", indexingText));
   for (const text of [engine, isolation])
     if (text !== undefined) output.line(output.style("dim", safeLine(text)));
@@ -51,7 +57,7 @@ export function printWelcome(output: Output, welcome: Welcome): void {
     output.line(`     ${output.style("cyan", safeLine(how))}`);
   }
   output.line();
-  output.line(output.style("dim", "Ctrl-C ends it."));
+  output.line(output.style("dim", `Ctrl-C ends it, and so does 'kit stop' (process ${process.pid}).`));
 }
 
 const indexingText = "The project is still being indexed: answers that may be incomplete say so (indexing).";

@@ -2,6 +2,7 @@ import type { KitClient } from "../../client/kit-client.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { CommandContext } from "../command.ts";
 import { canAsk } from "../print/output.ts";
+import { createFileReader } from "../print/print-call.ts";
 import type { EventPrinter } from "../print/print-events.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { createTerminalApprovals } from "./terminal-approvals.ts";
@@ -27,12 +28,20 @@ export function createApprovalAnswers({
   readonly printer: EventPrinter;
 }): { readonly onEvent: (event: KitEvent) => void; close(): void } {
   const isAsked = canAsk({ input, output }) && !json;
-  const terminal = createTerminalApprovals({ input, output, mask: (text) => text });
+  const terminal = createTerminalApprovals({
+    input,
+    output,
+    mask: (text) => text,
+    readFile: createFileReader((path) => client.files.lines({ path })),
+  });
   const questions = new Map<string, AbortController>();
 
   async function ask(event: ApprovalRequested, question: AbortController): Promise<void> {
     const { approval_id, agent = "", instance_id, session = "default" } = event;
-    const request = { ...event, agent, session, requested_at: event.timestamp };
+    // The event does not say which file the call changes.
+    const { approvals } = await client.approvals.list({ agent, instance_id, limit: 1_000 });
+    const changes = approvals.find((one) => one.approval_id === approval_id)?.changes;
+    const request = { ...event, agent, session, requested_at: event.timestamp, changes };
     const decision = await terminal.request(request, question.signal);
     const { approved, reason } = decision;
     await client.agents.approve(agent, {

@@ -10,6 +10,7 @@ import type { App } from "../../app/service/app.ts";
 import { withArticle } from "../../base/error-text.ts";
 import { createUlid } from "../../base/id.ts";
 import type { BackendName } from "../../protocol/enums.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { type EventPrinter, printBody } from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
@@ -44,7 +45,11 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
   const session = agent.session(
     options.continue === true ? await lastUsed(agent) : (options.session ?? newName(new Date())),
   );
-  const stop = agent.onEvent(printer.onEvent);
+  const waits = createWaitClock();
+  const stop = agent.onEvent((event) => {
+    waits.onEvent(event);
+    printer.onEvent(event);
+  });
   try {
     const result = await ask(session, request, files);
     printer.end();
@@ -59,7 +64,7 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
         if (result.result === undefined) output.line(safeLines(text));
         else output.json(result.result);
       }
-      output.note(output.noteStyle("dim", summaryOf(result, session.name)));
+      output.note(output.noteStyle("dim", summaryOf(result, session.name, waits.waitedMs)));
     }
     return 0;
   } finally {
@@ -116,14 +121,42 @@ async function ask(
   return session.stream<unknown>(prompt, call).result;
 }
 
-function summaryOf({ usage, model, metadata }: PromptResult<unknown>, session: string): string {
+/** Measures how long calls waited for a person, by the times of the events, in ms. */
+export function createWaitClock(): {
+  readonly onEvent: (event: KitEvent) => void;
+  readonly waitedMs: number;
+} {
+  const waiting = new Set<string>();
+  let since = 0;
+  let waited = 0;
+  return {
+    get waitedMs() {
+      return waited;
+    },
+    onEvent(event) {
+      if (event.type !== "approval_request" && event.type !== "approval") return;
+      const at = Date.parse(event.timestamp);
+      if (event.type === "approval_request") {
+        if (waiting.size === 0) since = at;
+        waiting.add(event.approval_id);
+      } else if (waiting.delete(event.approval_id) && waiting.size === 0) waited += at - since;
+    },
+  };
+}
+
+function summaryOf(
+  { usage, model, metadata }: PromptResult<unknown>,
+  session: string,
+  waitedMs: number,
+): string {
   const { total } = usage.cost;
   return [
     model.id,
     metadata.turns === 1 ? "1 turn" : `${metadata.turns} turns`,
     `${usage.total_tokens.toLocaleString("en")} tokens`,
     ...(total === null || total === 0 ? [] : [`$${total.toFixed(4)}`]),
-    span(metadata.duration_ms),
+    // A person's time is not the agent's.
+    span(Math.max(0, metadata.duration_ms - waitedMs)),
     `session ${session} (--continue continues it)`,
   ].join(" · ");
 }

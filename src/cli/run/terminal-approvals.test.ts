@@ -20,7 +20,8 @@ function openTerminal(): ApprovalTerminal & { readonly input: PassThrough; reado
   const stderr = new PassThrough();
   const output = createOutput(new PassThrough(), stderr);
   const mask = (text: string): string => text.replaceAll("key-1", "***");
-  return { input: new PassThrough(), output, mask, printed: () => String(stderr.read() ?? "") };
+  const readFile = async (path: string) => (path === "a.md" ? "one\ntwo key-1\n" : undefined);
+  return { input: new PassThrough(), output, mask, readFile, printed: () => String(stderr.read() ?? "") };
 }
 
 const forever = new AbortController().signal;
@@ -36,6 +37,7 @@ test.each([
   const word = createTerminalApprovals(terminal).request(request("a1", { amount: 5 }), forever);
   terminal.input.write(`${line}\n`);
   expect(await word).toEqual(decision);
+  expect(terminal.printed()).toMatch(decision.approved ? /\nApproved\.\n$/ : /\nDenied\.\n$/);
 });
 
 test("questions are asked one after the other, with all arguments and without keys", async () => {
@@ -55,6 +57,37 @@ test("questions are asked one after the other, with all arguments and without ke
   expect(printed).toContain(long);
   expect(printed).not.toContain("key-1");
   expect(printed.match(/Approve it\?/g)).toHaveLength(2);
+});
+
+test("a write is shown as the change of the present file, without keys", async () => {
+  const terminal = openTerminal();
+  const args = { path: "a.md", content: "one\n" };
+  const write = {
+    ...request("a1", args),
+    tool: "write",
+    changes: { path: "a.md", in_project: true },
+  } as const;
+  const word = createTerminalApprovals(terminal).request(write, forever);
+  terminal.input.write("y\n");
+  await word;
+  const lines = terminal.printed().split("\n");
+  expect(lines.slice(0, 4)).toEqual(["write wants to change a.md", "@@ -1 +1 @@", " one", "-two ***"]);
+});
+
+test("a write whose present file cannot be shown is printed with all its arguments, and says so", async () => {
+  const terminal = openTerminal();
+  const args = { path: "b.md", content: "one\n" };
+  const write = {
+    ...request("a1", args),
+    tool: "write",
+    changes: { path: "b.md", in_project: true },
+  } as const;
+  const word = createTerminalApprovals(terminal).request(write, forever);
+  terminal.input.write("n\n");
+  await word;
+  const printed = terminal.printed();
+  expect(printed).toMatch(/write wants to run with \{\s+"path": "b.md"/);
+  expect(printed).toContain("The present b.md cannot be shown.");
 });
 
 test("the end of the input denies the call", async () => {

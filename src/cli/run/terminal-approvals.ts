@@ -7,9 +7,9 @@ import { stateFolder } from "../../app/state-folder.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import { isAlive } from "../../processes/is-alive.ts";
-import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { Output } from "../print/output.ts";
-import { safeLine, toSafeJson } from "../text/safe-text.ts";
+import { printWaitingCall, type ReadProjectFile } from "../print/print-call.ts";
 
 export interface ApprovalTerminal {
   /** The terminal that the person types at, line by line. */
@@ -17,6 +17,7 @@ export interface ApprovalTerminal {
   readonly output: Output;
   /** Masks keys in the printed text. */
   readonly mask: (text: string) => string;
+  readonly readFile: ReadProjectFile;
 }
 
 /** Asks the person at the terminal, one question at a time. */
@@ -28,7 +29,8 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
     request(request, signal) {
       const decision = waiting.request(request, signal);
       questions = questions.then(async () => {
-        const decision = signal.aborted ? undefined : await ask(request, terminal, signal);
+        if (!signal.aborted) await printWaitingCall(request, terminal);
+        const decision = signal.aborted ? undefined : await ask(terminal, signal);
         // A late answer is ignored: the call was aborted or has expired.
         if (decision !== undefined)
           await waiting.decide(request.approval_id, decision).catch(() => undefined);
@@ -40,12 +42,9 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
 
 /** Returns undefined if the signal fires before there is an answer. */
 function ask(
-  { tool, args }: ApprovalRequest,
-  { input, output, mask }: ApprovalTerminal,
+  { input, output }: ApprovalTerminal,
   signal: AbortSignal,
 ): Promise<ApprovalDecision | undefined> {
-  // Prints all arguments, whatever their length: a person cannot approve what they do not see.
-  output.note(output.noteStyle("yellow", `${safeLine(tool)} wants to run with ${mask(toSafeJson(args))}`));
   output.note("Approve it? [y/N, or say why not]");
   // The terminal's own line editing, so that Ctrl-C stays a signal.
   const lines = createInterface({ input, terminal: false });
@@ -57,10 +56,17 @@ function ask(
       resolve(decision);
     };
     const leave = (): void => end(undefined);
-    const closed = (): void => end({ approved: false, reason: "No person answered." });
+    const closed = (): void => {
+      output.note("Denied: no person answered.");
+      end({ approved: false, reason: "No person answered." });
+    };
     signal.addEventListener("abort", leave, { once: true });
     lines.once("close", closed);
-    lines.once("line", (line) => end(toDecision(line)));
+    lines.once("line", (line) => {
+      const decision = toDecision(line);
+      output.note(decision.approved ? "Approved." : "Denied.");
+      end(decision);
+    });
   });
 }
 

@@ -39,13 +39,13 @@ The cart lives in \`src/checkout/cart.ts\` and is tested in \`src/checkout/cart.
 
 ## Money
 
-Amounts are whole cents, never floating point.
+Amounts are whole cents, never floating point. Never store amounts as decimals.
 
 ## Errors \u001b[2J\u001b[31mred
 
 Throw \`ShopError\`.
 `,
-  ".cursorrules": "## Money\n\nAmounts are decimals.\n",
+  ".cursorrules": "## Money\n\nAlways store amounts as decimals.\n",
   ".cursor/rules/tests.mdc": `---
 description: Tests
 globs: **/*.test.ts

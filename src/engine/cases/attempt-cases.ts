@@ -183,6 +183,34 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await attempts("not"), 1);
   },
 
+  "an attempt that asks what follows its failure gets what the engine then does": async (tools) => {
+    const engine = await tools.create({ backoffMs: 40, attempts: 3 });
+    const plans: (number | undefined)[] = [];
+    const begun: number[] = [];
+    await engine.start(
+      handlers({
+        dispatch: async ({ planRetry }, { input }) => {
+          begun.push(performance.now());
+          const error =
+            input === "refused" ? new KitError({ code: "invalid_request", message: "No." }) : busy();
+          plans.push((await planRetry?.(error))?.delayMs);
+          throw error;
+        },
+      }),
+    );
+    const { dispatch_id } = await engine.admit({ ...key, input: "busy" });
+    assert.equal((await engine.awaitDispatch(dispatch_id))?.status, "failed");
+    // Only an engine that plans ahead can be held to its plans.
+    if (plans[0] === undefined) return;
+    assert.equal(plans.length, 3);
+    const [first = 0, second = 0, third = 0] = begun;
+    assert.ok(second - first >= plans[0] - 2 && third - second >= (plans[1] ?? Number.POSITIVE_INFINITY) - 2);
+    assert.equal(plans[2], undefined);
+    const refused = await engine.admit({ ...key, input: "refused" });
+    assert.equal((await engine.awaitDispatch(refused.dispatch_id))?.attempts, 1);
+    assert.deepEqual(plans.slice(3), [undefined]);
+  },
+
   "an input that uses up its attempts is a dead letter, and can be redriven to the end of its line": async (
     tools,
   ) => {

@@ -108,8 +108,8 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
       const keys: string[] = [];
       const flow = async (context: RunContext, last: () => Promise<unknown>): Promise<unknown> => {
         const outer = await context.step("outer", async () => {
-          const inner = await context.step("inner", ({ idempotency_key }) => {
-            keys.push(idempotency_key);
+          const inner = await context.step("inner", ({ idempotencyKey }) => {
+            keys.push(idempotencyKey);
             return 1;
           });
           const [now, id] = [await context.now(), await context.uuid()];
@@ -119,7 +119,7 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
         });
         const again = await context.step("again", () => "again");
         const cut = await context.step("cut", async () => {
-          await context.step("inner", ({ idempotency_key }) => keys.push(idempotency_key));
+          await context.step("inner", ({ idempotencyKey }) => keys.push(idempotencyKey));
           return await last();
         });
         return { outer, again, cut };
@@ -149,10 +149,10 @@ const lasting: Readonly<Record<string, EngineCheck>> = {
       const lines: string[] = [];
       for (let round = 0; round < 3; round += 1) {
         for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
-        const work = async ({ idempotency_key }: { readonly idempotency_key: string }) => {
+        const work = async ({ idempotencyKey }: { readonly idempotencyKey: string }) => {
           await new Promise((resolve) => setTimeout(resolve, (ticks * 7) % 5));
           finished.push(`${name}${round}`);
-          return `${name}${round}@${idempotency_key.split(":")[1]}`;
+          return `${name}${round}@${idempotencyKey.split(":")[1]}`;
         };
         lines.push(await context.step(`${name}${round}`, work));
       }

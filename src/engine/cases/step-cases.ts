@@ -36,19 +36,19 @@ const steps: Readonly<Record<string, EngineCheck>> = {
   "a step returns the result of its work, which gets a key of its own": async (tools) => {
     const engine = await tools.create();
     const { run_id, result } = await runWith(engine, async (context) => {
-      const reported = await context.step("first", ({ idempotency_key, attempt }) => ({
-        idempotency_key,
+      const reported = await context.step("first", ({ idempotencyKey, attempt }) => ({
+        idempotencyKey,
         attempt,
       }));
       const nothing = await context.step("second", () => undefined);
       const both = await Promise.all([
-        context.step("left", async ({ idempotency_key }) => idempotency_key),
-        context.step("right", async ({ idempotency_key }) => idempotency_key),
+        context.step("left", async ({ idempotencyKey }) => idempotencyKey),
+        context.step("right", async ({ idempotencyKey }) => idempotencyKey),
       ]);
       return { reported, isNothing: nothing === undefined, both };
     });
     assert.deepEqual(result, {
-      reported: { idempotency_key: `${run_id}:1`, attempt: 1 },
+      reported: { idempotencyKey: `${run_id}:1`, attempt: 1 },
       isNothing: true,
       both: [`${run_id}:3`, `${run_id}:4`],
     });

@@ -82,6 +82,27 @@ async function assertOver(engine: Engine, id: string): Promise<void> {
 }
 
 const fresh: Readonly<Record<string, EngineCheck>> = {
+  "waiting calls are listed in pages with their number, oldest first, and by session": async (tools) => {
+    const engine = await tools.create();
+    if (engine.waitingCalls?.page === undefined) return;
+    const page = engine.waitingCalls.page.bind(engine.waitingCalls);
+    const ids = ["approval_1", "approval_2", "approval_3"];
+    const requested_at = "2026-01-01T00:00:02.000Z";
+    const requests = ids.map((id, at) => request(id, at === 0 ? {} : { requested_at }));
+    await dispatched(engine, requests.toReversed());
+    const among = [{ ...key, session: "other" }, key, key];
+    assert.deepEqual((await engine.waitingCalls.sessions?.(among)) ?? [key], [key]);
+    const idsOf = async (listing: Parameters<typeof page>[0]): Promise<unknown> => {
+      const { items, total } = await page(listing);
+      return [items.map(({ approval_id }) => approval_id), total];
+    };
+    assert.deepEqual(await idsOf({ limit: 2 }), [["approval_1", "approval_2"], 3]);
+    const after = { at: requested_at, id: "approval_2", position: 0 };
+    assert.deepEqual(await idsOf({ limit: 2, after }), [["approval_3"], 3]);
+    await engine.waitingCalls.decide("approval_1", approved);
+    assert.deepEqual(await idsOf({ limit: 9 }), [["approval_2", "approval_3"], 2]);
+  },
+
   "a waiting call is listed, oldest first, and decided once; a second sender gets the first decision": async (
     tools,
   ) => {
@@ -148,10 +169,8 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     const { dispatch_id } = await engine.admit({ ...key, input: 1 });
     await engine.awaitDispatch(dispatch_id);
     assert.deepEqual(found, [undefined, denied, denied]);
-    assert.deepEqual(await engine.waitingCalls.decide("approval_1", approved), {
-      decision: denied,
-      isFirst: false,
-    });
+    const second = await engine.waitingCalls.decide("approval_1", approved);
+    assert.deepEqual(second, { decision: denied, isFirst: false });
   },
 
   "a decision counts only for the arguments that it was made about": async (tools) => {

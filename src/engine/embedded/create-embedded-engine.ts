@@ -1,21 +1,19 @@
-import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { type Clock, isoTime } from "../../base/clock.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { type Database, query } from "../../sqlite/statements.ts";
-import type { Engine, EngineHandlers, EngineLoad } from "../contract.ts";
+import type { Engine, EngineLoad } from "../contract.ts";
 import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
-import { alreadyStarted, closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
-import { engineCalls } from "../shared/engine-calls.ts";
+import { closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";
+import { type EngineOwnership, EngineShell } from "../shared/engine-shell.ts";
+import { retentionOf, type StoredEventLog } from "../shared/events/event-log.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { lineOf } from "../shared/queue/owners.ts";
-import type { Schedules } from "../shared/schedules.ts";
-import type { WaitingCallRecords } from "../shared/waiting-calls.ts";
 import { Dispatches } from "./dispatches/dispatches.ts";
-import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
-import { createEngineCore, createTenure, type EngineCore, type Tenure } from "./engine-core.ts";
-import { EmbeddedEventLog } from "./events/event-log.ts";
+import type { EmbeddedBase } from "./embedded-base.ts";
+import { createEngineCore, createTenure } from "./engine-core.ts";
+import { openEventLog } from "./events/event-log.ts";
 import type { LeaseHolder } from "./lease.ts";
 import { Runs } from "./runs/runs.ts";
 import { createDeliveryRows, createOutcomeRows, createSchedules } from "./small-stores.ts";
@@ -38,13 +36,8 @@ export interface EmbeddedEngineOptions {
   readonly limits?: Partial<EngineLimits>;
 }
 
-/** How long a drain waits for a handler that ignores its aborted signal. */
-const abortPatienceMs = 2_000;
 /** Reads check at most this often whether the database file still exists. */
 const checkEveryMs = 10;
-/** How long a drain waits for work that waits for an approval, which can take days. */
-const approvalPatienceMs = 5_000;
-
 /**
  * The engine of one machine: it stores accepted work with SQLite in a folder. Several processes can share the folder: one
  * of them runs the work, the others only accept work, and one of these takes over when the first process ends.
@@ -52,175 +45,65 @@ const approvalPatienceMs = 5_000;
  * Throws `unavailable` if the folder's store is damaged or was written by a newer kit.
  */
 export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engine {
-  return new EmbeddedEngine(options).toEngine();
-}
-
-class EmbeddedEngine {
-  readonly #core: EngineCore;
-  readonly #isDurable: boolean;
-  readonly #events: EmbeddedEventLog;
-  readonly #dispatches: Dispatches;
-  readonly #runs: Runs;
-  readonly #schedules: Schedules;
-  readonly #outcomes: Outcomes;
-  readonly #deliveries: Deliveries;
-  readonly #waitingCalls: WaitingCallRecords;
-  readonly #parts: readonly EnginePart[];
-  readonly #tenure: Tenure;
-  readonly #started = Promise.withResolvers<void>();
-  #state: "new" | "started" | "closed" = "new";
-  #drained: Promise<void> | undefined;
-
-  constructor({
-    clock = createMachineClock(),
+  const { clock = createMachineClock(), folder, beside, open, onCommit } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const core = createEngineCore({ folder, beside, database: open?.("engine"), onCommit, clock, limits });
+  const { base, lease, stops } = core;
+  const dispatches = new Dispatches(base, limits);
+  const events = openEventLog({
     folder,
-    beside,
-    open,
-    onCommit,
-    ...options
-  }: EmbeddedEngineOptions) {
-    const limits = { ...defaultLimits, ...options.limits };
-    const core = createEngineCore({ folder, beside, database: open?.("engine"), onCommit, clock, limits });
-    const { base, lease } = core;
-    this.#core = core;
-    this.#isDurable = (folder ?? open) !== undefined;
-    this.#dispatches = new Dispatches(base, limits);
-    this.#events = new EmbeddedEventLog({
-      folder,
-      database: open?.("events"),
-      clock,
-      lease,
-      mayRemove: base.time.mayRemove,
-      retention: {
-        maxAgeMs: limits.retentionMs,
-        maxEvents: limits.eventsPerStream,
-        maxBytes: limits.eventBytes,
-      },
-    });
-    this.#runs = new Runs(base, {
-      limits,
-      events: this.#events,
-      admit: (request) => this.#dispatches.admit(request),
-    });
-    const scheduling = createSchedules(base, { startRun: (request) => this.#runs.startRun(request) });
-    this.#schedules = scheduling.schedules;
-    const outcomeRows = createOutcomeRows(base);
-    this.#outcomes = new Outcomes(base, outcomeRows.store);
-    const deliveryRows = createDeliveryRows(base, limits);
-    this.#deliveries = new Deliveries(base, deliveryRows.store);
-    const waitingCalls = createWaitingCalls(base);
-    this.#waitingCalls = waitingCalls.records;
-    const smallParts = [scheduling.part, outcomeRows.part, deliveryRows.part, waitingCalls.part];
-    this.#parts = [this.#dispatches, this.#runs, ...smallParts];
-    this.#tenure = createTenure(core, this.#parts);
-  }
-
-  toEngine(): Engine {
-    const { base, lease } = this.#core;
-    const parts = {
-      dispatches: this.#dispatches,
-      runs: this.#runs,
-      schedules: this.#schedules,
-      outcomes: this.#outcomes,
-    };
-    const load = createLoadReader(base, () => this.#dispatches.attached());
-    const mayForget = createForgetting(base, { lease, events: this.#events });
-    /** Wraps a call that works until the end of the drain, and converts faults of the store to errors of kit. */
-    const reading =
-      <Arguments extends unknown[], Result>(read: (...args: Arguments) => Promise<Result>) =>
-      async (...args: Arguments): Promise<Result> => {
-        if (!base.database.isOpen) throw closing();
-        this.#core.file.check(checkEveryMs);
-        return await read(...args).catch((error: unknown) => {
-          throw this.#core.faults.toError(error);
-        });
-      };
-    /** Wraps a call that works until the drain begins. */
-    const open =
-      <Arguments extends unknown[], Result>(call: (...args: Arguments) => Promise<Result>) =>
-      async (...args: Arguments): Promise<Result> => {
-        this.#checkOpen();
-        return await call(...args);
-      };
-    return {
-      capabilities: { durable: this.#isDurable, distributed: false },
-      events: this.#events,
-      deliveries: {
-        record: (delivery) => this.#deliveries.record(delivery),
-        list: reading((filter) => this.#deliveries.list(filter)),
-      },
-      waitingCalls: {
-        add: reading((call, onDecided) => this.#waitingCalls.add(call, onDecided)),
-        decide: reading((...decision) => this.#waitingCalls.decide(...decision)),
-        list: reading((within) => this.#waitingCalls.list(within)),
-      },
-      problem: () =>
-        this.#state === "closed" ? undefined : (this.#core.file.problem() ?? this.#events.problem()),
-      warning: () => this.#core.lostWork?.problem(),
-      load: reading(async () => load()),
-      ...engineCalls(parts, { accepting: open, reading }),
-      start: open((handlers) => this.#start(handlers)),
-      drain: ({ timeoutMs = 30_000 } = {}) => {
-        this.#drained ??= this.#drain(timeoutMs);
-        return this.#drained;
-      },
-      inLine: async (place, work, how) => {
-        this.#checkOpen();
-        if (this.#state === "new") {
-          // The work comes after the inputs that were accepted before, so it waits until those are in line.
-          await raceSignal(this.#started.promise, how?.signal);
-          this.#checkOpen();
-        }
-        if (!lease.isHeld) throw closing();
-        return await this.#dispatches.inLine(place, work, how);
-      },
-      mayForget: reading(mayForget),
-    };
-  }
-
-  #checkOpen(): void {
-    if (this.#state === "closed") throw closing();
-  }
-
-  async #start(handlers: EngineHandlers): Promise<void> {
-    if (this.#state === "started") throw alreadyStarted();
-    this.#state = "started";
-    try {
-      await this.#tenure.start(handlers);
-    } catch (error) {
-      this.#state = "new";
-      throw error;
-    }
-    this.#started.resolve();
-  }
-
-  async #drain(timeoutMs: number): Promise<void> {
-    const { base, ...core } = this.#core;
-    const { clock, queue } = base;
-    this.#state = "closed";
-    this.#started.resolve();
-    queue.close({ clear: true });
-    core.drain();
-    if (await endsWithin(timeoutMs, queue.slotsFree(), clock)) {
-      await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), clock);
-    }
-    core.stop();
-    await this.#deliveries.close();
-    await endsWithin(abortPatienceMs, queue.idle(), clock);
-    try {
-      this.#events.close();
-    } finally {
-      await this.#tenure.end();
-      for (const part of this.#parts) part.close(closing());
+    database: open?.("events"),
+    clock,
+    lease,
+    mayRemove: base.time.mayRemove,
+    retention: retentionOf(limits),
+  });
+  const admit: Engine["admit"] = (request) => dispatches.admit(request);
+  const runs = new Runs(base, { limits, events, admit });
+  const scheduling = createSchedules(base, { startRun: (request) => runs.startRun(request) });
+  const outcomeRows = createOutcomeRows(base);
+  const deliveryRows = createDeliveryRows(base, limits);
+  const waitingCalls = createWaitingCalls(base);
+  const smallParts = [scheduling.part, outcomeRows.part, deliveryRows.part, waitingCalls.part];
+  const parts = [dispatches, runs, ...smallParts];
+  const tenure = createTenure(core, parts);
+  const ownership: EngineOwnership = {
+    checkOpen() {
+      if (!base.database.isOpen) throw closing();
+      core.file.check(checkEveryMs);
+    },
+    toError: (error) => core.faults.toError(error),
+    start: (handlers) => tenure.start(handlers),
+    closeEvents: () => events.close(),
+    async end() {
+      await tenure.end();
+      for (const part of parts) part.close(closing());
       await core.close();
-    }
-  }
+    },
+  };
+  const readLoad = createLoadReader(base, () => dispatches.attached());
+  const shell = new EngineShell({
+    capabilities: { durable: (folder ?? open) !== undefined, distributed: false },
+    ...{ clock, queue: base.queue, stops, events, dispatches, runs, ownership },
+    schedules: scheduling.schedules,
+    outcomes: new Outcomes(base, outcomeRows.store),
+    deliveries: new Deliveries(base, deliveryRows.store),
+    waitingCalls: waitingCalls.records,
+    load: async () => readLoad(),
+    mayForget: createForgetting(base, { lease, events }),
+  });
+  const { leave: _, ...engine } = shell.toEngine();
+  return {
+    ...engine,
+    problem: () => (shell.isClosed ? undefined : (core.file.problem() ?? events.problem())),
+    warning: () => core.lostWork?.problem(),
+  };
 }
 
 /** `Engine.mayForget`. */
 function createForgetting(
   { database, queue, time }: EmbeddedBase,
-  { lease, events }: { readonly lease: LeaseHolder; readonly events: Pick<EmbeddedEventLog, "isRead"> },
+  { lease, events }: { readonly lease: LeaseHolder; readonly events: Pick<StoredEventLog, "isRead"> },
 ): (key: SessionKey, touchedMs: number) => Promise<boolean> {
   const input = query(
     database,

@@ -3,7 +3,8 @@ import type { Clock } from "../../base/clock.ts";
 import { DatabaseFile, StoreFaults } from "../../sqlite/database-file.ts";
 import type { Database } from "../../sqlite/statements.ts";
 import type { EngineHandlers } from "../contract.ts";
-import { type EngineLimits, isLost, stopped } from "../shared/engine-base.ts";
+import { type EngineLimits, isLost } from "../shared/engine-base.ts";
+import { Stops } from "../shared/engine-shell.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { type BlobStore, createBlobStore, createRowBlobStore } from "./database/blobs.ts";
 import { CommitQueue } from "./database/commit-queue.ts";
@@ -26,10 +27,7 @@ export interface EngineCore {
   readonly lostWork: LostWork | undefined;
   /** Calls `LostWork.mark` if this process holds the lease. */
   mark(): Promise<void>;
-  /** Fires `base.draining`. */
-  drain(): void;
-  /** Fires `base.stopping`. */
-  stop(): void;
+  readonly stops: Stops;
   /** Converts the faults of the engine's database to errors. */
   readonly faults: StoreFaults;
   /** Flushes pending writes, then closes the database. */
@@ -70,8 +68,7 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
     options.database === undefined
       ? createBlobStore(folder === undefined ? undefined : join(folder, "blobs"), database)
       : createRowBlobStore(options.database);
-  const stopping = new AbortController();
-  const draining = new AbortController();
+  const stops = new Stops();
   const time = createTimeline(database, clock);
   const others = [...(folder === undefined ? [] : [join(folder, "events.db")]), ...(options.beside ?? [])];
   const lostWork = folder === undefined ? undefined : createLostWork({ folder, others, database, clock });
@@ -85,8 +82,8 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
     lease,
     blobs,
     database,
-    stopping: stopping.signal,
-    draining: draining.signal,
+    stopping: stops.stopping,
+    draining: stops.draining,
     leaseOf: () => ({ fence: lease.fence, signal: lease.signal }),
     checkLease: (_owned, fence) => base.commit(() => undefined, { fence }),
     queue: new JobQueue({ clock: time, slots: limits.running }),
@@ -116,8 +113,7 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
     lostWork,
     mark,
     isShared: folder !== undefined,
-    drain: () => draining.abort(stopped()),
-    stop: () => stopping.abort(stopped()),
+    stops,
     async close() {
       await commits.idle();
       lock.close();

@@ -129,13 +129,17 @@ test("an input that kills its process is a dead letter after its attempts, and f
   }
   const engine = createEmbeddedEngine({ folder, limits });
   const seen: unknown[] = [];
-  await engine.start({ run: async () => undefined, dispatch: async (_, { input }) => seen.push(input) });
+  await engine.start({
+    run: async () => undefined,
+    dispatch: async (_, { input }) => seen.push(input),
+    onInputEnd: async ({ status, attempts }, { input }) => void seen.push({ input, status, attempts }),
+  });
   await expect.poll(async () => (await engine.listDeadLetters()).items.length).toBe(1);
   const [dead] = (await engine.listDeadLetters()).items;
   expect(dead).toMatchObject({ input: "poison", attempts: 2, error: { type: "internal_error" } });
   const { dispatch_id } = await engine.admit({ ...key, input: "last" });
   await engine.awaitDispatch(dispatch_id);
-  expect(seen).toEqual(["next", "last"]);
+  expect(seen).toEqual([{ input: "poison", status: "failed", attempts: 2 }, "next", "last"]);
   await engine.drain();
 });
 

@@ -174,10 +174,15 @@ test("the files show no loss between any two steps of a mark, also when its tran
 test("files of an older kit, without the table, open without a report", async () => {
   const where = place();
   await workUntilKilled(where, { inputs: 5, ms: 0 });
-  for (const name of ["engine.db", "events.db"]) {
+  const laterSteps = `DROP INDEX waiting_calls_by_session; DROP INDEX runs_by_time; DROP INDEX dispatches_by_time;
+    ALTER TABLE run_journal DROP COLUMN begun_at;`;
+  for (const [name, later, steps] of [
+    ["engine.db", laterSteps, 3],
+    ["events.db", "", 1],
+  ] as const) {
     const database = new DatabaseSync(join(where.folder, name));
     const version = Number(database.prepare("PRAGMA user_version").get()?.user_version);
-    database.exec(`DROP TABLE progress; PRAGMA user_version = ${version - 1}`);
+    database.exec(`${later} DROP TABLE progress; PRAGMA user_version = ${version - steps}`);
     database.close();
   }
   const notes = new DatabaseSync(where.notes);

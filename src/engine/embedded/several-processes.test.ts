@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { stopBetweenWrites } from "../../testing/stop-between-writes.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 import { startEngineProcess } from "./testing/engine-process.ts";
 
@@ -61,7 +62,7 @@ test("a frozen process loses its work when its lease expires, notices it when it
   await child.collect("begun");
   const engine = createEmbeddedEngine({ folder, limits });
   await engine.start(handlers);
-  child.signal("SIGSTOP");
+  await stopBetweenWrites(child.pid, folder);
   const record = await engine.awaitDispatch(dispatch_id);
   expect(record).toMatchObject({ status: "completed", result: process.pid, attempts: 2 });
   child.signal("SIGCONT");

@@ -1,3 +1,4 @@
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import { query } from "../../sqlite/statements.ts";
 import { leaseLost } from "../shared/engine-base.ts";
 import { type CallRow, WaitingCallRecords, type WaitingCallStore } from "../shared/waiting-calls.ts";
@@ -54,6 +55,10 @@ export function createWaitingCalls(base: EmbeddedBase): {
       (await base.commit(() => sql.decide.run(...fieldsOf(within), approvalId, decision, clock.now()))) > 0,
     decisionOf: async (approvalId, within) => sql.decisionOf.get(...fieldsOf(within), approvalId)?.decision,
     list: async (within) => sql.list.all(...fieldsOf(within)),
+    sessions: async (among) =>
+      among === undefined ? sql.sessions.all() : sql.sessionsAmong.all(keysToJson(among)),
+    listAfter: async ({ limit, after }) => sql.listAfter.all(after?.at ?? "", after?.id ?? "", limit),
+    count: async () => Number(sql.count.get()?.count),
     decided: async (approvalIds) =>
       approvalIds.flatMap((call_id) => {
         // A process that was frozen can have lost the lease without knowing it: then another process waits for the call.
@@ -112,12 +117,38 @@ function statements({ database }: EmbeddedBase) {
       `SELECT request, requested_at FROM waiting_calls AS c INDEXED BY waiting_calls_open
        WHERE ${isWithin} AND ${waitsForDecision} ORDER BY requested_at, call_id`,
     ),
+    sessions: query<SessionKey>(
+      database,
+      `SELECT DISTINCT agent, instance_id, session FROM waiting_calls AS c INDEXED BY waiting_calls_by_session
+       WHERE ${waitsForDecision}`,
+    ),
+    sessionsAmong: query<SessionKey>(
+      database,
+      // CROSS JOIN keeps this order: SQLite looks up each of the keys.
+      `SELECT DISTINCT c.agent, c.instance_id, c.session
+       FROM json_each(?) AS j CROSS JOIN waiting_calls AS c INDEXED BY waiting_calls_by_session
+         ON c.agent = j.value ->> 0 AND c.instance_id = j.value ->> 1 AND c.session = j.value ->> 2
+       WHERE ${waitsForDecision}`,
+    ),
+    listAfter: query<CallRow>(
+      database,
+      `SELECT request, requested_at FROM waiting_calls AS c INDEXED BY waiting_calls_open
+       WHERE (requested_at, call_id) > (?, ?) AND ${waitsForDecision} ORDER BY requested_at, call_id LIMIT ?`,
+    ),
+    count: query<{ readonly count: number }>(
+      database,
+      `SELECT count(*) AS count FROM waiting_calls AS c INDEXED BY waiting_calls_open WHERE ${waitsForDecision}`,
+    ),
     prune: query(
       database,
       `DELETE FROM waiting_calls WHERE call_id IN (SELECT call_id FROM waiting_calls AS c
          WHERE (decision IS NULL OR written_at < ?) AND iif(c.work IS NULL, NOT ${isHeld}, NOT ${workIsOpen}) LIMIT ?)`,
     ),
   };
+}
+
+function keysToJson(keys: readonly SessionKey[]): string {
+  return JSON.stringify(keys.map(({ agent, instance_id, session }) => [agent, instance_id, session]));
 }
 
 function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {

@@ -1,6 +1,6 @@
 import type { Engine } from "../contract.ts";
 import type { PostgresBase } from "./postgres-base.ts";
-import { lockedShards } from "./shards.ts";
+import { lockedShards, lockSpaceOf } from "./shards.ts";
 
 /**
  * An engine for a process that lives as long as a request: a serverless function. It takes only the shards of the work that
@@ -66,8 +66,9 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
 
   async atRest(): Promise<void> {
     const { draining, clock } = this.#base;
-    // Ended work can have caused other work, which the next poll finds.
     for (let quietPolls = 0; quietPolls < 2 && !draining.aborted; ) {
+      // Ended work has freed slots for other due work, and can have caused some.
+      if (!this.#isBusy()) await this.poll().catch(() => undefined);
       quietPolls = this.#isBusy() ? 0 : quietPolls + 1;
       await clock.sleep(restPollMs);
     }
@@ -88,7 +89,7 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
        ) AS due
        WHERE ($2::int[] IS NULL OR shard = ANY($2)) AND shard NOT IN (${lockedShards("$3")})
        GROUP BY shard ORDER BY min(since) LIMIT $4`,
-      [clock.now(), requested, ownership.lockSpace, Math.max(0, queue.free)],
+      [clock.now(), requested, lockSpaceOf(database), Math.max(0, queue.free)],
     );
     ownership.want(rows.map(({ shard }) => shard));
   }

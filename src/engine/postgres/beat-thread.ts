@@ -13,24 +13,39 @@ export interface BeatOrder {
   /** When the last heartbeat that reached the row was sent, by `process.hrtime`. */
   readonly sent: BigInt64Array;
   readonly patienceMs: number;
+  /** When the main thread's last heartbeat reached the row, by `process.hrtime`: while this is recent, the thread sends none. */
+  readonly beaten: BigInt64Array;
+  readonly lateMs: number;
 }
 
 export type BeatMessage = BeatOrder | { readonly ends: string };
 
 const ends = new Map<string, () => void>();
 
-function begin({ node, url, sql, everyMs, alive, sent, patienceMs }: BeatOrder): void {
+function begin({ node, url, sql, alive, sent, beaten, ...times }: BeatOrder): void {
   let connection: OwnConnection | undefined;
   let isBusy = false;
   let seen = { count: Atomics.load(alive, 0), at: performance.now() };
 
+  /** A connection that ends is opened again with the next heartbeat, whether the main thread is late or not. */
+  async function open(): Promise<OwnConnection> {
+    const opened = await openConnection(url);
+    void opened.ended.then(() => {
+      if (connection === opened) connection = undefined;
+    });
+    return opened;
+  }
+
   async function beat(): Promise<void> {
     const count = Atomics.load(alive, 0);
     if (count !== seen.count) seen = { count, at: performance.now() };
-    if (isBusy || performance.now() - seen.at > patienceMs) return;
+    if (isBusy || performance.now() - seen.at > times.patienceMs) return;
+    const age = Number(process.hrtime.bigint() - Atomics.load(beaten, 0)) / 1e6;
+    // The first heartbeat also opens the connection, which is there when the main thread is late.
+    if (connection !== undefined && age < times.lateMs) return;
     isBusy = true;
     try {
-      connection ??= await openConnection(url);
+      connection ??= await open();
       const at = process.hrtime.bigint();
       const { rows } = await connection.query(sql, [node]);
       if (rows.length > 0) Atomics.store(sent, 0, at);
@@ -44,7 +59,7 @@ function begin({ node, url, sql, everyMs, alive, sent, patienceMs }: BeatOrder):
   }
 
   ends.get(node)?.();
-  const timer = setInterval(() => void beat(), everyMs);
+  const timer = setInterval(() => void beat(), times.everyMs);
   ends.set(node, () => {
     clearInterval(timer);
     ends.delete(node);

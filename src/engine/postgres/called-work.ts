@@ -4,7 +4,7 @@ import type { Owned } from "../cluster.ts";
 import { closing } from "../shared/engine-base.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { queueHeld } from "./run-rows.ts";
-import { lockedShards, shardOf } from "./shards.ts";
+import { lockedShards, lockSpaceOf, shardOf } from "./shards.ts";
 
 /**
  * Calls a node of its choice for the work of instances and runs, until the work is done. It need not be reliable: the nodes
@@ -132,7 +132,7 @@ export class CalledWork {
          UNION ALL SELECT shard, NULL, NULL, run_id, wake_at FROM $s.runs WHERE status = 'waiting' AND wake_at IS NOT NULL
        ) AS due
        WHERE since < $1 AND shard NOT IN (${lockedShards("$2")}) LIMIT ${mostFound}`,
-      [clock.now() - lateMs, ownership.lockSpace],
+      [clock.now() - lateMs, lockSpaceOf(database)],
     );
     this.#dueSince = rows.length === 0 ? undefined : (this.#dueSince ?? performance.now());
     this.#executor.wake(

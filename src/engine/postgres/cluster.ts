@@ -28,11 +28,11 @@ export class PostgresCluster implements EngineCluster {
 
   owns(owned: Owned): boolean {
     const { draining, ownership } = this.#base;
-    return !draining.aborted && ownership.isInTouch && !ownership.leaseOf(owned).signal.aborted;
+    return !draining.aborted && ownership.isInTouch && !this.#base.leaseOf(owned).signal.aborted;
   }
 
   fence(owned: Owned): number {
-    return this.owns(owned) ? this.#base.ownership.leaseOf(owned).fence : 0;
+    return this.owns(owned) ? this.#base.leaseOf(owned).fence : 0;
   }
 
   async owner(

@@ -178,12 +178,20 @@ campaignTest(
       });
       await once(node, "close");
     }
-    await startNode("killed");
+    const ends: unknown[] = [];
+    await engine.start({
+      dispatch: async () => null,
+      run: async () => null,
+      onInputEnd: async ({ id, status, attempts }) => void ends.push([id, status, attempts]),
+    });
     expect(await engine.awaitDispatch(poison.dispatch_id)).toMatchObject({
       status: "failed",
       attempts: 2,
       error: { type: "internal_error", message: "The process ended during the last attempt." },
     });
+    expect(ends).toContainEqual([poison.dispatch_id, "failed", 2]);
+    // It was running in a process that died, so another one ends it.
+    expect(await engine.awaitDispatch(idle.dispatch_id)).toMatchObject({ status: "cancelled" });
   },
   60_000,
 );

@@ -1,11 +1,11 @@
-import { endsWithin, raceSignal } from "../../base/abort.ts";
 import { version } from "../../base/own-package.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
 import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
-import { alreadyStarted, closing, defaultLimits, leaseLost, stopped } from "../shared/engine-base.ts";
-import { engineCalls } from "../shared/engine-calls.ts";
+import { closing, defaultLimits, leaseLost } from "../shared/engine-base.ts";
+import { type EngineOwnership, EngineShell, Stops } from "../shared/engine-shell.ts";
+import { retentionOf, StoredEventLog } from "../shared/events/event-log.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { JobQueue } from "../shared/queue/job-queue.ts";
 import { lineOf } from "../shared/queue/owners.ts";
@@ -18,13 +18,13 @@ import { PostgresCluster } from "./cluster.ts";
 import { hasOpenWork } from "./dispatch-rows.ts";
 import { Dispatches } from "./dispatches.ts";
 import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
-import { PostgresEventLog } from "./event-log.ts";
-import { pruneBytes, pruneEvents, pruneStreams } from "./event-rows.ts";
+import { PostgresEventRows } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
 import { open, type PostgresBase, type PostgresEngineOptions, toText } from "./postgres-base.ts";
 import { clusterState, engineLoad } from "./read-cluster-state.ts";
 import { Runs } from "./runs.ts";
+import { sweepMs, sweepPace } from "./searches.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import {
   createDeliveryRows,
@@ -34,19 +34,12 @@ import {
 } from "./small-stores.ts";
 import { createWaitingCallRows, pruneWaitingCalls } from "./waiting-calls.ts";
 
-/** How often a node polls the rows for work and ends without news. */
-const sweepMs = 250;
 /** How often a node looks for attempts that were claimed while their shard changed its owner. */
 const recoverMs = 5_000;
 const pruneMs = 60_000;
-/** How long a drain waits for a handler that ignores its aborted signal. */
-const abortPatienceMs = 2_000;
-/** How long a drain waits for work that waits for an approval, which can take days. */
-const approvalPatienceMs = 5_000;
-
 /** Opens the engine of a serverless function. Throws like `createPostgresEngine`. */
 export async function createBriefEngine(options: PostgresEngineOptions): Promise<BriefEngine> {
-  return new PostgresEngine(await open(options), options, "asked").toBriefEngine();
+  return new PostgresEngine(await open(options), options, { takes: "asked" }).toBriefEngine();
 }
 
 /** Opens an engine whose nodes are called for their work by an external executor. Throws like `createPostgresEngine`. */
@@ -54,7 +47,7 @@ export async function createCalledEngine(
   options: PostgresEngineOptions,
   executor: Executor,
 ): Promise<Engine> {
-  return new PostgresEngine(await open(options), options, executor).toEngine();
+  return new PostgresEngine(await open(options), options, { takes: "called", executor }).toEngine();
 }
 
 /**
@@ -68,39 +61,39 @@ export async function createPostgresEngine(options: PostgresEngineOptions): Prom
   return new PostgresEngine(await open(options), options).toEngine();
 }
 
+/** How nodes get their work: they share the shards, a function takes what it is asked for, or an executor calls them. */
+interface WorkSource {
+  readonly takes?: "share" | "asked" | "called";
+  /** Set if it calls them. */
+  readonly executor?: Executor;
+}
+
 class PostgresEngine {
   readonly #database: EngineDatabase;
   readonly #base: PostgresBase;
   readonly #ownership: Ownership;
   readonly #news: NewsWire;
   readonly #clock = new DatabaseClock();
-  readonly #events: PostgresEventLog;
+  readonly #events: StoredEventLog;
   readonly #dispatches: Dispatches;
   readonly #runs: Runs;
   readonly #schedules: Schedules;
-  readonly #outcomes: Outcomes;
-  readonly #deliveries: Deliveries;
   readonly #waitingCalls: WaitingCallRecords;
-  readonly #cluster: PostgresCluster;
+  readonly #shell: EngineShell;
   #askedWork: AskedWork | undefined;
   #calledWork: CalledWork | undefined;
-  readonly #stopping = new AbortController();
-  readonly #draining = new AbortController();
+  readonly #stops = new Stops();
   readonly #over = new AbortController();
-  readonly #started = Promise.withResolvers<void>();
   readonly #background: Promise<void>[] = [];
   /** Gained shards whose work is not taken over yet, because the database failed. */
   readonly #pendingShards = new Set<number>();
   #handlers: EngineHandlers | undefined;
-  #state: "new" | "started" | "closed" = "new";
-  #drained: Promise<void> | undefined;
 
   constructor(
     database: EngineDatabase,
     options: PostgresEngineOptions,
-    mode: "share" | "asked" | Executor = "share",
+    { takes = "share", executor }: WorkSource = {},
   ) {
-    const takes = typeof mode === "string" ? mode : "called";
     const clock = this.#clock;
     const limits = { ...defaultLimits, ...options.limits };
     this.#database = database;
@@ -109,6 +102,7 @@ class PostgresEngine {
       clock,
       isMute: options.isMute,
       listens: takes !== "asked",
+      others: () => this.#ownership.others,
       receiveNews: (news) => this.#receiveNews(news),
     });
     this.#ownership = new Ownership({
@@ -134,16 +128,17 @@ class PostgresEngine {
       news: this.#news,
       blobs: { store: async (value) => toText(value), load: parseStored, size: (text) => text.length },
       queue: new JobQueue({ clock, slots: limits.running, isLate: () => !this.#ownership.isInTouch }),
-      stopping: this.#stopping.signal,
-      draining: this.#draining.signal,
+      stopping: this.#stops.stopping,
+      draining: this.#stops.draining,
       leavesAtSteps: takes === "asked",
-      leaseOf: (owned) => this.#ownership.leaseOf(owned),
+      leaseOf: (owned) => this.#ownership.leaseOfShard(shardOf(owned)),
       checkLease: (owned, fence) => this.#checkLease(shardOf(owned), fence),
       handlers: () => this.#handlers,
-      wake: (keys) => (typeof mode === "string" ? this.#ownership.want(keys.map(shardOf)) : mode.wake(keys)),
+      wake: (keys) =>
+        executor === undefined ? this.#ownership.want(keys.map(shardOf)) : executor.wake(keys),
     };
     this.#base = base;
-    if (typeof mode !== "string") this.#calledWork = new CalledWork(base, mode);
+    if (executor !== undefined) this.#calledWork = new CalledWork(base, executor);
     if (takes === "asked")
       this.#askedWork = new AskedWork(base, {
         resumeHeld: () => this.#runs.resumeHeld(),
@@ -151,7 +146,8 @@ class PostgresEngine {
         prune: () => this.#prune(),
         isPolling: () => this.#dispatches.isPolling || this.#runs.isPolling,
       });
-    this.#events = new PostgresEventLog(base);
+    const rows = new PostgresEventRows(base);
+    this.#events = new StoredEventLog({ rows, clock, retention: retentionOf(limits) });
     this.#dispatches = new Dispatches(base);
     this.#runs = new Runs(base, {
       events: this.#events,
@@ -160,17 +156,29 @@ class PostgresEngine {
     this.#schedules = new Schedules(base, {
       store: createScheduleRows(base),
       startRun: (request) => this.#runs.startRun(request),
-      isWorking: () =>
-        this.#state === "started" && !this.#draining.signal.aborted && this.#askedWork?.takesAll !== false,
+      isWorking: () => this.#shell.isWorking && this.#askedWork?.takesAll !== false,
     });
-    this.#outcomes = new Outcomes(base, createOutcomeRows(base));
-    this.#deliveries = new Deliveries(base, createDeliveryRows(base));
     this.#waitingCalls = new WaitingCallRecords(createWaitingCallRows(base));
-    this.#cluster = new PostgresCluster(base);
+    this.#shell = new EngineShell({
+      capabilities: { durable: true, distributed: true },
+      ...{
+        clock,
+        queue: base.queue,
+        stops: this.#stops,
+        events: this.#events,
+        ownership: this.#toOwnership(),
+      },
+      ...{ dispatches: this.#dispatches, runs: this.#runs, schedules: this.#schedules },
+      outcomes: new Outcomes(base, createOutcomeRows(base)),
+      deliveries: new Deliveries(base, createDeliveryRows(base)),
+      waitingCalls: this.#waitingCalls,
+      load: () => engineLoad(base, this.#dispatches.attached()),
+      mayForget: (key, touchedMs) => this.#mayForget(key, touchedMs),
+    });
     this.#news.start();
     // Also needed before `start`: a process that only accepts work has callers that wait for ends.
     this.#background.push(
-      this.#every(sweepMs, async () => {
+      this.#everySweep(async () => {
         await this.#dispatches.wakeEnded();
         await this.#runs.wakeEnded();
         await this.#waitingCalls.check();
@@ -179,56 +187,15 @@ class PostgresEngine {
   }
 
   toEngine(): Engine {
-    const open =
-      <Arguments extends unknown[], Result>(call: (...args: Arguments) => Promise<Result>) =>
-      async (...args: Arguments): Promise<Result> => {
-        this.#checkOpen();
-        return await call(...args);
-      };
-    /** Wraps a call that works until the end of the drain. */
-    const reading =
-      <Arguments extends unknown[], Result>(read: (...args: Arguments) => Promise<Result>) =>
-      async (...args: Arguments): Promise<Result> => {
-        if (this.#over.signal.aborted) throw closing();
-        return await read(...args);
-      };
     const base = this.#base;
-    const parts = {
-      dispatches: this.#dispatches,
-      runs: this.#runs,
-      schedules: this.#schedules,
-      outcomes: this.#outcomes,
-    };
     return {
-      capabilities: { durable: true, distributed: true },
-      events: this.#events,
-      deliveries: {
-        record: (delivery) => this.#deliveries.record(delivery),
-        list: open((filter) => this.#deliveries.list(filter)),
-      },
-      waitingCalls: this.#waitingCalls,
-      cluster: this.#cluster,
+      ...this.#shell.toEngine(),
+      cluster: new PostgresCluster(base),
       warning: () => this.#calledWork?.problem(),
-      load: open(() => engineLoad(base, this.#dispatches.attached())),
-      state: open(async () => ({
-        ...(await clusterState(base)),
-        engine: this.#calledWork?.name ?? "postgres",
-      })),
-      ...engineCalls(parts, { accepting: open, reading }),
-      start: (handlers) => this.#start(handlers),
-      leave: open(() => this.#leave()),
-      drain: ({ timeoutMs = 30_000 } = {}) => {
-        this.#drained ??= this.#drain(timeoutMs);
-        return this.#drained;
-      },
-      inLine: async (session, work, how) => {
+      state: async () => {
         this.#checkOpen();
-        // The work comes after the inputs that were accepted before, so it waits until those are in line.
-        if (this.#state === "new") await raceSignal(this.#started.promise, how?.signal);
-        this.#checkOpen();
-        return await this.#dispatches.inLine(session, work, how);
+        return { ...(await clusterState(base)), engine: this.#calledWork?.name ?? "postgres" };
       },
-      mayForget: open((key, touchedMs) => this.#mayForget(key, touchedMs)),
     };
   }
 
@@ -244,38 +211,57 @@ class PostgresEngine {
   }
 
   #checkOpen(): void {
-    if (this.#state === "closed") throw closing();
+    if (this.#shell.isClosed) throw closing();
+  }
+
+  #toOwnership(): EngineOwnership {
+    return {
+      checkOpen: () => {
+        if (this.#over.signal.aborted) throw closing();
+      },
+      toError: (error) => error,
+      start: (handlers) => this.#start(handlers),
+      // Clears the queue and releases the shards: the next owners load the waiting work from the rows.
+      leave: () => this.#ownership.drain(),
+      settle: async () => {
+        this.#over.abort();
+        this.#schedules.stop();
+        await Promise.all(this.#background);
+        await this.#calledWork?.stop();
+      },
+      // If the database is unavailable, the end of the connection releases the shards, and the next writers continue after a gap.
+      closeEvents: () => this.#events.close(new Set(this.#ownership.shards)).catch(() => undefined),
+      end: async () => {
+        await this.#ownership.stop();
+        this.#news.publish(["shards"]);
+        await this.#news.stop();
+        this.#dispatches.close(closing());
+        this.#runs.close(closing());
+        await this.#database.close();
+      },
+    };
   }
 
   async #start(handlers: EngineHandlers): Promise<void> {
-    this.#checkOpen();
-    if (this.#state === "started") throw alreadyStarted();
-    this.#state = "started";
     this.#handlers = handlers;
     this.#base.queue.open();
     try {
-      this.#news.startEcho(this.#ownership.node);
       await this.#ownership.start();
       await this.#schedules.arm();
       await this.#calledWork?.start();
     } catch (error) {
-      this.#state = "new";
       this.#handlers = undefined;
       throw error;
     }
+    const { askedWork, calledWork } = { askedWork: this.#askedWork, calledWork: this.#calledWork };
     this.#background.push(
-      this.#every(sweepMs, () => this.#sweep()),
+      this.#everySweep(() => this.#sweep()),
       this.#every(recoverMs, () => this.#takeOver(this.#ownership.shards)),
       this.#every(recoverMs, () => this.#schedules.arm()),
-      ...(this.#askedWork === undefined
-        ? []
-        : [this.#every(pollMs, async () => await this.#askedWork?.poll())]),
-      ...(this.#calledWork === undefined
-        ? []
-        : [this.#every(findMs, async () => await this.#calledWork?.find())]),
+      ...(askedWork === undefined ? [] : [this.#every(pollMs, () => askedWork.poll())]),
+      ...(calledWork === undefined ? [] : [this.#every(findMs, () => calledWork.find())]),
       this.#every(pruneMs, () => this.#prune()),
     );
-    this.#started.resolve();
   }
 
   /** Repeats a task until the engine closes. A failed task runs again after the next pause. */
@@ -285,6 +271,14 @@ class PostgresEngine {
       await this.#clock.sleep(ms, signal).catch(() => undefined);
       if (!signal.aborted) await task().catch(() => undefined);
     }
+  }
+
+  /** Repeats a search for what news tell: often if they do not arrive, or if something that failed has to be repeated. */
+  async #everySweep(search: () => Promise<void>): Promise<void> {
+    const isDue = sweepPace();
+    await this.#every(sweepMs, async () => {
+      if (isDue(this.#news.arrives && this.#pendingShards.size === 0)) await search();
+    });
   }
 
   async #sweep(): Promise<void> {
@@ -344,9 +338,7 @@ class PostgresEngine {
     const batches = [
       () => this.#dispatches.prune(before),
       () => this.#runs.prune(before),
-      () => pruneEvents(this.#base, before),
-      () => pruneStreams(this.#base, this.#base.limits),
-      () => pruneBytes(this.#base, this.#base.limits),
+      () => this.#events.removeOld(),
       () => pruneWaitingCalls(this.#base, before),
     ];
     for (const prune of batches) while (this.#ownership.isKeeper && (await prune()));
@@ -357,42 +349,9 @@ class PostgresEngine {
   async #mayForget({ agent, instance_id, session }: SessionKey, touchedMs: number): Promise<boolean> {
     const owned = { agent, instance_id };
     await this.#calledWork?.tryHold(owned);
-    if (this.#ownership.leaseOf(owned).signal.aborted) return false;
+    if (this.#ownership.leaseOfShard(shardOf(owned)).signal.aborted) return false;
     if (this.#base.queue.waiting({ line: lineOf({ ...owned, session }) }) > 0) return false;
     if (this.#events.isRead(agentStream(agent, instance_id))) return false;
     return !(await hasOpenWork(this.#database, owned, touchedMs));
-  }
-
-  /** Clears the queue and releases the shards: the next owners load the waiting work from the rows. */
-  async #leave(): Promise<void> {
-    if (this.#draining.signal.aborted) return;
-    this.#base.queue.close({ clear: true });
-    this.#draining.abort(stopped());
-    await this.#ownership.drain();
-  }
-
-  async #drain(timeoutMs: number): Promise<void> {
-    const { queue } = this.#base;
-    this.#state = "closed";
-    this.#started.resolve();
-    // Not awaited: if the database is unavailable, the end of the connection releases the shards.
-    void this.#leave();
-    if (await endsWithin(timeoutMs, queue.slotsFree(), this.#clock)) {
-      await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), this.#clock);
-    }
-    this.#stopping.abort(stopped());
-    await endsWithin(abortPatienceMs, queue.idle(), this.#clock);
-    this.#over.abort();
-    this.#schedules.stop();
-    await Promise.all(this.#background);
-    await this.#calledWork?.stop();
-    await this.#deliveries.close();
-    await this.#events.close();
-    await this.#ownership.stop();
-    this.#news.publish(["shards"]);
-    await this.#news.stop();
-    this.#dispatches.close(closing());
-    this.#runs.close(closing());
-    await this.#database.close();
   }
 }

@@ -17,10 +17,10 @@ import { checkJson } from "../shared/json-values.ts";
 import type { LineScope } from "../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../shared/queue/share-of-line.ts";
-import { earlierReceipt, isNoAnswer } from "../shared/retry-rules.ts";
+import { arrivalOf, earlierReceipt, isNoAnswer } from "../shared/retry-rules.ts";
 import { toStoredTrace } from "../shared/stored-rows.ts";
 import { type PostgresBase, toText } from "./postgres-base.ts";
-import { shardOf } from "./shards.ts";
+import { shardCount, shardOf } from "./shards.ts";
 
 export interface AdmissionOptions {
   /** The number of inputs of this node's callers that wait without being stored. */
@@ -119,7 +119,7 @@ export class DispatchAdmission {
   async admit(request: AdmitRequest): Promise<DispatchReceipt> {
     checkJson(request.input, "The input");
     if (this.#batch.size >= longestQueue) throw queueFullError();
-    const since = this.#base.clock.now();
+    const since = arrivalOf(request, this.#base.clock.now());
     return await this.#batch.add({
       request,
       input: toText(request.input),
@@ -269,10 +269,10 @@ export class DispatchAdmission {
       limits.waitingPerSession,
       limits.waitingPerOwner ?? limits.waiting,
     );
-    const { all: total, at } = this.#counted;
     // While little waits, a receipt costs one statement. Several nodes that accept at this moment exceed no limit by much.
-    if (performance.now() - at < countMs && total + added < least / 4)
-      return new Room(this.#base, this.#options, { all: total, ofOwner: new Map(), inSession: new Map() });
+    const few = this.#knownCount();
+    if (few !== undefined && few + added < least / 4)
+      return new Room(this.#base, this.#options, { all: few, ofOwner: new Map(), inSession: new Map() });
     const sessions = [...new Map(all.map(({ key }) => [lineOf(key), key])).values()];
     const owners = [...new Set(all.map(({ owner }) => owner))];
     // If the total is below the limit of one owner or session, these need not be counted.
@@ -314,6 +314,14 @@ export class DispatchAdmission {
         rowsOf("session").map(({ name, count }) => [lineOf(sessions[Number(name) - 1] as SessionKey), count]),
       ),
     });
+  }
+
+  /** The total without a question: the queue of a node without others has all that waits, and a count is good for a moment. */
+  #knownCount(): number | undefined {
+    const { ownership, queue } = this.#base;
+    if (ownership.others === 0 && ownership.shards.length === shardCount) return queue.waiting();
+    const { all, at } = this.#counted;
+    return performance.now() - at < countMs ? all : undefined;
   }
 
   /** Returns the ids of the inserted inputs. An input whose key another node has used meanwhile is not inserted. */

@@ -7,12 +7,15 @@ import {
   type DispatchRow,
   type DispatchStore,
   isDispatchId,
+  listedDispatches,
   type QueuedDispatch,
   toRecord,
 } from "../shared/dispatches/dispatch-store.ts";
 import { leaseLost } from "../shared/engine-base.ts";
-import { badCursor, readPage } from "../shared/stored-rows.ts";
+import { badCursor } from "../shared/stored-rows.ts";
+import { readList } from "./lists.ts";
 import type { PostgresBase } from "./postgres-base.ts";
+import { quick } from "./quick-commit.ts";
 import { shardOf } from "./shards.ts";
 
 /** While there are many claims or settlements, they are written a hundred times a second. */
@@ -36,6 +39,8 @@ type Claimed = Pick<
   | "error"
   | "input"
   | "trace"
+  | "status"
+  | "cancelling"
 >;
 
 interface Settlement {
@@ -105,24 +110,23 @@ export class DispatchRows implements DispatchStore {
   }
 
   /**
-   * Locks the rows of the shards, so that a claim under an old fence finds nothing. The commit does not wait for the disk:
-   * if a crash of the database loses a claim, it has also ended every lease with its connections.
+   * Locks the rows of the shards, so that a claim under an old fence finds nothing. If a crash of the database loses a claim, the
+   * settlement finds no running row, and the input is claimed again; its session tells what was done.
    */
   async #claimAll(all: readonly Claim[]): Promise<readonly (DispatchRow | undefined)[]> {
     const rows = await this.#base.database.rows<Claimed>(
       `WITH wanted AS (
          SELECT * FROM unnest($1::text[], $2::int[], $3::bigint[]) AS wanted (dispatch_id, shard, fence)
-       ), quick AS MATERIALIZED (
-         SELECT set_config('synchronous_commit', 'off', true)
-       ), own AS MATERIALIZED (
+       ), ${quick}, own AS MATERIALIZED (
          SELECT shard, fence FROM $s.shards WHERE shard = ANY($2::int[]) ORDER BY shard FOR SHARE
        )
-       UPDATE $s.dispatches AS d SET status = 'running', attempts = attempts + 1, fence = own.fence,
+       UPDATE $s.dispatches AS d SET status = CASE WHEN cancelling THEN status ELSE 'running' END,
+         attempts = attempts + CASE WHEN cancelling THEN 0 ELSE 1 END, fence = own.fence,
          next_attempt_at = NULL, idle = false, started_at = coalesce(started_at, $4)
        FROM wanted JOIN own USING (shard, fence), quick
        WHERE d.ended_at IS NULL AND d.dispatch_id = wanted.dispatch_id AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
        RETURNING d.dispatch_id, d.attempts, d.spent, d.progress, d.fence, d.started_at, d.accepted_at, d.idempotency_key, d.error, d.input,
-         d.trace`,
+         d.trace, d.status, d.cancelling`,
       [
         all.map(({ dispatch }) => dispatch.dispatch_id),
         all.map(({ dispatch }) => shardOf(dispatch)),
@@ -134,7 +138,7 @@ export class DispatchRows implements DispatchStore {
     return all.map(({ dispatch }) => {
       const row = byId.get(dispatch.dispatch_id);
       if (row === undefined) return undefined;
-      const now = { status: "running", next_attempt_at: null, ended_at: null, result: null } as const;
+      const now = { next_attempt_at: null, ended_at: null, result: null };
       return { ...dispatch, ...row, ...now };
     });
   }
@@ -146,7 +150,8 @@ export class DispatchRows implements DispatchStore {
          result = CASE WHEN d.cancelling THEN NULL ELSE ended.result END, error = ended.error
        FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $7::int[])
          AS ended (dispatch_id, fence, status, result, error, unbegun)
-       WHERE d.ended_at IS NULL AND d.dispatch_id = ended.dispatch_id AND d.fence = ended.fence AND d.status = 'running'
+       WHERE d.ended_at IS NULL AND d.dispatch_id = ended.dispatch_id AND d.fence = ended.fence
+         AND (d.status = 'running' OR d.cancelling)
        RETURNING d.dispatch_id`,
       [
         all.map(({ row }) => row.dispatch_id),
@@ -174,35 +179,33 @@ const ofStatus: Readonly<Record<DispatchStatus, string>> = {
   cancelled: withoutResult,
   completed: "$s.dispatches",
 };
-const columns = ["agent", "instance_id", "status"] as const;
+/** The rows to search for some statuses; most rows are completed. */
+function rowsWith(status: DispatchFilter["status"]): string {
+  if (status === undefined) return "$s.dispatches";
+  const sources = new Set((typeof status === "string" ? [status] : status).map((one) => ofStatus[one]));
+  const [only] = sources;
+  return only === undefined || sources.size > 1 ? "$s.dispatches" : only;
+}
 
 /** Lists dispatches, newest first, by their ids, which sort by time: the last id of a page is the cursor of the next. */
 export async function listDispatches(
   base: PostgresBase,
   filter: DispatchFilter = {},
 ): Promise<Page<DispatchRecord>> {
-  const { cursor, limit } = filter;
+  const { cursor, agent, instance_id, status } = filter;
   if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
-  const values: unknown[] = [cursor ?? "~"];
-  const conditions = columns.flatMap((column) => {
-    if (filter[column] === undefined) return [];
-    values.push(filter[column]);
-    return [`${column} = $${values.length}`];
-  });
-  const where = ["dispatch_id < $1", ...conditions].join(" AND ");
-  const { status } = filter;
-  const read = (most: number): Promise<DispatchRow[]> =>
-    base.database.rows<DispatchRow>(
-      `SELECT * FROM ${status === undefined ? "$s.dispatches" : ofStatus[status]} AS d WHERE ${where}
-       ORDER BY dispatch_id DESC LIMIT ${most}`,
-      values,
-    );
-  return await readPageOf(read, {
-    limit,
-    size: ({ input, result }) => input.length + (result?.length ?? 0),
-    toItem: (row) => toRecord(row, base),
-    toCursor: ({ dispatch_id }) => dispatch_id,
-  });
+  return await readList<DispatchRow, DispatchRecord>(
+    base,
+    { filter, listed: listedDispatches },
+    {
+      from: rowsWith(status),
+      before: cursor ?? listedDispatches.last,
+      columns: { agent, instance_id },
+      size: ({ input, result }) => input.length + (result?.length ?? 0),
+      toItem: (row) => toRecord(row, base),
+      toCursor: ({ dispatch_id }) => dispatch_id,
+    },
+  );
 }
 
 /**
@@ -222,21 +225,4 @@ export async function hasOpenWork(
     [owned.agent, owned.instance_id, acceptedBy, shardOf(owned)],
   );
   return row !== undefined;
-}
-
-/** `readPage` for rows that are read asynchronously. Refuses an invalid limit before the query. */
-export async function readPageOf<Row, Item>(
-  read: (most: number) => Promise<readonly Row[]>,
-  how: Omit<Parameters<typeof readPage<Row, Item>>[0], "rows">,
-): Promise<Page<Item>> {
-  let most = 0;
-  readPage<Row, Item>({
-    ...how,
-    rows(limit) {
-      most = limit;
-      return [];
-    },
-  });
-  const rows = await read(most);
-  return readPage<Row, Item>({ ...how, rows: () => rows });
 }

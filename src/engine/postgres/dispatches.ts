@@ -136,16 +136,17 @@ export class Dispatches
   async cancelDispatch(id: string): Promise<boolean> {
     const { database, clock, news } = this.#base;
     const row = await database.row<DispatchRow>(
-      `UPDATE $s.dispatches SET cancelling = (status = 'running'), next_attempt_at = NULL,
-         ended_at = CASE WHEN status = 'running' THEN NULL ELSE $1::bigint END,
-         status = CASE WHEN status = 'running' THEN status ELSE 'cancelled' END
+      `UPDATE $s.dispatches SET cancelling = (started_at IS NOT NULL), next_attempt_at = NULL,
+         ended_at = CASE WHEN started_at IS NULL THEN $1::bigint END,
+         status = CASE WHEN started_at IS NULL THEN 'cancelled' ELSE status END
        WHERE dispatch_id = $2 AND status IN ('queued', 'running') RETURNING *`,
       [clock.now(), id],
     );
     if (row === undefined) return false;
-    if (row.status === "running") {
+    if (row.cancelling) {
       this.#attempts.cancel(id);
       news.publish(["cancel", id]);
+      this.#base.wake([row]);
     } else {
       this.#attempts.leave(row);
       this.#noteEnd(id);
@@ -170,7 +171,7 @@ export class Dispatches
     this.#waiters.wake(id);
   }
 
-  /** Handles the news that a running dispatch was cancelled. */
+  /** Handles the news that a dispatch that has begun was cancelled. */
   onCancel(id: string): void {
     this.#attempts.cancel(id);
   }
@@ -188,7 +189,7 @@ export class Dispatches
     this.#join(rows, this.#recovered);
   }
 
-  /** Finds changes without news: new inputs, and cancelled running ones. */
+  /** Finds changes without news: new inputs, and cancelled ones. */
   async sweep(): Promise<void> {
     const { database, ownership } = this.#base;
     const recovered = new Map(this.#recovered);
@@ -317,22 +318,17 @@ export class Dispatches
   }
 
   /**
-   * Requeues the attempts with an older fence than that of their shard, or ends cancelled ones. They count if their node has
-   * died, except those that only waited.
+   * Requeues the attempts with an older fence than that of their shard, also cancelled ones, which end once they are claimed. They
+   * count if their node has died, except those that only waited.
    */
   async #recover(shards: readonly number[]): Promise<void> {
-    const { database, clock } = this.#base;
-    const rows = await database.rows<Pick<DispatchRow, "dispatch_id" | "status">>(
-      `UPDATE $s.dispatches AS d SET cancelling = false,
-         status = CASE WHEN d.cancelling THEN 'cancelled' ELSE 'queued' END,
-         ended_at = CASE WHEN d.cancelling THEN $2::bigint END,
+    await this.#base.database.run(
+      `UPDATE $s.dispatches AS d SET status = 'queued',
          spent = spent + CASE WHEN own.former IS NULL OR idle THEN 0 ELSE 1 END,
          charged = CASE WHEN own.former IS NULL OR idle THEN charged ELSE array_append(charged, own.former) END
        FROM $s.shards AS own
-       WHERE d.shard = ANY($1) AND d.ended_at IS NULL AND d.status = 'running' AND own.shard = d.shard AND d.fence < own.fence
-       RETURNING d.dispatch_id, d.status`,
-      [shards, clock.now()],
+       WHERE d.shard = ANY($1) AND d.ended_at IS NULL AND d.status = 'running' AND own.shard = d.shard AND d.fence < own.fence`,
+      [shards],
     );
-    for (const { dispatch_id, status } of rows) if (status !== "queued") this.#noteEnd(dispatch_id);
   }
 }

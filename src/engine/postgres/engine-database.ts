@@ -1,5 +1,5 @@
 import { systemClock } from "../../base/clock.ts";
-import { PostgresDatabase, type PostgresRow } from "../../postgres/database.ts";
+import { PostgresDatabase, type PostgresRow, type QueryOptions } from "../../postgres/database.ts";
 import {
   checkMigrated,
   type Migration,
@@ -8,6 +8,7 @@ import {
   quotedSchema,
 } from "../../postgres/migrate.ts";
 import type { WaitClock } from "../shared/durable-time.ts";
+import { listColumns, waitingSessionsIndex } from "./list-columns.ts";
 import { shardCount } from "./shards.ts";
 
 /** The most connections of a node, in addition to its three direct ones. */
@@ -25,6 +26,7 @@ const numbers = [
   "wake_at",
   "queued_as",
   "deadline",
+  "begun_at",
   "next_at",
   "last",
   "first",
@@ -61,11 +63,11 @@ export async function openEngineDatabase(options: {
     directUrl: options.directUrl ?? options.url,
     schema,
     inSchema,
-    async rows<Row>(sql: string, values: unknown[] = []): Promise<Row[]> {
-      return toRows<Row>(await database.query(inSchema(sql), values));
+    async rows<Row>(sql: string, values: unknown[] = [], options?: QueryOptions): Promise<Row[]> {
+      return toRows<Row>(await database.query(inSchema(sql), values, options));
     },
-    async row<Row>(sql: string, values: unknown[] = []): Promise<Row | undefined> {
-      return toRows<Row>(await database.query(inSchema(sql), values))[0];
+    async row<Row>(sql: string, values: unknown[] = [], options?: QueryOptions): Promise<Row | undefined> {
+      return toRows<Row>(await database.query(inSchema(sql), values, options))[0];
     },
     async run(sql: string, values: unknown[] = []): Promise<void> {
       await database.query(inSchema(sql), values);
@@ -414,6 +416,8 @@ const steps: readonly Migration[] = [
   problemColumn,
   openCalls,
   madeAfterColumn,
+  listColumns,
+  waitingSessionsIndex,
 ];
 
 /** The migrations of the engine's tables in a quoted schema. */

@@ -6,7 +6,7 @@ import { handlers } from "../cases/engine-check.ts";
 import { agentStream } from "../event-log-contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
-import { pruneBytes, pruneStreams } from "./event-rows.ts";
+import { PostgresEventRows } from "./event-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { createDeliveryRows, pruneDeliveries } from "./small-stores.ts";
 
@@ -38,15 +38,15 @@ test("above the limits of a stream and of all bytes the oldest events are delete
     await engine.events.flush();
   }
   const database = await openEngineDatabase(target);
-  const base = { database } as PostgresBase;
+  const rows = new PostgresEventRows({ database } as PostgresBase);
   const indexes = async () => (await engine.events.read(stream, { limit: 100 })).map(({ index }) => index);
-  const limits = { eventsPerStream: 30, eventBytes: 150_000 } as PostgresBase["limits"];
-  while (await pruneStreams(base, limits));
+  const limits = { beforeMs: 0, maxEvents: 30, maxBytes: Number.MAX_SAFE_INTEGER };
+  while (await rows.remove(limits));
   const remaining = await database.row<{ events: number; first: number }>(
     "SELECT (SELECT events FROM $s.streams) AS events, (SELECT min(first) FROM $s.batches) AS first",
   );
   expect(remaining).toEqual({ events: 30, first: 11 });
-  while (await pruneBytes(base, limits));
+  while (await rows.remove({ ...limits, maxBytes: 150_000 }));
   const left = await database.row<{ count: number }>("SELECT count(*) FROM $s.batches");
   expect(left?.count).toBeLessThanOrEqual(15);
   expect((await indexes()).at(-1)).toBe(40);

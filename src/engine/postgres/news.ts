@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { OwnConnection } from "../../postgres/pool.ts";
 import { openConnection } from "../../postgres/pool.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
@@ -21,6 +22,8 @@ export interface NewsOptions {
   readonly isMute?: boolean | undefined;
   /** Whether the node receives news; without them it polls the rows. Default true. */
   readonly listens?: boolean | undefined;
+  /** The number of other nodes. News of this node go out only if there are any, or if another process listens too. */
+  readonly others: () => number;
   receiveNews(news: News): void;
 }
 
@@ -28,8 +31,10 @@ export interface NewsOptions {
 const echoMs = 2_000;
 /** The least time between two sends; the first news after a pause are sent at once. */
 const gatherMs = 5;
-/** The same for `ended`, which is less urgent. */
-const gatherEndsMs = 20;
+/** The same for ends and written events, which are less urgent. */
+const gatherLateMs = 25;
+/** News from another process mean for so long that it listens. */
+const listenerMs = 3 * echoMs;
 /** Postgres limits a payload to 8,000 bytes. */
 const largestPayload = 7_800;
 const retryMs = 500;
@@ -37,6 +42,7 @@ const retryMs = 500;
 /** Carries news between the nodes: `LISTEN` on a direct connection, `NOTIFY` in batches. */
 export class NewsWire {
   readonly #options: NewsOptions;
+  readonly #id = randomUUID();
   readonly #stopped = new AbortController();
   readonly #pending = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
@@ -49,6 +55,10 @@ export class NewsWire {
   #echo: NodeJS.Timeout | undefined;
   /** Since when no news have arrived, by `performance.now`; `undefined` before the first echo. */
   #silentSince: number | undefined;
+  /** When news last arrived over the present connection, by `performance.now`. */
+  #heardAt = Number.NEGATIVE_INFINITY;
+  /** When this process may assume that no other one listens, by `performance.now`. */
+  #aloneAt = Number.POSITIVE_INFINITY;
 
   constructor(options: NewsOptions) {
     this.#options = options;
@@ -56,15 +66,25 @@ export class NewsWire {
 
   start(): void {
     const { isMute = false, listens = true } = this.#options;
-    if (!isMute && listens) this.#loop ??= this.#listen();
+    if (isMute || !listens) return;
+    this.#loop ??= this.#listen();
+    // Also tells the nodes of a process that only accepts work.
+    this.#echo ??= setInterval(() => this.#sendEcho(), echoMs).unref();
   }
 
-  /** Begins to test whether notifications arrive; `node` is this node's id. */
-  startEcho(node: string): void {
-    this.#echo ??= setInterval(() => {
-      this.#silentSince ??= performance.now();
-      this.publish(["echo", node]);
-    }, echoMs).unref();
+  /** Whether news arrive: the last, at least this process's own echo, came a moment ago. */
+  get arrives(): boolean {
+    return performance.now() - this.#heardAt < 2 * echoMs;
+  }
+
+  #sendEcho(): void {
+    this.#silentSince ??= performance.now();
+    this.publish(["echo", this.#id]);
+  }
+
+  /** Whether another process can receive news. */
+  get #hasReceivers(): boolean {
+    return this.#options.others() > 0 || !this.arrives || performance.now() < this.#aloneAt;
   }
 
   /** Milliseconds since this node received news; `undefined` before the first echo. */
@@ -75,11 +95,12 @@ export class NewsWire {
   /** Sends news to the other nodes soon. The caller itself notifies this node's parts. */
   publish(news: News): void {
     if (this.#options.isMute === true || this.#stopped.signal.aborted) return;
+    if (news[0] !== "echo" && !this.#hasReceivers) return;
     const text = JSON.stringify(news);
     if (Buffer.byteLength(text) > largestPayload - 2) return;
     this.#pending.add(text);
     const now = performance.now();
-    const due = Math.max(now, this.#flushedAt + (news[0] === "ended" ? gatherEndsMs : gatherMs));
+    const due = Math.max(now, this.#flushedAt + (isLate(news) ? gatherLateMs : gatherMs));
     if (this.#timer !== undefined && due >= this.#due) return;
     clearTimeout(this.#timer);
     this.#due = due;
@@ -126,17 +147,28 @@ export class NewsWire {
         this.#connection = connection;
         if (signal.aborted) connection.destroy();
         connection.onNotification((payload) => {
-          if (this.#silentSince !== undefined) this.#silentSince = performance.now();
-          for (const news of JSON.parse(payload) as News[]) onNews(news);
+          this.#heardAt = performance.now();
+          if (this.#silentSince !== undefined) this.#silentSince = this.#heardAt;
+          for (const news of JSON.parse(payload) as News[]) {
+            if (news[0] === "echo" && news[1] !== this.#id) this.#aloneAt = this.#heardAt + listenerMs;
+            onNews(news);
+          }
         });
         await connection.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);
+        this.#aloneAt = performance.now() + listenerMs;
+        this.#sendEcho();
         await connection.ended;
       } catch {
         // The database is unavailable: the receivers find lost news in the rows.
       }
+      this.#heardAt = Number.NEGATIVE_INFINITY;
       await clock.sleep(retryMs, signal).catch(() => undefined);
     }
   }
+}
+
+function isLate([kind]: News): boolean {
+  return kind === "ended" || kind === "stream";
 }
 
 function toPayloads(news: readonly string[]): readonly string[] {

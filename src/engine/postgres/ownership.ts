@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
-import type { Owned } from "../cluster.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { checkDirect } from "./check-direct.ts";
 import { HangWatch } from "./hang-watch.ts";
-import { beatMs, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
+import { type Beat, beatMs, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
 import * as times from "./ownership-times.ts";
+import { FreeShardSearch } from "./searches.ts";
 import {
   freeShards,
   handOverShards,
@@ -18,7 +18,7 @@ import {
   takeBackCharges,
   takeShards,
 } from "./shard-rows.ts";
-import { functionPrefix, shardCount, shardOf } from "./shards.ts";
+import { functionPrefix, shardCount } from "./shards.ts";
 import { hangMs, startThreadedBeats, type ThreadedBeats } from "./threaded-beats.ts";
 
 interface Shard {
@@ -56,6 +56,8 @@ export class Ownership {
   /** Heartbeats; they run one at a time. */
   readonly #beats: Batcher<null, void>;
   #connection: OwnConnection | undefined;
+  /** How often this node has lost its connection, and the database perhaps what the node wrote last. */
+  losses = 0;
   /** When the last heartbeat that reached the database was sent, by `performance.now`. */
   #beatAt = 0;
   #loop: Promise<void> | undefined;
@@ -67,6 +69,7 @@ export class Ownership {
   #trustsAt = 0;
   /** When this node takes charges back next, and when it stops, by `performance.now`. */
   #takesBack = { next: 0, until: 0 };
+  readonly #search = new FreeShardSearch();
   #address: string | undefined;
   #threaded: ThreadedBeats | undefined;
   #isDraining = false;
@@ -81,11 +84,6 @@ export class Ownership {
       });
       return all.map(() => undefined);
     });
-  }
-
-  /** The lease of an instance or a run; its signal has fired if another node owns it. */
-  leaseOf(owned: Owned): Lease {
-    return this.leaseOfShard(shardOf(owned));
   }
 
   leaseOfShard(shard: number): Lease {
@@ -196,6 +194,7 @@ export class Ownership {
 
   /** Looks for free shards now, because another node has released some. */
   hurry(): void {
+    this.#search.hurry();
     if (this.#loop !== undefined && this.#options.takes === "share")
       this.#beats.add(null).catch(() => undefined);
   }
@@ -230,9 +229,10 @@ export class Ownership {
   async #beatAndBalance(): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     const connection = await this.#connect();
-    this.others = (await this.#beat(connection)) - 1;
+    const beat = await this.#beat(connection);
+    this.others = beat.others;
     const taker = this.#taker(connection);
-    if (performance.now() > this.#trustsAt) await removeDeadNodes(taker);
+    if (beat.has_silent && performance.now() > this.#trustsAt) await removeDeadNodes(taker);
     await this.#relock(taker);
     await this.#takeBack(taker);
     const { takes } = this.#options;
@@ -240,7 +240,8 @@ export class Ownership {
     if (takes !== "asked" && this.#shards.size > share)
       await this.#handOver(connection, this.#idle.slice(0, this.#shards.size - share));
     if (takes !== "share") await this.#takeRequested(connection, times.restMs[takes]);
-    else if (this.#shards.size < share) await this.#acquire(connection, share - this.#shards.size);
+    else if (this.#shards.size < share && this.#search.isDue(this.#shards.size, this.others))
+      await this.#acquire(connection, share - this.#shards.size);
   }
 
   async #takeRequested(connection: OwnConnection, minRestMs: number): Promise<void> {
@@ -284,16 +285,16 @@ export class Ownership {
     return connection;
   }
 
-  /** Returns the number of nodes that share the shards; this node is not counted once it drains. */
-  async #beat(connection: OwnConnection): Promise<number> {
+  async #beat(connection: OwnConnection): Promise<Beat> {
     const { clock } = this.#options;
     const sentAt = performance.now();
     const beat = await this.#writeBeat(connection);
     if (this.#connection !== connection) throw leaseLost();
     if (this.#beatAt > 0 && sentAt - this.#beatAt > silenceMs) this.#trustsAt = sentAt + times.distrustMs;
     this.#beatAt = sentAt;
+    this.#threaded?.noteBeat();
     clock.set(beat.now, sentAt, performance.now());
-    return beat.others + (this.#isDraining ? 0 : 1);
+    return beat;
   }
 
   async #writeBeat(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
@@ -302,11 +303,6 @@ export class Ownership {
     const record = { node, host, schedules, address: this.#address, isDraining: this.#isDraining };
     const state = { ...record, version, takes, project, newsAgeMs: newsAgeMs(), problem: problem(), isNew };
     return await writeNode(connection, database, state);
-  }
-
-  /** The name space of the locks: two clusters in different schemas of a database do not share locks. */
-  get lockSpace(): string {
-    return `kit shards of ${this.#options.database.schema}`;
   }
 
   /** All shards that this node has ever requested. */
@@ -323,8 +319,7 @@ export class Ownership {
   }
 
   #taker(connection: OwnConnection): Taker {
-    const { database } = this.#options;
-    return { connection, database, node: this.node, space: this.lockSpace };
+    return { connection, database: this.#options.database, node: this.node };
   }
 
   async #take(connection: OwnConnection, shards: readonly number[]): Promise<void> {
@@ -389,6 +384,7 @@ export class Ownership {
 
   #disconnect(): void {
     const connection = this.#connection;
+    if (connection !== undefined) this.losses += 1;
     this.#connection = undefined;
     connection?.destroy();
     for (const shard of this.#shards.keys()) this.#unlocked.add(shard);

@@ -75,7 +75,9 @@ test("the state has each node's work, and each problem with advice", async () =>
      SELECT 'ghost', min(pid), clock_timestamp() - interval '1500 ms', now(), '0.0.1', 'elsewhere', 'billing', -3600000, 60000
      FROM pg_stat_activity WHERE usename = current_user`,
   );
-  const { problems = [] } = (await reader.state?.()) ?? {};
+  // A busy machine can delay the heartbeats of the two working nodes, too.
+  const { problems: all = [] } = (await reader.state?.()) ?? {};
+  const problems = all.filter(({ node = "ghost" }) => node === "ghost");
   expect(problems.map(({ code, node }) => [code, node])).toEqual([
     ["several_versions", undefined],
     ["several_projects", undefined],
@@ -97,8 +99,8 @@ test("the state has each node's work, and each problem with advice", async () =>
   ] as const) {
     await one.cluster?.announce(address);
     const { problems: found = [] } = (await reader.state?.()) ?? {};
-    const nodeProblems = found.filter(({ node }) => node === one.cluster?.node);
-    expect(nodeProblems.map(({ code }) => code)).toEqual(isProblem ? ["no_address"] : []);
+    const codes = found.filter(({ node }) => node === one.cluster?.node).map(({ code }) => code);
+    expect(codes.includes("no_address")).toBe(isProblem);
   }
   held.resolve("done");
   await Promise.all([one, two, reader].map((engine) => engine.drain({ timeoutMs: 1_000 })));

@@ -212,8 +212,8 @@ class OpenJournal implements RunJournal {
       `WITH own AS MATERIALIZED (
          SELECT id FROM $s.runs WHERE id = $1 AND fence = $2 AND status = 'running' FOR UPDATE
        ), written AS (
-         INSERT INTO $s.run_journal (run, position, kind, name, state, deadline, ended_as, value, made_after)
-         SELECT own.id, new.* FROM own, unnest($3::int[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::int[],
+         INSERT INTO $s.run_journal (run, position, kind, name, state, deadline, ended_as, value, made_after, begun_at)
+         SELECT own.id, new.*, CASE WHEN new.state = 'pending' THEN $12::bigint END FROM own, unnest($3::int[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::int[],
            $9::text[], $11::int[]) AS new (position, kind, name, state, deadline, ended_as, value, made_after)
          ON CONFLICT (run, position) DO UPDATE
          SET state = excluded.state, ended_as = excluded.ended_as, value = excluded.value, made_after = excluded.made_after
@@ -233,6 +233,7 @@ class OpenJournal implements RunJournal {
         column(({ value }) => value),
         receivedSignals,
         column(({ made_after }) => made_after),
+        this.#base.clock.now(),
       ],
     );
     if (counted?.count !== 1) throw leaseLost();

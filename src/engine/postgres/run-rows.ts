@@ -7,7 +7,7 @@ import { leaseLost } from "../shared/engine-base.ts";
 import { checkJson, isName } from "../shared/json-values.ts";
 import { ownerOfRun } from "../shared/queue/owners.ts";
 import { checkShare } from "../shared/queue/share-of-line.ts";
-import { earlierReceipt, isNoAnswer } from "../shared/retry-rules.ts";
+import { arrivalOf, earlierReceipt, isNoAnswer } from "../shared/retry-rules.ts";
 import {
   alreadyEnded,
   badSignalName,
@@ -37,7 +37,7 @@ import { shardOf } from "./shards.ts";
 export async function admitRun(base: PostgresBase, request: RunRequest): Promise<RunReceipt> {
   checkJson(request.payload, "The payload");
   const payload = toText(request.payload);
-  const since = base.clock.now();
+  const since = arrivalOf(request, base.clock.now());
   for (;;) {
     const earlier = await findEarlier(base, request, { payload, since });
     if (earlier !== undefined) return earlier;

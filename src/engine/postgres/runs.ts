@@ -1,14 +1,26 @@
 import { Batcher } from "../../postgres/batcher.ts";
 import type { RunJournalEntry, RunRecord } from "../../protocol/run.ts";
-import type { Engine, Page, RunFilter, RunReceipt, RunRequest, RunSignal, WaitOptions } from "../contract.ts";
+import type { WaitingSignal } from "../../protocol/waiting.ts";
+import type {
+  Engine,
+  Page,
+  RunFilter,
+  RunReceipt,
+  RunRequest,
+  RunSignal,
+  WaitingListing,
+  WaitOptions,
+} from "../contract.ts";
 import { runStream } from "../event-log-contract.ts";
 import { sleepUntil } from "../shared/durable-time.ts";
+import type { StoredEventLog } from "../shared/events/event-log.ts";
 import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
 import type { Dispatcher } from "../shared/runs/execution-core.ts";
 import { RunJobs, recordCancelled } from "../shared/runs/run-jobs.ts";
 import {
   hasEnded,
   lineOfRun,
+  listedRuns,
   parseRunCursor,
   type QueuedRun,
   type RunRow,
@@ -16,8 +28,7 @@ import {
   unknownRun,
 } from "../shared/runs/run-store.ts";
 import { awaitEnd } from "./await-end.ts";
-import { readPageOf } from "./dispatch-rows.ts";
-import type { PostgresEventLog } from "./event-log.ts";
+import { listWaitingSignals, readList } from "./lists.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { JournalRows } from "./run-journal.ts";
 import {
@@ -33,7 +44,7 @@ import {
 import { shardOf } from "./shards.ts";
 
 export interface RunsOptions {
-  readonly events: PostgresEventLog;
+  readonly events: StoredEventLog;
   /** Admits the inputs that a run dispatches. */
   readonly admit: Dispatcher;
 }
@@ -51,7 +62,7 @@ export class Runs
     >
 {
   readonly #base: PostgresBase;
-  readonly #events: PostgresEventLog;
+  readonly #events: StoredEventLog;
   readonly #waiters: Waiters = createWaiters();
   readonly #journals: JournalRows;
   readonly #jobs: RunJobs;
@@ -102,26 +113,24 @@ export class Runs
   }
 
   async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {
-    const { workflow, status, limit, cursor } = filter;
-    const values: unknown[] = [parseRunCursor(cursor)];
-    const conditions = Object.entries({ workflow, status }).flatMap(([column, value]) => {
-      if (value === undefined) return [];
-      values.push(value);
-      return [`${column} = $${values.length}`];
-    });
-    const where = ["id < $1", ...conditions].join(" AND ");
-    const read = (most: number): Promise<RunRow[]> =>
-      this.#base.database.rows<RunRow>(
-        `SELECT * FROM $s.runs WHERE ${where} ORDER BY id DESC LIMIT ${most}`,
-        values,
-      );
-    const page = await readPageOf(read, {
-      limit,
-      size: ({ payload, result }) => payload.length + (result?.length ?? 0),
-      toItem: (row: RunRow) => row,
-      toCursor: ({ id }) => String(id),
-    });
+    const { workflow, cursor } = filter;
+    const page = await readList<RunRow, RunRow>(
+      this.#base,
+      { filter, listed: listedRuns },
+      {
+        from: "$s.runs",
+        before: parseRunCursor(cursor),
+        columns: { workflow },
+        size: ({ payload, result }) => payload.length + (result?.length ?? 0),
+        toItem: (row) => row,
+        toCursor: ({ id }) => String(id),
+      },
+    );
     return { ...page, items: await this.#toRecords(page.items) };
+  }
+
+  listWaitingSignals(listing: WaitingListing): Promise<Page<WaitingSignal>> {
+    return listWaitingSignals(this.#base, listing);
   }
 
   async awaitRun(runId: string, { signal }: WaitOptions = {}): Promise<RunRecord | undefined> {

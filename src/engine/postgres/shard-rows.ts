@@ -1,14 +1,12 @@
 import type { OwnConnection } from "../../postgres/pool.ts";
-import type { EngineDatabase } from "./engine-database.ts";
-import { functionPrefix, lockedShards } from "./shards.ts";
+import { databaseNow, type EngineDatabase } from "./engine-database.ts";
+import { functionPrefix, lockedShards, lockSpaceOf } from "./shards.ts";
 
 /** A node that takes shards over its connection. */
 export interface Taker {
   readonly connection: OwnConnection;
   readonly database: EngineDatabase;
   readonly node: string;
-  /** `Ownership.lockSpace`. */
-  readonly space: string;
 }
 
 /**
@@ -16,37 +14,46 @@ export interface Taker {
  * another one removes its row.
  */
 export async function freeShards(
-  { connection, database, node, space }: Taker,
+  { connection, database, node }: Taker,
   among?: readonly number[],
 ): Promise<number[]> {
   const { rows } = await connection.query(
     database.inSchema(
       `SELECT shard FROM $s.shards AS s WHERE shard = ANY(coalesce($3, ARRAY[shard])) AND shard NOT IN (${lockedShards("$1")})
          AND NOT EXISTS (SELECT 1 FROM $s.nodes AS n WHERE n.node = s.node AND n.node <> $2
-           AND n.backend NOT IN (SELECT pid FROM pg_stat_activity))
+           AND NOT EXISTS (SELECT 1 FROM pg_stat_get_activity(n.backend)))
        ORDER BY shard`,
     ),
-    [space, node, among],
+    [lockSpaceOf(database), node, among],
   );
   return rows.map(({ shard }) => Number(shard));
 }
 
 /**
+ * A fence that no owner of the shard had before. The time is for databases that have lost the last fences: a standby that follows late,
+ * or a backup. With `isDurable`, the commit waits for the disk whatever the role's setting is.
+ */
+const nextFence = `greatest(fence + 1, ${databaseNow})`;
+const isDurable = `durable AS MATERIALIZED (SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+  WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true))`;
+
+/**
  * Takes the shards that no other connection has locked, with a higher fence. `former` is kept of an owner that has vanished
- * without giving the shard up. Returns the fences by shard.
+ * without giving the shard up. Returns the fences by shard, once they are on disk.
  */
 export async function takeShards(
-  { connection, database, node, space }: Taker,
+  { connection, database, node }: Taker,
   shards: readonly number[],
 ): Promise<ReadonlyMap<number, number>> {
-  const locked = shards.length === 0 ? [] : await tryLockShards(connection, space, shards);
+  const locked = shards.length === 0 ? [] : await tryLockShards(connection, lockSpaceOf(database), shards);
   if (locked.length === 0) return new Map();
   const { rows } = await connection.query(
     database.inSchema(
-      `UPDATE $s.shards AS s SET fence = fence + 1, node = $1,
+      `WITH ${isDurable}
+       UPDATE $s.shards AS s SET fence = ${nextFence}, node = $1,
          former = CASE WHEN node NOT IN ($1, '${functionPrefix}') AND NOT EXISTS (SELECT 1 FROM $s.nodes AS n
-           JOIN pg_stat_activity ON pid = n.backend WHERE n.node = s.node) THEN node END
-       WHERE shard = ANY($2) RETURNING shard, fence`,
+           CROSS JOIN pg_stat_get_activity(n.backend) WHERE n.node = s.node) THEN node END
+       FROM durable WHERE shard = ANY($2) RETURNING shard, fence`,
     ),
     [node, locked],
   );
@@ -58,17 +65,17 @@ export async function takeShards(
  * meanwhile, `locked` those of them that are locked: the old connection can live on for a moment.
  */
 export async function relockShards(
-  { connection, database, node, space }: Taker,
+  { connection, database, node }: Taker,
   shards: readonly number[],
 ): Promise<{ readonly kept: ReadonlyMap<number, number>; readonly locked: readonly number[] }> {
-  const tried = await tryLockShards(connection, space, shards);
+  const tried = await tryLockShards(connection, lockSpaceOf(database), shards);
   const { rows } = await connection.query(
     database.inSchema("SELECT shard, fence FROM $s.shards WHERE node = $1 AND shard = ANY($2)"),
     [node, [...shards]],
   );
   const kept = new Map(rows.map(({ shard, fence }) => [Number(shard), Number(fence)]));
   const lost = tried.filter((shard) => !kept.has(shard));
-  if (lost.length > 0) await unlockShards(connection, space, lost);
+  if (lost.length > 0) await unlockShards(connection, lockSpaceOf(database), lost);
   return { kept, locked: tried.filter((shard) => kept.has(shard)) };
 }
 
@@ -88,14 +95,14 @@ export async function takeBackCharges({ connection, database, node }: Taker): Pr
 
 /** Hands shards over: their next owner knows that this node has not vanished. */
 export async function handOverShards(
-  { connection, database, node, space }: Taker,
+  { connection, database, node }: Taker,
   shards: readonly number[],
 ): Promise<void> {
   await connection.query(
     database.inSchema("UPDATE $s.shards SET node = NULL WHERE node = $1 AND shard = ANY($2)"),
     [node, [...shards]],
   );
-  await unlockShards(connection, space, shards);
+  await unlockShards(connection, lockSpaceOf(database), shards);
 }
 
 /** Hands all shards over and removes the row of the node. The rows of a function's shards still tell that one had them last. */

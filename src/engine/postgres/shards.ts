@@ -47,7 +47,12 @@ function hash(text: string): number {
   return shard;
 }
 
-/** A subquery for the shards that any node has locked; `space` is the SQL parameter for `Ownership.lockSpace`. */
+/** The name space of the locks: two clusters in different schemas of a database do not share locks. */
+export function lockSpaceOf({ schema }: { readonly schema: string }): string {
+  return `kit shards of ${schema}`;
+}
+
+/** A subquery for the shards that any node has locked; `space` is the SQL parameter for `lockSpaceOf`. */
 export function lockedShards(space: string): string {
   return `SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = hashtext(${space})::oid
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;

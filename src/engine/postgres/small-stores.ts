@@ -10,7 +10,7 @@ import {
 import { beingDone, type OutcomeStore } from "../shared/outcomes.ts";
 import type { ScheduleRow, ScheduleStore } from "../shared/schedules.ts";
 import { badCursor } from "../shared/stored-rows.ts";
-import { readPageOf } from "./dispatch-rows.ts";
+import { readPageOf } from "./lists.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 
 /** The rows of schedules. Any node can start an occurrence: its name is the key of its run, so only one run starts. */

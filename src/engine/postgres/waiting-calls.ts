@@ -1,3 +1,4 @@
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import { leaseLost } from "../shared/engine-base.ts";
 import type { CallRow, StoredCall, WaitingCallStore } from "../shared/waiting-calls.ts";
 import type { CallFilter } from "../waiting-calls-contract.ts";
@@ -94,6 +95,28 @@ export function createWaitingCallRows({ database, clock, news, ownership }: Post
          ORDER BY requested_at COLLATE "C", call_id COLLATE "C"`,
         fieldsOf(within),
       ),
+    sessions: (among) =>
+      database.rows<SessionKey>(
+        `SELECT DISTINCT agent, instance_id, session FROM $s.waiting_calls AS c
+         WHERE ($1::text[] IS NULL OR (agent, instance_id, session) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[])))
+           AND ${waitsForDecision}`,
+        ["agent" as const, "instance_id" as const, "session" as const].map(
+          (field) => among?.map((key) => key[field]) ?? null,
+        ),
+      ),
+    listAfter: ({ limit, after }) =>
+      database.rows<CallRow>(
+        `SELECT request, requested_at FROM $s.waiting_calls AS c
+         WHERE (requested_at COLLATE "C", call_id COLLATE "C") > ($1, $2) AND ${waitsForDecision}
+         ORDER BY requested_at COLLATE "C", call_id COLLATE "C" LIMIT $3`,
+        [after?.at ?? "", after?.id ?? "", limit],
+      ),
+    async count() {
+      const row = await database.row<{ readonly count: number }>(
+        `SELECT count(*) AS count FROM $s.waiting_calls AS c WHERE ${waitsForDecision}`,
+      );
+      return row?.count ?? 0;
+    },
     decided: () =>
       database.rows(
         "SELECT call_id, decision FROM $s.waiting_calls WHERE node = $1 AND decision IS NOT NULL",

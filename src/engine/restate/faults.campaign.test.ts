@@ -132,7 +132,7 @@ class Cluster {
     const signal = AbortSignal.timeout(60_000);
     await Promise.all(accepted.map((id) => this.acceptor.awaitDispatch(id, { signal })));
     const { rows } = await admin.query<Settled>(
-      `SELECT dispatch_id, instance_id, status, fence::int AS fence, attempts, count(s.at)::int AS settlements, min(s.at) AS settled_at
+      `SELECT dispatch_id, instance_id, status, fence::float8 AS fence, attempts, count(s.at)::int AS settlements, min(s.at) AS settled_at
        FROM ${this.schema}.dispatches AS d LEFT JOIN ${this.schema}.settlements AS s USING (dispatch_id)
        GROUP BY dispatch_id, d.seq ORDER BY d.seq`,
     );

@@ -19,7 +19,7 @@ type RunCalls = Pick<
   Engine,
   "startRun" | "getRun" | "listRuns" | "awaitRun" | "retryRun" | "cancelRun" | "signal"
 > &
-  Required<Pick<Engine, "readJournal" | "resumeHeld">>;
+  Required<Pick<Engine, "readJournal" | "resumeHeld" | "listWaitingSignals">>;
 type ScheduleCalls = Pick<Engine, "putSchedule" | "deleteSchedule" | "listSchedules">;
 
 /**
@@ -52,6 +52,7 @@ export function engineCalls(
     getRun: reading((id) => runs.getRun(id)),
     readJournal: reading((id, page) => runs.readJournal(id, page)),
     listRuns: reading((filter) => runs.listRuns(filter)),
+    listWaitingSignals: reading((listing) => runs.listWaitingSignals(listing)),
     awaitRun: reading((id, options) => runs.awaitRun(id, options)),
     retryRun: accepting((id) => runs.retryRun(id)),
     cancelRun: reading((id) => runs.cancelRun(id)),

@@ -3,7 +3,7 @@ import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { EventError } from "../../protocol/event.ts";
 import { outageOf } from "../../protocol/outage.ts";
 import { NotBegun } from "../cluster.ts";
-import type { EngineHandlers } from "../contract.ts";
+import type { Arrival, EngineHandlers } from "../contract.ts";
 import { parseStored } from "./stored-rows.ts";
 
 const firstMs = 250;
@@ -45,6 +45,11 @@ export function earlierReceipt({
   return status === "failed" && error !== null
     ? { ...receipt, error: parseStored(error) as EventError }
     : receipt;
+}
+
+/** When a request came, by a clock that shows `now` at this moment. */
+export function arrivalOf({ received_at }: Arrival, now: number): number {
+  return received_at === undefined ? now : Math.ceil(now - (performance.now() - received_at));
 }
 
 /**

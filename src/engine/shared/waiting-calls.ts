@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { canonical } from "../../base/json-text.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import { sessionName } from "../../protocol/session-name.ts";
+import type { WaitingListing } from "../list-contract.ts";
 import type {
   CallFilter,
   CallWait,
@@ -44,6 +47,12 @@ export interface WaitingCallStore {
   /** The decision of a call; null if it has none, `undefined` without a row. */
   decisionOf(approvalId: string, within: CallFilter): Promise<string | null | undefined>;
   list(within: CallFilter): Promise<readonly CallRow[]>;
+  /** The sessions of these rows, each once; with `among`, only those that it names. */
+  sessions(among: readonly SessionKey[] | undefined): Promise<readonly SessionKey[]>;
+  /** Up to `limit` of these rows after a place. */
+  listAfter(listing: WaitingListing): Promise<readonly CallRow[]>;
+  /** The number of rows that `list` returns. */
+  count(): Promise<number>;
   /** The decided calls among those that this process waits for. */
   decided(
     approvalIds: readonly string[],
@@ -115,13 +124,32 @@ export class WaitingCallRecords implements WaitingCalls {
   }
 
   async list(within: CallFilter = {}): Promise<readonly ApprovalRequest[]> {
-    const stored = (await this.#store.list(within)).map(({ request, requested_at }) => ({
-      ...(JSON.parse(request) as ApprovalRequest),
-      requested_at,
-    }));
-    const unstored = this.#unstored.list(within);
-    if (unstored.length === 0) return stored;
-    return [...stored, ...unstored].toSorted((one, other) => (isOlder(one, other) ? -1 : 1));
+    return merge((await this.#store.list(within)).map(toRequest), this.#unstored.list(within));
+  }
+
+  async sessions(among?: readonly SessionKey[]): Promise<readonly SessionKey[]> {
+    const stored = await this.#store.sessions(among);
+    const names = among && new Set(among.map(sessionName));
+    const found = new Map(stored.map((key) => [sessionName(key), { ...key }]));
+    for (const { agent, instance_id, session } of this.#unstored.list({})) {
+      const key = { agent, instance_id, session };
+      const name = sessionName(key);
+      if (names?.has(name) !== false) found.set(name, key);
+    }
+    return [...found.values()];
+  }
+
+  async page(
+    listing: WaitingListing,
+  ): Promise<{ readonly items: readonly ApprovalRequest[]; readonly total: number }> {
+    const unstored = this.#unstored.list({});
+    const [rows, count] = await Promise.all([this.#store.listAfter(listing), this.#store.count()]);
+    const { limit, after } = listing;
+    const following = unstored.filter(
+      ({ requested_at, approval_id: id }) =>
+        after === undefined || requested_at > after.at || (requested_at === after.at && id > after.id),
+    );
+    return { items: merge(rows.map(toRequest), following).slice(0, limit), total: count + unstored.length };
   }
 
   /** Handles the news that another process has decided a call. */
@@ -187,6 +215,18 @@ function isWithin(request: ApprovalRequest, { agent, instance_id, session }: Cal
     (instance_id === undefined || instance_id === request.instance_id) &&
     (session === undefined || session === request.session)
   );
+}
+
+function toRequest({ request, requested_at }: CallRow): ApprovalRequest {
+  return { ...(JSON.parse(request) as ApprovalRequest), requested_at };
+}
+
+function merge(
+  stored: readonly ApprovalRequest[],
+  unstored: readonly ApprovalRequest[],
+): readonly ApprovalRequest[] {
+  if (unstored.length === 0) return stored;
+  return [...stored, ...unstored].toSorted((one, other) => (isOlder(one, other) ? -1 : 1));
 }
 
 /** The order of lists. */

@@ -283,3 +283,39 @@ test("no text makes an adapter throw, and ids are unique and stable", () => {
     { numRuns: rounds(300, 2_000) },
   );
 });
+
+test.each([
+  [".cursor/rules/a.mdc", 'alwaysApply: "true"', "boolean_expected", "true"],
+  [".cursor/rules/a.mdc", "alwaysApply: false", "description_missing", undefined],
+  [".cursor/rules/a.mdc", "description: d\nalwaysAply: true", "key_unknown", undefined],
+  [".cursor/rules/a.mdc", "description: d\napplyTo: '**'", "key_unknown", undefined],
+  [".kiro/steering/a.md", "inclusion: auto", "description_missing", undefined],
+  [".kiro/steering/a.md", "inclusion: always\nfileMatch: x", "key_unknown", undefined],
+  [
+    ".kiro/steering/a.md",
+    "inclusion: fileMatch\nfileMatchPattern: '*.py, *.ts'",
+    "comma_list",
+    '["*.py", "*.ts"]',
+  ],
+  [
+    ".github/instructions/a.instructions.md",
+    "applyTo: '**'\nexcludeAgent: reviewer",
+    "agent_unknown",
+    undefined,
+  ],
+  [".windsurf/rules/a.md", "trigger: always_on\nalwaysApply: true", "key_unknown", undefined],
+])("the front matter of %s with %j is reported as %s", (path, raw, ...[code, text]) => {
+  const { diagnostics } = readGuidelines({ path, text: `---\n${raw}\n---\n# A\n\nx\n` });
+  expect(diagnostics).toMatchObject([{ severity: "warning", rule: expect.any(String), code }]);
+  expect(diagnostics[0]?.fix?.text).toBe(text);
+  expect(diagnostics[0]?.line).toBeGreaterThan(1);
+});
+
+test.each([
+  [".cursor/rules/a.mdc", "description:\nglobs:\nalwaysApply: false"],
+  [".cursor/rules/a.mdc", "description: d\nglobs: **/*\nalwaysApply: true\ntags: [x]"],
+  [".kiro/steering/a.md", "inclusion: auto\nname: n\ndescription: d"],
+  [".github/instructions/a.instructions.md", "applyTo: '**'\nexcludeAgent: code-review"],
+])("the front matter of %s with %j has no finding", (path, raw) => {
+  expect(readGuidelines({ path, text: `---\n${raw}\n---\n# A\n\nx\n` }).diagnostics).toEqual([]);
+});

@@ -26,6 +26,7 @@ const ruleFiles = /(?:^|\/)\.claude\/rules\/(?:.*\/)?[^/]+\.md$/s;
 export const claudeRulesAdapter: GuidelineAdapter = {
   name: "claude-rules",
   source_type: "fw_c",
+  folders: [".claude/rules"],
   matches: (path) => ruleFiles.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".claude");

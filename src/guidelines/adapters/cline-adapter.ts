@@ -10,6 +10,7 @@ const rules = /(?:^|\/)\.clinerules\/(?!(?:workflows|hooks|skills)\/)(?:.*\/)?[^
 export const clineAdapter: GuidelineAdapter = {
   name: "cline",
   source_type: "cline",
+  folders: [".clinerules"],
   matches: (path) => file.test(path) || rules.test(path),
   parse(source) {
     const isRule = !file.test(source.path);

@@ -1,5 +1,8 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { FrontMatter } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter } from "../adapter.ts";
 import { holderOf } from "../guideline-record.ts";
+import { keyWarning, unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const instructions = /(?:^|\/)\.github\/copilot-instructions\.md$/;
@@ -9,15 +12,36 @@ const scoped = /(?:^|\/)\.github\/instructions\/(?:.*\/)?[^/]+\.instructions\.md
 export const copilotAdapter: GuidelineAdapter = {
   name: "copilot",
   source_type: "copilot",
+  folders: [".github/instructions"],
   matches: (path) => instructions.test(path) || scoped.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".github");
     const kind = { source_type: "copilot", tool: "copilot", scope, imports: "none" } as const;
     return scoped.test(source.path)
-      ? parseWholeFile(source, kind, ({ data }) => declaredByCopilot(data))
+      ? parseWholeFile(source, kind, (frontMatter) => ({
+          ...declaredByCopilot(frontMatter.data),
+          diagnostics: faultsOfCopilot({ path: source.path, frontMatter }),
+        }))
       : parseSectionedFile(source, kind);
   },
 };
+
+/** The agents of GitHub that instructions can leave out. */
+const agents = ["code-review", "coding-agent", "cloud-agent"];
+
+function faultsOfCopilot(checked: {
+  readonly path: string;
+  readonly frontMatter: FrontMatter;
+}): Diagnostic[] {
+  const { excludeAgent } = checked.frontMatter.data;
+  const faults = unknownKeys("copilot", checked);
+  const names = Array.isArray(excludeAgent) ? excludeAgent : [excludeAgent];
+  if (excludeAgent !== undefined && names.some((name) => !agents.includes(String(name)))) {
+    const message = `excludeAgent must be ${agents.slice(0, -1).join(", ")} or ${agents.at(-1)}.`;
+    faults.push(keyWarning(checked, "excludeAgent", { code: "agent_unknown", message }));
+  }
+  return faults;
+}
 
 /** Without `applyTo`, a person adds the instructions, or Copilot does by their description. */
 function declaredByCopilot(data: Readonly<Record<string, unknown>>): Declared {

@@ -1,5 +1,8 @@
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { FrontMatter } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter } from "../adapter.ts";
 import { folderOf, holderOf } from "../guideline-record.ts";
+import { keyWarning, placeOfValue, unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const ruleFiles = /(?:^|\/)\.cursor\/rules\/(?:.*\/)?[^/]+\.mdc$/s;
@@ -8,11 +11,15 @@ const ruleFiles = /(?:^|\/)\.cursor\/rules\/(?:.*\/)?[^/]+\.mdc$/s;
 export const cursorRulesAdapter: GuidelineAdapter = {
   name: "cursor-rules",
   source_type: "fw_b",
+  folders: [".cursor/rules"],
   matches: (path) => ruleFiles.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".cursor");
     const kind = { source_type: "fw_b", tool: "cursor", scope, imports: "at" } as const;
-    return parseWholeFile(source, kind, ({ data }) => declaredByCursor(data));
+    return parseWholeFile(source, kind, (frontMatter) => ({
+      ...declaredByCursor(frontMatter.data),
+      diagnostics: faultsOfCursor({ path: source.path, frontMatter }),
+    }));
   },
 };
 
@@ -29,6 +36,28 @@ function declaredByCursor(data: Readonly<Record<string, unknown>>): Declared {
   if (typeof description === "string" && description.trim() !== "")
     return { inclusion: "auto", globs, tags: ["auto", "manual"] };
   return { inclusion: "manual", globs, tags: ["manual"] };
+}
+
+function faultsOfCursor(checked: { readonly path: string; readonly frontMatter: FrontMatter }): Diagnostic[] {
+  const { data } = checked.frontMatter;
+  const faults = unknownKeys("cursor", checked);
+  if (typeof data.alwaysApply === "string" && /^(?:true|false)$/.test(data.alwaysApply)) {
+    const message = `alwaysApply is a text; Cursor takes ${data.alwaysApply} without quotes.`;
+    const found = keyWarning(checked, "alwaysApply", { code: "boolean_expected", message });
+    const place = placeOfValue(checked, "alwaysApply");
+    faults.push({
+      ...found,
+      ...place,
+      ...(place.column !== undefined && { fix: { text: data.alwaysApply } }),
+    });
+  }
+  // Cursor's editor writes all three keys for a rule that only people attach.
+  if (data.alwaysApply === false && !("globs" in data) && !("description" in data)) {
+    const message =
+      "The rule has neither globs nor a description, so only a prompt that mentions it loads it.";
+    faults.push(keyWarning(checked, "alwaysApply", { code: "description_missing", message }));
+  }
+  return faults;
 }
 
 const legacyFile = /(?:^|\/)\.cursorrules$/;

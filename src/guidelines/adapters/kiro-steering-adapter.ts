@@ -3,6 +3,7 @@ import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
 import { holderOf } from "../guideline-record.ts";
+import { placeOfValue, unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseWholeFile } from "./whole-file.ts";
 
 const sources = /(?:^|\/)\.kiro\/steering\/(?:.*\/)?[^/]+\.md$/s;
@@ -23,6 +24,7 @@ const tags: Readonly<Record<Inclusion, readonly string[]>> = {
 export const kiroSteeringAdapter: GuidelineAdapter = {
   name: "kiro-steering",
   source_type: "steering",
+  folders: [".kiro/steering"],
   matches: (path) => sources.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".kiro");
@@ -33,7 +35,7 @@ export const kiroSteeringAdapter: GuidelineAdapter = {
 
 function declaredByKiro(path: string, frontMatter: FrontMatter): Declared {
   const { data, raw } = frontMatter;
-  const diagnostics: Diagnostic[] = [];
+  const diagnostics: Diagnostic[] = unknownKeys("kiro", { path, frontMatter });
   const warn = (key: string, code: string, message: string): void => {
     const rule = code === "comma_list" ? "glob-no-match" : "front-matter";
     diagnostics.push({
@@ -58,15 +60,26 @@ function declaredByKiro(path: string, frontMatter: FrontMatter): Declared {
     warn("inclusion", "pattern_missing", "inclusion is fileMatch, but there is no fileMatchPattern.");
   if (inclusion !== "pattern" && globs.length > 0)
     warn("fileMatchPattern", "pattern_unused", "fileMatchPattern counts only with inclusion: fileMatch.");
+  const missing = ["name", "description"].filter((key) => typeof data[key] !== "string");
+  if (inclusion === "auto" && missing.length > 0)
+    warn(
+      "inclusion",
+      "description_missing",
+      `inclusion is auto, but there is no ${missing.join(" and no ")} by which Kiro could choose the file.`,
+    );
   const list = globs.find((glob) => splitOutsideBraces(glob).length > 1);
   if (list !== undefined && inclusion === "pattern") {
     const parts = splitOutsideBraces(list).map((part) => JSON.stringify(part.trim()));
-    const hint = `[${parts.join(", ")}]`.slice(0, 300);
+    const text = `[${parts.join(", ")}]`;
     warn(
       "fileMatchPattern",
       "comma_list",
-      `Kiro takes a comma list for one pattern, which matches nothing; write ${hint}.`,
+      `Kiro takes a comma list for one pattern, which matches nothing; write ${text.slice(0, 300)}.`,
     );
+    const place = placeOfValue({ frontMatter }, "fileMatchPattern");
+    const warned = diagnostics.pop();
+    if (warned !== undefined)
+      diagnostics.push({ ...warned, ...place, ...(place.column !== undefined && { fix: { text } }) });
   }
   return { inclusion: inclusion ?? "always", globs, tags: tags[inclusion ?? "always"], diagnostics };
 }

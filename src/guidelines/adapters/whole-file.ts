@@ -164,13 +164,16 @@ function always(): Declared {
   return { inclusion: "always", globs: [], tags: [] };
 }
 
-/** `marks` are lines of comments that belong to no section; each ends the section before it. */
+/**
+ * A section ends at the next heading of the first or second level. `marks` are lines of comments that belong to no section; each ends the section before it.
+ */
 function chunksOf(scan: MarkdownScan, marks: readonly number[]): Chunk[] {
-  let hasSection = false;
-  const headings = scan.headings.filter((heading) => {
-    hasSection ||= heading.level === 2;
-    return hasSection && heading.level <= 2;
-  });
+  const hasSections = scan.headings.some(({ level }) => level === 2);
+  const title = scan.headings.find(({ level }) => level <= 2);
+  const headings = scan.headings.filter(
+    // The first heading is the title of the text before the first section.
+    (heading) => hasSections && heading.level <= 2 && (heading.level === 2 || heading !== title),
+  );
   const borders: readonly { line: number; end_line: number; heading?: Heading }[] = [
     ...headings.map((heading) => ({ line: heading.line, end_line: heading.end_line, heading })),
     ...marks.map((line) => ({ line, end_line: line })),

@@ -2,6 +2,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
 import { folderOf, holderOf } from "../guideline-record.ts";
+import { unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const rules = /(?:^|\/)\.windsurf\/rules\/(?:.*\/)?[^/]+\.md$/s;
@@ -23,6 +24,7 @@ const tags: Readonly<Record<Inclusion, readonly string[]>> = {
 export const windsurfAdapter: GuidelineAdapter = {
   name: "windsurf",
   source_type: "windsurf",
+  folders: [".windsurf/rules"],
   matches: (path) => rules.test(path) || legacy.test(path),
   parse(source) {
     const isRule = rules.test(source.path);
@@ -35,11 +37,12 @@ export const windsurfAdapter: GuidelineAdapter = {
 };
 
 /** A rule without a trigger is loaded when the user mentions it. */
-function declaredByWindsurf(path: string, { data, raw }: FrontMatter): Declared {
+function declaredByWindsurf(path: string, frontMatter: FrontMatter): Declared {
+  const { data, raw } = frontMatter;
   const globs = declaredGlobs(data.globs, "windsurf");
   const written = data.trigger ?? (globs.length > 0 ? "glob" : "manual");
   const inclusion = triggers.get(String(written).toLowerCase());
-  const diagnostics: Diagnostic[] = [];
+  const diagnostics: Diagnostic[] = unknownKeys("windsurf", { path, frontMatter });
   const warn = (code: string, message: string): void => {
     const line = lineOfKey(raw, "trigger");
     diagnostics.push({

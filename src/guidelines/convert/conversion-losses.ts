@@ -1,6 +1,6 @@
 import type { ConversionFormat } from "../../protocol/guideline.ts";
 import type { GuidelineDraft, GuidelineTool } from "../adapter.ts";
-import { filePatternOf, type GuidelineRecord } from "../guideline-record.ts";
+import { filePatternOf, folderOf, type GuidelineRecord } from "../guideline-record.ts";
 
 /** The target: its name, whether its tool obeys patterns, which imports it follows. */
 export interface LossTarget {
@@ -59,6 +59,7 @@ export function conversionLosses(record: GuidelineRecord, format: ConversionForm
     ...inclusionLosses(record, target),
     ...scopeLosses(record, target),
     ...importLosses(record, target),
+    ...movedPaths(record, folders[format]),
     ...frontMatterLosses(
       record,
       target,
@@ -104,6 +105,33 @@ export function importLosses(record: GuidelineRecord, target: LossTarget): strin
   if (record.imports.length === 0 || syntax === "none" || syntax === target.imports) return [];
   const paths = [...new Set(record.imports.map((each) => quoteText(each.path)))];
   return [`References to ${listed(paths)} are not followed in ${target.name}; they stay as text.`];
+}
+
+/** The folders that relative paths in the text of a target start from. */
+const folders: Readonly<Record<ConversionFormat, string>> = {
+  steering: ".kiro/steering",
+  fw_c: "",
+  fw_b: "",
+  gemini: "",
+  zed: "",
+  copilot: ".github/instructions",
+  windsurf: ".windsurf/rules",
+  cline: ".clinerules",
+};
+
+/** Links and imports that start from the folder of the source, and lead elsewhere from that of the target. */
+function movedPaths(record: GuidelineRecord, folder: string): string[] {
+  const from = folderOf(record.source_file);
+  if (from === folder) return [];
+  const links = Array.from(record.content.matchAll(/\]\(\s*(\.{1,2}\/[^()\s]+)/g), (match) => match[1] ?? "");
+  const imports = importsOf[record.tool] === "at" ? record.imports.map(({ path }) => path) : [];
+  // From the root, an import of "docs/x.md" means the same to tools that try the root.
+  const moved = imports.filter((path) => !/^[~/]/.test(path) && (from !== "" || folder !== ""));
+  const paths = [...new Set([...links, ...moved])].map(quoteText);
+  if (paths.length === 0) return [];
+  return [
+    `Paths relative to ${from === "" ? "the project root" : quoteText(from)} stay as they are: ${listed(paths)}.`,
+  ];
 }
 
 /** `carried`: keys that the target format has, in addition to those that are converted to another form. */

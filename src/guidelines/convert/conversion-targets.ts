@@ -93,6 +93,20 @@ function descriptionOf({ frontmatter }: GuidelineRecord): FrontMatterValues {
 /** The longest name, without its extension. */
 const maxNameLength = 60;
 
+/** Latin letters that are no plain letter with a mark, as people write them without. */
+const spellings: Readonly<Record<string, string>> = {
+  ß: "ss",
+  æ: "ae",
+  œ: "oe",
+  ø: "o",
+  ð: "d",
+  đ: "d",
+  þ: "th",
+  ł: "l",
+  ħ: "h",
+  ı: "i",
+};
+
 /**
  * A title as a file name: lower case, words joined by hyphens, `[a-z0-9-]` only, at most 60 characters and `.md`. Letters lose
  * their marks; a title in a script other than Latin becomes `guideline.md`.
@@ -100,9 +114,10 @@ const maxNameLength = 60;
 export function guidelineFilename(title: string): string {
   const words = title
     .slice(0, 1000)
+    .toLowerCase()
     .normalize("NFKD")
     .replace(/\p{M}+/gu, "")
-    .toLowerCase()
+    .replace(/[ßæœøðđþłħı]/gu, (letter) => spellings[letter] ?? "")
     .match(/[a-z0-9]+/g);
   const name = (words ?? []).join("-").slice(0, maxNameLength).replace(/-+$/, "");
   return `${name === "" ? "guideline" : name}.md`;

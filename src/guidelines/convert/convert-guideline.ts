@@ -20,8 +20,8 @@ export interface ConversionContext {
 }
 
 /**
- * A guideline in another format. To the format it already has, the result is the source byte for byte:
- * the whole file, or the lines of the section. Nothing is guessed; `losses` lists what is left out.
+ * A guideline in another format. To the format it already has, the result is the source byte for byte, under its own file name:
+ * the whole file (a `.mdc` file stays one), or the lines of the section. Nothing is guessed; `losses` lists what is left out.
  *
  * @example
  * ```ts
@@ -37,11 +37,13 @@ export function convertGuideline(
   context: ConversionContext = {},
 ): ConversionResult {
   const target = conversionTargets[format];
-  const result = { filename: conversionFilename(record, target), source_id: record.id };
   if (record.source_type === format && context.sourceText !== undefined) {
-    const frontmatter = target.kind === "file" && record.whole_file ? record.frontmatter : {};
-    return { ...result, content: sourceOf(record, context.sourceText), frontmatter, losses: [] };
+    const filename = record.source_file.slice(record.source_file.lastIndexOf("/") + 1);
+    const frontmatter = record.whole_file ? record.frontmatter : {};
+    const content = sourceOf(record, context.sourceText);
+    return { filename, source_id: record.id, content, frontmatter, losses: [] };
   }
+  const result = { filename: conversionFilename(record, target), source_id: record.id };
   const losses = conversionLosses(record, format);
   if (target.kind === "section")
     return { ...result, content: `${renderSection(record)}\n`, frontmatter: {}, losses };
@@ -68,8 +70,8 @@ type Mergeable = Pick<GuidelineRecord, "title" | "content" | "globs">;
 export function mergeSection(fileText: string, record: Mergeable): string {
   const mark = fileText.startsWith("\ufeff") ? "\ufeff" : "";
   const text = fileText.slice(mark.length);
-  const lineEnd = /\r\n|\n|\r/.exec(text)?.[0] ?? "\n";
-  const section = renderSection(record).replace(/\r\n|\n|\r/g, lineEnd);
+  const lineEnd = lineEndOf(text);
+  const section = withLineEnds(renderSection(record), lineEnd);
   const merged =
     replaceSection(text, section, { title: record.title, lineEnd }) ?? append(text, section, lineEnd);
   if (!holds(merged, record)) {
@@ -81,6 +83,15 @@ export function mergeSection(fileText: string, record: Mergeable): string {
     });
   }
   return mark + merged;
+}
+
+/** The line end of a text: that of its first line. */
+export function lineEndOf(text: string): string {
+  return /\r\n|\n|\r/.exec(text)?.[0] ?? "\n";
+}
+
+export function withLineEnds(text: string, lineEnd: string): string {
+  return text.replace(/\r\n|\n|\r/g, lineEnd);
 }
 
 function replaceSection(

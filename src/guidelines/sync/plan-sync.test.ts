@@ -3,7 +3,7 @@ import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
 import { isCampaign } from "../../testing/campaign.suite.ts";
 import { hasCorpus, loadCorpus } from "../../testing/corpus.ts";
 import { managedFileOf, removeManagedPart } from "../kit-marks.ts";
-import { repeatedGuidelines } from "../lint/lint-guidelines.ts";
+import { lintGuidelines } from "../lint/lint-guidelines.ts";
 import { guidelineAdapterFor, readGuidelines } from "../read-guidelines.ts";
 import { planAdoption } from "./plan-adoption.ts";
 import { type PlannedSync, planSync, type SyncFile, sourceRecords } from "./plan-sync.ts";
@@ -124,10 +124,13 @@ test.skipIf(!hasCorpus).each(projects)(
         );
       });
     const formats = new Map(synced.map(({ source_file, source_type }) => [source_file, source_type]));
-    const repeats = repeatedGuidelines(synced, { source }).filter(({ path, message }) => {
-      const [, other = ""] = / in ([^"]+):\d+[.,]/.exec(message) ?? [];
-      return formats.get(other) !== formats.get(path);
-    });
+    const repeats = lintGuidelines(synced, { files: [], synced: { source } }).filter(
+      ({ rule, path, message }) => {
+        if (!["duplicate-guideline", "drift"].includes(rule)) return false;
+        const [, other = ""] = / in ([^"]+):\d+[.,]/.exec(message) ?? [];
+        return formats.get(other) !== formats.get(path);
+      },
+    );
     expect(repeats).toEqual([]);
   },
 );

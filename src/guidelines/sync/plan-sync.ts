@@ -1,4 +1,6 @@
 import type { SyncEntry, SyncFormat, SyncPlan } from "../../protocol/sync.ts";
+import { resolveImport } from "../explain/explain-by-table.ts";
+import { isOnlyImports } from "../guideline-imports.ts";
 import { folderOf, type GuidelineRecord } from "../guideline-record.ts";
 import {
   managedFileOf,
@@ -70,8 +72,8 @@ export function realPathOf(files: readonly SyncFile[], path: string): string {
 
 export type PlannedFile = Omit<SyncEntry, "digest">;
 
-/** A plan whose files have no digest yet. */
-export interface PlannedSync extends Omit<SyncPlan, "entries"> {
+/** A plan of the given targets, whose files have no digest yet. */
+export interface PlannedSync extends Omit<SyncPlan, "entries" | "targets"> {
   readonly entries: readonly PlannedFile[];
 }
 
@@ -114,7 +116,7 @@ export function planSync({
     const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
     const rendered = renderTarget(
       withoutOwn(
-        records.filter((record) => !isRead(record)),
+        records.filter((record) => !isRead(record) && !onlyImportsRead(record, tool, others)),
         format,
         realOf,
       ),
@@ -179,6 +181,19 @@ function withoutOwn(
   };
   const mixed = new Set(records.filter((record) => !isOwn(record)).map(({ scope }) => scope));
   return records.filter((record) => !isOwn(record) || !mixed.has(record.scope));
+}
+
+/** Whether a guideline says nothing but `@AGENTS.md`, and the tool of the target reads that file itself. */
+function onlyImportsRead(
+  { content, imports, source_file }: GuidelineRecord,
+  tool: ToolId | undefined,
+  others: readonly string[],
+): boolean {
+  if (tool === undefined || imports.length === 0 || !isOnlyImports(content)) return false;
+  return imports.every(({ path }) => {
+    const imported = resolveImport(path, folderOf(source_file));
+    return imported !== undefined && readsItself(tool, imported, others);
+  });
 }
 
 /** The source's files that the tool of a target reads itself. */

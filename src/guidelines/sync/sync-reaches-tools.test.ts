@@ -187,10 +187,13 @@ test("after a sync, what a tool reads are the rules of the source, each once, an
       const again = planSync({ ...request, files: read(after) });
       expect(again.entries.filter(({ action }) => action !== "unchanged")).toEqual([]);
       expect(again.in_sync).toBe(true);
-      const said = lintGuidelines(recordsOf(after), [...positions, ...after.keys()], request);
-      expect(said.filter(({ rule }) => rule === "duplicate-guideline" || rule === "contradiction")).toEqual(
-        [],
-      );
+      const said = lintGuidelines(recordsOf(after), {
+        files: [...positions, ...after.keys()],
+        synced: request,
+      });
+      expect(
+        said.filter(({ rule }) => ["duplicate-guideline", "drift", "contradiction"].includes(rule)),
+      ).toEqual([]);
     }),
     { numRuns: rounds(30, 120) },
   );
@@ -230,4 +233,18 @@ test("after an adoption, source and target have the same content, and no text of
     ),
     { numRuns: rounds(30, 120) },
   );
+});
+
+test("a guideline that only imports a file is not written for a tool that reads the file itself", () => {
+  const files = [
+    ["AGENTS.md", "# Ours\n\nUse tabs.\n"],
+    ["CLAUDE.md", "@AGENTS.md\n"],
+    ["web/CLAUDE.md", "## Web\n\nText.\n"],
+  ].map(([path = "", text = ""]) => ({ path, text, records: readGuidelines({ path, text }).records }));
+  const { entries } = planSync({ source: "fw_c", targets: ["fw_b", "gemini"], files });
+  expect(entries.map(({ path }) => path)).toEqual([
+    "GEMINI.md",
+    "web/.cursor/rules/web.mdc",
+    "web/GEMINI.md",
+  ]);
 });

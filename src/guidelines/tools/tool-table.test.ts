@@ -155,7 +155,7 @@ test("Windsurf obeys triggers, and what it does not read of a long rule is said"
   expect(explain(long, "windsurf").notes).toEqual([
     ".windsurf/rules/long.md has 12,034 characters; Windsurf reads the first 12,000.",
   ]);
-  expect(lintGuidelines(read(long), [])).toMatchObject([
+  expect(lintGuidelines(read(long), { files: [] })).toMatchObject([
     { rule: "limit", code: "tool_limit", path: ".windsurf/rules/long.md" },
   ]);
   const unknown = readGuidelines({

@@ -1,6 +1,6 @@
-import { schemaKeywords, schemaTypes } from "../../base/json-schema/schema-document.ts";
 import { percentDecoded } from "../../base/percent.ts";
 import { isRecord } from "../../base/record.ts";
+import { schemaKeywords, schemaTypes } from "../../json-schema/schema-document.ts";
 import { cleanText } from "../clean-text.ts";
 import { limits } from "../limits.ts";
 

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { endsWithin } from "../../base/abort.ts";
+import { thrownText } from "../../base/thrown.ts";
 import { type RunningProcess, startProcess } from "../../processes/start-process.ts";
 import { limits, times } from "../limits.ts";
 import { LineReader } from "../line-reader.ts";
@@ -52,7 +53,7 @@ export function createProcessTransport(
     try {
       return sdk.deserializeMessage(line.toString("utf8"));
     } catch (error) {
-      transport.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      transport.onerror?.(error instanceof Error ? error : new Error(thrownText(error)));
       const id = idOf(line);
       if (id === undefined || !pendingIds.has(id)) return undefined;
       const data = new ServerFailure("Its answer is not what the protocol asks for.", { outcome: "unknown" });

@@ -6,6 +6,7 @@ import type {
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
+import { quoteImpact, quoteRules, quoteSearch } from "./quote-lookup.ts";
 
 /**
  * The built-in model `offline/guide`: needs no key and no network. It looks things up with its tools for specs,
@@ -100,7 +101,7 @@ function usageOf(
 }
 
 const notice =
-  "I am offline/guide, kit's built-in model: I look things up in this project and quote them. I do not reason; set a provider's key for a model that does.";
+  "I am offline/guide: I look things up and quote them. I do not reason; set a provider's key for a model that does.";
 
 /** The longest quote of one lookup, in characters. */
 const maxQuote = 6_000;
@@ -125,8 +126,18 @@ function composeAnswer(conversation: Conversation): string {
 }
 
 function toSection(lookup: Lookup): string {
+  const answer = toAnswer(lookup);
+  if (answer !== undefined) return answer;
   const text = lookup.result.length > maxQuote ? `${lookup.result.slice(0, maxQuote)}\n[…]` : lookup.result;
   return `## ${heading(lookup)}\n\n${text}`;
+}
+
+/** The answer in a person's words; undefined for a result of another form, such as one of a tool of the project. */
+function toAnswer({ tool, input, result }: Lookup): string | undefined {
+  if (tool === "guidelines_for") return quoteRules(String(input.file), result);
+  if (tool === "spec_impact") return quoteImpact(listOf(input.files), result);
+  if (tool === "spec_search") return quoteSearch(String(input.q), result);
+  return undefined;
 }
 
 function heading(lookup: Lookup): string {

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
+import { thrownText } from "../../base/thrown.ts";
 import { type Exchange, keptHeaders, toRecordedRequest } from "./exchange.ts";
 
 /** Takes keys out of texts, also of such as come in pieces. */
@@ -44,7 +45,7 @@ export function createRecorder(file: string, mask: RecordingMask): Recorder {
     try {
       answer = await fetch(input, init);
     } catch (error) {
-      save({ error: mask(error instanceof Error ? error.message : String(error)) });
+      save({ error: mask(thrownText(error)) });
       throw error;
     }
     const headers = Object.fromEntries(

@@ -44,7 +44,19 @@ function pathsOf(spans: readonly ReadableSpan[]): readonly string[] {
   return spans.map(pathOf).sort();
 }
 
-/** The data that does not depend on the exporter: names, parents, times, attributes, status; ids on request. */
+/** Attributes that no event holds, so that a replay lacks them. */
+const unstored = [
+  "gen_ai.tool.description",
+  "gen_ai.tool.definitions",
+  "gen_ai.agent.description",
+  "server.address",
+  "server.port",
+];
+
+/**
+ * The data that depends neither on the exporter nor on what no event holds: names, parents, times, attributes, status;
+ * ids on request.
+ */
 export function shapeOf(spans: readonly ReadableSpan[], ids = false): readonly unknown[] {
   const paths = new Map(spans.map((span) => [span.spanContext().spanId, span.name]));
   return spans
@@ -54,7 +66,9 @@ export function shapeOf(spans: readonly ReadableSpan[], ids = false): readonly u
       kind: span.kind,
       start: span.startTime,
       end: span.endTime,
-      attributes: span.attributes,
+      attributes: Object.fromEntries(
+        Object.entries(span.attributes).filter(([name]) => !unstored.includes(name)),
+      ),
       status: span.status,
       events: span.events.map(({ name, time, attributes }) => ({ name, time, attributes })),
       ...(ids ? { id: span.spanContext().spanId, trace: span.spanContext().traceId } : {}),

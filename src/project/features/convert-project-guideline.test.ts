@@ -168,3 +168,52 @@ test("a preview shows the file that a write changes, and a write that is bound t
     }
   });
 });
+
+test.each([
+  [".cursorrules", "fw_b", "- Prefer const\n"],
+  [".cursor/rules/react.mdc", "fw_b", "---\ndescription: d\nglobs: *.tsx\n---\n# React\n\nHooks.\n"],
+  ["CLAUDE.md", "fw_c", "# T\n\n## Security\nAll.\n\n## Other\nx\n"],
+  [".claude/rules/api.md", "fw_c", "---\npaths: api/**\n---\n# Api\n\nx\n"],
+  [".kiro/steering/any-name.md", "steering", "# Title\n\nx\n"],
+  [".clinerules", "cline", "## A\r\nx\r\n"],
+] as const)("a guideline of %s converted to %s changes nothing", async (path, format, text) => {
+  await withProject({ [path]: text }, async (project, root) => {
+    for (const { id } of project.guidelines.list({}).guidelines) {
+      const preview = await project.guidelines.convert({ guideline_id: id, format });
+      expect(preview).toMatchObject({ losses: [], change: { path, action: "unchanged", before: text } });
+      expect(text).toContain(preview.content);
+      const written = await project.guidelines.convert({ guideline_id: id, format, preview: false });
+      expect(written.written_to).toBe(path);
+    }
+    expect(await readFile(join(root, path), "utf8")).toBe(text);
+    expect(await readdir(root)).toHaveLength(1);
+  });
+});
+
+test("the content of a conversion is what its file then has, line ends included", async () => {
+  const files = {
+    "AGENTS.md": "## A\n\n- one\n- two\n\n## B\n\n### Sub\n\nx\n",
+    "CLAUDE.md": "# Ours\r\n\r\nText.\r\n",
+  };
+  await withProject(files, async (project, root) => {
+    for (const { id } of project.guidelines.list({ source: "agents" }).guidelines) {
+      for (const format of [
+        "fw_c",
+        "fw_b",
+        "gemini",
+        "zed",
+        "steering",
+        "copilot",
+        "windsurf",
+        "cline",
+      ] as const) {
+        const preview = await project.guidelines.convert({ guideline_id: id, format });
+        const result = await project.guidelines.convert({ guideline_id: id, format, preview: false });
+        const text = await readFile(join(root, result.written_to ?? ""), "utf8");
+        expect(text).toBe(preview.change?.after);
+        expect(result.content).toBe(preview.content);
+        expect(text).toContain(result.content);
+      }
+    }
+  });
+});

@@ -1,6 +1,11 @@
 import { KitError } from "../../base/kit-error.ts";
 import { conversionTargets } from "../../guidelines/convert/conversion-targets.ts";
-import { convertGuideline, mergeSection } from "../../guidelines/convert/convert-guideline.ts";
+import {
+  convertGuideline,
+  lineEndOf,
+  mergeSection,
+  withLineEnds,
+} from "../../guidelines/convert/convert-guideline.ts";
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import { isRetryableCode } from "../../protocol/error-code.ts";
 import type { ConversionFormat, ConversionResult } from "../../protocol/guideline.ts";
@@ -23,7 +28,8 @@ export interface ConvertContext {
 
 /**
  * Converts one guideline. Without `preview` also writes it: as a separate steering file, or as a section of the conventional
- * file, whose other bytes stay unchanged.
+ * file, whose other bytes stay unchanged. `content` is the text as the file has it. A guideline that has the format already is
+ * unchanged where it is.
  *
  * Throws `guideline_not_found`, `forbidden` in a read-only project, and `conflict` for a steering file with other content unless
  * `overwrite`, for a file that changes during the write, and if the change differs from the preview that `expected` names.
@@ -39,16 +45,18 @@ export async function convertProjectGuideline(
   if (!preview) assertWritable(target);
   const { record, sourceText } = await readSource(context, guideline_id, format);
   const result = convertGuideline(record, format, sourceText === undefined ? {} : { sourceText });
-  const planned = { root: target.root, record, result, format };
-  if (preview) return { result: { ...result, change: await previewChange(planned) }, written: [] };
-
-  const { bytes, ...change } = await planChange(planned);
+  const planned: PlannedConversion = { root: target.root, record, result, format };
+  if (preview) {
+    const { content = result.content, ...change } = await previewChange(planned);
+    return { result: { ...result, content, change }, written: [] };
+  }
+  const { bytes, content, ...change } = await planChange(planned);
   const { path, action, after } = change;
   if (expected !== undefined) assertAsPreviewed([withDigest(change)], [{ path, digest: expected }]);
-  if (action === "unchanged") return { result: { ...result, written_to: path }, written: [] };
+  if (action === "unchanged") return { result: { ...result, content, written_to: path }, written: [] };
   if (action === "conflict" && !overwrite) throw otherContent(path);
   const written_to = await writeFileInside(target, { path, content: after, expected: bytes });
-  return { result: { ...result, written_to }, written: [written_to] };
+  return { result: { ...result, content, written_to }, written: [written_to] };
 }
 
 interface PlannedConversion {
@@ -65,19 +73,33 @@ async function planChange(planned: PlannedConversion) {
   const path = pathOf(planned);
   const bytes = (await readFileInside(root, { path })) ?? null;
   const before = bytes === null ? undefined : decode(bytes, path);
-  const after = isOwnFile ? result.content : mergeSection(before ?? "", record);
-  const losses = result.losses;
-  if (before === undefined) return { path, bytes, action: "create", after, losses } as const;
-  if (after === before) return { path, bytes, action: "unchanged", before, after, losses } as const;
+  const { losses } = result;
+  if (record.source_type === format && before !== undefined)
+    return {
+      path,
+      bytes,
+      content: result.content,
+      action: "unchanged",
+      before,
+      after: before,
+      losses,
+    } as const;
+  const content = isOwnFile ? result.content : withLineEnds(result.content, lineEndOf(before ?? ""));
+  const after = isOwnFile ? content : mergeSection(before ?? "", record);
+  const base = { path, bytes, content, after, losses };
+  if (before === undefined) return { ...base, action: "create" } as const;
+  if (after === before) return { ...base, action: "unchanged", before } as const;
   const reason = isOwnFile ? "The file is there already, with other content." : undefined;
-  return { path, bytes, action: isOwnFile ? "conflict" : "update", before, after, reason, losses } as const;
+  return { ...base, action: isOwnFile ? "conflict" : "update", before, reason } as const;
 }
 
 /** The same for a reader; a file that cannot be written is a conflict without `after`. */
-async function previewChange(planned: PlannedConversion): Promise<FileChange> {
+async function previewChange(
+  planned: PlannedConversion,
+): Promise<FileChange & { readonly content?: string }> {
   try {
-    const { bytes: _bytes, ...change } = await planChange(planned);
-    return withDigest(change);
+    const { bytes: _bytes, content, ...change } = await planChange(planned);
+    return { ...withDigest(change), content };
   } catch (error) {
     if (!(error instanceof KitError) || isRetryableCode(error.code)) throw error;
     const path = pathOf(planned);
@@ -85,7 +107,8 @@ async function previewChange(planned: PlannedConversion): Promise<FileChange> {
   }
 }
 
-function pathOf({ result, format }: PlannedConversion): string {
+function pathOf({ record, result, format }: PlannedConversion): string {
+  if (record.source_type === format) return record.source_file;
   const target = conversionTargets[format];
   return target.kind === "file" ? `${target.folder}/${result.filename}` : target.file;
 }

@@ -13,7 +13,7 @@ import type { LastResult } from "../../protocol/test-results.ts";
 import { buildCoverageReport } from "../../specs/coverage/build-report.ts";
 import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria-index.ts";
 import { type ResolvedReferences, resolveReferences } from "../../specs/coverage/resolve-references.ts";
-import { createTitleComparison } from "../../specs/coverage/similar-titles.ts";
+import { createTitleComparison, type SimilarTitle } from "../../specs/coverage/similar-titles.ts";
 import {
   readTestText,
   type TestText,
@@ -80,12 +80,10 @@ export async function specCoverage(
     if (tests === undefined) evidence.set(criterion, [test]);
     else if (tests.length < mostTests && !isKnown(tests, test)) tests.push(test);
   };
-  const namedFeatures = new Map<string, Set<number>>();
+  const namedFeatures = featuresNaming(index, naming);
   for (const { criterion, ...test } of testsNamedBySpecs(index, naming)) {
     const path = project.realPath(test.path);
     addTest(criterion, withResult(test, lastResultOf(results.of(path), { titles: [], line: test.line })));
-    const features = namedFeatures.get(test.path) ?? new Set();
-    namedFeatures.set(test.path, features.add(index.criteria[criterion]?.feature ?? -1));
   }
 
   const names = project.files().filter((path) => isTestPath(path));
@@ -93,6 +91,7 @@ export async function specCoverage(
   // Without criteria no test can count, so no test is read.
   const read = index.criteria.length === 0 ? [] : paths;
   const diagnostics: Diagnostic[] = [];
+  const guesses = new Map<number, SimilarTitle[]>();
   const titles: { path: string; titles: readonly TestTitle[]; features: ReadonlySet<number> }[] = [];
   for (const [done, path] of read.entries()) {
     options.signal?.throwIfAborted();
@@ -107,6 +106,11 @@ export async function specCoverage(
         criterion,
         withResult(test, lastResultOf(fileResults, { titles: text.titles, line: test.line })),
       );
+    for (const { criterion, line } of resolved.uncertain)
+      guesses.set(criterion, [
+        ...(guesses.get(criterion) ?? []),
+        { path, line, score: guessScore, text: text.quote(line) },
+      ]);
     diagnostics.push(...resolved.dangling.map(({ line, key }) => danglingKey({ path, line, key })));
     titles.push({ path, titles: text.titles, features: resolved.features });
   }
@@ -117,12 +121,17 @@ export async function specCoverage(
   return buildCoverageReport({
     ...index,
     evidence: await withAges(evidence, { sources, results, root: project.root }),
-    suggestions,
+    suggestions: {
+      suggestionsFor: (at) => [...(guesses.get(at) ?? []), ...suggestions.suggestionsFor(at)],
+    },
     selection,
     testFiles: paths.length,
     diagnostics,
   });
 }
+
+/** The score of a code that is spelled in another way: below that of a title with the same words. */
+const guessScore = 0.5;
 
 /**
  * Marks stale results: the test's file, the code of the criterion's block, or the text of the criterion has changed since the result
@@ -197,7 +206,21 @@ function selectFeatures(
   );
 }
 
-async function readTest(
+/** The features with a block that names a test file, by file. */
+export function featuresNaming(
+  index: CriteriaIndex,
+  naming: ResultSources["naming"],
+): ReadonlyMap<string, ReadonlySet<number>> {
+  const found = new Map<string, Set<number>>();
+  for (const { path, criterion } of testsNamedBySpecs(index, naming)) {
+    const features = found.get(path) ?? new Set();
+    found.set(path, features.add(index.criteria[criterion]?.feature ?? -1));
+  }
+  return found;
+}
+
+/** Reads the references and titles of a test file; a file that cannot be read is a diagnostic. */
+export async function readTest(
   root: string,
   path: string,
   diagnostics: Diagnostic[],

@@ -38,6 +38,7 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
     throw new KitError({
       code: "invalid_request",
       message: "A sync needs one source of truth.",
+      meta: { missing: "source" },
       hint: "Name it (--from), or set guidelines.source in the configuration: agents, claude, cursor, steering, copilot, gemini, windsurf, cline or zed.",
     });
   }
@@ -71,11 +72,11 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
       const file = await readSyncFile(context.root, path);
       if (file !== undefined) files.push({ ...file, records: [] });
     }
-    if (files.length === count) return withDigests(plan);
+    if (files.length === count) return { ...withDigests(plan), targets };
   }
 }
 
-function withDigests({ entries, ...plan }: PlannedSync): SyncPlan {
+function withDigests({ entries, ...plan }: PlannedSync): Omit<SyncPlan, "targets"> {
   return { ...plan, entries: entries.map((entry) => ({ ...entry, digest: digestOfChange(entry) })) };
 }
 

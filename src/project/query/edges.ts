@@ -3,12 +3,14 @@ import type { SpecEdgeKind } from "../../protocol/spec-query.ts";
 import {
   openspecChangeProblems,
   openspecDocumentOf,
+  openspecFolderProblem,
+  proposedFolder,
 } from "../../specs/adapters/openspec/openspec-document.ts";
 import { duplicateId, toId } from "../../specs/model/assemble-blocks.ts";
 import { isTestPath, mentionCandidates } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { StoredDiagnostic, StoredDiagnostics } from "../scan/source-catalog.ts";
-import { type Aliases, parentOf } from "../scan/tree.ts";
+import { type Aliases, namesIn, parentOf } from "../scan/tree.ts";
 import {
   createLinkResolver,
   type PlacedBlock,
@@ -222,10 +224,18 @@ function changeProblems(database: Connection): Diagnostic[] {
     ids.set(`${placed.path} ${span.start_line}`, placed.id);
     return { path: placed.path, line: span.start_line, content, metadata };
   });
-  return openspecChangeProblems(blocks).map((problem) => {
+  const contradictions = openspecChangeProblems(blocks).map((problem) => {
     const id = ids.get(`${problem.path} ${problem.line}`);
     return id === undefined ? problem : { ...problem, id };
   });
+  const folders = database.all<[path: string, files: string, sources: string]>(
+    `SELECT path, files, sources FROM folders WHERE instr(path, '${proposedFolder}') > 0`,
+  );
+  const unknown = folders.flatMap(
+    ([path, files, sources]) =>
+      openspecFolderProblem(path, [...namesIn(sources), ...namesIn(files)].sort()) ?? [],
+  );
+  return [...contradictions, ...unknown];
 }
 
 /** Links to blocks that the project does not have. */

@@ -1,6 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type {
   AffectedSpec,
+  ComparedSpecs,
   Impact,
   ImpactEdge,
   ImpactGraph,
@@ -11,7 +12,6 @@ import type {
 } from "../../protocol/spec-query.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Connection } from "../../sqlite/statements.ts";
-import type { ProjectSpecs } from "../project.ts";
 import type { PlacedBlock } from "../store/block-reader.ts";
 import { classIdOf, keysOfId, readClasses } from "../store/block-row.ts";
 import { type BlockEdge, createEdges, type NamedFiles } from "./edges.ts";
@@ -24,6 +24,7 @@ const edgeWeights: Readonly<Record<SpecEdgeKind, number>> = {
   test_ref: 0.8,
   implements: 0.8,
   validates: 0.7,
+  covered_by: 0.8,
   related: 0.6,
   same_feature: 0.3,
 };
@@ -37,8 +38,13 @@ interface Reached {
   readonly path: readonly ImpactEdge[];
 }
 
+/** Test files, and the ids of the blocks whose criteria they name. */
+export type NamedSpecs = ReadonlyMap<string, readonly string[]>;
+
 export interface FindImpactOptions extends NamedFiles {
   readonly request: ImpactRequest;
+  readonly compared?: ComparedSpecs | undefined;
+  readonly specsOfTests?: NamedSpecs | undefined;
 }
 
 /**
@@ -50,7 +56,7 @@ export interface FindImpactOptions extends NamedFiles {
  * Throws `spec_not_found` for an unknown id, `invalid_request` for a depth other than 1 to 5.
  */
 export function findImpact(database: Connection, options: FindImpactOptions): Impact {
-  const { request, hasFile } = options;
+  const { request, hasFile, compared, specsOfTests } = options;
   const { files = [], ids = [], depth = 2, expand_features: isExpanded = false } = request;
   if (!Number.isInteger(depth) || depth < 1 || depth > 5)
     throw invalid("depth", "must be a whole number from 1 to 5");
@@ -86,8 +92,16 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     frontier.set(key, impacted);
   };
   const changed = new Set(files.map(toProjectPath));
+  const comparedFiles = new Set(compared?.files);
+  const differing = new Set(compared?.specs.map(({ id }) => id));
+  const isAffected = (file: string, { kind, to }: BlockEdge): boolean =>
+    !comparedFiles.has(file) || (kind === "defines" && differing.has(to.id));
   for (const file of changed) {
-    for (const edge of edges.fromFile(file)) reach({ name: file, score: 1, path: [] }, edge);
+    for (const edge of edges.fromFile(file))
+      if (isAffected(file, edge)) reach({ name: file, score: 1, path: [] }, edge);
+    for (const id of specsOfTests?.get(file) ?? [])
+      for (const key of keysOfId(database, id).slice(0, 1))
+        reach({ name: file, score: 1, path: [] }, { kind: "covered_by", to: edges.block(key) });
   }
   // A path starts at a block of the request, as it starts at a file: its edges count from one.
   let expanding = [...requested.values()];
@@ -118,6 +132,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     obsolete_count: obsolete.size,
     tests: all.tests,
     files: all.files,
+    ...(compared !== undefined && { changed_specs: [...compared.specs] }),
     ...(isDrawn && {
       graph: drawImpact(database, {
         requested: [...requested.values()],
@@ -128,6 +143,9 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     }),
   };
 }
+
+/** The edges from a block to a file. */
+const fileEdges: ReadonlySet<SpecEdgeKind> = new Set(["code_ref", "test_ref", "covered_by"]);
 
 /** More edges than a person can follow are left out of a graph. */
 const maxDrawn = 2_000;
@@ -190,7 +208,7 @@ function drawImpact(
     if (drawn.size > maxDrawn) break;
   }
   const graphEdges = [...drawn.values()].slice(0, maxDrawn);
-  for (const { to, kind } of graphEdges) if (kind === "code_ref" || kind === "test_ref") addFile(to);
+  for (const { to, kind } of graphEdges) if (fileEdges.has(kind)) addFile(to);
   return {
     nodes: [...nodes.values()],
     edges: graphEdges,
@@ -292,11 +310,11 @@ export function specGraph(database: Connection, namedFiles: NamedFiles): SpecGra
 }
 
 /** All pages of an impact in one answer, for callers that cut it differently. */
-export function wholeImpact(specs: Pick<ProjectSpecs, "impact">, request: ImpactRequest): Impact {
-  const { next_cursor, ...first } = specs.impact({ ...request, limit: 1_000 });
+export function wholeImpact(ask: (request: ImpactRequest) => Impact, request: ImpactRequest): Impact {
+  const { next_cursor, ...first } = ask({ ...request, limit: 1_000 });
   const affected = [...first.affected];
   for (let cursor = next_cursor; cursor !== undefined; ) {
-    const page = specs.impact({ ...request, limit: 1_000, cursor });
+    const page = ask({ ...request, limit: 1_000, cursor });
     affected.push(...page.affected);
     cursor = page.next_cursor;
   }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { lifecycleWeights, priorityWeights } from "../../protocol/enums.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
@@ -88,6 +89,11 @@ test("blocks of the same text are ordered by lifecycle weight times priority wei
   const opened = await openProject({ root: other.root, indexFile: ":memory:", config });
   onTestFinished(() => opened.close());
   expect(opened.specs.query({ q: "refund" }).specs.map(({ id }) => id)).toEqual(same.map(({ id }) => id));
+});
+
+test("each lifecycle and priority has its weight", () => {
+  expect(lifecycleWeights).toEqual({ active: 1, deprecated: 0.5, legacy: 0.2, obsolete: 0 });
+  expect(priorityWeights).toEqual({ critical: 1, high: 0.8, medium: 0.5, low: 0.3 });
 });
 
 test("obsolete blocks are found if the query requests them", () => {

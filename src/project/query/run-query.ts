@@ -1,5 +1,6 @@
 import { compileGlob } from "../../base/glob/glob.ts";
 import type { SpecPage, SpecQuery } from "../../protocol/spec-query.ts";
+import { isProposed, proposedFolder } from "../../specs/adapters/openspec/openspec-document.ts";
 import { isRuleBlock } from "../../specs/frameworks.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { ProjectSpecs } from "../project.ts";
@@ -43,20 +44,19 @@ interface ListOptions {
 
 type PlacedKey = [key: number, path: string, position: number];
 
-/** The blocks that pass the filters, in path, then position order. */
+/** The blocks that pass the filters, in path, then position order; what is proposed comes after what is current. */
 function listBlocks(database: Connection, { plan, cursor }: ListOptions): Match {
   const counts = countBlocks(database, plan);
-  const [path, position] = cursor === undefined ? ["", -1] : placeOf(plan, cursor);
-  const filter = filterOf(plan);
-  const keys =
-    counts.total === 0
-      ? []
-      : database.all<PlacedKey>(
-          `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
-           WHERE f.path >= ? AND (f.path > ? OR b.position > ?) ${filter.sql}
-           ORDER BY f.path, b.position LIMIT ?`,
-          ...[path, path, position, ...filter.values, plan.limit + 1],
-        );
+  const from = cursor === undefined ? start : placeOf(plan, cursor);
+  const most = plan.limit + 1;
+  const keys: PlacedKey[] = [];
+  if (counts.total > 0) {
+    const current = isProposed(from[0]) ? [] : readPlaced(database, plan, { from, most, proposed: 0 });
+    keys.push(...current);
+    const next = isProposed(from[0]) ? from : start;
+    if (keys.length < most)
+      keys.push(...readPlaced(database, plan, { from: next, most: most - keys.length, proposed: 1 }));
+  }
   const page = keys.slice(0, plan.limit);
   const last = page.at(-1);
   return {
@@ -64,6 +64,25 @@ function listBlocks(database: Connection, { plan, cursor }: ListOptions): Match 
     counts,
     ...(keys.length > plan.limit && last && { nextCursor: toCursor(plan.digest, [last[1], last[2]]) }),
   };
+}
+
+type Place = readonly [path: string, position: number];
+
+const start: Place = ["", -1];
+
+function readPlaced(
+  database: Connection,
+  plan: QueryPlan,
+  { from: [path, position], most, proposed }: { from: Place; most: number; proposed: 0 | 1 },
+): PlacedKey[] {
+  const filter = filterOf(plan);
+  return database.all<PlacedKey>(
+    `SELECT b.key, f.path, b.position FROM files f CROSS JOIN blocks b ON b.file = f.id
+     WHERE f.path >= ? AND (f.path > ? OR b.position > ?)
+     AND (instr('/' || f.path, '/${proposedFolder}') > 0) = ? ${filter.sql}
+     ORDER BY f.path, b.position LIMIT ?`,
+    ...[path, path, position, proposed, ...filter.values, most],
+  );
 }
 
 function placeOf(plan: QueryPlan, cursor: string): [string, number] {
@@ -105,10 +124,10 @@ function filterOf({ classes, mark, files }: QueryPlan): { sql: string; values: (
 }
 
 /**
- * A page for lists: leaves out the rules of instruction files (CLAUDE.md, Cursor's rules) where the project has other specs,
+ * A page for a person: leaves out the rules of instruction files (CLAUDE.md, Cursor's rules) where the project has other specs,
  * unless a search, a filter or `rules` asks for them. `rules_left_out` is their number.
  */
-export function listSpecs(specs: Pick<ProjectSpecs, "query">, query: SpecQuery): SpecPage {
+export function listForPerson(specs: Pick<ProjectSpecs, "query">, query: SpecQuery): SpecPage {
   const { q, framework, spec_type, path, tag, rules } = query;
   if ((q ?? framework ?? spec_type ?? path ?? tag ?? rules) !== undefined) return specs.query(query);
   const { cursor: _, ...first } = query;

@@ -8,9 +8,11 @@ import type {
   SpecFeaturePage,
   SpecFeatureQuery,
 } from "../../protocol/spec-outline.ts";
+import { isProposed } from "../../specs/adapters/openspec/openspec-document.ts";
 import { labelFeatures } from "../../specs/coverage/list-criteria.ts";
 import { toId } from "../../specs/model/assemble-blocks.ts";
 import type { Connection } from "../../sqlite/statements.ts";
+import type { SourceCatalog } from "../scan/source-catalog.ts";
 import { type BlockClass, type IdKind, readClasses, toKey } from "../store/block-row.ts";
 import { parseStored } from "../store/open-index.ts";
 import { digestOf, pageList, parseCursor, toCursor, wrongCursor } from "./page.ts";
@@ -19,11 +21,11 @@ import { digestOf, pageList, parseCursor, toCursor, wrongCursor } from "./page.t
  * The features of a project, by framework, then path: a folder of documents, or a single file, with the numbers of its blocks.
  * Leaves out obsolete blocks, as lists do.
  */
-export function readFeatures(database: Connection): readonly SpecFeature[] {
+export function readFeatures(database: Connection, toolOf: SourceCatalog["toolOf"]): readonly SpecFeature[] {
   const classes = readClasses(database);
   const rows = database.all<[classId: number, feature: string, blocks: number]>(
     `SELECT b.key / ${toKey(1, 0)} AS class, coalesce(b.feature, f.path) AS feature, count(*)
-     FROM blocks b CROSS JOIN files f ON f.id = b.file GROUP BY class, feature`,
+     FROM blocks b CROSS JOIN files f ON f.id = b.file GROUP BY 1, 2`,
   );
   const counts = new Map<Framework, Map<string, Partial<Record<SpecType, number>>>>();
   for (const [id, feature, blocks] of rows) {
@@ -37,12 +39,19 @@ export function readFeatures(database: Connection): readonly SpecFeature[] {
   return [...counts]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([framework, features]) =>
-      labelFeatures([...features.keys()].sort()).map(({ path, label }): SpecFeature => {
+      labelFeatures([...features.keys()].sort(byState)).map(({ path, label }): SpecFeature => {
         const counts_by_type = features.get(path) ?? {};
         const blocks = Object.values(counts_by_type).reduce((sum, each) => sum + each, 0);
-        return { framework, feature: path, name: label, blocks, counts_by_type };
+        const tool = toolOf({ framework, path });
+        return { framework, tool, feature: path, name: label, blocks, counts_by_type };
       }),
     );
+}
+
+/** The order of features: current ones, then proposed ones, each by path. */
+function byState(path: string, other: string): number {
+  const difference = Number(isProposed(path)) - Number(isProposed(other));
+  return difference || (path < other ? -1 : 1);
 }
 
 /** One page of the features. */
@@ -58,11 +67,14 @@ export function pageFeatures(all: readonly SpecFeature[], query: SpecFeatureQuer
     );
   });
   const counts_by_framework: Record<string, number> = {};
-  for (const each of all)
-    counts_by_framework[each.framework] = (counts_by_framework[each.framework] ?? 0) + each.blocks;
+  const counts_by_tool: Record<string, number> = {};
+  for (const { framework: id, tool, blocks } of all) {
+    counts_by_framework[id] = (counts_by_framework[id] ?? 0) + blocks;
+    counts_by_tool[tool] = (counts_by_tool[tool] ?? 0) + blocks;
+  }
   const keyOf = (each: SpecFeature): string => `${each.framework} ${each.feature}`;
   const { items, ...rest } = pageList(found, page, { about: { framework, feature, q }, keyOf });
-  return { features: items, ...rest, counts_by_framework };
+  return { features: items, ...rest, counts_by_framework, counts_by_tool };
 }
 
 /** One page of the blocks of a feature, in path, then position order, without their texts. */

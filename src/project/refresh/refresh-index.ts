@@ -6,6 +6,8 @@ import type { IndexingProgress } from "../../protocol/indexing.ts";
 import { isBusy } from "../../sqlite/database-file.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import { type DatesUpdate, readDatesUpdate } from "../scan/git/file-dates.ts";
+import { askAboutTracked, type NewlyTracked, newlyTracked } from "../scan/git/tracked-files.ts";
+import { createIgnoreExceptions } from "../scan/ignore-exceptions.ts";
 import { type ProjectChange, scanProject } from "../scan/scan-project.ts";
 import type { IndexSession, PassStart } from "../store/index-session.ts";
 import type { FileEntry, IndexBatch } from "../store/index-writer.ts";
@@ -69,7 +71,18 @@ export class ProjectRefresh {
       // Git runs on another core at the same time.
       const dates = readDatesUpdate(session, { root, signal: closing });
       dates.catch(() => undefined);
-      const counts = await this.#onUsableIndex(() => refreshIndex(this.#context, { ...options, signal }));
+      const question = askAboutTracked(session, { root, signal });
+      let counts = await this.#onUsableIndex(() => refreshIndex(this.#context, { ...options, signal }));
+      const tracked = await newlyTracked(question, {
+        outerRules: this.#context.rules().outerRules,
+        tree: session.tree(),
+      });
+      if (tracked !== undefined) await this.#onUsableIndex(() => writeTracked(session, tracked, signal));
+      if (tracked?.areOther) {
+        const { folders: _, ...everywhere } = options;
+        const more = await this.#onUsableIndex(() => refreshIndex(this.#context, { ...everywhere, signal }));
+        counts = { parsed: counts.parsed + more.parsed, removed: counts.removed + more.removed };
+      }
       state.end();
       await this.#addDates(dates, signal);
       return { ...counts, durationMs: performance.now() - start };
@@ -173,6 +186,22 @@ async function untilWritten<Result>(
   throw new KitError({ code: "unavailable", message });
 }
 
+/** Saves which ignored files Git tracks. */
+async function writeTracked(
+  session: IndexSession,
+  { key, paths, isVisible }: NewlyTracked,
+  signal: AbortSignal,
+): Promise<void> {
+  await untilWritten(session, { signal }, async (turn) => {
+    const { generation } = session.begin();
+    const meta = { tracked: JSON.stringify({ key, paths }) };
+    const result = await ownWriter(session).write({ generation, meta, turn, isVisible });
+    if (result.kind === "outdated") return undefined;
+    session.committed(result.generation, {});
+    return result;
+  });
+}
+
 /** Fills an index synchronously, for a reader that found it damaged and cannot wait. */
 export function refillIndex(context: PassContext): void {
   const { session } = context;
@@ -185,7 +214,7 @@ export function refillIndex(context: PassContext): void {
   const batch: IndexBatch = {
     ...batchWithoutFiles(start, change),
     files,
-    meta: { indexing: undefined, outer_rules: outerRules },
+    meta: { indexing: undefined, outer_rules: rulesKey(outerRules, start) },
     isVisible: true,
   };
   // Where another process was faster, it has filled the index as well.
@@ -221,7 +250,8 @@ async function runPass(
   const pause = createPauses(options.signal);
   const { scope, outerRules } = context.rules();
   const start = session.begin();
-  const isStale = start.isUnfinished || start.outerRules !== outerRules;
+  const rules = rulesKey(outerRules, start);
+  const isStale = start.isUnfinished || start.outerRules !== rules;
   options.onProgress?.({ done: 0, total: 0, phase: "walk" });
   const { folders } = options;
   const change = await inTurns(scan(context, start, { scope, isStale, ...(folders && { folders }) }), pause);
@@ -235,7 +265,7 @@ async function runPass(
   const queue = await SourceQueue.create(change.candidates, isGuideline, pause);
   const writer = isMany ? await writerOfMany(session, start.database) : ownWriter(session);
   try {
-    const pass = new IndexPass(context, { start, change, writer, outerRules, isMany, turn });
+    const pass = new IndexPass(context, { start, change, writer, outerRules: rules, isMany, turn });
     for (let next = queue.next(); next !== undefined; next = queue.next()) {
       pass.read(next);
       await pause();
@@ -252,16 +282,22 @@ async function runPass(
   }
 }
 
+/** Identifies what decides about ignored files, besides the ignore files of the project. */
+function rulesKey(outerRules: string, { tracked }: PassStart): string {
+  return [outerRules, ...(tracked?.paths ?? [])].join("\n");
+}
+
 function isNothing({ folders, removedFolders, candidates, haveLinksChanged }: ProjectChange): boolean {
   return folders.length + removedFolders.length + candidates.length === 0 && !haveLinksChanged;
 }
 
 function scan(
   { root, catalog }: PassContext,
-  { tree, links }: PassStart,
+  { tree, links, tracked }: PassStart,
   how: { readonly scope: IgnoreScope; readonly isStale: boolean; readonly folders?: readonly string[] },
 ): Generator<undefined, ProjectChange> {
-  return scanProject({ root, previous: tree, catalog, links, ...how });
+  const exceptions = createIgnoreExceptions(catalog, tracked?.paths ?? []);
+  return scanProject({ root, previous: tree, catalog, links, exceptions, ...how });
 }
 
 /** Writes on another thread, unless the index is in the memory of this process. */

@@ -1,7 +1,13 @@
 import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
-import { type IgnoreScope, ignoreFileName, isSkippedName } from "../../files/ignore-scope.ts";
+import {
+  everythingIgnored,
+  type IgnoreScope,
+  ignoreFileName,
+  isSkippedName,
+} from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/obstacle.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { IgnoreExceptions } from "./ignore-exceptions.ts";
 import { errorCodeOf, unreadable, unreadableBecause } from "./source-reader.ts";
 import {
   copyStamp,
@@ -35,6 +41,7 @@ export interface ReadFolderOptions {
   readonly before: Folder | undefined;
   /** The ignore rules of the folders above. Called only when the folder is listed. */
   readonly scope: () => IgnoreScope;
+  readonly exceptions: IgnoreExceptions;
   /** Lists the folder even when it is unchanged. */
   readonly isStale: boolean;
   readonly isSource: (path: string) => boolean;
@@ -155,7 +162,7 @@ interface Listing {
   readonly links: ReadonlySet<string>;
 }
 
-function list({ path, scope, isSource }: ReadFolderOptions, absolute: string): Listing | string {
+function list({ path, scope, exceptions, isSource }: ReadFolderOptions, absolute: string): Listing | string {
   let entries: Dirent[];
   try {
     entries = readdirSync(absolute, { withFileTypes: true });
@@ -164,6 +171,9 @@ function list({ path, scope, isSource }: ReadFolderOptions, absolute: string): L
   }
   const hasRules = entries.some((entry) => entry.name === ignoreFileName && entry.isFile());
   const inner = hasRules ? scope().enter(path) : scope();
+  const isException = (entryPath: string, entry: Dirent): boolean =>
+    (!entry.isDirectory() && exceptions.keepsFile(entryPath, inner === everythingIgnored)) ||
+    (!entry.isFile() && exceptions.keepsFolder(entryPath));
   const folders: string[] = [];
   const files: string[] = [];
   const sources: string[] = [];
@@ -174,7 +184,7 @@ function list({ path, scope, isSource }: ReadFolderOptions, absolute: string): L
     if (isSkippedName(name)) continue;
     const entryPath = joinPath(path, name);
     const isFolder = entry.isDirectory();
-    if (inner.ignores(entryPath, isFolder)) continue;
+    if (inner.ignores(entryPath, isFolder) && !isException(entryPath, entry)) continue;
     if (isFolder) folders.push(name);
     const isRules = name === ignoreFileName && entry.isFile();
     const isLink = entry.isSymbolicLink();

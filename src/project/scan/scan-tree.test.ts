@@ -6,15 +6,22 @@ import { expect, test } from "vitest";
 import { readSmallFile } from "../../files/git-folder.ts";
 import { createIgnoreScope, loadOuterRules } from "../../files/ignore-scope.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { createIgnoreExceptions } from "./ignore-exceptions.ts";
 import { type ScanTreeOptions, scanTree, type TreeChange } from "./scan-tree.ts";
+import { createSourceCatalog } from "./source-catalog.ts";
 import { type Folder, filesOf, setStamp, type Tree } from "./tree.ts";
 
 const isSource = (path: string): boolean => path.endsWith(".md");
 
-function scan(root: string, options: Partial<ScanTreeOptions> = {}): TreeChange {
+interface ScanOptions extends Partial<ScanTreeOptions> {
+  readonly tracked?: readonly string[];
+}
+
+function scan(root: string, { tracked = [], ...options }: ScanOptions = {}): TreeChange {
   const readText = (path: string): string => readSmallFile(join(root, path)) ?? "";
   const scope = createIgnoreScope({ outer: loadOuterRules(root), readText });
-  const steps = scanTree({ root, previous: new Map(), scope, isSource, ...options });
+  const exceptions = createIgnoreExceptions({ ...createSourceCatalog(), isSource }, tracked);
+  const steps = scanTree({ root, previous: new Map(), scope, exceptions, isSource, ...options });
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;

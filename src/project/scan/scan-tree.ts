@@ -1,5 +1,6 @@
-import { type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
+import { everythingIgnored, type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
 import { joinPath } from "../../files/obstacle.ts";
+import type { IgnoreExceptions } from "./ignore-exceptions.ts";
 import { type Candidate, type FolderReading, isUntouched, readFolder } from "./read-folder.ts";
 import { type Folder, holdsName, namesIn, parentOf, type Tree } from "./tree.ts";
 
@@ -9,6 +10,7 @@ export interface ScanTreeOptions {
   readonly previous: Tree;
   /** The scope outside of the root folder. */
   readonly scope: IgnoreScope;
+  readonly exceptions: IgnoreExceptions;
   /** Whether some adapter reads files of this path. */
   readonly isSource: (path: string) => boolean;
   /** Scan these folders only, and new folders below them. Default: the whole tree. */
@@ -43,7 +45,7 @@ export interface TreeChange {
  * resolves links.
  */
 export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeChange> {
-  const { root, previous, isSource } = options;
+  const { root, previous, isSource, exceptions } = options;
   const folders: Folder[] = [];
   const candidates: Candidate[] = [];
   const otherLinks: Candidate[] = [];
@@ -91,7 +93,8 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
     const isRelisted = options.relisted?.has(path) === true;
     const isStale = options.isStale === true || isRelisted || (stale.size > 0 && stale.delete(path));
     if (before !== undefined && !isStale && isUntouched(root, before)) return;
-    const reading = readFolder({ root, path, before, scope: () => scopes(path), isStale, isSource });
+    const scope = (): IgnoreScope => scopes(path);
+    const reading = readFolder({ root, path, before, scope, exceptions, isStale, isSource });
     if (reading === undefined) remove(path);
     else take(before, reading);
   };
@@ -123,7 +126,7 @@ export function* scanTree(options: ScanTreeOptions): Generator<undefined, TreeCh
 
 /** Finds the ignore rules that apply in a folder from the folders above it. Caches them per folder. */
 function createScopes(
-  { scope }: ScanTreeOptions,
+  { scope, exceptions }: ScanTreeOptions,
   folderAt: (path: string) => Folder | undefined,
 ): (path: string) => IgnoreScope {
   const scopes = new Map<string, IgnoreScope>([["", scope]]);
@@ -134,6 +137,8 @@ function createScopes(
       const outer = scopeOf(parent);
       const folder = folderAt(parent);
       found = folder !== undefined && holdsName(folder.sources, ignoreFileName) ? outer.enter(parent) : outer;
+      // Only an exception enters a folder that is ignored.
+      if (exceptions.keepsFolder(path) && found.ignores(path, true)) found = everythingIgnored;
       scopes.set(path, found);
     }
     return found;

@@ -1,15 +1,17 @@
 import { compileGlob } from "../../base/glob/glob.ts";
 import { hasAtMostCodePoints } from "../../base/text-size.ts";
-import { guidelineAdapterFor, readGuidelines } from "../../guidelines/read-guidelines.ts";
+import { thrownText } from "../../base/thrown.ts";
+import { guidelineAdapterFor, readGuidelines, ruleFolders } from "../../guidelines/read-guidelines.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../specs/adapter.ts";
 import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { statedAuthor } from "../../specs/model/block-title.ts";
 import { isFixturePath } from "../../specs/model/mentions.ts";
 import { validateBlock } from "../../specs/model/validate.ts";
-import { checkedAdapter, createSpecRegistry } from "../../specs/registry.ts";
+import { checkedAdapter, createSpecRegistry, toolLabel } from "../../specs/registry.ts";
 import type { ProjectConfig } from "../project-config.ts";
 import { baseOf, toBlockEntry } from "../store/block-row.ts";
 import type { FileEntry } from "../store/index-writer.ts";
@@ -18,17 +20,21 @@ import { decodeText, type SourceRead } from "./source-reader.ts";
 /** Decides by the path alone which files of a project are read, and by which adapter. */
 export interface SourceCatalog {
   specAdapterFor(path: string): SpecAdapter | undefined;
+  /** The name that people know the tool of a file or feature by. */
+  toolOf(of: Pick<SpecBlock, "framework" | "path">): string;
   isGuidelineFile(path: string): boolean;
   isSource(path: string): boolean;
+  /** Whether a folder holds rules or specs that its tool reads from the disk, or is on the way to such a folder. */
+  isToolFolder(path: string): boolean;
   /** Identifies the configuration that the content of an index depends on. */
   readonly fingerprint: string;
 }
 
 /** Creates the catalog of a configuration. */
 export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
-  const userAdapters = config.specs?.adapters ?? [];
+  const userAdapters = (config.specs?.adapters ?? []).map(checkedAdapter);
   const registry = createSpecRegistry({
-    adapters: userAdapters.map(checkedAdapter),
+    adapters: userAdapters,
     custom: config.specs?.custom ?? [],
   });
   const isSpecAllowed = createFilter(config.specs);
@@ -47,8 +53,18 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
     guidelineAdapterFor(path) !== undefined && isGuidelineAllowed(path);
   return {
     specAdapterFor,
+    toolOf: ({ framework, path }) =>
+      userAdapters.find(
+        (own) =>
+          own.framework === framework &&
+          (own.matches(path) || own.folders?.some((name) => `/${path}/`.includes(`/${name}/`))),
+      )?.label ?? toolLabel({ framework, path }),
     isGuidelineFile,
     isSource: (path) => specAdapterFor(path) !== undefined || isGuidelineFile(path),
+    isToolFolder: createFolderTest([
+      ...ruleFolders,
+      ...registry.adapters.flatMap(({ folders = [] }) => folders),
+    ]),
     fingerprint: JSON.stringify([
       config.specs?.include,
       config.specs?.exclude,
@@ -56,9 +72,25 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
       config.guidelines?.include,
       config.guidelines?.exclude,
       // Only its code distinguishes versions of a user's adapter.
-      userAdapters.map((adapter) => [adapter.name, String(adapter.matches), String(adapter.parse)]),
+      (config.specs?.adapters ?? []).map(({ name, folders, matches, parse }) => [
+        name,
+        folders,
+        String(matches),
+        String(parse),
+      ]),
     ]),
   };
+}
+
+/** `.cursor/rules` accepts `.cursor`, `.cursor/rules` and all below, in any folder; not `.cursor/cache`. */
+function createFolderTest(folders: readonly string[]): (path: string) => boolean {
+  const patterns = [...new Set(folders)].map((folder) => {
+    const [first = "", ...others] = folder.split("/").map((name) => name.replace(/[^\w-]/g, "\\$&"));
+    const inner = others.reduceRight((rest, name) => `(?:/${name}${rest})?`, "(?:/.*)?");
+    return `${first}${inner}`;
+  });
+  const pattern = new RegExp(`(?:^|/)(?:${patterns.join("|")})$`, "s");
+  return (path) => pattern.test(path);
 }
 
 interface Globs {
@@ -171,7 +203,7 @@ function parseSpecs(adapter: SpecAdapter, source: SpecSource): ParsedSpecs {
   try {
     return withAuthor(adapter.parse(source), source);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownText(error);
     const message = `The adapter "${adapter.name}" failed on this file: ${reason}`;
     const problem: Diagnostic = {
       severity: "error",

@@ -76,6 +76,13 @@ export function hasStamp(folder: Folder, at: number, stats: Stats): boolean {
   );
 }
 
+/** The times and the inode of a source as its stamp has them, as text; undefined if the folder has no such source. */
+export function stampOfSource({ sources, stamps }: Folder, name: string): string | undefined {
+  const at = (namesIn(sources).indexOf(name) + 1) * stampLength;
+  // Without the size, which is left out while the file is fresh.
+  return at === 0 ? undefined : stamps.slice(at + 1, at + stampLength).join();
+}
+
 /** Whether `stat` failed when the stamp was taken. */
 export function isUnstamped(folder: Folder, at: number): boolean {
   return folder.stamps[at * stampLength + 3] === null;

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { isBusy } from "../../sqlite/database-file.ts";
 import type { Connection } from "../../sqlite/statements.ts";
+import type { TrackedFiles } from "../scan/git/tracked-files.ts";
 import type { Folder, Link, Links, Tree } from "../scan/tree.ts";
 import { exclusively } from "./exclusively.ts";
 import { type IndexBatch, type WriteResult, writeBatch } from "./index-writer.ts";
@@ -35,6 +36,7 @@ export interface PassStart {
   readonly links: Links;
   readonly generation: number;
   readonly outerRules: string | undefined;
+  readonly tracked: TrackedFiles | undefined;
   /** Nothing has been written yet. */
   readonly isEmpty: boolean;
   /** The first pass, or a later pass over many files, did not end. */
@@ -53,6 +55,7 @@ export class IndexSession {
   #changes = 0;
   #isReading = false;
   #rebuilt: string | undefined;
+  #tracked: TrackedFiles | undefined;
 
   constructor(options: IndexSessionOptions) {
     this.#options = options;
@@ -121,12 +124,16 @@ export class IndexSession {
     this.#sync();
     const database = this.#opened();
     this.#tree ??= loadTree(database);
+    const tracked = readMeta(database, "tracked");
+    // A new index in place of a damaged one starts with the last known files.
+    if (tracked !== undefined) this.#tracked = parseStored<TrackedFiles>(tracked);
     return {
       database,
       tree: this.#tree,
       links: loadLinks(database),
       generation: this.#generation,
       outerRules: readMeta(database, "outer_rules"),
+      tracked: this.#tracked,
       isEmpty: database.get("SELECT 1 FROM folders LIMIT 1") === undefined,
       isUnfinished: readMeta(database, "indexing") !== undefined,
     };

@@ -10,13 +10,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import type { SQLInputValue } from "node:sqlite";
 import { KitError } from "../../base/kit-error.ts";
 import { isLinkOut } from "../../files/find-place.ts";
 import { openObstacle, systemObstacle, writeObstacle } from "../../files/obstacle.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import { resultCode, retryWhileBusy, sqliteFault } from "../../sqlite/database-file.ts";
-import type { Database } from "../../sqlite/statements.ts";
+import type { Database, SqlInput } from "../../sqlite/statements.ts";
 import { Connection } from "../../sqlite/statements.ts";
 import { exclusively } from "./exclusively.ts";
 
@@ -91,8 +90,10 @@ export interface Meta {
   readonly indexing: string;
   /** JSON of the `WriteTurn` of a pass that has lost to other processes; absent otherwise. */
   readonly turn: string;
-  /** The ignore rules from outside of the project, as they were at the last pass. */
+  /** The ignore rules from outside of the project and the tracked files, as they were at the last pass. */
   readonly outer_rules: string;
+  /** JSON of `TrackedFiles`. */
+  readonly tracked: string;
   /** `FileDatesUpdate.historyKey` of the dates. */
   readonly history_key: string;
   /** `headKeyOf` the project when its dates were read. */
@@ -107,7 +108,7 @@ export function readMeta<Name extends keyof Meta>(database: Connection, name: Na
 export function writeMeta<Name extends keyof Meta>(
   database: Connection,
   name: Name,
-  value: (Meta[Name] & SQLInputValue) | undefined,
+  value: (Meta[Name] & SqlInput) | undefined,
 ): void {
   if (value === undefined) database.run("DELETE FROM meta WHERE name = ?", name);
   else database.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, value);

@@ -26,7 +26,7 @@ export class ProjectWatch {
   readonly #index: ProjectIndex;
   readonly #options: WatchProjectOptions;
   readonly #folderWatch: FolderWatch;
-  readonly #commitWatch: FSWatcher | undefined;
+  readonly #gitWatches: readonly FSWatcher[];
   /** The folders that the next pass scans. */
   readonly #dirty = new Set<string>();
   #isEverythingDirty = false;
@@ -45,7 +45,7 @@ export class ProjectWatch {
       onChange: (folder) => this.#folderChanged(folder),
       onError: (error) => this.#failed(error),
     });
-    this.#commitWatch = watchCommits(index.root, () => this.#committed());
+    this.#gitWatches = watchGit(index.root, () => this.#committed());
     this.#folderWatch.setFolders(index.tree().keys());
   }
 
@@ -55,7 +55,7 @@ export class ProjectWatch {
     clearInterval(this.#poll);
     this.#stopCommitTimers();
     this.#folderWatch.close();
-    this.#commitWatch?.close();
+    for (const watcher of this.#gitWatches) watcher.close();
     await this.#running;
   }
 
@@ -120,20 +120,26 @@ export class ProjectWatch {
   }
 }
 
-/** Git appends to one file whenever another commit is checked out; only dates depend on it. */
-function watchCommits(root: string, onCommit: () => void): FSWatcher | undefined {
+/**
+ * Git appends to one file whenever another commit is checked out, which only dates depend on, and replaces another one whenever it
+ * tracks other files.
+ */
+function watchGit(root: string, onChange: () => void): readonly FSWatcher[] {
   const git = findGitFolder(root);
-  if (git === undefined) return undefined;
-  try {
-    const watcher = watch(join(git.own, "logs"), (_event, file) => {
-      if (file === null || file.startsWith("HEAD")) onCommit();
-    });
-    watcher.on("error", () => watcher.close());
-    return watcher;
-  } catch {
-    // Without the file, or where it cannot be watched, dates wait for the next change of a source.
-    return undefined;
-  }
+  if (git === undefined) return [];
+  const watchFile = (folder: string, name: string): FSWatcher[] => {
+    try {
+      const watcher = watch(folder, (_event, file) => {
+        if (file === null || file === name) onChange();
+      });
+      watcher.on("error", () => watcher.close());
+      return [watcher];
+    } catch {
+      // Without the file, or where it cannot be watched, its news waits for the next change of a source.
+      return [];
+    }
+  };
+  return [...watchFile(join(git.own, "logs"), "HEAD"), ...watchFile(git.own, "index")];
 }
 
 /** Watches folders of a project for changes in them. */

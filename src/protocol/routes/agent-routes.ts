@@ -40,6 +40,7 @@ import {
   turnQuerySchema,
   turnSchema,
 } from "../trace.ts";
+import { waitingPageSchema, waitingQuerySchema } from "../waiting.ts";
 import { defineRoutes } from "./route.ts";
 
 const parameters = { name: "The agent's name.", id: "The instance's id, chosen by the client." } as const;
@@ -247,6 +248,20 @@ export const approvalRoutes = defineRoutes({
   },
 });
 
+/** The list of calls and runs that wait for a person. */
+export const waitingRoutes = defineRoutes({
+  "GET /waiting": {
+    tag: "agents",
+    operation: "listWaiting",
+    summary: "What waits for a person, oldest first",
+    description:
+      "The tool calls that wait for approval, and the runs that wait for a signal. Only what the sender may read: calls as `GET /approvals` lists them, runs as `GET /runs` does.",
+    query: waitingQuerySchema,
+    reply: waitingPageSchema,
+    itemAction: "agent.read",
+  },
+});
+
 const defaultAgent = {
   tag: "agents",
   parameters: { session: "The session's name." },
@@ -282,8 +297,9 @@ export const sessionRoutes = defineRoutes({
   "GET /sessions": {
     ...sessions,
     operation: "listSessions",
-    summary: "Sessions of all agents, in the order of their creation",
-    description: "Only sessions that the sender may read; a page can hold fewer than `limit`.",
+    summary: "Sessions of all agents, with title, state, cost and last use",
+    description:
+      "Only sessions that the sender may read; a page can hold fewer than `limit`. In the order of their creation, or with `order=recent` the last used first.",
     query: sessionsQuerySchema,
     reply: sessionPageSchema,
     itemAction: "agent.read",

@@ -120,7 +120,8 @@ export const guidelineRoutes = defineRoutes({
   "GET /api/guidelines/lint": {
     ...guidelines,
     operation: "lintGuidelines",
-    summary: "Duplicates, contradictions, globs without a file, shadowed rules",
+    summary:
+      "Contradictions, copies that differ, globs and links that lead to no file, rules without effect, files that cannot be read",
     reply: diagnosticsSchema,
   },
   "POST /api/guidelines/sync": {

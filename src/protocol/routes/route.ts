@@ -21,6 +21,8 @@ export interface RouteSpec {
   /** The request headers that the route reads. */
   readonly headers?: readonly ("Idempotency-Key" | "Last-Event-ID" | "Kit-Stream")[];
   readonly query?: z.ZodType;
+  /** Whether other parameters of the query belong to the project's code, which reads them from the request. */
+  readonly hasOwnQuery?: true;
   readonly body?: z.ZodType;
   /** The limit for the body, if it is higher than that of other routes. */
   readonly bodyBytes?: number;
@@ -31,6 +33,8 @@ export interface RouteSpec {
   readonly replyAtEnd?: z.ZodType;
   /** Whether the reply is a stream of events: if the client's `Accept` asks for it, or always. */
   readonly stream?: "asked" | "always";
+  /** Whether a reader of the stream that reconnects after its last event gets 204. */
+  readonly hasEnd?: true;
   /** Whether a browser gets a page instead. */
   readonly hasPage?: true;
   /** Whether the project's code can choose the status and the body of the reply. */

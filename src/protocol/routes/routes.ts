@@ -1,4 +1,4 @@
-import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes } from "./agent-routes.ts";
+import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes, waitingRoutes } from "./agent-routes.ts";
 import {
   descriptionRoutes,
   fileRoutes,
@@ -23,6 +23,7 @@ const projectRoutes = {
 const serviceRoutes = {
   ...agentRoutes,
   ...approvalRoutes,
+  ...waitingRoutes,
   ...promptRoutes,
   ...dispatchRoutes,
   ...clusterRoutes,

@@ -1,6 +1,8 @@
 import { clusterSchema } from "../cluster.ts";
 import {
+  cancelledPageSchema,
   cancelledSchema,
+  cancelManyBodySchema,
   deliveryPageSchema,
   deliveryQuerySchema,
   dispatchPageSchema,
@@ -13,9 +15,13 @@ import {
 import { eventSchema } from "../event.ts";
 import { emptyBodySchema } from "../fields.ts";
 import {
+  cancelledRunsSchema,
+  cancelRunsBodySchema,
   journalPageSchema,
   journalQuerySchema,
   payloadSchema,
+  retriedRunsSchema,
+  retryRunsBodySchema,
   runAcceptedSchema,
   runCompletedSchema,
   runEventPageSchema,
@@ -51,11 +57,23 @@ export const dispatchRoutes = defineRoutes({
     operation: "retryDispatches",
     summary: "Retry dead letters, page by page",
     description:
-      "Retries the dead letters that the sender may retry, newest first, with a full number of attempts; each goes to the end of its session's queue.",
+      "Retries the dead letters that the sender may retry, newest first, with a full number of attempts; each goes to the end of its session's queue. `ids` names them; otherwise those that match the filter, one page at a time.",
     body: retryManyBodySchema,
     reply: retriedPageSchema,
     action: "dispatch.list",
     itemAction: "dispatch.retry",
+  },
+  "POST /dispatches/cancel": {
+    tag: "dispatches",
+    operation: "cancelDispatches",
+    summary: "Cancel several dispatches",
+    description:
+      "Cancels those in `ids`, or the open ones that match the filter and that the sender may cancel, newest first, one page at a time.",
+    body: cancelManyBodySchema,
+    reply: cancelledPageSchema,
+    action: "dispatch.list",
+    itemAction: "dispatch.cancel",
+    repeatable: true,
   },
   "GET /dispatches/{dispatch_id}": {
     ...dispatch,
@@ -111,6 +129,7 @@ export const workflowRoutes = defineRoutes({
     parameters: { name: "The workflow's name." },
     headers: ["Idempotency-Key"],
     query: startRunQuerySchema,
+    hasOwnQuery: true,
     body: payloadSchema,
     reply: runAcceptedSchema,
     status: 202,
@@ -147,6 +166,29 @@ export const runRoutes = defineRoutes({
     action: "run.list",
     itemAction: "run.read",
   },
+  "POST /runs/cancel": {
+    tag: "runs",
+    operation: "cancelRuns",
+    summary: "Cancel several runs",
+    description:
+      "Cancels those in `ids`, or the open ones that match the filter and that the sender may cancel, newest first, one page at a time.",
+    body: cancelRunsBodySchema,
+    reply: cancelledRunsSchema,
+    action: "run.list",
+    itemAction: "run.cancel",
+    repeatable: true,
+  },
+  "POST /runs/retry": {
+    tag: "runs",
+    operation: "retryRuns",
+    summary: "Continue several failed runs where they were",
+    description:
+      "Retries those in `ids`, or the failed ones that match the filter and that the sender may retry, newest first, one page at a time.",
+    body: retryRunsBodySchema,
+    reply: retriedRunsSchema,
+    action: "run.list",
+    itemAction: "run.retry",
+  },
   "GET /runs/{run_id}": {
     ...run,
     operation: "getRun",
@@ -174,6 +216,7 @@ export const runRoutes = defineRoutes({
     query: runStreamQuerySchema,
     reply: eventSchema,
     stream: "always",
+    hasEnd: true,
     errors: ["run_not_found", "unavailable", "store_unavailable"],
     action: "run.read",
   },

@@ -51,7 +51,7 @@ export function persistWorkspaces(inner: SandboxFactory, options: PersistOptions
       const folder = folderOf(context);
       const archive = createArchive(folder);
       const isStored = await archive.restore();
-      if (isStored || (await isMarked(folder))) {
+      if (isStored || (open.get(folder) === undefined && (await isMarked(folder)))) {
         await sandbox.close();
         if (!isStored) {
           // Another machine deleted the session: a new session of that name must not find its files.
@@ -61,9 +61,7 @@ export function persistWorkspaces(inner: SandboxFactory, options: PersistOptions
         sandbox = await inner.open(context);
       }
       // A new workspace can start with files. A workspace that is too large still opens, so that files can be removed.
-      await archive.save().catch((error: unknown) => {
-        if (!(error instanceof KitError && error.code === "payload_too_large")) throw error;
-      });
+      await archive.saveFirst();
       open.set(folder, (open.get(folder) ?? 0) + 1);
       const close = closeOnce(sandbox, () => {
         const openCount = (open.get(folder) ?? 1) - 1;
@@ -98,7 +96,7 @@ function keyOf({ agent, instance_id, session }: SandboxOwner): SessionKey {
   return { agent, instance_id, session };
 }
 
-/** The marker file next to a folder whose files were once saved in the store. */
+/** The marker file next to a folder whose files are those of the store, or were changed by a call. */
 function markOf(folder: string): string {
   return `${folder}.kept`;
 }
@@ -123,11 +121,11 @@ function withSaving(inner: Sandbox, archive: Archive, close: () => Promise<void>
   const savingAfter =
     <Arguments extends unknown[], Result>(call: (...args: Arguments) => Promise<Result>) =>
     async (...args: Arguments): Promise<Result> => {
-      await archive.renew();
+      await archive.begin();
       try {
         return await call.apply(inner, args);
       } finally {
-        await archive.save();
+        await archive.end();
       }
     };
   return new Proxy(inner, {
@@ -160,6 +158,8 @@ class Archive {
   /** Whether another writer has changed the workspace in the store. */
   #isBehind = false;
   #isMarked = false;
+  /** Whether the store has the files with which the workspace was opened, if there were any. */
+  #isSaved = false;
   #renewing: Promise<void> | undefined;
   #saving: Promise<void> = Promise.resolve();
   /** A save that has not started; callers that ask for one meanwhile share it. */
@@ -188,8 +188,36 @@ class Archive {
     return true;
   }
 
-  /** Before a call: restores the folder if another writer has changed the workspace. */
-  async renew(): Promise<void> {
+  /** Saves the files with which a workspace is opened. One that is too large still opens, so that files can be removed. */
+  async saveFirst(): Promise<void> {
+    try {
+      await this.save();
+      this.#isSaved = true;
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+  }
+
+  /** Before a call: restores the folder if another writer has changed the workspace, and marks it, because the call may be interrupted. */
+  async begin(): Promise<void> {
+    await this.#renew();
+    if (this.#isSaved) await this.#mark();
+  }
+
+  /** After a call: saves its changes. If they are too large for a first version, the files stay, so that some can be removed. */
+  async end(): Promise<void> {
+    try {
+      await this.save();
+    } catch (error) {
+      if (isTooLarge(error) && this.#version === 0) {
+        await rm(markOf(this.#root), { force: true });
+        this.#isMarked = false;
+      }
+      throw error;
+    }
+  }
+
+  async #renew(): Promise<void> {
     if (!this.#isBehind) return;
     this.#renewing ??= this.#restoreAfter(this.#saving);
     this.#saving = this.#renewing;
@@ -263,7 +291,10 @@ class Archive {
     this.#isBehind = false;
   }
 
-  /** An unmarked folder is older than the store's records, so it stays although the store has no workspace. */
+  /**
+   * An unmarked folder is older than the store's records, so it stays although the store has no workspace. A marked one does not: it
+   * has the files of a deleted session, or what a first call left half done.
+   */
   async #mark(): Promise<void> {
     if (this.#isMarked) return;
     await writeFile(markOf(this.#root), JSON.stringify(this.#key), { flag: "wx", mode: 0o600 }).catch(
@@ -297,6 +328,10 @@ class Archive {
     };
     return (await unlessGone(path, stored())) ?? false;
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof KitError && error.code === "payload_too_large";
 }
 
 function piecesOf(entry: ManifestEntry): readonly string[] {

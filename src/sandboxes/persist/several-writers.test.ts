@@ -42,6 +42,31 @@ test("files written before workspaces were saved stay, and are saved from then o
   expect(Object.keys(contentOf("two"))).toEqual(["old.txt"]);
 });
 
+test("the next process does not find what a first call had left half done when its process ended", async () => {
+  const stop = new AbortController();
+  const first = await machine("one").open(owner);
+  const command = "echo part > part1; sleep 60";
+  const call = first.exec({ command, signal: stop.signal }).catch(() => undefined);
+  await expect.poll(() => Object.keys(contentOf("one"))).toEqual(["part1"]);
+  // Each machine stands for a new process.
+  const next = await machine("one").open(owner);
+  expect(await next.list()).toEqual([]);
+  stop.abort();
+  await call;
+});
+
+test("a first call that writes too much leaves its files for the next process, which can remove some", async () => {
+  const first = await machine("one", 100_000).open(owner);
+  await expect(first.writeBytes("large", new Uint8Array(200_000))).rejects.toMatchObject({
+    code: "payload_too_large",
+  });
+  const next = await machine("one", 100_000).open(owner);
+  await next.rm("large");
+  await next.writeFile("a", "a");
+  await machine("two").open(owner);
+  expect(Object.keys(contentOf("two"))).toEqual(["a"]);
+});
+
 test("a workspace has a location only while it is open, as its folder may be out of date before", async () => {
   const firstMachine = machine("one");
   expect(firstMachine.locate?.(owner)).toBeUndefined();

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { KitError } from "../../base/kit-error.ts";
 import type { SandboxOwner } from "../contract.ts";
 import type { RemoteDriver, RemoteMachine, RemoteRun } from "./driver.ts";
@@ -55,7 +56,11 @@ export function labelsOf(project: string, owner: SandboxOwner): Readonly<Record<
 export class MachineLink {
   readonly #options: MachineLinkOptions;
   readonly #aliveMs: number;
+  /** Distinguishes this link from others to the same machine, also of other processes. */
+  readonly #user = randomUUID();
   #current: Promise<OpenMachine> | undefined;
+  /** The machine that this link started, and that nothing has paused since; kept when the connection is lost. */
+  #running: string | undefined;
   #pausing: Promise<void> | undefined;
   #aliveUntil = 0;
   #root: string;
@@ -100,39 +105,62 @@ export class MachineLink {
     } finally {
       this.#active -= 1;
       const { driver, idleMs } = this.#options;
-      if (this.#active === 0 && this.#current !== undefined && driver.pause !== undefined)
+      if (this.#active === 0 && this.#running !== undefined && driver.pause !== undefined)
         this.#idle = setTimeout(() => void this.pause(), idleMs).unref();
     }
   }
 
-  /** Pauses the machine, if the vendor can; it keeps its files. */
+  /** Pauses the machine, if the vendor can and no other link uses it; it keeps its files. */
   async pause(): Promise<void> {
     const { driver } = this.#options;
     clearTimeout(this.#idle);
     const previous = this.#current;
     this.#current = undefined;
-    if (previous === undefined || driver.pause === undefined) return await this.#pausing;
-    const request = previous
-      .then(async ({ machine }) => await driver.pause?.(machine.id))
-      // The vendor pauses the machine a little later.
-      .catch(() => undefined);
+    if ((previous === undefined && this.#running === undefined) || driver.pause === undefined)
+      return await this.#pausing;
+    const request = this.#pauseAfter(previous);
     this.#pausing = request;
     await request;
     if (this.#pausing === request) this.#pausing = undefined;
   }
 
+  /** Ends this link, and leaves the machine running for the one that started it. */
+  async leave(): Promise<void> {
+    clearTimeout(this.#idle);
+    this.#current = undefined;
+    this.#running = undefined;
+    await this.#options.records.leave(this.#options.owner, this.#user);
+  }
+
+  async #pauseAfter(opening: Promise<OpenMachine> | undefined): Promise<void> {
+    const { driver, records, owner } = this.#options;
+    await opening?.catch(() => undefined);
+    const id = this.#running;
+    this.#running = undefined;
+    if (id === undefined) return;
+    try {
+      await records.exclusively(owner, async () => {
+        await records.leave(owner, this.#user);
+        if (!(await records.isUsed(owner, this.#aliveMs))) await driver.pause?.(id);
+      });
+    } catch {
+      // The vendor pauses the machine a little later.
+    }
+  }
+
   async #start(): Promise<OpenMachine> {
     const { records, owner } = this.#options;
     await this.#pausing;
-    // If two callers open a new session at once, the second finds the machine of the first.
-    return (await records.read(owner)) === undefined
-      ? await records.exclusively(owner, () => this.#startMachine())
-      : await this.#startMachine();
+    // If two callers open a new session at once, the second finds the machine of the first; and no other link pauses
+    // the machine between its start and the note that this link uses it.
+    return await records.exclusively(owner, () => this.#startMachine());
   }
 
   async #startMachine(): Promise<OpenMachine> {
     const { driver, records, owner, seed } = this.#options;
+    await records.use(owner, this.#user);
     const { machine, isNew } = await this.#find();
+    this.#running = machine.id;
     this.#aliveUntil = performance.now() + this.#aliveMs;
     try {
       const { isReady, ...prepared } = await prepare(driver, machine);
@@ -146,7 +174,10 @@ export class MachineLink {
       return open;
     } catch (error) {
       // Without a record no session would use the machine, and it would cost money.
-      if (isNew) await driver.destroy(machine.id).catch(() => undefined);
+      if (isNew) {
+        this.#running = undefined;
+        await driver.destroy(machine.id).catch(() => undefined);
+      }
       throw error;
     }
   }
@@ -164,13 +195,19 @@ export class MachineLink {
   }
 
   async #attach(id: string): Promise<RemoteMachine> {
-    const { driver, records, owner } = this.#options;
+    // The vendor may resume the machine although its answer gets lost.
+    this.#running = id;
     try {
-      return await driver.attach(id, { aliveMs: this.#aliveMs });
+      return await this.#options.driver.attach(id, { aliveMs: this.#aliveMs });
     } catch (error) {
-      if (reasonOf(error) === "gone") await records.remove(owner);
+      if (reasonOf(error) === "gone") await this.#removeRecord();
       throw error;
     }
+  }
+
+  async #removeRecord(): Promise<void> {
+    this.#running = undefined;
+    await this.#options.records.remove(this.#options.owner);
   }
 
   #forget(opening: Promise<OpenMachine>): void {
@@ -180,12 +217,13 @@ export class MachineLink {
   async #stayAlive(machine: RemoteMachine): Promise<void> {
     if (performance.now() < this.#aliveUntil - this.#aliveMs / 2) return;
     this.#aliveUntil = performance.now() + this.#aliveMs;
+    const { records, owner } = this.#options;
     // If the machine stops too early, the command itself fails.
-    await machine.keepAlive(this.#aliveMs).catch(() => undefined);
+    const isKept = machine.keepAlive(this.#aliveMs);
+    await Promise.allSettled([isKept, records.use(owner, this.#user)]);
   }
 
   async #attempt(request: ScriptRun): Promise<ScriptResult> {
-    const { records, owner } = this.#options;
     const opening = this.open();
     const { machine } = await opening;
     await this.#stayAlive(machine);
@@ -204,8 +242,10 @@ export class MachineLink {
       return { exitCode, ...output };
     } catch (error) {
       const reason = reasonOf(error);
-      if (reason === "detached" || reason === "gone" || reason === "lost") this.#forget(opening);
-      if (reason === "gone") await records.remove(owner);
+      // A caller that aborts ends its own request: the connection works.
+      const isBroken = reason === "lost" && request.signal?.aborted !== true;
+      if (reason === "detached" || reason === "gone" || isBroken) this.#forget(opening);
+      if (reason === "gone") await this.#removeRecord();
       throw error;
     } finally {
       clearInterval(beat);

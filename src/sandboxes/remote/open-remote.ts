@@ -30,7 +30,7 @@ export async function removeRemote(remote: Remote, owner: SandboxOwner): Promise
   const root = rootOf(owner);
   const records = recordsOf(remote, await remote.driverAt(root), root);
   // Without a recorded machine there is nothing to remove, so send no request to the vendor.
-  if (remote.options.project === undefined && !(await records.isUsed())) return;
+  if (remote.options.project === undefined && !(await records.hasProject())) return;
   const driver = await remote.driverAt(root);
   const machineId = await records.read(owner);
   if (machineId !== undefined) await driver.destroy(machineId);
@@ -45,7 +45,7 @@ export async function openMachines(remote: Remote, root: string): Promise<Sandbo
   const records = recordsOf(remote, driver, root);
   const listMachines = async () => {
     // A project without an id has created no machine; listing must not create the id.
-    if (remote.options.project === undefined && !(await records.isUsed())) return [];
+    if (remote.options.project === undefined && !(await records.hasProject())) return [];
     return await driver.list({ kit_project: await records.project() });
   };
   return {
@@ -83,7 +83,7 @@ export async function openMachines(remote: Remote, root: string): Promise<Sandbo
         return await readChanges(toView(connected));
       } finally {
         // If the machine was running, the session uses it and pauses it later.
-        if (machine.state === "paused") await connected.link.pause();
+        await (machine.state === "paused" ? connected.link.pause() : connected.link.leave());
       }
     },
   };

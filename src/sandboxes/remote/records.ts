@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
@@ -13,13 +13,19 @@ export interface MachineRecords {
   /** The id that labels the machines of this project; created on first use. */
   project(): Promise<string>;
   /** Whether this project has an id, which every created machine needs. */
-  isUsed(): Promise<boolean>;
+  hasProject(): Promise<boolean>;
   /** The id of a session's machine; `undefined` if none is recorded. */
   read(owner: SandboxOwner): Promise<string | undefined>;
   write(owner: SandboxOwner, id: string): Promise<void>;
   remove(owner: SandboxOwner): Promise<void>;
   /** Runs `work` under a lock of the session, which all processes with this project folder share. */
   exclusively<Result>(owner: SandboxOwner, work: () => Promise<Result>): Promise<Result>;
+  /** Notes that `user`, a link of this process, uses the session's machine from now on. */
+  use(owner: SandboxOwner, user: string): Promise<void>;
+  /** Removes the note of `use`. */
+  leave(owner: SandboxOwner, user: string): Promise<void>;
+  /** Whether a link of any process with this project folder noted its use in the last `ms` milliseconds. */
+  isUsed(owner: SandboxOwner, ms: number): Promise<boolean>;
   /** Whether a session's record names this machine. */
   holds(id: string): Promise<boolean>;
 }
@@ -30,6 +36,7 @@ const folderName = ".kit/machines";
 export function createMachineRecords(root: string, vendor: string, configuredId?: string): MachineRecords {
   const folder = join(root, folderName);
   const fileOf = (owner: SandboxOwner): string => join(folder, `${vendor}-${workspaceName(owner)}`);
+  const usersOf = (owner: SandboxOwner): string => join(folder, "using", `${vendor}-${workspaceName(owner)}`);
   const createFolder = async (): Promise<void> => {
     assertNoLinkOut(root, [".kit", folderName]);
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -46,13 +53,38 @@ export function createMachineRecords(root: string, vendor: string, configuredId?
       });
       return project;
     },
-    isUsed: async () => (await readText(join(folder, "project"))) !== undefined,
+    hasProject: async () => (await readText(join(folder, "project"))) !== undefined,
     read: async (owner) => await readText(fileOf(owner)),
     async write(owner, id) {
       await createFolder();
       await writeAtomically(fileOf(owner), id, async (newFile, file) => await rename(newFile, file));
     },
-    remove: async (owner) => await rm(fileOf(owner), { force: true }),
+    async remove(owner) {
+      await rm(fileOf(owner), { force: true });
+      await rm(usersOf(owner), { recursive: true, force: true });
+    },
+    async use(owner, user) {
+      try {
+        await createFolder();
+        await mkdir(usersOf(owner), { recursive: true, mode: 0o700 });
+        await writeFile(join(usersOf(owner), user), `${process.pid}\n`, { mode: 0o600 });
+      } catch (cause) {
+        throw recordNotWritten(cause);
+      }
+    },
+    async leave(owner, user) {
+      await rm(join(usersOf(owner), user), { force: true });
+      // Fails while another link has a note there.
+      await rmdir(usersOf(owner)).catch(() => undefined);
+    },
+    async isUsed(owner, ms) {
+      const names = await readdir(usersOf(owner)).catch(() => []);
+      const ages = names.map(async (name) => {
+        const stats = await stat(join(usersOf(owner), name)).catch(() => undefined);
+        return stats === undefined ? Infinity : Date.now() - stats.mtimeMs;
+      });
+      return (await Promise.all(ages)).some((age) => age < ms);
+    },
     async exclusively(owner, work) {
       await createFolder().catch((cause: unknown) => {
         throw recordNotWritten(cause);

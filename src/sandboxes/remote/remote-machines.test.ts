@@ -201,6 +201,26 @@ test("two concurrent openers of a new session share one machine, and a lock left
   expect(bench.fake.machines.size).toBe(before + 1);
 });
 
+test("no sandbox pauses a machine that another one uses, and the last one pauses it", async () => {
+  const root = await repository({ "a.txt": "a\n" });
+  const worker = await bench.open({ upload: true }, ownerIn(root));
+  await worker.list();
+  const [, machine] = [...bench.fake.machines].at(-1) ?? [];
+  const running = worker.exec({ command: "sleep 1; echo done" });
+  const idle = await bench.open({ idleMs: 100 }, ownerIn(root));
+  await idle.readFile("a.txt");
+  const closed = await bench.open({}, ownerIn(root));
+  await closed.readFile("a.txt");
+  await closed.close();
+  const machines = await bench.factory({ idleMs: 100 }).machines?.(root);
+  expect((await machines?.changes(ownerIn(root)))?.patch).toBe("");
+  expect(await running).toMatchObject({ exit_code: 0, stdout: "done\n" });
+  expect(machine?.state).toBe("running");
+  await worker.close();
+  expect(machine?.state).toBe("paused");
+  expect(await readdir(join(root, ".kit/machines/using"))).toEqual([]);
+});
+
 test("the patch contains mode changes and links, and a link that leads out is refused", async () => {
   const root = await repository({
     ".gitignore": "out/\n",

@@ -151,20 +151,15 @@ export class Gate {
 /** How many pages and names are remembered: a client can invent any number. */
 const mostAdvice = 100;
 
-const instanceOf = (instance: string): Pick<AuthRequest, "instance" | "instance_id"> => ({
-  instance,
-  instance_id: instance,
-});
-
 /** Returns the agent and the instance that a path names. The route later refuses a path that cannot be decoded. */
-function targetOf(path: string): Pick<AuthRequest, "agent" | "instance" | "instance_id"> {
+function targetOf(path: string): Pick<AuthRequest, "agent" | "instance"> {
   if (path.startsWith("/prompt/"))
-    return { agent: defaultInstance.agent, ...instanceOf(defaultInstance.instance_id) };
+    return { agent: defaultInstance.agent, instance: defaultInstance.instance_id };
   const [, agent, instance] = /^\/agents\/([^/]+)(?:\/([^/]+))?/.exec(path) ?? [];
   try {
     return {
       ...(agent === undefined ? {} : { agent: decodeURIComponent(agent) }),
-      ...(instance === undefined ? {} : instanceOf(decodeURIComponent(instance))),
+      ...(instance === undefined ? {} : { instance: decodeURIComponent(instance) }),
     };
   } catch {
     return {};

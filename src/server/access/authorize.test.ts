@@ -30,6 +30,7 @@ describe("a list contains only what its caller may see:", () => {
     await withHook(withoutSome, async ({ send }) => {
       expect(namesOf((await send("/agents")).body.agents)).toEqual(["careful", "default", "hidden"]);
       expect(namesOf((await send("/workflows")).body.workflows)).toEqual([
+        "asked",
         "failing",
         "slow",
         "talking",
@@ -38,7 +39,7 @@ describe("a list contains only what its caller may see:", () => {
       const { body } = await send("/", asJson);
       expect([body.agents, body.workflows]).toEqual([
         ["careful", "default"],
-        ["failing", "slow", "talking", "waiting"],
+        ["asked", "failing", "slow", "talking", "waiting"],
       ]);
     });
   });

@@ -6,6 +6,8 @@ import type { RouteRequest } from "../route.ts";
 
 /** Asks the configuration's `authorize`. Without that hook, every admitted sender is permitted everything. */
 export interface Authorization {
+  /** Whether the configuration has an `authorize`, so that a sender may see only some items of a list. */
+  readonly isRestricted: boolean;
   /** Throws `forbidden` if the hook refuses; also throws if the hook throws or does not answer in time. */
   check(request: AuthorizeRequest): Promise<void>;
   /**
@@ -30,6 +32,7 @@ export interface Authorization {
    * Reads the first page of a list with items that the sender is permitted to see. It names a next page only if one that
    * follows has such items, or if the list goes on after the 600 items (at least one page) that it looks through: each
    * costs a call of the hook. If the sender may see nothing up to there, the page is empty, and the next page follows them.
+   * With a hook the page has no `total`, which would tell how many items the sender may not see.
    */
   page<Item>(
     read: (from: { readonly cursor?: string; readonly limit?: number }) => Promise<ItemPage<Item>>,
@@ -40,6 +43,8 @@ export interface Authorization {
 interface ItemPage<Item> {
   readonly items: readonly Item[];
   readonly next_cursor?: string | undefined;
+  /** The number of items on all pages. */
+  readonly total?: number | undefined;
 }
 
 /** `page` stops after that many items or pages behind the first page; it reads `limit` items at a time. */
@@ -61,6 +66,7 @@ export function createAuthorization(
     return items.filter((_, position) => answers[position]);
   };
   return {
+    isRestricted: hook !== undefined,
     check,
     async checkFound(request, { reading, missing }) {
       if (await may(request)) return;
@@ -69,8 +75,8 @@ export function createAuthorization(
     },
     permitted,
     async page(read, toRequest) {
-      let { items, next_cursor } = await read({});
-      if (hook === undefined) return { items, next_cursor };
+      let { items, next_cursor, total } = await read({});
+      if (hook === undefined) return { items, next_cursor, total };
       let visible = await permitted(items, toRequest);
       let ahead = next_cursor;
       let asked = 0;

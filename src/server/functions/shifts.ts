@@ -5,6 +5,7 @@ import type { ApplicationData, ApplicationProject } from "../../app/service/open
 import { openProjectService } from "../../app/service/open-project-service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
+import { thrownText } from "../../base/thrown.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createEngineOnDemand } from "../../engine/open-engine.ts";
 import type { BriefEngine } from "../../engine/postgres/asked-work.ts";
@@ -69,7 +70,7 @@ export async function openShift(
   const mask = maskOf(loaded);
   // The platform stores what functions write to the console.
   const onError = (error: unknown): void => {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const text = error instanceof Error ? (error.stack ?? error.message) : thrownText(error);
     process.stderr.write(`${mask(text)}\n`);
   };
   const engine = await openEngine(loaded);

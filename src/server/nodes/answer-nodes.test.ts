@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
-import { connect } from "node:net";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { NodeClient, NodeLost } from "../../app/cluster/node-client.ts";
 import { digestOf, isSigned, signCall, UsedSignatures } from "../../app/cluster/signature.ts";
 import type { ClusterNode } from "../../engine/cluster.ts";
@@ -168,17 +168,27 @@ test("a body of the maximum size reaches the owner, and a larger one is refused 
 
 test("the prompt of a client that stops reading is aborted, and fills the memory of neither node", async () => {
   const id = await two.owned("echo", 2);
-  const socket = connect(one.port, "127.0.0.1");
   const body = JSON.stringify({ message: "long" });
-  socket.write(
-    `POST /agents/echo/${id} HTTP/1.1\r\nhost: 127.0.0.1\r\n${`authorization: ${authorized.authorization}`}\r\naccept: text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  );
-  socket.pause();
+  const sockets: Socket[] = [];
+  const prompt = (): void => {
+    const socket = connect(one.port, "127.0.0.1");
+    sockets.push(socket);
+    socket.write(
+      `POST /agents/echo/${id} HTTP/1.1\r\nhost: 127.0.0.1\r\n${`authorization: ${authorized.authorization}`}\r\naccept: text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    socket.pause();
+  };
+  prompt();
+  // A busy node can refuse a prompt, and this client does not read that.
+  const repeating = setInterval(prompt, 10_000);
+  onTestFinished(() => {
+    clearInterval(repeating);
+    for (const socket of sockets) socket.destroy();
+  });
   await vi.waitFor(async () => {
     const { messages } = (await two.send(`/agents/echo/${id}/history`, { headers: authorized })).body;
     expect(messages?.at(-1)).toMatchObject({ role: "assistant" });
-  }, 30_000);
-  socket.destroy();
+  }, 50_000);
 });
 
 test("a slow reader of events gets all of them, in their order", async () => {

@@ -61,15 +61,17 @@ function invalidHeader(name: string, message: string): KitError {
 /**
  * Parses the query of a URL. An empty value counts as absent, because forms send empty fields.
  *
- * Throws `invalid_request` for text that is not percent-encoded UTF-8 and for a repeated parameter.
+ * Throws `invalid_request` for text that is not percent-encoded UTF-8 and for a repeated parameter. `isKnown` says which
+ * parameters the route has, where others belong to the project's code; default: all.
  */
-export function readQuery(url: string): Record<string, unknown> {
+export function readQuery(url: string, isKnown?: (name: string) => boolean): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null);
   const start = url.indexOf("?");
   if (start === -1) return query;
   for (const pair of url.slice(start + 1).split("&")) {
     const equals = pair.indexOf("=");
     const name = decode(equals === -1 ? pair : pair.slice(0, equals));
+    if (isKnown?.(name ?? "") === false) continue;
     const value = equals === -1 ? "" : decode(pair.slice(equals + 1));
     if (name === undefined || value === undefined) {
       throw invalidQuery({ path: "query", message: "must be percent-encoded UTF-8" });
@@ -123,7 +125,7 @@ function decodeSegment(raw: string): string | undefined {
 export function invalidSegment(name: string, message: string): KitError {
   return new KitError({
     code: "invalid_request",
-    message: "The path is not valid.",
+    message: `The ${name} in the path is not valid: it ${message}.`,
     meta: { issues: [{ path: `path.${name}`, message }] },
   });
 }

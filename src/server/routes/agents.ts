@@ -140,7 +140,7 @@ interface Prompt {
   readonly request: PromptRequest;
 }
 
-type Sender = Pick<RouteRequest, "accept" | "header" | "principal" | "clientGone">;
+type Sender = Pick<RouteRequest, "accept" | "header" | "principal" | "clientGone" | "receivedAt">;
 
 /** Prompts a session. Answers with the reply, or with the events if the client accepts an event stream. */
 async function answerPrompt(
@@ -155,9 +155,10 @@ async function answerPrompt(
 
 /** Under an idempotency key, the prompt continues without its client, which can send it again for the same reply. */
 function callOf(
-  sender: Pick<Sender, "header" | "principal">,
-): Pick<PromptCall, "idempotencyKey" | "principal"> {
-  return { idempotencyKey: readIdempotencyKey(sender), principal: sender.principal?.id };
+  sender: Pick<Sender, "header" | "principal" | "receivedAt">,
+): Pick<PromptCall, "idempotencyKey" | "principal" | "receivedAt"> {
+  const { receivedAt, principal } = sender;
+  return { idempotencyKey: readIdempotencyKey(sender), principal: principal?.id, receivedAt };
 }
 
 /** A message as clients see it, without the parts that are for its provider alone. */

@@ -67,6 +67,23 @@ test("calls of agents that only a workflow reaches are listed and decided", asyn
   }
 });
 
+test("a dispatch and its operation say that they wait for a decision, and no longer after it", async () => {
+  const target = { agent: "unseen", instance_id: "waits", session: "default" };
+  const { dispatch_id } = await served.service.dispatch(target, "pay 5");
+  const states = async () => {
+    const record = (await served.send(`/dispatches/${dispatch_id}`)).body;
+    const [listed] = (await served.send("/dispatches?instance_id=waits")).body.dispatches;
+    const [operation] = (await served.service.operations(target)).operations;
+    return [record.waits_for_approval, listed.waits_for_approval, operation?.status];
+  };
+  await expect.poll(states).toEqual([true, true, "waiting"]);
+  const [call] = (await served.send("/approvals?instance_id=waits")).body.approvals;
+  expect(call).toMatchObject({ dispatch_id });
+  await served.service.approvals.decide(call.approval_id, { approved: true });
+  await served.service.engine.awaitDispatch(dispatch_id);
+  expect(await states()).toEqual([undefined, undefined, "completed"]);
+});
+
 async function approvalOf(runId: string): Promise<{ readonly approval_id: string }> {
   for await (const { data } of readEventStream(await served.stream(`/runs/${runId}/stream`))) {
     if (data.type === "approval_request") return data;

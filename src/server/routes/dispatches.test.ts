@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { KitEvent } from "../../protocol/event.ts";
+import { readEventStream } from "../testing/read-event-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 let served: ServedService;
@@ -95,6 +97,39 @@ test("a waiting dispatch is withdrawn, a running one is aborted, and an ended on
   await served.service.engine.awaitDispatch(running);
   expect((await cancel(running)).body).toEqual({ cancelled: false });
   expect((await served.send(`/dispatches/${running}`)).body.status).toBe("cancelled");
+});
+
+test("a dispatch that is cancelled before its second attempt ends its operation in the stream and in the history", async () => {
+  const served = await serveService({ engine: { backoffMs: 60_000 } });
+  try {
+    const { body } = await served.send("/agents/echo/e/dispatch", { body: { input: "fail" } });
+    const record = async () => (await served.send(`/dispatches/${body.dispatch_id}`)).body;
+    await expect.poll(record).toMatchObject({ status: "queued", next_attempt_at: expect.any(String) });
+    const stream = readEventStream(await served.stream("/agents/echo/e/events"));
+    expect((await served.send(`/dispatches/${body.dispatch_id}/cancel`, { method: "POST" })).body).toEqual({
+      cancelled: true,
+    });
+    const types: string[] = [];
+    const ends: KitEvent[] = [];
+    for await (const { data } of stream) {
+      types.push(data.type);
+      if (data.type === "operation") ends.push(data);
+      if (data.type === "idle") break;
+    }
+    expect(types.slice(-3)).toEqual(["aborted", "operation", "idle"]);
+    expect(ends).toMatchObject([{ operation_kind: "prompt", is_error: true, is_aborted: true }]);
+    const ended = await served.service.engine.awaitDispatch(body.dispatch_id);
+    expect(ended).toMatchObject({ status: "cancelled", attempts: 1 });
+    expect(await record()).toMatchObject({ status: "cancelled", attempts: 1, ended_at: ended?.ended_at });
+    const history = await served.send("/agents/echo/e/history?limit=10");
+    const end = { operation_id: ends[0]?.operation_id, status: "aborted", dispatch_id: body.dispatch_id };
+    expect(history.body.ends).toMatchObject([end]);
+    expect(history.body.messages).toMatchObject([{ role: "user", operation_id: ends[0]?.operation_id }]);
+    const { operations } = (await served.send("/agents/echo/e/operations")).body;
+    expect(operations).toMatchObject([{ status: "aborted", is_aborted: true }]);
+  } finally {
+    await served.close();
+  }
 });
 
 test("only dead letters are retried, and only what exists is found", async () => {

@@ -1,14 +1,14 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/names.ts";
 import { conversionFormatOf, sourceTypeOf } from "../../guidelines/tools/tool-table.ts";
+import { type ChangesSince, readChangesSince } from "../../project/features/changes-since.ts";
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
+import { readNamedSpecs } from "../../project/features/named-specs.ts";
 import { readLines } from "../../project/features/read-lines.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { pageDiagnostics } from "../../project/query/page.ts";
-import { listSpecs } from "../../project/query/run-query.ts";
 import { recordResults } from "../../project/results/record-results.ts";
-import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import type { CoverageReport } from "../../protocol/coverage.ts";
 import { explainTools } from "../../protocol/enums.ts";
@@ -36,7 +36,7 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
   const handlers: Handlers<typeof specRoutes> = {
     "GET /api/specs": {
       aliases: { framework: frameworkOf },
-      handle: ({ query }) => listSpecs(specs, query),
+      handle: ({ query }) => specs.query(query),
     },
     "GET /api/specs/diagnostics": {
       aliases: { framework: frameworkOf },
@@ -122,17 +122,19 @@ async function findImpact(
   project: Project,
   { since, graph, files = [], ...request }: ImpactBody,
 ): Promise<Impact> {
-  const changed = since === undefined ? undefined : await changedSince(project.root, since);
-  const impact = project.specs.impact({ ...request, files: [...files, ...(changed ?? [])], graph });
-  const signed = changed === undefined ? impact : { ...impact, changed_files: changed };
+  const changed = since === undefined ? undefined : await changedSince(project, since);
+  const all = { ...request, files: [...files, ...(changed?.files ?? [])], graph };
+  const impact = project.specs.impact(all, changed?.compared, await readNamedSpecs(project, all.files));
+  const signed = changed === undefined ? impact : { ...impact, changed_files: [...changed.files] };
   if (signed.graph === undefined) return signed;
   return { ...signed, graph: withTests(signed.graph, await specCoverage(project)) };
 }
 
-async function changedSince(root: string, since: string): Promise<readonly string[]> {
+async function changedSince(project: Project, since: string): Promise<ChangesSince> {
   try {
-    const changed = toChangedPaths(await readChangedFiles({ root, since }));
-    if (changed.length <= maxChangedFiles) return changed;
+    const changes = await readChangesSince(project, { since });
+    const { files: changed } = changes;
+    if (changed.length <= maxChangedFiles) return changes;
     const message = `${changed.length.toLocaleString("en")} files differ from this revision; at most ${maxChangedFiles.toLocaleString("en")} can be asked about.`;
     throw new KitError({ code: "invalid_request", message, hint: "Name a later revision." });
   } catch (error) {
@@ -203,7 +205,10 @@ export function bindGuidelineRoutes(
       const explanations = tools.map((tool) => toReferences(tool, guidelines.explain(file, tool)));
       return { file, explanations, ...indexingOf(project) };
     },
-    "GET /api/guidelines/lint": () => ({ diagnostics: guidelines.lint(), ...indexingOf(project) }),
+    "GET /api/guidelines/lint": () => ({
+      diagnostics: [...guidelines.diagnostics(), ...guidelines.lint()],
+      ...indexingOf(project),
+    }),
     async "POST /api/guidelines/sync"(input) {
       const { preview = true, ...write } = input.body;
       if (preview) return { ...(await guidelines.planSync(write)), written: [] };

@@ -51,6 +51,12 @@ describe("workflows", () => {
     });
   });
 
+  test("get the parameters of the query that the route does not know in `ctx.req`", async () => {
+    const query = "?wait=result&source=ci&source=cd";
+    expect((await run("asked", {}, query)).body).toMatchObject({ result: { source: ["ci", "cd"] } });
+    expect((await run("asked", {}, "?wait=forever&source=ci")).status).toBe(400);
+  });
+
   test("have a journal with the result of each step", async () => {
     const { body } = await run("strict", { n: 4 }, "?wait=result");
     const journal = await served.send(`/runs/${body.run_id}/journal`);

@@ -1,21 +1,30 @@
 import { toSentDispatch } from "../../app/service/stored-input.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { toTimes } from "../../base/time-range.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
 import { runStream } from "../../engine/event-log-contract.ts";
+import type { CallFilter } from "../../engine/waiting-calls-contract.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
-import type { DispatchRecord } from "../../protocol/dispatch.ts";
+import type {
+  CancelManyBody,
+  DispatchRecord,
+  DispatchStatus,
+  RetryManyBody,
+} from "../../protocol/dispatch.ts";
+import { openDispatchStatuses, openRunStatuses } from "../../protocol/enums.ts";
 import { clusterRoutes, dispatchRoutes, runRoutes } from "../../protocol/routes/run-routes.ts";
-import type { RunRecord } from "../../protocol/run.ts";
+import type { CancelRunsBody, RetryRunsBody, RunRecord, RunStatus } from "../../protocol/run.ts";
 import { emptyReply } from "../reply.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, type Guard, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { WorkContext } from "../service-context.ts";
 import { isOver, streamRun } from "../streams/run-stream.ts";
+import { alreadyEnded, changeMany } from "./change-many.ts";
 
 const defaultPageSize = 100;
 
-/** Codes of errors that concern one dead letter and not the engine. */
-const passing: ReadonlySet<string> = new Set(["conflict", "not_found", "too_many_requests"]);
+/** The records that a request checks if it names no limit. */
+const defaultChanges = 100;
 
 type Found<Parameter extends string> = Pick<RouteRequest<Parameter>, "segment" | "principal"> & {
   readonly action: ServiceAction;
@@ -24,8 +33,9 @@ type Found<Parameter extends string> = Pick<RouteRequest<Parameter>, "segment" |
 /** Checks the sender's permission for the record of a request that changes something, before its body is read. */
 function guardedBy<Parameter extends string>(find: (request: Found<Parameter>) => Promise<unknown>): Guard {
   return async (request) => {
-    // Dead letters are retried by a filter, which is in the body.
-    if (request.raw.method !== "POST" || request.action === "dispatch.list") return;
+    // Requests that change several records name them in the body.
+    const isList = request.action === "dispatch.list" || request.action === "run.list";
+    if (request.raw.method !== "POST" || isList) return;
     await find(request as RouteRequest<string> as Found<Parameter>);
   };
 }
@@ -34,23 +44,65 @@ function guardedBy<Parameter extends string>(find: (request: Found<Parameter>) =
 export function bindRunRoutes(context: WorkContext): readonly Route[] {
   const { authorization } = context;
   const { engine } = context.service;
-  /** Returns the run of a request after checking the sender's permission. */
-  const find = async ({ segment, principal, action }: Found<"run_id">): Promise<RunRecord> => {
-    const record = await engine.getRun(segment("run_id"));
+  /** Returns a run after checking the sender's permission. */
+  const findRun = async (
+    id: string,
+    { principal, action }: Pick<Found<"run_id">, "principal" | "action">,
+  ): Promise<RunRecord> => {
+    const record = await engine.getRun(id);
     const missing = new KitError({ code: "run_not_found", message: "There is no such run." });
     if (record === undefined) throw missing;
     const { workflow, run_id } = record;
     await authorization.checkFound({ principal, action, workflow, run_id }, { reading: "run.read", missing });
     return record;
   };
+  const find = ({ segment, ...sender }: Found<"run_id">): Promise<RunRecord> =>
+    findRun(segment("run_id"), sender);
+  type ManyRuns = Pick<RouteRequest, "principal"> & {
+    readonly body: CancelRunsBody | RetryRunsBody;
+    readonly action: ServiceAction;
+    readonly itemAction: ServiceAction;
+  };
+  /** Changes the runs of a request: those that it names, or a page of those with one of the statuses. */
+  const changeRuns = async (
+    { body, principal, action, itemAction }: ManyRuns,
+    status: readonly RunStatus[],
+    change: (id: string) => Promise<unknown>,
+  ) => {
+    const { ids, limit = defaultChanges, ...filter } = body;
+    const { workflow } = filter;
+    await authorization.check({ principal, action, workflow });
+    const { changed, failures, next_cursor } = await changeMany<RunRecord>({
+      selected: ids ?? (await engine.listRuns({ ...filter, ...toTimes(filter), status, limit })),
+      authorization,
+      idOf: ({ run_id }) => run_id,
+      ask: ({ workflow: name, run_id }) => ({ principal, action: itemAction, workflow: name, run_id }),
+      find: (id) => findRun(id, { principal, action: itemAction }),
+      change,
+    });
+    const failed = failures.map(({ id: run_id, error }) => ({ run_id, error }));
+    return { changed, failed, next_cursor };
+  };
   const handlers: Handlers<typeof runRoutes> = {
     async "GET /runs"({ query, principal, action, itemAction }) {
       await authorization.check({ principal, action, workflow: query.workflow });
-      const { items: runs, next_cursor } = await authorization.page(
-        (from) => engine.listRuns({ ...query, ...from }),
+      const { items: runs, ...rest } = await authorization.page(
+        (from) => engine.listRuns({ ...query, ...toTimes(query), ...from }),
         ({ workflow, run_id }) => ({ principal, action: itemAction, workflow, run_id }),
       );
-      return { runs, next_cursor };
+      return { runs, ...rest };
+    },
+    async "POST /runs/cancel"(input) {
+      const { status } = input.body;
+      const statuses = status === undefined ? openRunStatuses : [status];
+      const { changed: cancelled, ...rest } = await changeRuns(input, statuses, async (id) => {
+        if (!(await engine.cancelRun(id))) throw alreadyEnded();
+      });
+      return { cancelled, ...rest };
+    },
+    async "POST /runs/retry"(input) {
+      const { changed: retried, ...rest } = await changeRuns(input, ["failed"], (id) => engine.retryRun(id));
+      return { retried, ...rest };
     },
     "GET /runs/{run_id}": find,
     async "GET /runs/{run_id}/events"(input) {
@@ -99,9 +151,12 @@ export function bindRunRoutes(context: WorkContext): readonly Route[] {
 /** `/dispatches`: dispatched inputs, and retries of dead letters. */
 export function bindDispatchRoutes({ service, authorization }: WorkContext): readonly Route[] {
   const { engine } = service;
-  /** Returns the dispatch of a request after checking the sender's permission. */
-  const find = async ({ segment, principal, action }: Found<"dispatch_id">): Promise<DispatchRecord> => {
-    const record = await engine.getDispatch(segment("dispatch_id"));
+  /** Returns a dispatch after checking the sender's permission. */
+  const findDispatch = async (
+    id: string,
+    { principal, action }: Pick<Found<"dispatch_id">, "principal" | "action">,
+  ): Promise<DispatchRecord> => {
+    const record = await engine.getDispatch(id);
     const missing = new KitError({ code: "not_found", message: "There is no such dispatch." });
     if (record === undefined) throw missing;
     const { agent, instance_id: instance } = record;
@@ -111,12 +166,51 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
     );
     return record;
   };
+  const find = ({ segment, ...sender }: Found<"dispatch_id">): Promise<DispatchRecord> =>
+    findDispatch(segment("dispatch_id"), sender);
+  type ManyDispatches = Pick<RouteRequest, "principal"> & {
+    readonly body: CancelManyBody | RetryManyBody;
+    readonly action: ServiceAction;
+    readonly itemAction: ServiceAction;
+  };
+  /** Changes the dispatches of a request: those that it names, or a page of those with one of the statuses. */
+  const changeDispatches = async (
+    { body, principal, action, itemAction }: ManyDispatches,
+    status: readonly DispatchStatus[],
+    change: (id: string) => Promise<unknown>,
+  ) => {
+    const { ids, limit = defaultChanges, ...filter } = body;
+    await authorization.check({ principal, action, agent: filter.agent, instance: filter.instance_id });
+    const { changed, failures, next_cursor } = await changeMany<DispatchRecord>({
+      selected: ids ?? (await engine.listDispatches({ ...filter, ...toTimes(filter), status, limit })),
+      authorization,
+      idOf: ({ dispatch_id }) => dispatch_id,
+      ask: ({ agent, instance_id: instance }) => ({ principal, action: itemAction, agent, instance }),
+      find: (id) => findDispatch(id, { principal, action: itemAction }),
+      change,
+    });
+    const failed = failures.map(({ id: dispatch_id, error }) => ({ dispatch_id, error }));
+    return { changed, failed, next_cursor };
+  };
+  /** Converts records for a reply, with the calls of running work that wait. */
+  const toReplies = async (
+    records: readonly DispatchRecord[],
+    within: CallFilter,
+  ): Promise<readonly DispatchRecord[]> => {
+    const isRunning = records.some(({ status }) => status === "running");
+    const calls = isRunning ? ((await engine.waitingCalls?.list(within)) ?? []) : [];
+    const waiting = new Set(calls.map(({ dispatch_id }) => dispatch_id));
+    return records.map((record) => {
+      const waits = record.status === "running" && waiting.has(record.dispatch_id);
+      return { ...toSentDispatch(record), ...(waits ? { waits_for_approval: true as const } : {}) };
+    });
+  };
   const handlers: Handlers<typeof dispatchRoutes> = {
     async "GET /dispatches"({ query, principal, action, itemAction }) {
       const { agent, instance_id: instance } = query;
       await authorization.check({ principal, action, agent, instance });
-      const { items, next_cursor } = await authorization.page(
-        (from) => engine.listDispatches({ ...query, ...from }),
+      const { items, ...rest } = await authorization.page(
+        (from) => engine.listDispatches({ ...query, ...toTimes(query), ...from }),
         (record) => ({
           principal,
           action: itemAction,
@@ -124,33 +218,28 @@ export function bindDispatchRoutes({ service, authorization }: WorkContext): rea
           instance: record.instance_id,
         }),
       );
-      return { dispatches: items.map(toSentDispatch), next_cursor };
+      return { dispatches: await toReplies(items, { agent, instance_id: instance }), ...rest };
     },
-    async "POST /dispatches/retry"({ body, principal, action, itemAction }) {
-      const { agent, instance_id: instance, limit = 100 } = body;
-      await authorization.check({ principal, action, agent, instance });
-      const { items, next_cursor } = await engine.listDeadLetters({ ...body, limit });
-      const letters = await authorization.permitted(items, (record) => ({
-        principal,
-        action: itemAction,
-        agent: record.agent,
-        instance: record.instance_id,
-      }));
-      const retried: string[] = [];
-      const failed: { dispatch_id: string; error: { type: string; message: string } }[] = [];
-      for (const { dispatch_id } of letters) {
-        try {
-          await engine.redrive(dispatch_id);
-          retried.push(dispatch_id);
-        } catch (error) {
-          // A dead letter that cannot be retried, because it has changed or its line is full, does not stop the others.
-          if (!(error instanceof KitError) || !passing.has(error.code)) throw error;
-          failed.push({ dispatch_id, error: { type: error.code, message: error.message } });
-        }
-      }
-      return { retried, failed, next_cursor };
+    async "POST /dispatches/retry"(input) {
+      const { changed: retried, ...rest } = await changeDispatches(input, ["failed"], (id) =>
+        engine.redrive(id),
+      );
+      return { retried, ...rest };
     },
-    "GET /dispatches/{dispatch_id}": async (input) => toSentDispatch(await find(input)),
+    async "POST /dispatches/cancel"(input) {
+      const { status } = input.body;
+      const statuses = status === undefined ? openDispatchStatuses : [status];
+      const { changed: cancelled, ...rest } = await changeDispatches(input, statuses, async (id) => {
+        if (!(await engine.cancelDispatch(id))) throw alreadyEnded();
+      });
+      return { cancelled, ...rest };
+    },
+    async "GET /dispatches/{dispatch_id}"(input) {
+      const record = await find(input);
+      const { agent, instance_id } = record;
+      const [reply = record] = await toReplies([record], { agent, instance_id });
+      return reply;
+    },
     "POST /dispatches/{dispatch_id}/retry": async (input) =>
       toSentDispatch(await engine.redrive(input.segment("dispatch_id"))),
     "POST /dispatches/{dispatch_id}/cancel": async (input) => ({

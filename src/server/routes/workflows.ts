@@ -41,6 +41,7 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
         request: input.raw,
         principal: input.principal?.id,
         idempotencyKey,
+        receivedAt: input.receivedAt,
       });
       start.catch(() => slot?.release());
       const { run_id, error } = await start;

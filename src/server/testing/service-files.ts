@@ -44,6 +44,8 @@ ${agent("{ tools: [pay] }")}`,
     ]),
   ),
   "src/webhooks/unset.ts": webhook("github", ""),
+  "src/workflows/asked.ts":
+    "export const run = ({ req }) => ({ source: new URL(req.url).searchParams.getAll('source') });\n",
   "src/workflows/strict.ts": `export const payload = {
   type: "object",
   properties: { n: { type: "integer" } },

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import { kiroAdapter } from "../adapters/kiro/kiro-adapter.ts";
+import { speckitAdapter } from "../adapters/speckit/speckit-adapter.ts";
 import { assignIds } from "../model/assemble-blocks.ts";
 import { type CriteriaIndex, indexCriteria, toNumberKey } from "./criteria-index.ts";
 import { labelFeatures, listCriteria } from "./list-criteria.ts";
@@ -55,6 +56,32 @@ function namedIn(text: string, path = "src/some.test.ts", among: CriteriaIndex =
     ),
   ];
 }
+
+test("a code of another spelling is uncertain where nothing names its feature, and certain where the file does", () => {
+  const { drafts } = speckitAdapter.parse({
+    path: "specs/002-docker-setup/spec.md",
+    text: "# Docker\n\n## Success Criteria\n\n- **SC-005**: It starts in a minute.\n",
+  });
+  const blocks = drafts.map(({ id: _, links: __, mentions: ___, span: ____, feature: _____, ...draft }) => ({
+    ...draft,
+    id: "sc",
+    path: "specs/002-docker-setup/spec.md",
+  }));
+  const index = indexCriteria(listCriteria(blocks));
+  const resolve = (path: string, text: string) => {
+    const { namedCriteria, uncertain } = resolveReferences(index, {
+      path,
+      references: readTestText(text).references,
+      namedBy: [],
+    });
+    return [namedCriteria.length, uncertain.length];
+  };
+  expect(resolve("e2e/badge.spec.ts", "// ROADMAP SC-5\n")).toEqual([0, 1]);
+  expect(resolve("e2e/badge.spec.ts", "// SC-005\n")).toEqual([1, 0]);
+  expect(resolve("e2e/docker-setup.spec.ts", "// SC-5\n")).toEqual([1, 0]);
+  expect(resolve("e2e/badge.spec.ts", "// Feature: docker-setup\n// SC-5\n")).toEqual([1, 0]);
+  expect(resolve("e2e/badge.spec.ts", "// docker-setup#SC-5\n")[1]).toBe(0);
+});
 
 test("every criterion has a key of feature and number", () => {
   expect(index.criteria.map(({ id, line }) => `${id} ${line}`)).toEqual([

@@ -21,6 +21,8 @@ export interface DanglingReference {
 
 export interface ResolvedReferences {
   readonly namedCriteria: readonly NamedCriterion[];
+  /** Criteria that a line perhaps names: it spells the number in another way, and nothing says which feature it means. */
+  readonly uncertain: readonly NamedCriterion[];
   readonly dangling: readonly DanglingReference[];
   /** The features that the file belongs to. */
   readonly features: ReadonlySet<number>;
@@ -35,7 +37,8 @@ const explicitLink = 1000;
  * A key includes its feature. A plain number belongs to the first of these features that is unambiguous: the nearest line above
  * that names a feature (`Feature: auth`); the feature that the file belongs to most strongly, among those with the number (a spec
  * names the file, or the file names a spec or a key of the feature, else the file's path has the feature's name); for a file that
- * belongs to no feature, the only feature of the project that has the number. Otherwise the number is not a reference.
+ * belongs to no feature, the only feature of the project that has the number; there a code of another spelling (`SC-5` for `SC-005`)
+ * can be one of another document, and is uncertain. Otherwise the number is not a reference.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
  */
@@ -49,6 +52,7 @@ export function resolveReferences(
 ): ResolvedReferences {
   const links = linksOf(index, file);
   const namedCriteria: NamedCriterion[] = [];
+  const uncertain: NamedCriterion[] = [];
   const dangling: DanglingReference[] = [];
   let marker: number | undefined;
   for (const reference of file.references) {
@@ -65,12 +69,22 @@ export function resolveReferences(
       kind === "key" ? featureOfKey(index, reference.name) : (marker ?? clearest(index, links, reference));
     if (feature === undefined) continue;
     const found = criteriaNamed(index, feature, reference.number);
-    for (const criterion of found) namedCriteria.push({ ...criterion, line, evidence: kind });
+    const isKnownFeature = kind === "key" || marker !== undefined || links.has(feature);
+    for (const each of found) {
+      const isSame = isKnownFeature || isSpelled(reference.number, index.criteria[each.criterion]?.number);
+      (isSame ? namedCriteria : uncertain).push({ ...each, line, evidence: kind });
+    }
     if (found.length === 0 && isMeant(reference)) {
       dangling.push({ line, key: `${index.features[feature]?.label}#${reference.number}` });
     }
   }
-  return { namedCriteria, dangling, features: new Set(links.keys()) };
+  return { namedCriteria, uncertain, dangling, features: new Set(links.keys()) };
+}
+
+/** Whether a code has the zeros with which the spec writes it; numbers without letters have no other spelling. */
+function isSpelled(written: string, number = ""): boolean {
+  const digits = (text: string): string => text.replace(/^[a-z]+[-_ ]?/i, "");
+  return !/^[a-z]/i.test(written) || !/^[a-z]/i.test(number) || digits(written) === digits(number);
 }
 
 /**

@@ -104,7 +104,7 @@ function timestampProblems(block: Untrusted): Problem[] {
       {
         rule: "timestamp",
         field,
-        message: `"${field}" must be a full ISO 8601 date (2026-05-26) or date-time with seconds and offset (2026-05-26T18:03:03Z), not ${describeValue(value)}.`,
+        message: `"${field}" must be a full ISO 8601 date (2026-05-26) or date-time with a T, seconds and offset (2026-05-26T18:03:03Z), not ${describeValue(value)}.`,
       },
     ];
   });
@@ -174,12 +174,12 @@ const timeOf = /^(\d{2}):(\d{2}):(\d{2}(?:\.\d+)?)(?:z|([+-])(\d{2})(?::?(\d{2})
 
 /**
  * Whether a text is a full date (`2026-05-26`) or a full date-time (`2026-05-26T18:03:03+01:00`) that the
- * calendar and the clock have, exactly as the formats `date` and `date-time` of the published schema
- * decide it: a time has seconds and an offset. Reduced dates (`2026-05`), week dates and the basic
+ * calendar and the clock have, exactly as the published schema decides it: a time has seconds and an offset, and
+ * follows a T, for which RFC 3339 also allows a space and ISO 8601 does not. Reduced dates (`2026-05`), week dates and the basic
  * format (`20260526`) are neither.
  */
 export function isIsoDate(text: string): boolean {
-  const [date = "", time, ...more] = text.split(/[t\s]/i);
+  const [date = "", time, ...more] = text.split(/t/i);
   return more.length === 0 && isDate(date) && (time === undefined || isTime(time));
 }
 

@@ -3,11 +3,21 @@ import type {
   SessionEntry,
   SessionInfo,
   SessionKey,
+  TouchedSession,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
+import { type InstanceKey, instanceName, sessionName } from "../../protocol/session-name.ts";
 import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
-import { conflict, positionOf, staleWriter } from "../session-row.ts";
+import { conflict, placeOf, staleWriter, toCursor } from "../session-row.ts";
+import {
+  applyChange,
+  createListingFilter,
+  emptySummary,
+  type StoredSummary,
+  summarize,
+  toSummary,
+} from "../session-summary.ts";
 
 interface Log {
   /** Ascending in the order of creation. */
@@ -19,6 +29,7 @@ interface Log {
   /** Ids of recorded inputs; `undefined` until the first one. */
   inputs: Set<string> | undefined;
   touchedAt: number;
+  summary: StoredSummary;
 }
 
 /**
@@ -34,15 +45,15 @@ interface Log {
 export class InMemorySessionStore implements SessionStore {
   readonly #logs = new Map<string, Log>();
   readonly #fences = new Map<string, number>();
-  readonly #workspaces = new MemoryWorkspaces((lease) => this.#fences.get(instanceOf(lease)));
+  readonly #workspaces = new MemoryWorkspaces((lease) => this.#fences.get(instanceName(lease)));
   readonly workspaces: WorkspaceStore = this.#workspaces;
   readonly #texts = new Map<string, { readonly text: string; readonly at: number }>();
   #createdCount = 0;
 
   append(request: AppendRequest): void {
     const { key, expected, entries, input, fence, lease_on = key } = request;
-    const name = nameOf(key);
-    if (fence !== undefined && fence < (this.#fences.get(instanceOf(lease_on)) ?? 0)) throw staleWriter();
+    const name = sessionName(key);
+    if (fence !== undefined && fence < (this.#fences.get(instanceName(lease_on)) ?? 0)) throw staleWriter();
     let log = this.#logs.get(name);
     if ((log?.entries.length ?? 0) !== expected) throw conflict();
     if (input !== undefined && log?.inputs?.has(input) === true) throw conflict();
@@ -57,6 +68,7 @@ export class InMemorySessionStore implements SessionStore {
         entries: [],
         inputs: undefined,
         touchedAt: 0,
+        summary: emptySummary,
       };
       this.#logs.set(name, log);
     }
@@ -65,12 +77,13 @@ export class InMemorySessionStore implements SessionStore {
       log.inputs.add(input);
     }
     for (const entry of entries) log.entries.push(entry);
+    log.summary = applyChange(log.summary, summarize(entries));
     // If the clock was set back, the session must not look older.
     log.touchedAt = Math.max(log.touchedAt, Date.now());
   }
 
   claim(instance: { readonly agent: string; readonly instance_id: string }, fence: number): void {
-    const name = instanceOf(instance);
+    const name = instanceName(instance);
     this.#fences.set(name, Math.max(fence, this.#fences.get(name) ?? 0));
   }
 
@@ -99,38 +112,45 @@ export class InMemorySessionStore implements SessionStore {
     this.#forgetFence(key);
   }
 
-  listAll({ limit, cursor, agent, instance_id, order }: SessionListing): TouchedSessionPage {
-    const position = positionOf(cursor);
-    const isNewest = order === "newest";
-    const logs = [...this.#logs.values()].filter(
-      ({ id, key }) =>
-        (cursor === undefined || (isNewest ? id < position : id > position)) &&
-        (agent === undefined || key.agent === agent) &&
-        (instance_id === undefined || key.instance_id === instance_id),
-    );
-    if (isNewest) logs.reverse();
-    const page = logs.slice(0, limit);
-    const sessions = page.map((log) => ({ ...toInfo(log), touched_at: isoTime(log.touchedAt) }));
-    return logs.length > limit ? { sessions, next_cursor: String(page.at(-1)?.id) } : { sessions };
+  listAll({ limit, cursor, order, count, ...listing }: SessionListing): TouchedSessionPage {
+    const fits = createListingFilter(listing);
+    const matching = [...this.#logs.values()]
+      .map((log) => ({ id: log.id, at: log.touchedAt, session: toTouched(log) }))
+      .filter(({ session }) => fits(session));
+    const place = placeOf(cursor, order);
+    if (order === "recent") matching.sort((one, other) => other.at - one.at || other.id - one.id);
+    else if (order === "newest") matching.reverse();
+    const following = matching.filter(({ id, at }) => {
+      if (cursor === undefined) return true;
+      if (order === "recent") return at < place.at || (at === place.at && id < place.id);
+      return order === "newest" ? id < place.id : id > place.id;
+    });
+    const page = following.slice(0, limit);
+    const last = page.at(-1);
+    return {
+      sessions: page.map(({ session }) => session),
+      ...(following.length > limit && last !== undefined ? { next_cursor: toCursor(last, order) } : {}),
+      ...(count === true ? { total: matching.length } : {}),
+    };
   }
 
   deleteUntouched(key: SessionKey, before: number): boolean {
     const family = this.#withDescendants(key);
-    if (!this.#logs.has(nameOf(key))) return false;
+    if (!this.#logs.has(sessionName(key))) return false;
     if (family.some((name) => (this.#logs.get(name)?.touchedAt ?? 0) >= before)) return false;
     for (const name of family) this.#logs.delete(name);
     this.#workspaces.removeNow(key);
     this.#forgetFence(key);
     const isOfRun = ({ key: other }: Log): boolean => other.instance_id === key.instance_id;
-    const run = instanceOf({ agent: "", instance_id: key.instance_id });
+    const run = instanceName({ agent: "", instance_id: key.instance_id });
     if (this.#fences.has(run) && ![...this.#logs.values()].some(isOfRun)) this.#fences.delete(run);
     return true;
   }
 
   /** An instance without sessions needs no fence: its next owner claims it before writing. */
   #forgetFence(key: SessionKey): void {
-    if (this.#fences.has(instanceOf(key)) && this.list(key).length === 0)
-      this.#fences.delete(instanceOf(key));
+    if (this.#fences.has(instanceName(key)) && this.list(key).length === 0)
+      this.#fences.delete(instanceName(key));
   }
 
   keepText(name: string, text: string): void {
@@ -148,10 +168,10 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   #withDescendants(key: SessionKey): readonly string[] {
-    const names = [nameOf(key)];
+    const names = [sessionName(key)];
     for (const name of names) {
       for (const [child, log] of this.#logs) {
-        if (log.parent !== undefined && nameOf(log.parent) === name) names.push(child);
+        if (log.parent !== undefined && sessionName(log.parent) === name) names.push(child);
       }
     }
     return names;
@@ -163,8 +183,12 @@ export class InMemorySessionStore implements SessionStore {
   }
 
   #find(key: SessionKey): Log | undefined {
-    return this.#logs.get(nameOf(key));
+    return this.#logs.get(sessionName(key));
   }
+}
+
+function toTouched(log: Log): TouchedSession {
+  return { ...toInfo(log), ...toSummary(log.summary), touched_at: isoTime(log.touchedAt) };
 }
 
 function toInfo(log: Log): SessionInfo {
@@ -176,23 +200,6 @@ function toInfo(log: Log): SessionInfo {
   };
 }
 
-// Names cannot contain NUL, so NUL separates the three parts.
-function nameOf(key: SessionKey): string {
-  return `${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
-}
-
-function instanceOf({
-  agent,
-  instance_id,
-}: {
-  readonly agent: string;
-  readonly instance_id: string;
-}): string {
-  return JSON.stringify([agent, instance_id]);
-}
-
-type Lease = Pick<SessionKey, "agent" | "instance_id">;
-
 interface MemoryWorkspace {
   stored: StoredWorkspace | undefined;
   readonly pieces: Map<string, Uint8Array>;
@@ -201,9 +208,9 @@ interface MemoryWorkspace {
 /** Workspaces that exist only as long as the process. */
 class MemoryWorkspaces implements WorkspaceStore {
   readonly #workspaces = new Map<string, MemoryWorkspace>();
-  readonly #fenceOf: (lease: Lease) => number | undefined;
+  readonly #fenceOf: (lease: InstanceKey) => number | undefined;
 
-  constructor(fenceOf: (lease: Lease) => number | undefined) {
+  constructor(fenceOf: (lease: InstanceKey) => number | undefined) {
     this.#fenceOf = fenceOf;
   }
 
@@ -234,11 +241,11 @@ class MemoryWorkspaces implements WorkspaceStore {
   }
 
   removeNow(key: SessionKey): void {
-    this.#workspaces.delete(nameOf(key));
+    this.#workspaces.delete(sessionName(key));
   }
 
   #workspaceOf(key: SessionKey): MemoryWorkspace {
-    const name = nameOf(key);
+    const name = sessionName(key);
     const workspace = this.#workspaces.get(name) ?? { stored: undefined, pieces: new Map() };
     this.#workspaces.set(name, workspace);
     return workspace;

@@ -60,6 +60,76 @@ sessionStoreContract({
   reopen: () => openStore(schema),
 });
 
+test("the claim of an instance without a session answers its next read, and no later one", async () => {
+  const name = newSchema();
+  const [store, other] = [useStore(name), useStore(name)];
+  await store.claim(key, 1);
+  await other.append({ key, expected: 0, entries: [entry] });
+  // An append compares the position, so the reader need not be right.
+  expect(await store.read(key)).toEqual([]);
+  expect(await store.read(key)).toHaveLength(1);
+  await store.claim({ ...key, instance_id: "pr-8" }, 1);
+  await store.append({ key: { ...key, instance_id: "pr-8" }, expected: 0, entries: [entry] });
+  expect(await store.read({ ...key, instance_id: "pr-8" })).toHaveLength(1);
+  await store.claim(key, 2);
+  expect(await store.read(key)).toHaveLength(1);
+});
+
+test("appends to several sessions at once are each written or refused on their own", async () => {
+  const name = newSchema();
+  const store = useStore(name);
+  const to = (session: string): SessionKey => ({ ...key, session });
+  const append = (session: string, expected: number, more: { input?: string; fence?: number } = {}) =>
+    store.append({ key: to(session), expected, entries: [entry, entry], ...more });
+  await append("known", 0, { input: "one" });
+  await store.claim(key, 5);
+  const calls = {
+    new: append("new", 0),
+    known: append("known", 2, { fence: 5 }),
+    "known again": append("known", 4, { input: "two" }),
+    "at a position that the session does not have": append("other", 3),
+    "under an old fence": append("late", 0, { fence: 4 }),
+    // An input that the session has undoes the statement of all.
+    "of a known input": append("known", 6, { input: "one" }),
+    "with a name that Postgres refuses": append("\0", 0),
+  };
+  const ends = await Promise.allSettled(Object.values(calls));
+  const codes = ends.map((end) => (end.status === "fulfilled" ? "written" : end.reason.code));
+  expect(codes).toEqual([
+    "written",
+    "written",
+    "written",
+    "conflict",
+    "lease_lost",
+    "conflict",
+    "unavailable",
+  ]);
+  expect(await store.read(to("known"))).toHaveLength(6);
+  expect(await store.read(to("new"))).toHaveLength(2);
+  expect(await store.read(to("late"))).toEqual([]);
+});
+
+test("two stores that write to the same sessions in opposite orders do not block each other", async () => {
+  const name = newSchema();
+  const stores = [useStore(name), useStore(name)];
+  const keys = Array.from({ length: 40 }, (_, number) => ({ ...key, session: `s${number}` }));
+  for (let expected = 0; expected < 5; expected += 1) {
+    const ends = await Promise.allSettled(
+      stores.flatMap((store, index) =>
+        (index === 0 ? keys : keys.toReversed()).map((one) =>
+          store.append({ key: one, expected, entries: [entry] }),
+        ),
+      ),
+    );
+    const refused = ends.flatMap((end) => (end.status === "rejected" ? [end.reason.code] : []));
+    expect(refused).toEqual(keys.map(() => "conflict"));
+  }
+  const log = await admin.query(
+    "SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = 'postgres'",
+  );
+  expect(log.rows).toEqual([{ deadlocks: 0 }]);
+});
+
 test("one of many writers on separate connections succeeds at each position", async () => {
   const name = newSchema();
   const stores = [useStore(name), useStore(name), useStore(name)];
@@ -200,16 +270,44 @@ test("tables of an older version are upgraded with their data", async () => {
   const store = useStore();
   await store.append({ key, expected: 0, entries: [entry] });
   const quoted = `"${schema.replaceAll('"', '""')}"`;
-  const next = (name: string): string => `ALTER TABLE ${name}.sessions ADD COLUMN title text DEFAULT 'none'`;
+  const next = (name: string): string => `ALTER TABLE ${name}.sessions ADD COLUMN next text DEFAULT 'none'`;
   await Promise.all([1, 2, 3].map(() => migrate(admin, sessionMigrations(quoted, [...migrations, next]))));
-  const { rows } = await admin.query(`SELECT title FROM ${quoted}.sessions`);
-  expect(rows).toEqual([{ title: "none" }]);
+  const { rows } = await admin.query(`SELECT next FROM ${quoted}.sessions`);
+  expect(rows).toEqual([{ next: "none" }]);
   expect(await store.read(key)).toEqual([entry]);
   // A kit that does not know the newer version refuses the tables.
   await expect(useStore(schema).read(key)).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringContaining("newer kit"),
   });
+});
+
+test("tables of the version before summaries keep 100,000 sessions, give the newest a title, and open soon", async () => {
+  const name = newSchema();
+  const quoted = `"${name.replaceAll('"', '""')}"`;
+  const former = migrations.slice(0, 6);
+  await migrate(admin, sessionMigrations(quoted, former));
+  await admin.query(`
+    INSERT INTO ${quoted}.sessions (agent, instance_id, session, created_at, position, touched_at)
+      SELECT 'a', 'i-' || n, 'default', '2026-11-20T10:00:00.000Z', 2, 1000 * n FROM generate_series(1, 100000) AS n ORDER BY n;
+    INSERT INTO ${quoted}.entries (session_id, position, data)
+      SELECT id, 1, '[2,"user","op_1","2026-11-20T10:00:00.000Z",[{"type":"text","text":"Order\\n' || id || ' \\u0041"}]]' FROM ${quoted}.sessions;
+    INSERT INTO ${quoted}.entries (session_id, position, data)
+      SELECT id, 2, '${JSON.stringify({ ...entry, value: 1 })}' FROM ${quoted}.sessions;`);
+  const store = useStore(name);
+  const began = performance.now();
+  expect((await store.listAll({ limit: 1, count: true })).total).toBe(100_000);
+  // A second on a quiet machine.
+  expect(performance.now() - began).toBeLessThan(60_000);
+  const titled = await store.listAll({ limit: 1, count: true, search: "order" });
+  expect([titled.total, titled.sessions[0]?.instance_id]).toEqual([10_000, "i-90001"]);
+  expect((await store.listAll({ limit: 1, order: "recent" })).sessions).toMatchObject([
+    { instance_id: "i-100000", title: "Order 100000 A", state: "idle", cost: null, position: 2 },
+  ]);
+  const first = { agent: "a", instance_id: "i-1", session: "default" };
+  expect(await store.read(first)).toHaveLength(2);
+  await store.append({ key: first, expected: 2, entries: [entry] });
+  expect((await store.info(first))?.position).toBe(3);
 });
 
 test("a failed migration leaves the tables unchanged", async () => {

@@ -10,9 +10,11 @@ import type {
 } from "../../protocol/session-entry.ts";
 import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
 import type { AppendRequest, SessionListing, SessionStore } from "../contract.ts";
-import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { conflict, positionOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
+import { decodeEntry } from "../entry-text.ts";
+import { conflict, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
+import { listStatements } from "./session-list.ts";
 import { type Statements, sessionMigrations, statementsFor } from "./session-tables.ts";
+import { SessionWrites } from "./session-writes.ts";
 
 /** The database: an address, or a pool that the caller owns and closes. */
 export type PostgresSessionStoreOptions = {
@@ -38,7 +40,10 @@ export type PostgresSessionStoreOptions = {
  */
 export class PostgresSessionStore implements SessionStore {
   readonly #database: PostgresDatabase;
+  /** Quoted. */
+  readonly #schema: string;
   readonly #statements: Statements;
+  readonly #writes: SessionWrites;
   readonly workspaces: WorkspaceStore;
 
   /** Throws `invalid_request` for an address that is not a Postgres address. */
@@ -51,6 +56,7 @@ export class PostgresSessionStore implements SessionStore {
       });
     }
     const schema = quotedSchema(options.schema ?? "kit");
+    this.#schema = schema;
     this.#statements = statementsFor(schema);
     this.#database = new PostgresDatabase({
       ...options,
@@ -58,36 +64,20 @@ export class PostgresSessionStore implements SessionStore {
       prepare: (pool) => migrate(pool, sessionMigrations(schema)),
       toConflict: conflict,
     });
+    this.#writes = new SessionWrites(this.#database, this.#statements);
     this.workspaces = new PostgresWorkspaces(this.#database, schema);
   }
 
   async append(request: AppendRequest): Promise<void> {
-    const { key, expected, entries, parent, input, fence, lease_on = key } = request;
-    const { append, create } = this.#statements;
-    const data = entries.map(encodeEntry);
-    const values = [...toValues(key), expected, data, input ?? null];
-    const lease = [fence ?? null, lease_on.agent, lease_on.instance_id];
-    const rows =
-      expected === 0
-        ? await this.#database.query(create, [
-            ...values,
-            new Date().toISOString(),
-            ...toValues(parent),
-            ...lease,
-          ])
-        : await this.#database.query(append, [...values, ...lease]);
-    if (rows.length > 0) return;
-    throw fence !== undefined && (await this.#isStale(lease_on, fence)) ? staleWriter() : conflict();
+    await this.#writes.append(request);
   }
 
-  async claim(
-    { agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">,
-    fence: number,
-  ): Promise<void> {
-    await this.#database.query(this.#statements.claim, [agent, instance_id, fence]);
+  async claim(instance: Pick<SessionKey, "agent" | "instance_id">, fence: number): Promise<void> {
+    await this.#writes.claim(instance, fence);
   }
 
   async read(key: SessionKey, after = 0): Promise<readonly SessionEntry[]> {
+    if (this.#writes.takeUnused(key)) return [];
     const rows = await this.#database.query(this.#statements.read, [...toValues(key), after]);
     return rows.map((row) => decodeEntry(String(row.data)));
   }
@@ -115,18 +105,14 @@ export class PostgresSessionStore implements SessionStore {
     await this.#forgetFence(key);
   }
 
-  async listAll(page: SessionListing): Promise<TouchedSessionPage> {
-    const { limit, cursor, order, agent = null, instance_id = null } = page;
-    const { listOldest, listNewest } = this.#statements;
-    const position =
-      cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : positionOf(cursor);
-    const rows = await this.#database.query(order === "newest" ? listNewest : listOldest, [
-      position,
-      limit + 1,
-      agent,
-      instance_id,
+  async listAll(listing: SessionListing): Promise<TouchedSessionPage> {
+    const { page, total } = listStatements(this.#schema, listing);
+    const [rows, counted] = await Promise.all([
+      this.#database.query(page.sql, page.values, { plansAnew: true }),
+      listing.count === true ? this.#database.query(total.sql, total.values, { plansAnew: true }) : undefined,
     ]);
-    return toTouchedPage(rows, limit);
+    const result = toTouchedPage(rows, listing);
+    return counted === undefined ? result : { ...result, total: Number(counted[0]?.count) };
   }
 
   async deleteUntouched(key: SessionKey, before: number): Promise<boolean> {
@@ -158,14 +144,6 @@ export class PostgresSessionStore implements SessionStore {
   /** An instance without sessions needs no fence: its next owner claims it before writing. */
   async #forgetFence({ agent, instance_id }: SessionKey): Promise<void> {
     await this.#database.query(this.#statements.forgetFence, [agent, instance_id]);
-  }
-
-  async #isStale(
-    { agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">,
-    fence: number,
-  ): Promise<boolean> {
-    const rows = await this.#database.query(this.#statements.fence, [agent, instance_id]);
-    return rows.some((row) => fence < Number(row.fence));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Migration, Migrations } from "../../postgres/migrate.ts";
+import { usedStepMs } from "../session-row.ts";
 
 /** Migrations: the first creates the tables, each later one upgrades them by one version. Never change an old one. */
 export const migrations: readonly Migration[] = [
@@ -58,6 +59,22 @@ export const migrations: readonly Migration[] = [
       data bytea NOT NULL,
       PRIMARY KEY (agent, instance_id, session, name)
     );`,
+  // The columns that lists show of a session. Sums are null if they are unknown. `used_at` (ms) follows `touched_at` at most once a second:
+  // other appends change no column of an index, so that Postgres need not write the indexes. The upgrade reads the first
+  // entries of the newest 10,000 sessions for their titles; Postgres cannot read every escape that JSON can contain.
+  (schema) => `
+    ALTER TABLE ${schema}.sessions ADD COLUMN title text, ADD COLUMN state text NOT NULL DEFAULT 'idle', ADD COLUMN error text,
+      ADD COLUMN tokens bigint, ADD COLUMN cost double precision, ADD COLUMN used_at bigint NOT NULL DEFAULT 0;
+    UPDATE ${schema}.sessions AS s SET used_at = touched_at, title = CASE
+      WHEN id > (SELECT max(id) FROM ${schema}.sessions) - 10000 THEN (
+        SELECT nullif(left(btrim(regexp_replace(CASE
+          WHEN data LIKE '[2,"user",%' AND data NOT LIKE '%\\\\u0000%' AND data NOT LIKE '%\\\\ud%'
+          THEN CASE WHEN json_array_length(data::json) = 5 THEN data::json #>> '{4,0,text}' END END, '\\s+', ' ', 'g')), 80), '')
+        FROM ${schema}.entries WHERE session_id = s.id AND position <= 20 AND length(data) < 100000
+          AND data LIKE '[2,"user",%' ORDER BY position LIMIT 1)
+      END;
+    CREATE INDEX sessions_by_use ON ${schema}.sessions (used_at, id);
+    CREATE INDEX sessions_by_state ON ${schema}.sessions (state, id) WHERE state <> 'idle';`,
 ];
 
 /** The migrations of the session tables in a quoted schema. */
@@ -69,13 +86,16 @@ export function sessionMigrations(schema: string, steps: readonly Migration[] = 
 /** The SQL of a store. The comments list the parameters of each statement. */
 export interface Statements {
   /**
-   * agent, instance_id, session, expected, data, input or null, fence or null, agent and instance_id of the fence. Returns a
-   * row if the session was at `expected`.
+   * Several appends to different sessions. Arrays with an element per append: agent, instance_id, session, expected, number of entries,
+   * input or null; agent, instance_id and session of the parent or nulls; fence or null, agent and instance_id of the fence; title or null,
+   * state or null, error or null, tokens and cost of the change; then created_at; then arrays with an element per entry: the number of its
+   * append from 1, its place in it from 1, data. Returns the numbers of the appends whose session was at `expected`.
    */
   readonly append: string;
-  /** For the first entries of a session: the same, with created_at and the parent's agent, instance_id and session before the fence. */
-  readonly create: string;
-  /** agent, instance_id, fence */
+  /**
+   * Arrays of different instances: agent, instance_id, fence. Returns whether each can have a session. The claims wait for the disk,
+   * except those of instances without a session and without an earlier owner: no writer has a lower fence.
+   */
   readonly claim: string;
   /** agent, instance_id */
   readonly fence: string;
@@ -87,10 +107,6 @@ export interface Statements {
   readonly read: string;
   /** agent, instance_id or null, session or null */
   readonly list: string;
-  /** after, limit, agent or null, instance_id or null */
-  readonly listOldest: string;
-  /** before, limit, agent or null, instance_id or null */
-  readonly listNewest: string;
   /** agent, instance_id, session */
   readonly delete: string;
   /** agent, instance_id, session, before. Returns a row if it deleted the session. */
@@ -103,34 +119,11 @@ export interface Statements {
   readonly pruneTexts: string;
 }
 
-// An append is one statement: one transaction and one round trip. Its UPDATE locks the session's row, so the second of
-// two writers waits, sees the new position, and matches no row; nor does a writer of a deleted session. An input that
-// is already recorded violates the unique index, which undoes the whole statement.
-const write = (schema: string): string => `
-  written AS (
-    INSERT INTO ${schema}.entries (session_id, position, data, input)
-    SELECT writer.id, $4::bigint + line.number, line.data, CASE WHEN line.number = 1 THEN $6::text END
-    FROM writer, unnest($5::text[]) WITH ORDINALITY AS line (data, number)
-  )
-  SELECT id FROM writer`;
-
 const now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 const isSession = "agent = $1 AND instance_id = $2 AND session = $3";
 
 export function statementsFor(schema: string): Statements {
-  const list = (condition: string, order: "ASC" | "DESC"): string => `
-      SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, s.position, s.touched_at, p.agent AS parent_agent,
-             p.instance_id AS parent_instance_id, p.session AS parent_session
-      FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
-      WHERE ${condition} AND ($3::text IS NULL OR s.agent = $3) AND ($4::text IS NULL OR s.instance_id = $4)
-      ORDER BY s.id ${order} LIMIT $2::bigint`;
-  // `FOR SHARE` waits for a claim that is being written, so that the append sees its fence.
-  const gate = (fence: number): string => `gate AS MATERIALIZED (
-        SELECT fence FROM ${schema}.fences
-        WHERE agent = $${fence + 1} AND instance_id = $${fence + 2} AND $${fence}::bigint IS NOT NULL FOR SHARE
-      ), `;
-  const passes = (fence: number): string => `NOT EXISTS (SELECT 1 FROM gate WHERE fence > $${fence}::bigint)`;
   // Delete the workspace in the same statement, so that a new session of the same name starts without its files.
   const workspace = (condition: string): string => `files AS (
         DELETE FROM ${schema}.workspaces WHERE ${isSession} AND ${condition}
@@ -144,25 +137,61 @@ export function statementsFor(schema: string): Statements {
       DELETE FROM ${schema}.fences AS f WHERE f.agent = '' AND f.instance_id = $1
         AND NOT EXISTS (SELECT 1 FROM ${schema}.sessions AS s WHERE s.instance_id = f.instance_id)`,
     claim: `
-      INSERT INTO ${schema}.fences AS old (agent, instance_id, fence) VALUES ($1, $2, $3)
-      ON CONFLICT (agent, instance_id) DO UPDATE SET fence = greatest(old.fence, excluded.fence)`,
+      WITH claimed AS (
+        INSERT INTO ${schema}.fences AS old (agent, instance_id, fence)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) AS new (agent, instance_id, fence) ORDER BY agent, instance_id
+        ON CONFLICT (agent, instance_id) DO UPDATE SET fence = greatest(old.fence, excluded.fence)
+        RETURNING agent, instance_id, old.xmax::text <> '0' OR agent = '' OR EXISTS (
+          SELECT 1 FROM ${schema}.sessions AS s WHERE s.agent = old.agent AND s.instance_id = old.instance_id) AS used
+      ), quick AS MATERIALIZED (
+        SELECT CASE WHEN NOT bool_or(used) THEN set_config('synchronous_commit', 'off', true) END FROM claimed
+      )
+      SELECT agent, instance_id, used FROM claimed, quick`,
+    // One statement is one transaction and one round trip. It locks a session's row, so the second of two writers waits, sees the
+    // new position, and matches no row; nor does a writer of a deleted session. An input that is already recorded violates the
+    // unique index, which undoes the whole statement. `FOR SHARE` waits for a claim that is being written, so that the append sees its fence.
     append: `
-      WITH ${gate(7)}writer AS (
-        UPDATE ${schema}.sessions SET position = position + cardinality($5::text[]), touched_at = greatest(touched_at, ${now})
-        WHERE ${isSession} AND position = $4::bigint AND ${passes(7)}
-        RETURNING id
-      ), ${write(schema)}`,
-    create: `
-      WITH ${gate(11)}writer AS (
-        INSERT INTO ${schema}.sessions AS old (agent, instance_id, session, created_at, parent_id, position, touched_at)
-        SELECT $1, $2, $3, $7,
-          (SELECT id FROM ${schema}.sessions WHERE agent = $8 AND instance_id = $9 AND session = $10),
-          cardinality($5::text[]), ${now}
-        WHERE ${passes(11)}
-        ON CONFLICT (agent, instance_id, session)
-          DO UPDATE SET position = EXCLUDED.position WHERE old.position = $4::bigint
-        RETURNING id
-      ), ${write(schema)}`,
+      WITH asked AS MATERIALIZED (
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[], $9::text[],
+          $10::bigint[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::bigint[], $17::double precision[])
+          WITH ORDINALITY AS asked (agent, instance_id, session, expected, entries, input, parent_agent, parent_instance, parent_session,
+            fence, lease_agent, lease_instance, title, state, error, tokens, cost, number)
+      ), gate AS MATERIALIZED (
+        SELECT f.agent, f.instance_id, f.fence FROM ${schema}.fences AS f
+        WHERE (f.agent, f.instance_id) IN (SELECT lease_agent, lease_instance FROM asked WHERE fence IS NOT NULL)
+        ORDER BY f.agent, f.instance_id FOR SHARE
+      ), passing AS MATERIALIZED (
+        SELECT * FROM asked WHERE NOT EXISTS (SELECT 1 FROM gate
+          WHERE gate.agent = lease_agent AND gate.instance_id = lease_instance AND gate.fence > asked.fence)
+      ), created AS (
+        INSERT INTO ${schema}.sessions AS old (agent, instance_id, session, created_at, parent_id, position, touched_at, used_at,
+          title, state, error, tokens, cost)
+        SELECT agent, instance_id, session, $18, (SELECT id FROM ${schema}.sessions AS p
+            WHERE p.agent = parent_agent AND p.instance_id = parent_instance AND p.session = parent_session),
+          entries, ${now}, ${now}, title, coalesce(state, 'idle'), error, tokens, cost
+        FROM passing WHERE expected = 0 ORDER BY agent, instance_id, session
+        ON CONFLICT (agent, instance_id, session) DO UPDATE SET position = excluded.position WHERE old.position = 0
+        RETURNING id, agent, instance_id, session
+      ), locked AS MATERIALIZED (
+        SELECT s.id, passing.* FROM ${schema}.sessions AS s JOIN passing USING (agent, instance_id, session)
+        WHERE expected > 0 AND s.position = expected ORDER BY s.agent, s.instance_id, s.session FOR NO KEY UPDATE OF s
+      ), continued AS (
+        UPDATE ${schema}.sessions AS s SET position = position + new.entries, touched_at = greatest(touched_at, ${now}),
+          title = coalesce(s.title, new.title), state = coalesce(new.state, s.state),
+          error = CASE WHEN new.state IS NULL THEN s.error ELSE new.error END,
+          tokens = s.tokens + new.tokens, cost = s.cost + new.cost,
+          used_at = CASE WHEN ${now} - used_at >= ${usedStepMs} THEN ${now} ELSE used_at END
+        FROM locked AS new WHERE s.id = new.id AND s.position = new.expected
+        RETURNING s.id, s.agent, s.instance_id, s.session
+      ), writer AS MATERIALIZED (
+        SELECT id, number, expected, input
+        FROM (SELECT * FROM created UNION ALL SELECT * FROM continued) AS changed JOIN passing USING (agent, instance_id, session)
+      ), written AS (
+        INSERT INTO ${schema}.entries (session_id, position, data, input)
+        SELECT id, expected + line, data, CASE WHEN line = 1 THEN input END
+        FROM writer JOIN unnest($19::int[], $20::int[], $21::text[]) AS line (number, line, data) USING (number)
+      )
+      SELECT number::int FROM writer`,
     read: `
       SELECT data FROM ${schema}.entries
       WHERE session_id = (SELECT id FROM ${schema}.sessions WHERE ${isSession}) AND position > $4::bigint
@@ -173,8 +202,6 @@ export function statementsFor(schema: string): Statements {
       FROM ${schema}.sessions s LEFT JOIN ${schema}.sessions p ON p.id = s.parent_id
       WHERE s.agent = $1 AND ($2::text IS NULL OR s.instance_id = $2) AND ($3::text IS NULL OR s.session = $3)
       ORDER BY s.id`,
-    listOldest: list("s.id > $1::bigint", "ASC"),
-    listNewest: list("s.id < $1::bigint", "DESC"),
     // The DELETE waits for a concurrent append and checks the row's `touched_at` again.
     deleteUntouched: `
       WITH RECURSIVE below AS (

@@ -1,6 +1,9 @@
+import { KitError } from "../../base/kit-error.ts";
 import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
 import { progressTable } from "../../sqlite/progress.ts";
 import type { Database, Statement } from "../../sqlite/statements.ts";
+import { conflict } from "../session-row.ts";
+import type { StoredSummary } from "../session-summary.ts";
 
 const sessions = `
 CREATE TABLE sessions (
@@ -30,6 +33,19 @@ END;
 
 /** The largest position that fits into an entry's id. */
 export const maxPosition: number = 2 ** 24 - 1;
+
+export function storeFullError(): KitError {
+  return new KitError({
+    code: "conflict",
+    message: `The session is full: it has ${maxPosition} entries.`,
+    hint: "Continue in a new session.",
+  });
+}
+
+/** Returns the error of an insert: a conflict if a constraint refused it. */
+export function orConflict(error: unknown): unknown {
+  return error instanceof Error && error.message.includes("constraint") ? conflict(error) : error;
+}
 
 /** Version 1 had separate columns for session and position. */
 const joinedKeys = `
@@ -89,11 +105,48 @@ CREATE TABLE workspace_pieces (
 ) STRICT;
 `;
 
+/**
+ * The columns that lists show of a session. `tokens` and `cost` of an entry are the sums up to it, in the row that an append writes anyway;
+ * null if they are unknown. The row of the session changes only with its title or state, and `used_at` (ms) at most once a
+ * second: with each append it would cost two thirds more.
+ */
+const summaries = `
+ALTER TABLE sessions ADD COLUMN title TEXT;
+ALTER TABLE sessions ADD COLUMN state TEXT NOT NULL DEFAULT 'idle';
+ALTER TABLE sessions ADD COLUMN error TEXT;
+ALTER TABLE sessions ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE entries ADD COLUMN tokens INTEGER;
+ALTER TABLE entries ADD COLUMN cost REAL;
+CREATE INDEX sessions_by_use ON sessions (used_at);
+CREATE INDEX sessions_by_state ON sessions (state) WHERE state <> 'idle';
+`;
+
+/** The upgrade reads the last entry of each session, and the first ones of the newest 10,000 sessions, for their titles. */
+const filledSummaries = `
+UPDATE sessions AS s SET used_at = coalesce(
+  (SELECT at FROM entries WHERE id > s.id << 24 AND id < (s.id + 1) << 24 ORDER BY id DESC LIMIT 1), 0);
+UPDATE sessions AS s SET title = (
+  SELECT nullif(substr(trim(replace(replace(replace(json_extract(data, '$[4][0].text'), char(13), ' '), char(10), ' '), char(9), ' ')), 1, 80), '')
+  FROM entries WHERE id > s.id << 24 AND id <= (s.id << 24) + 20 AND length(data) < 100000 AND json_valid(data)
+    AND data LIKE '[2,"user",%' AND data NOT LIKE '%\\u0000%' AND json_array_length(data) = 5
+  ORDER BY id LIMIT 1)
+WHERE id > (SELECT coalesce(max(id), 0) - 10000 FROM sessions);
+`;
+
 const sessionStore: StoreDefinition = {
   store: "The session store",
   applicationId: 0x6b697473, // "kits"
-  create: sessions + entries + inputs + times + fences + texts + workspaces + progressTable,
-  upgrades: [joinedKeys, inputs, times + touchedNow, fences, texts, workspaces, progressTable],
+  create: sessions + entries + inputs + times + fences + texts + workspaces + progressTable + summaries,
+  upgrades: [
+    joinedKeys,
+    inputs,
+    times + touchedNow,
+    fences,
+    texts,
+    workspaces,
+    progressTable,
+    summaries + filledSummaries,
+  ],
   hint: "Update kit, or name another file in `store`.",
   shrinks: true,
 };
@@ -112,12 +165,12 @@ export function openDatabase(where: string | Database, durability: "normal" | "f
 export interface SessionStatements {
   readonly find: Statement;
   readonly create: Statement;
+  readonly change: Statement;
   readonly insert: Statement;
+  readonly insertTwo: Statement;
   /** Returns rows as arrays. */
   readonly read: Statement;
   readonly list: Statement;
-  readonly listOldest: Statement;
-  readonly listNewest: Statement;
   readonly delete: Statement;
   readonly deleteUntouched: Statement;
   readonly claim: Statement;
@@ -133,27 +186,28 @@ export interface SessionStatements {
 
 export function prepareStatements(database: Database): SessionStatements {
   const prepare = (sql: string): Statement => database.prepare(sql);
+  const insert = `INSERT INTO entries (id, data, input, at, tokens, cost) SELECT ?1 << 24 | ?2, ?3, ?4, ?5, ?6, ?7
+    WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)`;
   const statements = {
     find: prepare(
-      `SELECT id, ${position("sessions.id")} AS position
-         FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?`,
+      `SELECT s.id, s.title, s.state, s.error, s.used_at, ${lastColumns}
+         FROM sessions s LEFT JOIN ${lastEntry} WHERE s.agent = ? AND s.instance_id = ? AND s.session = ?`,
     ),
     create: prepare(
-      "INSERT INTO sessions (agent, instance_id, session, created_at, parent_id) VALUES (?, ?, ?, ?, ?)",
+      `INSERT INTO sessions (agent, instance_id, session, created_at, parent_id, title, state, error, used_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    insert: prepare(
-      "INSERT INTO entries (id, data, input, at) SELECT ?1 << 24 | ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)",
+    change: prepare("UPDATE sessions SET title = ?, state = ?, error = ?, used_at = ? WHERE id = ?"),
+    insert: prepare(insert),
+    insertTwo: prepare(
+      `${insert} UNION ALL SELECT ?1 << 24 | ?2 + 1, ?8, NULL, ?5, ?6, ?7
+         WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?1)`,
     ),
     read: prepare("SELECT data FROM entries WHERE id > ?1 << 24 | ?2 AND id < (?1 + 1) << 24 ORDER BY id"),
     list: prepare(
-      `SELECT s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
-                p.instance_id AS parent_instance_id, p.session AS parent_session,
-                ${position("s.id")} AS position
-         FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
+      `${selectSessions}
          WHERE s.agent = ?1 AND (?2 IS NULL OR s.instance_id = ?2) AND (?3 IS NULL OR s.session = ?3) ORDER BY s.id`,
     ),
-    listOldest: prepare(listSessions("s.id > ?1", "ASC")),
-    listNewest: prepare(listSessions("s.id < ?1", "DESC")),
     delete: prepare("DELETE FROM sessions WHERE agent = ? AND instance_id = ? AND session = ?"),
     claim: prepare(
       `INSERT INTO fences (agent, instance_id, fence) VALUES (?, ?, ?)
@@ -186,19 +240,47 @@ export function prepareStatements(database: Database): SessionStatements {
   return statements;
 }
 
-function listSessions(condition: string, order: "ASC" | "DESC"): string {
-  return `SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, p.agent AS parent_agent,
-          p.instance_id AS parent_instance_id, p.session AS parent_session,
-          ${position("s.id")} AS position, ${touched("s.id")} AS touched_at
-   FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
-   WHERE ${condition} AND (?3 IS NULL OR s.agent = ?3) AND (?4 IS NULL OR s.instance_id = ?4)
-   ORDER BY s.id ${order} LIMIT ?2`;
+/** The entries to append at once. */
+interface NewEntries {
+  readonly text: string;
+  /** The text of the second entry. */
+  readonly next?: string | undefined;
+  readonly input: string | undefined;
+  readonly summary: StoredSummary;
+  /** The time, in ms since 1970. */
+  readonly at: number;
 }
 
-/** SQL for the number of entries of a session. */
-function position(session: string): string {
-  return `coalesce((SELECT max(id) & ${maxPosition} FROM entries WHERE id > ${session} << 24 AND id < (${session} + 1) << 24), 0)`;
+/**
+ * Appends one entry or two with one statement. Throws `conflict` for a position that another process has used, a recorded
+ * input, a deleted session or a full one; then it has appended nothing.
+ */
+export function insertEntries(
+  { insert, insertTwo }: SessionStatements,
+  { id, position }: { readonly id: number; readonly position: number },
+  { text, next, input, summary, at }: NewEntries,
+): void {
+  if (position + (next === undefined ? 1 : 2) > maxPosition) throw storeFullError();
+  const row = [id, position + 1, text, input ?? null, at, summary.tokens, summary.cost] as const;
+  let inserted: ReturnType<typeof insert.run>;
+  try {
+    inserted = next === undefined ? insert.run(...row) : insertTwo.run(...row, next);
+  } catch (error) {
+    throw orConflict(error);
+  }
+  if (inserted.changes === 0) throw conflict();
 }
+
+/** SQL: the last entry `e` of a session `s`. */
+const lastEntry: string =
+  "entries e ON e.id = (SELECT max(id) FROM entries WHERE id > s.id << 24 AND id < (s.id + 1) << 24)";
+
+const lastColumns = `coalesce(e.id & ${maxPosition}, 0) AS position, e.at AS touched_at, e.tokens, e.cost`;
+
+/** SQL that selects sessions `s` for `toInfo` and `toTouchedPage`. */
+export const selectSessions: string = `SELECT s.id, s.agent, s.instance_id, s.session, s.created_at, s.title, s.state, s.error,
+  s.used_at, p.agent AS parent_agent, p.instance_id AS parent_instance_id, p.session AS parent_session, ${lastColumns}
+  FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id LEFT JOIN ${lastEntry}`;
 
 /** SQL for the time of a session's last entry. */
 function touched(session: string): string {

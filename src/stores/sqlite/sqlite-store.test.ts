@@ -155,6 +155,61 @@ test("a session of an older kit counts as used at the time of the upgrade", asyn
   store.close();
 });
 
+/** A file of a version without summaries, with `count` sessions of a prompt and an answer. */
+function writeVersion4(path: string, count: number): void {
+  const database = new DatabaseSync(path);
+  database.exec(`
+    CREATE TABLE sessions (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
+      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
+      UNIQUE (agent, instance_id, session)
+    ) STRICT;
+    CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
+    CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL, input TEXT, at INTEGER) STRICT;
+    CREATE UNIQUE INDEX entries_by_input ON entries (id >> 24, input) WHERE input IS NOT NULL;
+    CREATE TRIGGER entries_of_deleted_session AFTER DELETE ON sessions BEGIN
+      DELETE FROM entries WHERE id > old.id << 24 AND id < (old.id + 1) << 24;
+    END;
+    PRAGMA application_id = 0x6b697473;
+    PRAGMA user_version = 4;
+    BEGIN;
+    WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${count})
+      INSERT INTO sessions SELECT n, 'a', 'i-' || n, 'default', '2026-11-20T10:00:00.000Z', NULL FROM n;
+    INSERT INTO entries (id, data, at)
+      SELECT id << 24 | 1, '[2,"user","op_1","2026-11-20T10:00:00.000Z",[{"type":"text","text":"Order\\n' || id || '"}]]', 1000 * id
+      FROM sessions;
+    INSERT INTO entries (id, data, at) SELECT id << 24 | 2, '${JSON.stringify(sampleNote)}', 1000 * id + 5 FROM sessions;
+    COMMIT;`);
+  database.close();
+}
+
+test("a store of a version without summaries keeps its 100,000 sessions, gives the newest a title, and opens soon", async () => {
+  const old = join(folder, "version-4.db");
+  writeVersion4(old, 100_000);
+  const began = process.cpuUsage();
+  const store = new SqliteSessionStore({ file: old });
+  const { user, system } = process.cpuUsage(began);
+  expect((user + system) / 1_000).toBeLessThan(5_000);
+  expect(store.listAll({ limit: 1, count: true }).total).toBe(100_000);
+  const titled = store.listAll({ limit: 1, count: true, search: "order" });
+  expect([titled.total, titled.sessions[0]?.instance_id]).toEqual([10_000, "i-90001"]);
+  const [newest] = store.listAll({ limit: 1, order: "recent" }).sessions;
+  expect(newest).toMatchObject({
+    instance_id: "i-100000",
+    title: "Order 100000",
+    state: "idle",
+    cost: null,
+    position: 2,
+    touched_at: new Date(100_000_005).toISOString(),
+  });
+  const key = { agent: "a", instance_id: "i-1", session: "default" };
+  expect(store.read(key)).toMatchObject([{ type: "message" }, sampleNote]);
+  expect(store.listAll({ limit: 1, instance_id: "i-1" }).sessions[0]?.title).toBeUndefined();
+  await store.append({ key, expected: 2, entries: [sampleNote] });
+  expect(store.info(key)?.position).toBe(3);
+  store.close();
+});
+
 test("deleting a session makes the file smaller", async () => {
   const file = join(folder, "smaller.db");
   const store = new SqliteSessionStore({ file });

@@ -1,19 +1,35 @@
-import type { StatementResultingChanges } from "node:sqlite";
-import { KitError } from "../../base/kit-error.ts";
+import type { KitError } from "../../base/kit-error.ts";
 import type {
   SessionEntry,
   SessionInfo,
   SessionKey,
   TouchedSessionPage,
 } from "../../protocol/session-entry.ts";
+import { sessionName } from "../../protocol/session-name.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import { DatabaseFile, isBusy, isFileFault, StoreFaults } from "../../sqlite/database-file.ts";
 import { createTransaction, type Database, type Transaction } from "../../sqlite/statements.ts";
 import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
-import { conflict, positionOf, staleWriter, toInfo, toTouchedPage } from "../session-row.ts";
+import { conflict, staleWriter, toErrorText, toInfo, toStoredSummary, usedStepMs } from "../session-row.ts";
+import {
+  applyChange,
+  emptySummary,
+  type StoredSummary,
+  type SummaryChange,
+  summarize,
+} from "../session-summary.ts";
 import { LockedWrites } from "./locked-writes.ts";
-import { maxPosition, openDatabase, prepareStatements, type SessionStatements } from "./session-tables.ts";
+import { createSessionList } from "./session-list.ts";
+import {
+  insertEntries,
+  maxPosition,
+  openDatabase,
+  orConflict,
+  prepareStatements,
+  type SessionStatements,
+  storeFullError,
+} from "./session-tables.ts";
 import { SqliteWorkspaces } from "./sqlite-workspaces.ts";
 
 export interface SqliteSessionStoreOptions {
@@ -41,6 +57,9 @@ interface KnownSession {
   readonly id: number;
   /** The number of entries, as far as this process knows. */
   position: number;
+  summary: StoredSummary;
+  /** `used_at` of its row. */
+  usedAt: number;
 }
 
 interface DueAppend {
@@ -72,6 +91,7 @@ export class SqliteSessionStore implements SessionStore {
   });
   readonly #writes = new LockedWrites(this.#faults);
   readonly #workspaces: SqliteWorkspaces;
+  readonly #list: ReturnType<typeof createSessionList>;
   readonly workspaces: WorkspaceStore;
   #queuedAppends: DueAppend[] = [];
   // A cache of recently used sessions, whose appends need no lookup.
@@ -87,6 +107,7 @@ export class SqliteSessionStore implements SessionStore {
     this.#workspaces = new SqliteWorkspaces(this.#database, this.#writes);
     this.workspaces = this.#workspaces;
     this.#statements = prepareStatements(this.#database);
+    this.#list = createSessionList(this.#database);
   }
 
   /**
@@ -117,7 +138,7 @@ export class SqliteSessionStore implements SessionStore {
   /** Writes all appends in one transaction. Throws if the transaction fails; then none of them is in the file. */
   #writeTogether(appends: readonly DueAppend[]): void {
     const [only] = appends;
-    if (appends.length === 1 && only !== undefined && this.#appendRow(only.request)) {
+    if (appends.length === 1 && only !== undefined && this.#appendRows(only.request)) {
       this.#file.check(checkMs);
       only.resolve();
       return;
@@ -146,14 +167,22 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  /** Appends a single entry without an explicit transaction. Returns false if the append needs one. */
-  #appendRow({ key, expected, entries, input, fence }: AppendRequest): boolean {
+  /**
+   * Appends one entry or two with one statement, which is a transaction of its own. Returns false if the append needs several.
+   * Two are the results of a turn's tools and the next answer.
+   */
+  #appendRows({ key, expected, entries, input, fence }: AppendRequest): boolean {
     if (fence !== undefined) return false;
-    const session = this.#knownSessions.get(nameOf(key));
-    const [entry] = entries;
-    if (session?.position !== expected || entries.length !== 1 || entry === undefined) return false;
-    this.#insert(session, encodeEntry(entry), input ?? null);
-    session.position = expected + 1;
+    const session = this.#knownSessions.get(sessionName(key));
+    const [first, second, ...others] = entries;
+    if (session?.position !== expected || first === undefined || others.length > 0) return false;
+    const summary = applyChange(session.summary, summarize(entries));
+    if (this.#changesRow(session, summary)) return false;
+    const next = second === undefined ? undefined : encodeEntry(second);
+    const at = this.#time();
+    insertEntries(this.#statements, session, { text: encodeEntry(first), next, input, summary, at });
+    session.position = expected + entries.length;
+    session.summary = summary;
     return true;
   }
 
@@ -165,14 +194,35 @@ export class SqliteSessionStore implements SessionStore {
     const { key, expected, entries, fence, lease_on = key } = request;
     if (expected + entries.length > maxPosition) throw storeFullError();
     if (fence !== undefined) this.#checkFence(lease_on, fence);
+    // Before the entries: their time must not be earlier.
+    const usedAt = this.#time();
     const texts = entries.map(encodeEntry);
-    const session = expected === 0 ? this.#create(request) : this.#findAt(key, expected);
-    let input = request.input ?? null;
+    const change = summarize(entries);
+    const session = expected === 0 ? this.#create(request, change) : this.#findAt(key, expected);
+    const summary = expected === 0 ? session.summary : applyChange(session.summary, change);
+    let { input } = request;
     for (const text of texts) {
-      this.#insert(session, text, input);
+      insertEntries(this.#statements, session, { text, input, summary, at: this.#time() });
       session.position += 1;
-      input = null;
+      input = undefined;
     }
+    if (this.#changesRow(session, summary)) {
+      const { title, state, error } = summary;
+      session.usedAt = usedAt;
+      this.#statements.change.run(title, state, toErrorText(error), usedAt, session.id);
+    }
+    session.summary = summary;
+  }
+
+  /** Whether an append with this summary changes the row of its session. */
+  #changesRow({ summary, usedAt }: KnownSession, { title, state, error }: StoredSummary): boolean {
+    const isSame = title === summary.title && state === summary.state && error === summary.error;
+    return !isSame || this.#time() - usedAt >= usedStepMs;
+  }
+
+  #time(): number {
+    this.#now = Math.max(this.#now, Date.now());
+    return this.#now;
   }
 
   #checkFence({ agent, instance_id }: Pick<SessionKey, "agent" | "instance_id">, fence: number): void {
@@ -225,15 +275,8 @@ export class SqliteSessionStore implements SessionStore {
     });
   }
 
-  listAll({ limit, cursor, order, agent, instance_id }: SessionListing): TouchedSessionPage {
-    const { listOldest, listNewest } = this.#statements;
-    const statement = order === "newest" ? listNewest : listOldest;
-    const position =
-      cursor === undefined && order === "newest" ? Number.MAX_SAFE_INTEGER : positionOf(cursor);
-    return toTouchedPage(
-      this.#readAttached(() => statement.all(position, limit + 1, agent ?? null, instance_id ?? null)),
-      limit,
-    );
+  listAll(listing: SessionListing): TouchedSessionPage {
+    return this.#readAttached(() => this.#list(listing));
   }
 
   async deleteUntouched(key: SessionKey, before: number): Promise<boolean> {
@@ -306,33 +349,28 @@ export class SqliteSessionStore implements SessionStore {
     }
   }
 
-  #insert({ id, position }: KnownSession, text: string, input: string | null): void {
-    if (position >= maxPosition) throw storeFullError();
-    const { insert } = this.#statements;
-    this.#now = Math.max(this.#now, Date.now());
-    let inserted: StatementResultingChanges;
-    try {
-      inserted = insert.run(id, position + 1, text, input, this.#now);
-    } catch (error) {
-      throw orConflict(error);
-    }
-    if (inserted.changes === 0) throw conflict();
-  }
-
   #find(key: SessionKey): KnownSession | undefined {
     const row = this.#statements.find.get(key.agent, key.instance_id, key.session);
-    return row && this.#remember(key, { id: Number(row.id), position: Number(row.position) });
+    if (row === undefined) return undefined;
+    const { id, position, used_at } = row;
+    const summary = toStoredSummary(row);
+    return this.#remember(key, {
+      id: Number(id),
+      position: Number(position),
+      usedAt: Number(used_at),
+      summary,
+    });
   }
 
   #remember(key: SessionKey, session: KnownSession): KnownSession {
     // Clear the cache, so that it does not grow for ever; sessions are looked up again by name.
     if (this.#knownSessions.size >= maxCached) this.#knownSessions.clear();
-    this.#knownSessions.set(nameOf(key), session);
+    this.#knownSessions.set(sessionName(key), session);
     return session;
   }
 
   #findAt(key: SessionKey, expected: number): KnownSession {
-    const session = this.#knownSessions.get(nameOf(key));
+    const session = this.#knownSessions.get(sessionName(key));
     if (session?.position === expected) return session;
     const row = this.#find(key);
     if (row?.position !== expected) throw conflict();
@@ -340,32 +378,19 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   /** Creates a session; an existing one is a conflict, because sessions without entries do not exist. */
-  #create({ key, parent }: AppendRequest): KnownSession {
+  #create({ key, parent }: AppendRequest, change: SummaryChange): KnownSession {
     const parentId = parent === undefined ? null : (this.#find(parent)?.id ?? null);
     const { agent, instance_id, session } = key;
-    const now = new Date().toISOString();
+    const created = new Date().toISOString();
+    const summary = applyChange(emptySummary, change);
+    const { title, state, error } = summary;
+    const usedAt = this.#time();
+    const row = [agent, instance_id, session, created, parentId, title, state, toErrorText(error), usedAt];
     try {
-      const { lastInsertRowid } = this.#statements.create.run(agent, instance_id, session, now, parentId);
-      return this.#remember(key, { id: Number(lastInsertRowid), position: 0 });
+      const { lastInsertRowid } = this.#statements.create.run(...row);
+      return this.#remember(key, { id: Number(lastInsertRowid), position: 0, summary, usedAt });
     } catch (error) {
       throw orConflict(error);
     }
   }
-}
-
-/** Returns the error of an insert: a conflict if a constraint refused it. */
-function orConflict(error: unknown): unknown {
-  return error instanceof Error && error.message.includes("constraint") ? conflict(error) : error;
-}
-
-function storeFullError(): KitError {
-  return new KitError({
-    code: "conflict",
-    message: `The session is full: it has ${maxPosition} entries.`,
-    hint: "Continue in a new session.",
-  });
-}
-
-function nameOf(key: SessionKey): string {
-  return `${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
 }

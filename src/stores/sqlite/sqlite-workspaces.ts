@@ -1,6 +1,6 @@
-import type { SQLInputValue } from "node:sqlite";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
+import type { SqlInput } from "../../sqlite/statements.ts";
 import {
   createTransaction,
   type Database,
@@ -87,12 +87,12 @@ export class SqliteWorkspaces implements WorkspaceStore {
     );
   }
 
-  #get(sql: string, values: readonly SQLInputValue[]): Readonly<Record<string, unknown>> | undefined {
+  #get(sql: string, values: readonly SqlInput[]): Readonly<Record<string, unknown>> | undefined {
     const row: unknown = this.#statement(sql).get(...values);
     return row as Readonly<Record<string, unknown>> | undefined;
   }
 
-  #run(sql: string, values: readonly SQLInputValue[]): number {
+  #run(sql: string, values: readonly SqlInput[]): number {
     return Number(this.#statement(sql).run(...values).changes);
   }
 

@@ -174,9 +174,9 @@ async function survive(subject: BackendSubject, doom: Doom | undefined) {
         description: name,
         input: { type: "object" },
         idempotent,
-        execute: (_input, { idempotency_key }) => {
+        execute: (_input, { idempotencyKey }) => {
           if (process.isDead()) return new Promise<string>(() => undefined);
-          ran.push(`${name} ${idempotency_key}`);
+          ran.push(`${name} ${idempotencyKey}`);
           return `${name} ran`;
         },
       });

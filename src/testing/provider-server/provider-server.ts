@@ -11,6 +11,8 @@ export type ProviderReply =
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
       readonly message?: string;
+      /** The whole body, in place of an error with the message. */
+      readonly body?: string;
     }
   /** After this many chunks of the answer, the connection is cut (`inside`: within the next chunk), or ended as if the answer were complete. */
   | { readonly answer: ProviderAnswer; readonly cutAfter: number; readonly how?: "inside" | "ended" }
@@ -37,7 +39,8 @@ export async function startProviderServer(): Promise<ProviderServer> {
   const requests: unknown[] = [];
   let replies: readonly ProviderReply[] = [];
   let next = 0;
-  const server = createServer((request, response) => {
+  // A client of a busy machine must not send on a connection that this server closes at the same moment.
+  const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
     const protocol = providerProtocols.find((item) => item.matches((request.url ?? "").split("?")[0] ?? ""));
     void text(request).then((body) => {
       requests.push(body === "" ? undefined : JSON.parse(body));
@@ -74,7 +77,7 @@ export async function startProviderServer(): Promise<ProviderServer> {
 function send(response: ServerResponse, protocol: ProviderProtocol, reply: ProviderReply): void {
   if ("status" in reply) {
     response.writeHead(reply.status, { "content-type": "application/json", ...reply.headers });
-    response.end(protocol.errorBody(reply.message ?? "no"));
+    response.end(reply.body ?? protocol.errorBody(reply.message ?? "no"));
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream" });

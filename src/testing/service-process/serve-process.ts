@@ -44,10 +44,15 @@ const answers: Record<string, (service: TestService, args: readonly never[]) => 
   dispatch: ({ dispatch }, args) => dispatch(...(args as unknown as Parameters<typeof dispatch>)),
   startRun: ({ startRun }, args) => startRun(...(args as unknown as Parameters<typeof startRun>)),
   history: ({ history }, args) => history(...(args as unknown as Parameters<typeof history>)),
+  historyPage: ({ historyPage }, [target]) =>
+    historyPage(target ?? { agent: "", instance_id: "", session: "" }, { limit: 9 }),
+  events: ({ engine }, [stream]) => engine.events.read(stream ?? ""),
+  cancelDispatch: ({ engine }, [dispatchId]) => engine.cancelDispatch(dispatchId ?? ""),
   signal: ({ engine }, [runId, signal]) => engine.signal(runId ?? "", signal ?? { name: "" }),
   awaitRun: ({ engine }, [runId]) => engine.awaitRun(runId ?? ""),
   awaitDispatch: ({ engine }, [dispatchId]) => engine.awaitDispatch(dispatchId ?? ""),
   approvals: ({ approvals }) => approvals.list(),
+  waitingCalls: async ({ engine }) => (await engine.waitingCalls?.list({})) ?? [],
   approve: ({ approvals }, [approvalId]) => approvals.decide(approvalId ?? "", { approved: true }),
   drain: async ({ close }) => {
     await close({ timeoutMs: 0 });

@@ -82,7 +82,7 @@ describe("an agent", () => {
     await print("count");
     await page.getByText("w5 ").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByText("Stopped").waitFor();
+    await page.getByText("Stopped", { exact: true }).waitFor();
   });
 
   test("continues after a reload in the middle, with each word once", async () => {
@@ -125,11 +125,10 @@ test("an approval is announced in the tab's title and in the inbox, and is decid
   await demo.send("/agents/mender/refund-1/dispatch", { input: "refund" });
   await open("/console/approvals");
   await page.getByText('"cents": 5997').waitFor();
-  await expect.poll(() => page.title()).toMatch(/^\(1\) Approvals/);
+  await expect.poll(() => page.title()).toMatch(/^\(1\) Waiting for you/);
   await page.getByLabel("Reason").focus();
   await page.keyboard.type("paid already");
-  // Moves past "Always allow…" to "Deny".
-  await page.keyboard.press("Tab");
+  // Moves to "Deny".
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.getByText("Nothing waits for you").waitFor();
@@ -221,7 +220,7 @@ test("a server with keys requires one, and a closed page forgets it unless the u
   await page.getByRole("link", { name: "mender" }).click();
   // With a read-only console, the page offers no action that changes something.
   await page.getByText("Read-only").waitFor();
-  await expect.poll(() => page.getByRole("button", { name: "Open" }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("button", { name: "New conversation" }).count()).toBe(0);
   await page.reload();
   await page.getByLabel("API key").fill("open-sesame");
   await page.getByLabel("Keep the key").check();

@@ -103,9 +103,12 @@ export interface Demo extends AsyncDisposable {
   send(path: string, body?: unknown): Promise<unknown>;
 }
 
-/** `kit start` on the shop. */
-export async function startDemo(environment: Readonly<Record<string, string>> = {}): Promise<Demo> {
-  const repository = await createTemporaryRepository(demoFiles);
+/** `kit start` on the shop, with more files. */
+export async function startDemo(
+  environment: Readonly<Record<string, string>> = {},
+  files: Readonly<Record<string, string>> = {},
+): Promise<Demo> {
+  const repository = await createTemporaryRepository({ ...demoFiles, ...files });
   await repository.init();
   await repository.commit("Open the shop", 1_790_000_000);
   const kit = await createKitProcess(repository.root);

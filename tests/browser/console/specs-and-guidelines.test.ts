@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ignoreEntryFor } from "../../../src/guidelines/lint/ignore-findings.ts";
+import type { Diagnostic } from "../../../src/protocol/diagnostic.ts";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
-import { isCampaign } from "../../../src/testing/campaign.suite.ts";
+import { campaignTest } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
 import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
@@ -36,6 +38,10 @@ const files: Readonly<Record<string, string>> = {
   "CLAUDE.md": `# Rules\n\n## Money\n\nAmounts are whole cents. ${hostile}\n`,
   ".cursor/rules/style.mdc":
     "---\nglobs: src/**/*.ts\nalwaysApply: false\n---\n\n# Style\n\nNamed exports only.\n",
+  ".gitignore": "CLAUDE.local.md\n",
+  "CLAUDE.local.md": "# Mine\n\n## Tabs\n\nUse tabs.\n",
+  ".cursor/rules/quoted.mdc": '---\nalwaysApply: "true"\n---\n\n# Quoted\n\nTests are sentences.\n',
+  "openspec/specs/cart/spec.md": "# Cart\n\n## Requirements\n\n### Requirement: Totals\n\nNo scenario.\n",
 };
 
 const results = `<testsuite><testcase classname="src/login.test.ts" name="opens a session (auth#1.1)"/><testcase classname="src/login.test.ts" name="refuses (auth#1.2)"><failure message="expected 401 ${"&lt;b&gt;".repeat(3)}"/></testcase></testsuite>`;
@@ -91,16 +97,15 @@ test("a criterion without a passing test is one click from Home, with the reason
   expect(opened.faults).toEqual([]);
 });
 
-test("the tree of specs is opened by keyboard, from a framework to a criterion", async () => {
+test("the tree of specs opens on features with their tested criteria, and is opened by keyboard down to a criterion", async () => {
   await using opened = await open("/console/specs");
   const { page } = opened;
   const tree = page.getByRole("tree", { name: "Specs" });
   const item = (name: RegExp) => page.getByRole("treeitem", { name });
   await item(/^Kiro/).waitFor();
+  await item(/^auth.*\d+\/\d+ tested/).waitFor();
   await tree.focus();
   await page.keyboard.press("Home");
-  await page.keyboard.press("ArrowRight");
-  await item(/^auth/).waitFor();
   await page.keyboard.type("au");
   await page.keyboard.press("ArrowRight");
   await item(/^Requirements/).waitFor();
@@ -164,17 +169,80 @@ test("problems are filtered by severity, rule, framework and file, and lead to t
   expect(opened.faults).toEqual([]);
 });
 
+test("problems of OpenSpec are filtered by its name", async () => {
+  await using opened = await open("/console/specs/problems");
+  const { page } = opened;
+  await page.getByRole("combobox", { name: "Framework" }).selectOption("OpenSpec");
+  await page.getByRole("link", { name: "openspec/specs/cart/spec.md:1" }).waitFor();
+  expect(new URL(page.url()).searchParams.get("framework")).toBe("custom");
+});
+
 test("tools are shown side by side with what each reads for a file, and a rule shows what a conversion loses", async () => {
   await using opened = await open("/console/guidelines");
   const { page } = opened;
+  const own = page.getByRole("listitem").filter({ hasText: "CLAUDE.local.md" });
+  await own.getByText("not in Git").waitFor();
   await page.getByRole("link", { name: "For a file" }).click();
   await page.getByRole("textbox", { name: /^A file/ }).fill("src/login.ts");
   await page.keyboard.press("Enter");
   await page.getByText("matches src/**/*.ts").first().waitFor();
   await expect.poll(() => page.getByRole("heading", { name: "Claude Code" }).count()).toBe(1);
+  // Tools without a file of their own in this repository are behind a button.
+  expect(await page.getByRole("heading", { name: "Gemini CLI" }).count()).toBe(0);
+  await page.getByRole("button", { name: "Show them" }).click();
+  await page.getByRole("heading", { name: "Gemini CLI" }).waitFor();
   await page.getByRole("link", { name: "Style" }).first().click();
   await page.getByRole("button", { name: "Claude Code" }).click();
   await page.getByText("cannot be limited").waitFor();
+  expect(opened.faults).toEqual([]);
+});
+
+test("a finding in the rules shows its column, its fix and its ignore entry, and a rule without findings says so", async () => {
+  await using opened = await open("/console/guidelines/lint");
+  const { page } = opened;
+  const [finding] = (await served.send("/api/guidelines/lint")).body.diagnostics.filter(
+    ({ fix }: Diagnostic) => fix !== undefined,
+  );
+  const { path, line, column, fix } = finding;
+  const row = page.getByRole("listitem").filter({ hasText: `${path}:${line}:${column}` });
+  await row.getByText(fix.text, { exact: true }).waitFor();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await row.getByRole("button", { name: "Copy ignore entry" }).click();
+  await row.getByText("Copied").waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(JSON.stringify(ignoreEntryFor(finding)));
+  await expect.poll(() => violations(page)).toEqual([]);
+  await page.goto(`${served.url}/console/guidelines/lint?rule=drift`);
+  await page.getByText("None of this kind").waitFor();
+  expect(opened.faults).toEqual([]);
+});
+
+const confirm = (page: Page): Promise<void> =>
+  page
+    .getByRole("dialog", { name: /^Write \d+ files?\?$/ })
+    .getByRole("button", { name: "Write" })
+    .click();
+
+test("a sync shows what it writes for the ticked formats, and asks before it writes", async () => {
+  await using opened = await open("/console/guidelines/sync?from=fw_c");
+  const { page } = opened;
+  const box = (name: string) => page.getByRole("checkbox", { name, exact: true });
+  // The repository has rules for Cursor, and for no other tool.
+  await expect.poll(() => box("Cursor").isChecked()).toBe(true);
+  expect(await page.getByRole("checkbox", { checked: true }).count()).toBe(1);
+  await box("Cline").check();
+  await page.getByText(/^\.clinerules\//).waitFor();
+  expect(new URL(page.url()).searchParams.get("to")).toBe("fw_b,cline");
+  await box("Cursor").uncheck();
+  await expect.poll(() => page.getByText(/^\.cursor\/rules\//).count()).toBe(0);
+  await page.getByRole("button", { name: /^Write \d/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(/^1 created: \.clinerules\//).waitFor();
+  await expect.poll(() => violations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect.poll(() => dialog.count()).toBe(0);
+  await box("Cline").uncheck();
+  await page.getByText("What should follow it?").waitFor();
+  expect(existsSync(join(served.root, ".clinerules"))).toBe(false);
   expect(opened.faults).toEqual([]);
 });
 
@@ -190,6 +258,7 @@ test("a sync writes the diff that the page shows, and a file that changes in the
   const byHand = "# By hand, meanwhile\n";
   writeFileSync(target, byHand);
   await page.getByRole("button", { name: /^Write \d/ }).click();
+  await confirm(page);
   const refusal = page.getByRole("alert").getByText("so nothing was written");
   await refusal.waitFor();
   expect(await refusal.textContent()).toContain(name);
@@ -197,6 +266,7 @@ test("a sync writes the diff that the page shows, and a file that changes in the
   rmSync(target);
   await page.reload();
   await page.getByRole("button", { name: /^Write \d/ }).click();
+  await confirm(page);
   await page
     .getByRole("status")
     .getByText(/^Written: /)
@@ -260,10 +330,10 @@ const addresses = [
   "/console/guidelines/sync?from=fw_c",
 ];
 
-test("screens show hostile text, fit a phone and a large screen, and are accessible", async () => {
+campaignTest("screens show hostile text, fit a phone and a large screen, and are accessible", async () => {
   await using opened = await open("/console/specs", 390);
   const { page } = opened;
-  for (const path of addresses.filter((_, index) => isCampaign || index % 3 === 0)) {
+  for (const path of addresses) {
     await page.goto(`${served.url}${path}`);
     await page.waitForLoadState("networkidle");
     expect(await page.evaluate(() => "harmed" in globalThis)).toBe(false);

@@ -2,6 +2,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { campaignTest } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
 import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
@@ -115,7 +116,7 @@ test("a caller without the right to read an agent sees the refusal instead of it
   }
 });
 
-test("a trace and a comparison fit a phone and a wide screen, and are accessible", async () => {
+campaignTest("a trace and a comparison fit a phone and a wide screen, and are accessible", async () => {
   const [one, other] = (await served.send("/agents/echo/told/operations")).body.operations;
   const paths = [
     "/console/agents/echo/told/trace",

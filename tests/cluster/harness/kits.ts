@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryRepository } from "../../../src/testing/temporary-repository.ts";
+import { steadyNow, type Wake } from "../../faults/campaign/campaign-project.ts";
 import { createRandom } from "../../faults/seeded-random.ts";
 import { createKitProcess, type KitProcess } from "../../faults/service/kit-process.ts";
 import {
@@ -46,6 +47,8 @@ export interface Around {
   readonly files?: Readonly<Record<string, string>>;
   /** The name of a further variable with the path of the effects. */
   readonly ledger?: string;
+  /** Lines of postgresql.conf. */
+  readonly settings?: readonly string[];
 }
 
 /** How long a sender waits for an answer before it tries another node. */
@@ -57,6 +60,7 @@ export class Kits {
   readonly root: string;
   readonly kits: readonly Kit[];
   readonly model: ModelServer;
+  readonly wakes: Wake[] = [];
   readonly #remove: () => Promise<void>;
   readonly #ledger: string | undefined;
   readonly #entries: HistoryEntry[] = [];
@@ -82,9 +86,9 @@ export class Kits {
   static async start(
     engine: ClusterEngine,
     count = 3,
-    { toml = "", script, files = {}, ledger }: Around = {},
+    { toml = "", script, files = {}, ledger, settings }: Around = {},
   ): Promise<Kits> {
-    const database = await Database.start();
+    const database = await Database.start(settings);
     const model = await startModelServer(createRandom(1), script);
     const repository = await createTemporaryRepository();
     const { root } = repository;
@@ -140,6 +144,7 @@ export class Kits {
   }
 
   thaw({ process: { pid } }: Kit): void {
+    this.wakes.push({ pid, at: steadyNow() });
     process.kill(pid, "SIGCONT");
   }
 
@@ -211,7 +216,7 @@ export class Kits {
     await this.until(() => this.#effectsOf(lines).filter(({ what }) => what === "begin").length >= count);
   }
 
-  async until(isSo: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
+  async until(isSo: () => boolean | Promise<boolean>, withinMs = 150_000): Promise<void> {
     const deadline = Date.now() + withinMs;
     while (!(await Promise.resolve(isSo()).catch(() => false))) {
       if (Date.now() > deadline) throw new Error(`The condition never held: ${isSo}`);
@@ -222,7 +227,7 @@ export class Kits {
   /** Waits until every input has a receipt and has ended. */
   async settled(load: Load): Promise<void> {
     const ids = await load.accepted;
-    await this.until(async () => (await this.engine.open(this.database, ids)) === 0, 90_000);
+    await this.until(async () => (await this.engine.open(this.database, ids)) === 0, 240_000);
   }
 
   /** The violations in finished loads: in the rows and effects, and in the sessions that any node reads. */

@@ -11,6 +11,15 @@ export interface Effect {
   readonly key: string;
   /** ms by the clock of the machine that no fault sets (`steadyNow`). */
   readonly at: number;
+  /** The process in which it happened. */
+  readonly pid: number;
+}
+
+/** The end of a hang of a process: what it had begun before goes on then, although another process may have done it meanwhile. */
+export interface Wake {
+  readonly pid: number;
+  /** As of an effect. */
+  readonly at: number;
 }
 
 /** The time in ms by a clock that only rises, the same in all processes of the machine. */
@@ -25,7 +34,7 @@ const head = `import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 // A fault can take the disk or the handles of the process: the effect itself happens once they are back.
 const effect = async (what, name, key) => {
-  const line = JSON.stringify({ what, name, key, at: Number(process.hrtime.bigint() / 1000000n) }) + "\\n";
+  const line = JSON.stringify({ what, name, key, at: Number(process.hrtime.bigint() / 1000000n), pid: process.pid }) + "\\n";
   for (;;) {
     try {
       return appendFileSync(process.env.${ledgerVariable}, line);

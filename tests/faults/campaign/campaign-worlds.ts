@@ -18,6 +18,8 @@ import {
   ledgerVariable,
   orderFile,
   readLedger,
+  steadyNow,
+  type Wake,
 } from "./campaign-project.ts";
 
 type Random = (below: number) => number;
@@ -28,6 +30,7 @@ export interface World {
   urls(): readonly string[];
   readonly faults: Readonly<Record<string, (random: Random) => Promise<void>>>;
   effects(): readonly Effect[];
+  readonly wakes: readonly Wake[];
   /** Ends every fault, and starts what is down. Throws if a server ended by itself. */
   heal(): Promise<void>;
   stop(): Promise<void>;
@@ -56,14 +59,10 @@ export async function startThreeNodes(): Promise<World> {
     urls: () => cluster.kits.map(({ process }) => process.url),
     faults: Object.fromEntries(faults.map(([name, fault]) => [name, onOne(fault)])),
     effects: () => readLedger(cluster.effectsFile),
+    wakes: cluster.wakes,
     heal: async () => await cluster.heal(),
     stop: async () => await cluster.stop(),
   };
-}
-
-/** A server that has ended by itself is told when it is asked. */
-function thaw({ pid }: KitProcess): void {
-  if (isAlive(pid)) process.kill(pid, "SIGCONT");
 }
 
 const hasLimits = spawnSync("prlimit", ["--version"]).status === 0;
@@ -94,6 +93,13 @@ export async function startOneMachine(): Promise<World> {
     up.delete(server);
     await server.end(signal);
   };
+  const wakes: Wake[] = [];
+  // A server that has ended by itself is told when it is asked.
+  const thaw = ({ pid }: KitProcess): void => {
+    if (!isAlive(pid)) return;
+    wakes.push({ pid, at: steadyNow() });
+    process.kill(pid, "SIGCONT");
+  };
   const [first = project.kit, second = project.kit] = servers;
   setClock(root, 0);
   await start(first);
@@ -119,7 +125,7 @@ export async function startOneMachine(): Promise<World> {
     async freeze(random) {
       process.kill(first.pid, "SIGSTOP");
       await delay(500 + random(3_000));
-      process.kill(first.pid, "SIGCONT");
+      thaw(first);
     },
     /** The second process takes over from a killed one, and back. */
     async standBy(random) {
@@ -134,7 +140,7 @@ export async function startOneMachine(): Promise<World> {
       await start(second);
       await stopBetweenWrites(first.pid, join(root, ".kit"));
       await delay(12_000);
-      process.kill(first.pid, "SIGCONT");
+      thaw(first);
       await delay(500);
       await end(second, "SIGTERM");
     },
@@ -185,6 +191,7 @@ export async function startOneMachine(): Promise<World> {
       ...(Object.keys(clockEnvironment(root)).length > 0 ? clocks : {}),
     },
     effects: () => readLedger(ledger),
+    wakes,
     async heal() {
       for (const server of up) thaw(server);
       setClock(root, 0);

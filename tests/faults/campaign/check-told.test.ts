@@ -10,6 +10,7 @@ const effect = (what: Effect["what"], name: string, more: Partial<Effect> = {}):
   name,
   key: name,
   at: 1,
+  pid: 7,
   ...more,
 });
 const event = (index: number, type: string): KitEvent => ({ index, type, operation_id: "o" }) as KitEvent;
@@ -19,6 +20,7 @@ function breachesOf(parts: Partial<Campaign>): readonly string[] {
   const kept: Campaign = {
     replies: [dispatch(1), dispatch(2)],
     effects: [effect("keep", "a#1"), effect("note", "a#2")],
+    wakes: [],
     received: [{ instance: "a", events: [event(1, "idle"), event(2, "turn")] }],
     ended: new Map([
       ["d1", { status: "completed" }],
@@ -53,6 +55,19 @@ test("a call that must not be repeated is done twice if it began twice, another 
   expect(breachesOf({ effects: [effect("keep", "a#1"), effect("keep", "a#1", { key: "k" })] })).toEqual([
     "twice",
   ]);
+});
+
+test("a step begins before the steps after it, unless its process hung in it until then", () => {
+  const steps = (at: number, wakes: Campaign["wakes"] = []) =>
+    breachesOf({
+      effects: [effect("step", "p before", { at }), effect("step", "p after", { at: 5 })],
+      wakes,
+    });
+  expect(steps(4)).toEqual([]);
+  expect(steps(6)).toEqual(["out of order"]);
+  expect(steps(6, [{ pid: 7, at: 6 }])).toEqual([]);
+  expect(steps(6, [{ pid: 8, at: 6 }])).toEqual(["out of order"]);
+  expect(steps(9_000, [{ pid: 7, at: 6 }])).toEqual(["out of order"]);
 });
 
 test("a decision that was told is what happens", () => {

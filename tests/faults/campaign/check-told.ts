@@ -1,7 +1,7 @@
 import type { KitEvent } from "../../../src/protocol/event.ts";
 import { answerTo } from "../service/model-server.ts";
 import type { Received, Reply } from "./campaign-clients.ts";
-import type { Effect } from "./campaign-project.ts";
+import type { Effect, Wake } from "./campaign-project.ts";
 
 /** How a promise was broken. */
 export type Breach =
@@ -33,6 +33,7 @@ export interface Ended {
 export interface Campaign {
   readonly replies: readonly Reply[];
   readonly effects: readonly Effect[];
+  readonly wakes: readonly Wake[];
   readonly received: readonly Received[];
   /** By the ids of dispatches and runs. */
   readonly ended: ReadonlyMap<string, Ended>;
@@ -77,8 +78,16 @@ function checkEnds(campaign: Campaign): readonly Finding[] {
   });
 }
 
+/** How long an effect of aborted work may still begin after the answer to the one who cancelled it, or after a wake, in ms. */
+const slackMs = 1_000;
+
+/** Whether a process did this right after it woke: no check of a lease can be later than the last one before an effect. */
+function isOfWake({ pid, at }: Effect, wakes: readonly Wake[]): boolean {
+  return wakes.some((wake) => wake.pid === pid && at >= wake.at && at < wake.at + slackMs);
+}
+
 /** Calls that must not be repeated begin once; a call has one key, however often it begins. */
-function checkEffects({ effects }: Campaign): readonly Finding[] {
+function checkEffects({ effects, wakes }: Campaign): readonly Finding[] {
   const findings: Finding[] = [];
   for (const [call, begun] of Map.groupBy(effects, ({ what, name }) => `${what} ${name}`)) {
     const once = call.startsWith("note ") || call.startsWith("pay ");
@@ -86,9 +95,10 @@ function checkEffects({ effects }: Campaign): readonly Finding[] {
     const keys = new Set(begun.map(({ key }) => key));
     if (keys.size > 1) findings.push({ breach: "twice", text: `${call} has the keys ${[...keys].join()}` });
   }
-  for (const { name, at } of effects.filter(({ name: step }) => step.endsWith(" before"))) {
+  for (const before of effects.filter(({ name: step }) => step.endsWith(" before"))) {
+    const { name, at } = before;
     const after = effects.find((one) => one.name === name.replace(/ before$/, " after"));
-    if (after !== undefined && after.at < at)
+    if (after !== undefined && after.at < at && !isOfWake(before, wakes))
       findings.push({ breach: "out of order", text: `${name} began after "after"` });
   }
   return findings;
@@ -119,14 +129,11 @@ function checkDecisions(campaign: Campaign): readonly Finding[] {
   return findings;
 }
 
-/** How long an effect of aborted work may still begin after the answer to the one who cancelled it, in ms. */
-const slackMs = 1_000;
-
 function checkCancels(campaign: Campaign): readonly Finding[] {
   return repliesOf(campaign, "cancel").flatMap(({ id, line, number, at }): readonly Finding[] => {
     const status = campaign.ended.get(id)?.status;
     const late = campaign.effects.find(
-      ({ name, at: begun }) => name === `${line}#${number}` && begun > at + slackMs,
+      (one) => one.name === `${line}#${number}` && one.at > at + slackMs && !isOfWake(one, campaign.wakes),
     );
     if (late === undefined && status === "cancelled") return [];
     return [

@@ -99,7 +99,15 @@ async function collect(world: World, clients: CampaignClients) {
   const logs = new Map<string, readonly KitEvent[]>();
   for (const { instance, events } of clients.received)
     logs.set(instance, await readLog(clients, instance, events.at(-1)?.index ?? 0));
-  return { replies, effects: world.effects(), received: clients.received, ended, histories, logs };
+  return {
+    replies,
+    effects: world.effects(),
+    wakes: world.wakes,
+    received: clients.received,
+    ended,
+    histories,
+    logs,
+  };
 }
 
 /** Prints what has not ended: the work of which others wait is often another one. */

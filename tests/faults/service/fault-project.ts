@@ -29,8 +29,8 @@ const write = (id, name, idempotent) => defineTool({
   description: "Writes a number down.",
   input: { type: "object", properties: { number: { type: "integer" } }, required: ["number"] },
   idempotent,
-  async execute({ number }, { idempotency_key }) {
-    appendFileSync(join(process.cwd(), name + ".log"), idempotency_key + " " + id + "#" + number + "\\n");
+  async execute({ number }, { idempotencyKey }) {
+    appendFileSync(join(process.cwd(), name + ".log"), idempotencyKey + " " + id + "#" + number + "\\n");
     await delay(number % 7);
     return "Written.";
   },

@@ -11,11 +11,21 @@ export async function send(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const reply = await fetch(url, {
+  const request = {
     ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
     headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
-  });
-  return { status: reply.status, body: await reply.json() };
+  };
+  // A server closes idle connections, and one without file handles refuses some: what can be repeated is sent again.
+  const isRepeatable = body === undefined || "idempotency-key" in headers;
+  for (let triesLeft = isRepeatable ? 20 : 0; ; triesLeft -= 1) {
+    try {
+      const reply = await fetch(url, request);
+      return { status: reply.status, body: await reply.json() };
+    } catch (error) {
+      if (triesLeft === 0) throw error;
+      await delay(50);
+    }
+  }
 }
 
 /** A request that the test repeats until it is accepted: because of its key, it counts once. */

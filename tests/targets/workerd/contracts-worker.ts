@@ -6,7 +6,7 @@ import type { ContractCase } from "../../../src/base/contract-case.ts";
 import { eventLogCases, type OpenEventLog } from "../../../src/engine/cases/event-log-cases.ts";
 import { engineCases } from "../../../src/engine/contract-cases.ts";
 import { createEmbeddedEngine } from "../../../src/engine/embedded/create-embedded-engine.ts";
-import { EmbeddedEventLog } from "../../../src/engine/embedded/events/event-log.ts";
+import { openEventLog } from "../../../src/engine/embedded/events/event-log.ts";
 import { DurableDatabase, type DurableStorage } from "../../../src/sqlite/durable-database.ts";
 import { sessionStoreCases } from "../../../src/stores/contract-cases.ts";
 import { SqliteSessionStore } from "../../../src/stores/sqlite/sqlite-store.ts";
@@ -45,7 +45,7 @@ const casesOfEngine = engineCases({
 function openLog(fence: number): OpenEventLog {
   const clock = createManualClock();
   const lease = { fence, signal: new AbortController().signal };
-  const log = new EmbeddedEventLog({ database: open("events"), clock, lease });
+  const log = openEventLog({ database: open("events"), clock, lease });
   return {
     log,
     settle: () => clock.advance(200),

@@ -1,12 +1,16 @@
-import { type ReactNode, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { isReadOnly } from "../../api/server.ts";
-import { asked, useChange, useClient } from "../../api/use-server.ts";
+import { useChange } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import type { SessionName } from "./use-conversation.ts";
+import type { Sender } from "./use-send.ts";
 
 interface ComposerProps extends SessionName {
   readonly isWorking: boolean;
+  /** Whether nothing was said yet: the cursor is in the field. */
+  readonly isNew: boolean;
+  readonly sender: Sender;
 }
 
 interface Attached {
@@ -15,15 +19,18 @@ interface Attached {
   readonly media_type: string;
 }
 
-/** Sends messages and images, and aborts the running operation. The server stores a message before it works on it. */
-export function Composer({ agent, id, session, isWorking }: ComposerProps): ReactNode {
+/** Sends messages and images, and aborts the running operation. */
+export function Composer({ agent, id, session, isWorking, isNew, sender }: ComposerProps): ReactNode {
   const field = useId();
-  const client = useClient();
   const [text, setText] = useState("");
   const [images, setImages] = useState<readonly Attached[]>([]);
-  const [problem, setProblem] = useState<string>();
-  const [sending, setSending] = useState(0);
   const files = useRef<HTMLInputElement>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const { sending, problem } = sender;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another conversation has its own field.
+  useEffect(() => {
+    if (isNew) area.current?.focus();
+  }, [isNew, agent, id, session]);
   const stop = useChange((to, _: undefined) => to.agents.abort(agent, { id, session }), ["sessions"]);
 
   async function send(): Promise<void> {
@@ -31,28 +38,8 @@ export function Composer({ agent, id, session, isWorking }: ComposerProps): Reac
     if (message === "") return;
     setText("");
     setImages([]);
-    setProblem(undefined);
-    setSending((count) => count + 1);
-    const body = {
-      id,
-      session,
-      message,
-      ...(images.length === 0
-        ? {}
-        : { images: images.map(({ data, media_type }) => ({ data, media_type })) }),
-    };
-    try {
-      // With a key the prompt is on the server's disk and continues without this page, which shows the events of the session.
-      const stream = client.agents.stream(agent, body, { idempotencyKey: crypto.randomUUID() });
-      await asked(client, async () => {
-        for await (const _ of stream) break;
-      });
-    } catch (error) {
-      setText((now) => (now === "" ? message : now));
-      setProblem(error instanceof Error ? error.message : String(error));
-    } finally {
-      setSending((count) => count - 1);
-    }
+    const isTaken = await sender.send(message, images);
+    if (!isTaken) setText((now) => (now === "" ? message : now));
   }
 
   async function attach(chosen: FileList | null): Promise<void> {
@@ -107,6 +94,7 @@ export function Composer({ agent, id, session, isWorking }: ComposerProps): Reac
           Message to {agent}
         </label>
         <textarea
+          ref={area}
           id={field}
           value={text}
           rows={Math.min(10, Math.max(2, text.split("\n").length))}

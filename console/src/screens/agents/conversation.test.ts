@@ -1,176 +1,183 @@
-import { describe, expect, test } from "vitest";
-import type { KitEvent } from "../../../../src/client/index.ts";
+import { expect, test } from "vitest";
 import {
-  type Conversation,
-  type Entry,
-  emptyConversation,
-  entriesOf,
-  withEvents,
-  withPictures,
-} from "./conversation.ts";
+  emptyTranscript,
+  foldEvents,
+  type HistoryMessage,
+  type KitEvent,
+} from "../../../../src/client/index.ts";
+import { type Entry, joinEntries, picturesIn, readHistory, readTranscript } from "./conversation.ts";
 
-const context = { instance_id: "1", session: "default", timestamp: "2026-11-22T10:00:00.000Z" };
+const at = "2026-11-22T10:00:00.000Z";
+const later = "2026-11-22T10:00:03.900Z";
+const context = { instance_id: "1", session: "default", timestamp: at };
+const text = (words: string) => [{ type: "text", text: words }];
+const toLine = (entry: Entry): string => ("text" in entry ? `${entry.kind}: ${entry.text}` : entry.kind);
 
-/** Events with rising indexes, of one operation unless they name another. */
-function toEvents(bodies: readonly Record<string, unknown>[], from = 1): readonly KitEvent[] {
-  return bodies.map(
-    (body, at) => ({ ...context, operation_id: "op-1", index: from + at, ...body }) as unknown as KitEvent,
+function fold(...bodies: readonly Record<string, unknown>[]) {
+  const events = bodies.map(
+    (body, index) => ({ ...context, operation_id: "op-1", index: index + 1, ...body }) as unknown as KitEvent,
   );
+  return foldEvents(emptyTranscript, events);
 }
 
-const after = (...bodies: readonly Record<string, unknown>[]): Conversation =>
-  withEvents(emptyConversation, toEvents(bodies));
-const toLine = (entry: Entry): string => ("text" in entry ? `${entry.kind}: ${entry.text}` : entry.kind);
-const started = { type: "operation_start", operation_kind: "prompt", message: "hello" };
-const asked = { type: "turn_request", turn_id: "t1", attempt: 1 };
-const delta = (text: string, turn_id = "t1") => ({ type: "text_delta", text, turn_id });
+const usage = {
+  input: 10,
+  output: 5,
+  cache_read: 0,
+  cache_write: 0,
+  total_tokens: 15,
+  cost: { input: 0.1, output: 0.1, cache_read: 0, cache_write: 0, total: 0.2 },
+};
 
-describe("a conversation", () => {
-  test("joins the deltas of a turn, and shows each delta once when a stream resumes", () => {
-    const before = after(started, asked, delta("one "), delta("two "));
-    const again = withEvents(before, toEvents([delta("two "), delta("three")], 4));
-    expect(again.entries.map(toLine)).toEqual(["user: hello", "text: one two three"]);
-    expect([again.index, again.working]).toEqual([5, "op-1"]);
-  });
+const history: readonly HistoryMessage[] = [
+  {
+    role: "user",
+    content: [...text("Read"), { type: "image", data: "AA==", media_type: "image/png" }],
+    timestamp: at,
+    position: 1,
+    operation_id: "op-1",
+  },
+  {
+    role: "user",
+    content: text("rules"),
+    timestamp: at,
+    position: 2,
+    source: "guidelines",
+    operation_id: "op-1",
+  },
+  {
+    role: "assistant",
+    content: [
+      { type: "reasoning", text: "Hm" },
+      { type: "tool_call", tool_call_id: "c1", tool: "read", args: {} },
+    ],
+    timestamp: at,
+    position: 3,
+    operation_id: "op-1",
+    usage,
+    finish_reason: "tool-calls",
+  },
+  {
+    role: "tool",
+    content: [
+      { type: "tool_result", tool_call_id: "c1", tool: "read", is_error: false, content: text("content") },
+    ],
+    timestamp: at,
+    position: 4,
+    operation_id: "op-1",
+  },
+  {
+    role: "assistant",
+    content: text("Done"),
+    timestamp: later,
+    position: 5,
+    operation_id: "op-1",
+    usage,
+    finish_reason: "stop",
+  },
+];
 
-  test("shows another client's images with its text, once the history has them", () => {
-    const before = after({ ...started, images: 1 }, asked);
-    const content = [
-      { type: "text", text: "hello" },
-      { type: "image", media_type: "image/png", data: "iVBORw0KGgo=" },
-    ];
-    const message = { role: "user", operation_id: "op-1", timestamp: context.timestamp, content };
-    const { entries } = withPictures(before, "op-1", [message] as Parameters<typeof withPictures>[2]);
-    expect(entries).toMatchObject([{ kind: "user", text: "hello", pictures: [expect.anything()] }]);
-    expect(withPictures(before, "op-2", [message] as Parameters<typeof withPictures>[2])).toBe(before);
-  });
+test("messages of a history become entries with results next to their calls, and the end that they show", () => {
+  const entries = readHistory(history);
+  expect(entries.map(toLine)).toEqual([
+    "user: Read",
+    "kit: rules",
+    "thinking: Hm",
+    "call",
+    "text: Done",
+    "end",
+  ]);
+  expect(entries[0]).toMatchObject({ pictures: [{ media_type: "image/png" }] });
+  expect(entries[3]).toMatchObject({ state: "done", result: "content" });
+  expect(entries[5]).toMatchObject({ state: "done", duration_ms: 3_900, tokens: 30, cost: 0.4 });
+});
 
-  test("drops the text of an attempt that is retried", () => {
-    const { entries } = after(
-      started,
-      asked,
-      delta("half an ans"),
-      { ...asked, attempt: 2 },
-      delta("answer"),
-    );
-    expect(entries.map(toLine)).toEqual(["user: hello", "text: answer"]);
-  });
+test("a failed and a stopped message are still failed and stopped after a reload", () => {
+  const question = { role: "user", content: text("Why?"), timestamp: at } as const;
+  const half = { role: "assistant", content: text("Bec"), timestamp: at, finish_reason: "error" } as const;
+  const error = { type: "model_error", message: "The model failed." } as const;
+  const entries = readHistory(
+    [
+      { ...question, operation_id: "op-1", position: 1 },
+      { ...question, operation_id: "op-2", position: 2 },
+      { ...half, operation_id: "op-2", position: 3 },
+    ],
+    [
+      { operation_id: "op-1", status: "failed", error, attempts: 3, duration_ms: 50 },
+      { operation_id: "op-2", status: "aborted", duration_ms: 2_600 },
+    ],
+  );
+  expect(entries.map(toLine)).toEqual(["user: Why?", "end", "user: Why?", "text: Bec", "end"]);
+  expect(entries[1]).toMatchObject({ state: "failed", attempts: 3, error, duration_ms: 50 });
+  expect(entries[4]).toMatchObject({ state: "stopped", duration_ms: 2_600 });
+});
 
-  test("drops the turn that a crash interrupted, and keeps the text before it", () => {
-    const { entries } = after(
-      started,
-      asked,
-      delta("done."),
-      { type: "turn_end", turn_id: "t1", tool_calls: 0 },
-      { ...asked, turn_id: "t2" },
-      delta("half", "t2"),
-      { ...started, resumed: true },
-      { ...asked, turn_id: "t3" },
-      delta("whole", "t3"),
-    );
-    expect(entries.map(toLine)).toEqual(["user: hello", "text: done.", "text: whole"]);
-  });
+test("a message without an answer and without an end in the history has no end", () => {
+  expect(readHistory(history.slice(0, 1)).map(toLine)).toEqual(["user: Read"]);
+});
 
-  test("shows a waiting call, its decision and its result in one entry", () => {
-    const call = { tool_call_id: "c1", tool: "refund" };
-    const waiting = after(
-      started,
-      { type: "tool_start", ...call, args: { order: 1 } },
-      { type: "approval_request", ...call, approval_id: "a1" },
-    );
-    expect(waiting.entries.at(-1)).toMatchObject({ kind: "tool", state: "waiting", approval_id: "a1" });
-    const done = withEvents(
-      waiting,
-      toEvents(
-        [
-          { type: "approval", ...call, approval_id: "a1", approved: false, reason: "too much" },
-          { type: "tool_end", ...call, result: "denied", is_error: true, duration_ms: 4 },
-          { type: "operation", operation_kind: "prompt", duration_ms: 9, is_error: false },
-        ],
-        4,
-      ),
-    );
-    expect(done.entries).toHaveLength(3);
-    expect(done.entries[1]).toMatchObject({
-      state: "failed",
-      result: "denied",
-      decision: "Denied: too much",
-      approval_id: undefined,
-    });
-    expect([done.working, done.entries[2]?.kind]).toEqual([undefined, "end"]);
-  });
+test("a live conversation leaves out turns and the work of tasks, but not a task's call that waits for a person", () => {
+  const task = { operation_id: "op-2", parent_operation_id: "op-1", task_id: "k1" };
+  const call = { ...task, tool_call_id: "c1", tool: "refund" };
+  const transcript = fold(
+    { type: "operation_start", operation_kind: "prompt", message: "hello" },
+    { type: "turn_request", turn_id: "t1", attempt: 1, model: "m", purpose: "agent" },
+    { type: "task_start", task_id: "k1", role: "reader", prompt: "Read it." },
+    { type: "operation_start", operation_kind: "task", message: "Read it.", ...task },
+    { type: "tool_start", args: {}, ...call },
+  );
+  expect(readTranscript(transcript, new Map()).map(toLine)).toEqual(["user: hello", "task"]);
+  const waiting = foldEvents(transcript, [
+    { ...context, index: 6, type: "approval_request", approval_id: "a1", args: {}, ...call } as KitEvent,
+  ]);
+  expect(readTranscript(waiting, new Map()).map(toLine)).toEqual(["user: hello", "task", "call"]);
+});
 
-  test("shows a call that is repeated after a crash in the same entry", () => {
-    const call = { type: "tool_start", tool_call_id: "c1", tool: "read", args: {} };
-    const { entries } = after(started, call, { ...started, resumed: true }, call);
-    expect(entries.map(({ kind }) => kind)).toEqual(["user", "tool"]);
-  });
-
-  test("leaves out the text of a task, and shows the task", () => {
-    const { entries } = after(
-      started,
-      { type: "task_start", task_id: "k1", role: "reader", prompt: "Read it." },
-      { ...delta("of the task"), task_id: "k1", operation_id: "op-2" },
-      { type: "task_end", task_id: "k1", is_error: false, duration_ms: 3 },
-    );
-    expect(entries.map(({ kind }) => kind)).toEqual(["user", "task"]);
-    expect(entries[1]).toMatchObject({ state: "done", label: "reader" });
-  });
-
-  test("with 10,000 events is built within a few frames", () => {
-    const events = toEvents(Array.from({ length: 10_000 }, (_, at) => delta(`${at} `)));
-    let conversation = after(started, asked);
-    for (let at = 0; at < events.length; at += 100)
-      conversation = withEvents(conversation, events.slice(at, at + 100));
-    expect(conversation.entries).toHaveLength(2);
+test("an entry stays the same object until it changes, such as by pictures that arrive", () => {
+  const transcript = fold({ type: "operation_start", operation_kind: "prompt", message: "hello", images: 1 });
+  const [first] = readTranscript(transcript, new Map());
+  expect(readTranscript(transcript, new Map())[0]).toBe(first);
+  const pictures = picturesIn(history, "op-1");
+  const [withPictures] = readTranscript(transcript, new Map([["op-1", pictures]]));
+  expect(withPictures).toMatchObject({
+    kind: "user",
+    text: "hello",
+    pictures: [{ media_type: "image/png" }],
   });
 });
 
-test("messages of a history become entries with results next to their calls", () => {
-  const at = context.timestamp;
-  const entries = entriesOf([
-    {
-      role: "user",
-      content: [
-        { type: "text", text: "Read" },
-        { type: "image", data: "AA==", media_type: "image/png" },
-      ],
-      timestamp: at,
-      position: 1,
-    },
-    {
-      role: "user",
-      content: [{ type: "text", text: "rules" }],
-      timestamp: at,
-      position: 2,
-      source: "guidelines",
-    },
-    {
-      role: "assistant",
-      content: [
-        { type: "reasoning", text: "Hm" },
-        { type: "tool_call", tool_call_id: "c1", tool: "read", args: {} },
-      ],
-      timestamp: at,
-      position: 3,
-    },
-    {
-      role: "tool",
-      content: [
-        {
-          type: "tool_result",
-          tool_call_id: "c1",
-          tool: "read",
-          is_error: false,
-          content: [{ type: "text", text: "content" }],
-        },
-      ],
-      timestamp: at,
-      position: 4,
-    },
-    { role: "assistant", content: [{ type: "text", text: "Done" }], timestamp: at, position: 5 },
-  ]);
-  expect(entries.map(toLine)).toEqual(["user: Read", "kit: rules", "thinking: Hm", "tool", "text: Done"]);
-  expect(entries[0]).toMatchObject({ pictures: [{ media_type: "image/png" }] });
-  expect(entries[3]).toMatchObject({ state: "done", result: "content" });
+test("work that goes on after a restart shows its message once, and its call as it is now", () => {
+  const live = fold(
+    { type: "operation_start", operation_kind: "prompt", message: "Read", resumed: true },
+    { type: "tool_start", tool_call_id: "c1", tool: "read", args: {} },
+    { type: "approval_request", approval_id: "a1", tool_call_id: "c1", tool: "read", args: {} },
+  );
+  const entries = joinEntries(readHistory(history.slice(0, 3)), readTranscript(live, new Map()));
+  expect(entries.map(toLine)).toEqual(["user: Read", "kit: rules", "thinking: Hm", "call"]);
+  expect(entries[3]).toMatchObject({ state: "waiting", approval_id: "a1" });
+});
+
+test("a failed message that a person tries again loses its failure, and another message keeps its own", () => {
+  const question = { role: "user", content: text("Why?"), timestamp: at } as const;
+  const failed = { status: "failed", duration_ms: 50 } as const;
+  const past = readHistory(
+    [
+      { ...question, operation_id: "op-0", position: 1 },
+      { ...question, operation_id: "op-1", position: 2 },
+    ],
+    [
+      { operation_id: "op-0", ...failed },
+      { operation_id: "op-1", ...failed },
+    ],
+  );
+  const live = fold({
+    type: "operation_start",
+    operation_kind: "prompt",
+    message: "Why?",
+    resumed: true,
+    attempt: 2,
+  });
+  const joinPast = (transcript: typeof live) => joinEntries(past, readTranscript(transcript, new Map()));
+  expect(joinPast(live).map(toLine)).toEqual(["user: Why?", "end", "user: Why?"]);
+  expect(joinPast(emptyTranscript)).toEqual(past);
 });

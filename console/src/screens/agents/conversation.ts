@@ -1,73 +1,52 @@
-import type { HistoryMessage, KitEvent } from "../../../../src/client/index.ts";
-
-interface Base {
-  /** The entry's identity, which does not change while the entry grows. */
-  readonly id: string;
-  readonly operation_id: string;
-}
+import type {
+  CallItem,
+  EndItem,
+  HistoryMessage,
+  HistoryPage,
+  OperationItem,
+  Transcript,
+  TranscriptItem,
+  Usage,
+} from "../../../../src/client/index.ts";
 
 export interface Picture {
   readonly media_type: string;
   readonly data: string;
 }
 
-export interface ToolEntry extends Base {
-  readonly kind: "tool";
-  readonly call_id: string;
-  readonly tool: string;
-  readonly args: unknown;
-  readonly state: "running" | "waiting" | "done" | "failed" | "unknown";
-  readonly result?: string;
-  readonly pictures?: readonly Picture[];
-  readonly progress?: unknown;
-  readonly duration_ms?: number;
-  readonly approval_id?: string | undefined;
-  readonly decision?: string;
+interface Base {
+  readonly id: string;
+  readonly operation_id: string;
 }
+
+/** A call with the pictures of its result, which only the history has. */
+export type CallEntry = CallItem & { readonly pictures?: readonly Picture[] };
+
+/** A message of the user. */
+type UserEntry = Base & {
+  readonly kind: "user";
+  readonly text: string;
+  readonly pictures: readonly Picture[];
+};
+
+/** The end of an operation whose events are not on this page. Its cost and time may not be known. */
+export type PastEnd = Omit<EndItem, "usage" | "duration_ms" | "started_at"> & {
+  readonly duration_ms: number | undefined;
+  readonly tokens: number | undefined;
+  readonly cost: number | null;
+};
 
 /** A line of a conversation. */
 export type Entry =
-  | (Base & {
-      readonly kind: "user";
-      readonly text: string;
-      readonly pictures: readonly Picture[];
-      readonly at: string;
-    })
-  | (Base & { readonly kind: "kit"; readonly source: string; readonly text: string })
-  | (Base & {
-      readonly kind: "text" | "thinking";
-      readonly turn_id: string;
-      readonly text: string;
-      readonly isOpen: boolean;
-    })
-  | ToolEntry
-  | (Base & {
-      readonly kind: "task";
-      readonly task_id: string;
-      readonly label: string;
-      readonly prompt: string;
-      readonly state: "running" | "done" | "failed";
-    })
-  | (Base & { readonly kind: "notice"; readonly tone: "bad" | "warn" | "none"; readonly text: string })
-  | (Base & {
-      readonly kind: "end";
-      readonly label: string;
-      readonly tokens: number | undefined;
-      readonly cost: number | null;
-      readonly duration_ms: number;
-    });
+  | Exclude<TranscriptItem, { readonly kind: "turn" | "end" | "call" | "operation" }>
+  | CallEntry
+  | UserEntry
+  | PastEnd
+  | (Base & { readonly kind: "kit"; readonly source: string; readonly text: string });
 
-export interface Conversation {
-  readonly entries: readonly Entry[];
-  /** The index of the last event in it. */
-  readonly index: number;
-  /** The running operation. */
-  readonly working: string | undefined;
-}
+type Parts = readonly { readonly type: string }[];
 
-export const emptyConversation: Conversation = { entries: [], index: 0, working: undefined };
-
-function picturesOf(content: readonly { readonly type: string }[]): readonly Picture[] {
+function picturesOf(content: Parts): readonly Picture[] {
   return content.flatMap((part) =>
     part.type === "image" && "data" in part && typeof part.data === "string" && "media_type" in part
       ? [{ data: part.data, media_type: String(part.media_type) }]
@@ -75,9 +54,12 @@ function picturesOf(content: readonly { readonly type: string }[]): readonly Pic
   );
 }
 
-function textOf(content: readonly { readonly type: string }[]): string {
+function textOf(content: Parts): string {
   return content.map((part) => (part.type === "text" && "text" in part ? String(part.text) : "")).join("");
 }
+
+/** How an operation ended, as a page of the history names it. */
+type PastOperation = NonNullable<HistoryPage["ends"]>[number];
 
 interface ToolResult {
   readonly type: string;
@@ -87,26 +69,82 @@ interface ToolResult {
   readonly outcome?: unknown;
 }
 
-/** The entries of messages, oldest first. */
-export function entriesOf(messages: readonly HistoryMessage[]): readonly Entry[] {
+/** The entries of messages, oldest first; each operation is followed by its end. */
+export function readHistory(
+  messages: readonly HistoryMessage[],
+  ends: readonly PastOperation[] = [],
+): readonly Entry[] {
+  const known = new Map(ends.map((end) => [end.operation_id, end]));
+  const entries: Entry[] = [];
+  let start = 0;
+  for (const [at, { operation_id }] of messages.entries()) {
+    if (messages[at + 1]?.operation_id === operation_id) continue;
+    const all = messages.slice(start, at + 1);
+    start = at + 1;
+    entries.push(...readMessages(all));
+    if (operation_id === undefined) continue;
+    const end = readEnd(operation_id, all, known.get(operation_id));
+    if (end !== undefined) entries.push(end);
+  }
+  return entries;
+}
+
+const endStates = { completed: "done", failed: "failed", aborted: "stopped" } as const;
+
+/** The end that the history names; for a completed operation, the one that its messages show. */
+function readEnd(
+  operation_id: string,
+  messages: readonly HistoryMessage[],
+  end: PastOperation | undefined,
+): PastEnd | undefined {
+  const [first] = messages;
+  const last = messages.at(-1);
+  const isAnswered = last?.role === "assistant" && last.finish_reason !== "tool-calls";
+  if (end === undefined && !isAnswered) return undefined;
+  const isWhole = first?.role === "user" && first.source === undefined;
+  const took =
+    isWhole && last !== undefined ? Date.parse(last.timestamp) - Date.parse(first.timestamp) : undefined;
+  const { tokens, cost } =
+    end?.usage === undefined ? sumUsage(isWhole ? messages : []) : readUsage(end.usage);
+  return {
+    id: `end-${operation_id}`,
+    kind: "end",
+    operation_id,
+    depth: 0,
+    state: end === undefined ? "done" : endStates[end.status],
+    attempts: end?.attempts ?? 1,
+    error: end?.error,
+    duration_ms: end?.duration_ms ?? took,
+    tokens,
+    cost,
+  };
+}
+
+function readUsage(usage: Usage): Pick<PastEnd, "tokens" | "cost"> {
+  return { tokens: usage.total_tokens, cost: usage.cost.total };
+}
+
+function sumUsage(messages: readonly HistoryMessage[]): Pick<PastEnd, "tokens" | "cost"> {
+  const usages = messages.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
+  if (usages.length === 0) return { tokens: undefined, cost: null };
+  const costs = usages.map(({ cost }) => cost.total);
+  return {
+    tokens: usages.reduce((sum, usage) => sum + usage.total_tokens, 0),
+    cost: costs.includes(null) ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0),
+  };
+}
+
+function readMessages(messages: readonly HistoryMessage[]): readonly Entry[] {
   const entries: Entry[] = [];
   const positions = new Map<string, number>();
   for (const message of messages) {
-    const base = { operation_id: message.operation_id ?? "" };
+    const base = { operation_id: message.operation_id ?? "", depth: 0, started_at: message.timestamp };
     const name = `message-${message.position ?? message.timestamp}`;
     if (message.role === "user") {
       const text = textOf(message.content);
-      if (message.source !== undefined)
-        entries.push({ ...base, id: name, kind: "kit", source: message.source, text });
-      else
-        entries.push({
-          ...base,
-          id: name,
-          kind: "user",
-          text,
-          pictures: picturesOf(message.content),
-          at: message.timestamp,
-        });
+      const entry = { ...base, id: name, text };
+      if (message.source !== undefined) entries.push({ ...entry, kind: "kit", source: message.source });
+      else entries.push({ ...entry, kind: "user", pictures: picturesOf(message.content) });
       continue;
     }
     for (const [at, part] of message.content.entries()) {
@@ -114,26 +152,27 @@ export function entriesOf(messages: readonly HistoryMessage[]): readonly Entry[]
       if (part.type === "text" || part.type === "reasoning") {
         const kind = part.type === "text" ? "text" : "thinking";
         const text = String(part.text ?? "");
-        if (text !== "") entries.push({ ...base, id, kind, turn_id: id, text, isOpen: false });
+        if (text !== "") entries.push({ ...base, id, kind, turn_id: id, text, is_open: false });
       } else if (part.type === "tool_call") {
-        const call_id = String(part.tool_call_id);
-        positions.set(call_id, entries.length);
+        const tool_call_id = String(part.tool_call_id);
+        const { args } = part;
+        positions.set(tool_call_id, entries.length);
         entries.push({
           ...base,
           id,
-          kind: "tool",
-          call_id,
+          kind: "call",
+          tool_call_id,
           tool: String(part.tool),
-          args: part.args,
-          state: "unknown",
+          args,
+          state: "stopped",
         });
       } else if (part.type === "tool_result") {
         const result: ToolResult = part;
         const place = positions.get(String(result.tool_call_id));
         const call = place === undefined ? undefined : entries[place];
-        if (place === undefined || call?.kind !== "tool") continue;
+        if (place === undefined || call?.kind !== "call") continue;
         const content = Array.isArray(result.content) ? result.content : [];
-        const state = result.is_error === true ? "failed" : result.outcome === "unknown" ? "unknown" : "done";
+        const state = result.is_error === true ? "failed" : result.outcome === "unknown" ? "stopped" : "done";
         entries[place] = { ...call, state, result: textOf(content), pictures: picturesOf(content) };
       }
     }
@@ -141,223 +180,74 @@ export function entriesOf(messages: readonly HistoryMessage[]): readonly Entry[]
   return entries;
 }
 
-/** Returns the conversation with more events: a new object, in which unchanged entries are the same objects. */
-export function withEvents(before: Conversation, events: readonly KitEvent[]): Conversation {
-  const draft: Draft = { entries: [...before.entries], working: before.working };
-  let { index } = before;
-  for (const event of events) {
-    // A resumed stream can repeat known events.
-    if (event.index <= index) continue;
-    index = event.index;
-    apply(draft, event);
-  }
-  return { entries: draft.entries, index, working: draft.working };
+/**
+ * Joins the history with the live work after it. After a restart, or if a person tries a failed message again, an operation of the
+ * history goes on: its message is shown once, and the work replaces the end and the calls that it does again.
+ */
+export function joinEntries(past: readonly Entry[], live: readonly Entry[]): readonly Entry[] {
+  const going = new Set(live.map(({ operation_id }) => operation_id));
+  if (!past.some(({ operation_id }) => going.has(operation_id))) return [...past, ...live];
+  const calls = new Set(live.flatMap((entry) => (entry.kind === "call" ? [callName(entry)] : [])));
+  const asked = new Set(past.flatMap((entry) => (entry.kind === "user" ? [entry.operation_id] : [])));
+  return [
+    ...past.filter((entry) => {
+      if (entry.kind === "end") return !going.has(entry.operation_id);
+      return entry.kind !== "call" || entry.state !== "stopped" || !calls.has(callName(entry));
+    }),
+    ...live.filter((entry) => entry.kind !== "user" || !asked.has(entry.operation_id)),
+  ];
 }
 
-/** Adds the images of a message from the history: events only have its text. */
-export function withPictures(
-  before: Conversation,
-  operation_id: string,
-  messages: readonly HistoryMessage[],
-): Conversation {
+function callName({ operation_id, tool_call_id }: CallEntry): string {
+  return `${operation_id} ${tool_call_id}`;
+}
+
+/** Entries of an item: an item that has not changed keeps its entry. */
+const entryOf = new WeakMap<TranscriptItem, Entry>();
+
+/**
+ * The entries of a live transcript. The work of tasks is left out, except for calls that wait for a person. `pictures` are those of
+ * messages, by operation: events have only the text.
+ */
+export function readTranscript(
+  { items }: Transcript,
+  pictures: ReadonlyMap<string, readonly Picture[]>,
+): readonly Entry[] {
+  return items.flatMap((item): readonly Entry[] => {
+    const isWaiting = item.kind === "call" && item.state === "waiting";
+    if (item.kind === "turn" || (item.depth > 0 && !isWaiting)) return [];
+    if (item.kind !== "operation" && item.kind !== "end") return [item];
+    if (item.kind === "operation" && item.message === undefined) return [];
+    const sent = pictures.get(item.operation_id) ?? [];
+    const known = entryOf.get(item);
+    if (known !== undefined && (known.kind !== "user" || known.pictures.length === sent.length))
+      return [known];
+    const entry = item.kind === "end" ? readLiveEnd(item) : readOperation(item, sent);
+    entryOf.set(item, entry);
+    return [entry];
+  });
+}
+
+function readOperation(
+  { id, operation_id, message = "" }: OperationItem,
+  pictures: readonly Picture[],
+): UserEntry {
+  return { id, operation_id, kind: "user", text: message, pictures };
+}
+
+function readLiveEnd({ usage, started_at: _, ...end }: EndItem): PastEnd {
+  return { ...end, ...(usage === undefined ? { tokens: undefined, cost: null } : readUsage(usage)) };
+}
+
+/** The pictures that an operation's message had, once the history has them. */
+export function picturesIn(messages: readonly HistoryMessage[], operation_id: string): readonly Picture[] {
   const sent = messages.find((message) => message.role === "user" && message.operation_id === operation_id);
-  if (sent === undefined) return before;
-  const entries = before.entries.map((entry) =>
-    entry.kind === "user" && entry.operation_id === operation_id
-      ? { ...entry, pictures: picturesOf(sent.content) }
-      : entry,
-  );
-  return { ...before, entries };
+  return sent === undefined ? [] : picturesOf(sent.content);
 }
 
-interface Draft {
-  entries: Entry[];
-  working: string | undefined;
-}
-
-function apply(draft: Draft, event: KitEvent): void {
-  const { operation_id } = event;
-  const base = { id: `event-${event.index}`, operation_id };
-  // The trace of a task shows its events.
-  if (event.task_id !== undefined && event.type !== "task_start" && event.type !== "task_end") return;
-  switch (event.type) {
-    case "operation_start": {
-      draft.working = operation_id;
-      const isKnown = draft.entries.some((entry) => entry.operation_id === operation_id);
-      if (event.resumed === true) dropOpen(draft, operation_id);
-      if (isKnown || event.message === undefined) return;
-      draft.entries.push({ ...base, kind: "user", text: event.message, pictures: [], at: event.timestamp });
-      return;
-    }
-    case "turn_request":
-      // The deltas of an earlier attempt at the same turn are void.
-      if (event.attempt > 1) draft.entries = draft.entries.filter((entry) => !isOfTurn(entry, event.turn_id));
-      return;
-    case "text_delta":
-      grow(draft, "text", event);
-      return;
-    case "reasoning_delta":
-      grow(draft, "thinking", event);
-      return;
-    case "turn_end":
-    case "turn":
-      close(draft, event.turn_id);
-      return;
-    case "tool_start": {
-      close(draft, event.turn_id);
-      const known = draft.entries.findLastIndex(
-        (one) => one.kind === "tool" && one.call_id === event.tool_call_id,
-      );
-      const entry: ToolEntry = {
-        ...base,
-        kind: "tool",
-        call_id: event.tool_call_id,
-        tool: event.tool,
-        args: event.args,
-        state: "running",
-      };
-      const place = draft.entries[known];
-      if (place === undefined || place.operation_id !== operation_id) draft.entries.push(entry);
-      else draft.entries[known] = { ...entry, id: place.id };
-      return;
-    }
-    case "tool_progress":
-      changeTool(draft, event.tool_call_id, { progress: event.progress });
-      return;
-    case "tool_end": {
-      const { result, duration_ms } = event;
-      const state = event.is_error ? "failed" : "done";
-      changeTool(draft, event.tool_call_id, { result, duration_ms, state, approval_id: undefined });
-      return;
-    }
-    case "approval_request":
-      changeTool(draft, event.tool_call_id, { state: "waiting", approval_id: event.approval_id });
-      return;
-    case "approval": {
-      const by = event.by === undefined ? "" : ` by ${event.by}`;
-      const decision = `${event.approved ? "Approved" : "Denied"}${by}${event.reason === undefined ? "" : `: ${event.reason}`}`;
-      changeTool(draft, event.tool_call_id, { state: "running", approval_id: undefined, decision });
-      return;
-    }
-    case "task_start": {
-      const label = event.task_agent ?? event.role ?? "task";
-      draft.entries.push({
-        ...base,
-        kind: "task",
-        task_id: event.task_id,
-        label,
-        prompt: event.prompt,
-        state: "running",
-      });
-      return;
-    }
-    case "task_end": {
-      const at = draft.entries.findLastIndex(
-        (entry) => entry.kind === "task" && entry.task_id === event.task_id,
-      );
-      const task = draft.entries[at];
-      if (task?.kind === "task") draft.entries[at] = { ...task, state: event.is_error ? "failed" : "done" };
-      return;
-    }
-    case "compaction_end":
-      if (!event.is_error) {
-        const text = `History shortened: ${event.tokens_before.toLocaleString()} tokens became ${event.tokens_after.toLocaleString()}`;
-        draft.entries.push({ ...base, kind: "notice", tone: "none", text });
-      }
-      return;
-    case "gap":
-      draft.entries.push({ ...base, kind: "notice", tone: "warn", text: "Older events were removed." });
-      return;
-    case "error": {
-      const again = event.next_model === undefined ? "trying again" : `asking ${event.next_model}`;
-      const text = `${event.error.message}${event.will_retry ? ` (${again})` : ""}`;
-      draft.entries.push({ ...base, kind: "notice", tone: event.will_retry ? "warn" : "bad", text });
-      return;
-    }
-    case "operation": {
-      if (draft.working === operation_id) draft.working = undefined;
-      draft.entries = draft.entries.map((entry) =>
-        entry.operation_id === operation_id ? ended(entry) : entry,
-      );
-      const label = event.is_aborted === true ? "Stopped" : event.is_error ? "Failed" : "Done";
-      const { duration_ms, usage } = event;
-      draft.entries.push({
-        ...base,
-        kind: "end",
-        label,
-        duration_ms,
-        tokens: usage?.total_tokens,
-        cost: usage?.cost.total ?? null,
-      });
-      return;
-    }
-    // The conversation shows their work in other entries, or not at all.
-    case "agent_start":
-    case "idle":
-    case "abort_requested":
-    case "aborted":
-    case "command_start":
-    case "command_end":
-    case "compaction_start":
-    case "run_start":
-    case "run_end":
-    case "step_start":
-    case "step_end":
-    case "log":
-      return;
-    default:
-      // A newer server can send types that this page does not know.
-      event satisfies never;
-  }
-}
-
-function isOfTurn(entry: Entry, turn_id: string | undefined): boolean {
-  return (entry.kind === "text" || entry.kind === "thinking") && entry.turn_id === turn_id && entry.isOpen;
-}
-
-/** After a crash, turns that had not ended are repeated. */
-function dropOpen(draft: Draft, operation_id: string): void {
-  draft.entries = draft.entries.filter(
-    (entry) =>
-      entry.operation_id !== operation_id ||
-      !((entry.kind === "text" || entry.kind === "thinking") && entry.isOpen),
-  );
-}
-
-function ended(entry: Entry): Entry {
-  if ((entry.kind === "text" || entry.kind === "thinking") && entry.isOpen)
-    return { ...entry, isOpen: false };
-  if (entry.kind === "tool" && (entry.state === "running" || entry.state === "waiting")) {
-    return { ...entry, state: "unknown", approval_id: undefined };
-  }
-  return entry;
-}
-
-type Delta = Extract<KitEvent, { readonly type: "text_delta" | "reasoning_delta" }>;
-
-function grow(
-  draft: Draft,
-  kind: "text" | "thinking",
-  { text, turn_id = "", operation_id, index }: Delta,
-): void {
-  const last = draft.entries.at(-1);
-  if (last?.kind === kind && last.turn_id === turn_id && last.isOpen) {
-    draft.entries[draft.entries.length - 1] = { ...last, text: last.text + text };
-  } else {
-    draft.entries.push({ id: `event-${index}`, operation_id, kind, turn_id, text, isOpen: true });
-  }
-}
-
-function close(draft: Draft, turn_id: string | undefined): void {
-  for (let at = draft.entries.length - 1; at >= 0; at -= 1) {
-    const entry = draft.entries[at];
-    if (entry === undefined || entry.kind === "user" || entry.kind === "end") return;
-    if (isOfTurn(entry, turn_id)) draft.entries[at] = ended(entry);
-  }
-}
-
-function changeTool(draft: Draft, call_id: string, change: Partial<ToolEntry>): void {
-  const at = draft.entries.findLastIndex((entry) => entry.kind === "tool" && entry.call_id === call_id);
-  const entry = draft.entries[at];
-  if (entry?.kind === "tool") draft.entries[at] = { ...entry, ...change };
+/** The text of the message that an operation answered, to send it again. */
+export function findMessage(entries: readonly Entry[], operation_id: string): UserEntry | undefined {
+  return entries.find((entry) => entry.kind === "user" && entry.operation_id === operation_id) as
+    | UserEntry
+    | undefined;
 }

@@ -1,21 +1,27 @@
-import { Collapsible } from "@base-ui/react/collapsible";
-import { memo, type ReactNode } from "react";
+import { memo, type ReactNode, useId, useState } from "react";
+import { type ApprovalRequest, type EventError, explainError } from "../../../../src/client/index.ts";
+import { useServer } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
 import { Decision } from "../../ui/decision.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
+import { Loading } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatCost, formatDuration, formatTokens, visible } from "../../ui/text.ts";
-import { CallContent, callTitle } from "../../ui/tool-call.tsx";
-import type { Entry, Picture, ToolEntry } from "./conversation.ts";
+import { useNow } from "../../ui/time.tsx";
+import { CallContent, callTitle, WaitingCall } from "../../ui/tool-call.tsx";
+import type { CallEntry, Entry, PastEnd, Picture } from "./conversation.ts";
 
 interface EntryProps {
   readonly entry: Entry;
   readonly agent: string;
   readonly instance: string;
+  /** Sends the message of a failed operation again; undefined if it cannot. */
+  readonly onRetry?: ((operation_id: string) => void) | undefined;
 }
 
 /** One entry of a conversation. It is rendered again only when it has changed. */
-export const EntryView = memo(function EntryView({ entry, agent, instance }: EntryProps): ReactNode {
+export const EntryView = memo(function EntryView({ entry, agent, instance, onRetry }: EntryProps): ReactNode {
   switch (entry.kind) {
     case "user":
       return (
@@ -39,76 +45,162 @@ export const EntryView = memo(function EntryView({ entry, agent, instance }: Ent
       );
     case "thinking":
       return (
-        <Fold icon="brain" title={entry.isOpen ? "Thinking…" : "Thought"}>
+        <Fold icon="brain" title={entry.is_open ? "Thinking…" : "Thought"}>
           <Markdown text={entry.text} />
         </Fold>
       );
     case "text":
       return <Markdown text={entry.text} />;
-    case "tool":
-      return <ToolView entry={entry} agent={agent} instance={instance} />;
+    case "call":
+      return <CallView entry={entry} agent={agent} instance={instance} />;
     case "task":
       return (
         <Fold
           icon="branch"
           title={`Task for ${entry.label}`}
-          aside={<Status value={entry.state} tone={taskTones[entry.state]} />}
+          aside={<Status value={workNames[entry.state]} tone={workTones[entry.state]} />}
         >
           <Markdown text={entry.prompt} />
         </Fold>
       );
-    case "notice":
-      return (
-        <p
-          role={entry.tone === "bad" ? "alert" : undefined}
-          className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm foreign ${noticeStyles[entry.tone]}`}
-        >
-          <Icon name={entry.tone === "none" ? "wait" : "warning"} />
-          <span className="min-w-0">{visible(entry.text)}</span>
-        </p>
+    case "compaction":
+      return entry.state !== "done" ? null : (
+        <Note icon="wait">
+          History shortened: {entry.tokens_before.toLocaleString()} tokens became{" "}
+          {entry.tokens_after?.toLocaleString()}
+        </Note>
       );
+    case "gap":
+      return <Note icon="warning">Older events were removed.</Note>;
+    case "retry":
+      return <Retry entry={entry} />;
     case "end":
-      return (
-        <p className="flex flex-wrap items-center gap-x-3 border-line border-b pb-4 text-faint text-xs tabular">
-          <span className={entry.label === "Failed" ? "text-bad" : ""}>{entry.label}</span>
-          <span>{formatDuration(entry.duration_ms)}</span>
-          {entry.tokens === undefined ? null : <span>{formatTokens(entry.tokens)} tokens</span>}
-          {entry.tokens === undefined || entry.cost === null ? null : <span>{formatCost(entry.cost)}</span>}
-        </p>
-      );
+      return <End entry={entry} onRetry={onRetry} />;
   }
 });
 
-const taskTones = { running: "busy", done: "good", failed: "bad" } as const;
-const noticeStyles = {
-  bad: "bg-bad-back text-bad",
-  warn: "bg-warn-back text-warn",
-  none: "bg-sunken text-soft",
+const workTones = { running: "busy", waiting: "warn", done: "good", failed: "bad", stopped: "none" } as const;
+const workNames = {
+  running: "running",
+  waiting: "waiting for you",
+  done: "done",
+  failed: "failed",
+  stopped: "no result",
 } as const;
-const toolTones = { running: "busy", waiting: "warn", done: "good", failed: "bad", unknown: "none" } as const;
 
-function ToolView({
+function Note({
+  icon,
+  children,
+}: {
+  readonly icon: "wait" | "warning";
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <p className="flex items-start gap-2 rounded-md bg-sunken px-3 py-2 text-soft text-sm">
+      <Icon name={icon} />
+      <span className="min-w-0">{children}</span>
+    </p>
+  );
+}
+
+/** An attempt that failed: one line, which changes with the attempts. */
+function Retry({ entry }: { readonly entry: Extract<Entry, { readonly kind: "retry" }> }): ReactNode {
+  const { error, attempt, retry_in_ms, next_model, has_begun, started_at } = entry;
+  const now = useNow();
+  const seconds = Math.ceil((Date.parse(started_at) + retry_in_ms - now) / 1_000);
+  const next =
+    next_model !== undefined
+      ? `Asking ${next_model}`
+      : has_begun || seconds <= 0
+        ? "Trying again"
+        : `Trying again in ${seconds} s`;
+  return (
+    <p className="flex items-start gap-2 rounded-md bg-warn-back px-3 py-2 text-sm text-warn foreign">
+      <Icon name="retry" />
+      <span className="min-w-0">
+        {`${next} (attempt ${attempt}) · `}
+        {visible(explainError(error))}
+      </span>
+    </p>
+  );
+}
+
+const endNames = { done: "Done", failed: "Failed", stopped: "Stopped" } as const;
+
+function End({
+  entry: { operation_id, state, attempts, error, duration_ms, tokens, cost },
+  onRetry,
+}: Pick<EntryProps, "onRetry"> & { readonly entry: PastEnd }): ReactNode {
+  const figures = (
+    <>
+      {duration_ms === undefined ? null : <span>{formatDuration(duration_ms)}</span>}
+      {tokens === undefined ? null : <span>{formatTokens(tokens)} tokens</span>}
+      {tokens === undefined || cost === null ? null : <span>{formatCost(cost)}</span>}
+    </>
+  );
+  if (state !== "failed")
+    return (
+      <p className="flex flex-wrap items-center gap-x-3 border-line border-b pb-4 text-faint text-xs tabular">
+        <span>{endNames[state]}</span>
+        {figures}
+      </p>
+    );
+  return (
+    <div role="alert" className="flex flex-col gap-2 rounded-md bg-bad-back px-3 py-2.5 text-sm">
+      <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <span className="flex items-center gap-2 font-medium text-bad">
+          <Icon name="warning" />
+          {attempts > 1 ? `Failed after ${attempts} attempts` : "Failed"}
+        </span>
+        <span className="flex gap-x-3 text-soft text-xs tabular">{figures}</span>
+        {onRetry === undefined ? null : (
+          <span className="ml-auto">
+            <Button icon="retry" onClick={() => onRetry(operation_id)}>
+              Retry
+            </Button>
+          </span>
+        )}
+      </p>
+      {error === undefined ? null : <ErrorWords error={error} />}
+    </div>
+  );
+}
+
+/** The words of the provider or of the code that threw; without them, kit's own. */
+function ErrorWords({ error }: { readonly error: EventError }): ReactNode {
+  const words = explainError(error);
+  return (
+    <div className="foreign">
+      <p className="whitespace-pre-wrap">{visible(words)}</p>
+      {words === error.message ? null : <p className="text-soft text-xs">{visible(error.message)}</p>}
+    </div>
+  );
+}
+
+function CallView({
   entry,
   agent,
   instance,
 }: {
-  readonly entry: ToolEntry;
+  readonly entry: CallEntry;
   readonly agent: string;
   readonly instance: string;
 }): ReactNode {
-  const { tool, args, state, result, progress, duration_ms, approval_id, decision } = entry;
+  const { tool, args, state, result, progress, duration_ms, approval_id, decision, waited_ms } = entry;
   const aside = (
     <>
       {duration_ms === undefined ? null : (
         <span className="text-faint text-xs tabular">{formatDuration(duration_ms)}</span>
       )}
-      <Status value={state === "unknown" ? "no result" : state} tone={toolTones[state]} />
+      <Status value={workNames[state]} tone={workTones[state]} />
     </>
   );
   const isOpen = state === "waiting" || tool === "edit" || tool === "write";
   return (
     <div className="flex flex-col gap-2">
       <Fold
+        // A waiting call opens, also if it was closed while it ran.
+        key={state === "waiting" ? "waiting" : "call"}
         icon={tool === "bash" ? "terminal" : "tool"}
         title={callTitle(tool, args)}
         aside={aside}
@@ -116,21 +208,53 @@ function ToolView({
         isCode
       >
         <div className="flex flex-col gap-2">
-          <CallContent
-            tool={tool}
-            args={args}
-            progress={progress}
-            result={result}
-            isError={state === "failed"}
-          />
+          {approval_id === undefined ? (
+            <CallContent
+              tool={tool}
+              args={args}
+              progress={progress}
+              result={result}
+              isError={state === "failed"}
+            />
+          ) : (
+            <Waiting call={{ agent, instance_id: instance, approval_id, tool, args }} />
+          )}
           <Pictures pictures={entry.pictures ?? []} />
         </div>
       </Fold>
-      {approval_id === undefined ? null : (
-        <Decision agent={agent} instance={instance} approval_id={approval_id} />
+      {decision === undefined ? null : (
+        <p className="pl-3 text-soft text-xs foreign">
+          {decision.approved ? "Approved" : "Denied"}
+          {decision.by === undefined ? "" : ` by ${visible(decision.by)}`}
+          {waited_ms === undefined ? "" : ` after ${formatDuration(waited_ms)}`}
+          {decision.reason === undefined ? "" : `: ${visible(decision.reason)}`}
+        </p>
       )}
-      {decision === undefined ? null : <p className="pl-3 text-soft text-xs foreign">{visible(decision)}</p>}
     </div>
+  );
+}
+
+type KnownCall = Pick<ApprovalRequest, "agent" | "instance_id" | "approval_id" | "tool" | "args">;
+
+/** The change that a waiting call would make, and its decision. */
+function Waiting({ call }: { readonly call: KnownCall }): ReactNode {
+  const { agent, instance_id, approval_id } = call;
+  // Its record says which files it touches, whether its arguments may be changed, and whether a rule could allow it.
+  const record = useServer({
+    key: ["approvals", "call", approval_id],
+    ask: async (client, signal) => {
+      const query = { agent, instance_id, limit: 1_000 };
+      const { approvals } = await client.approvals.list(query, { signal });
+      return approvals.find((one) => one.approval_id === approval_id) ?? null;
+    },
+  });
+  const known = record.data ?? call;
+  if (record.isPending) return <Loading rows={3} />;
+  return (
+    <>
+      <WaitingCall call={known} />
+      <Decision call={known} />
+    </>
   );
 }
 
@@ -143,10 +267,19 @@ interface FoldProps {
   readonly children: ReactNode;
 }
 
+/** A box that opens. Its content is rendered only while it is open: a long conversation has thousands of closed ones. */
 function Fold({ icon, title, aside, isOpen = false, isCode = false, children }: FoldProps): ReactNode {
+  const [isOpened, setOpened] = useState(isOpen);
+  const content = useId();
   return (
-    <Collapsible.Root defaultOpen={isOpen} className="min-w-0 rounded-lg border border-line bg-panel">
-      <Collapsible.Trigger className="group flex min-h-9 w-full items-center gap-2 px-3 py-1.5 text-left text-sm">
+    <div className="min-w-0 rounded-lg border border-line bg-panel">
+      <button
+        type="button"
+        aria-expanded={isOpened}
+        aria-controls={isOpened ? content : undefined}
+        onClick={() => setOpened(!isOpened)}
+        className="flex min-h-9 w-full items-center gap-2 px-3 py-1.5 text-left text-sm"
+      >
         <span className="text-faint">
           <Icon name={icon} />
         </span>
@@ -154,12 +287,16 @@ function Fold({ icon, title, aside, isOpen = false, isCode = false, children }: 
           <bdi>{visible(title.slice(0, 300))}</bdi>
         </span>
         {aside}
-        <span className="text-faint transition-transform group-data-[panel-open]:rotate-90">
+        <span className={`text-faint transition-transform ${isOpened ? "rotate-90" : ""}`}>
           <Icon name="chevron" size={14} />
         </span>
-      </Collapsible.Trigger>
-      <Collapsible.Panel className="border-line border-t p-3 text-sm">{children}</Collapsible.Panel>
-    </Collapsible.Root>
+      </button>
+      {isOpened ? (
+        <div id={content} className="border-line border-t p-3 text-sm">
+          {children}
+        </div>
+      ) : null}
+    </div>
   );
 }
 

@@ -1,27 +1,48 @@
 import { Link, useParams, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
+import { isReadOnly } from "../../api/server.ts";
 import { useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icons.tsx";
 import { Page } from "../../ui/page.tsx";
-import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
+import { ErrorNotice, Loading } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
+import { Announcer } from "./announcer.tsx";
 import { Composer } from "./composer.tsx";
+import { findMessage } from "./conversation.ts";
 import { EntryView } from "./entry-view.tsx";
+import { Starters } from "./starters.tsx";
 import { useConversation } from "./use-conversation.ts";
+import { useFollow } from "./use-follow.ts";
+import { useSend } from "./use-send.ts";
 
 /** How many entries are rendered; a button shows older ones. */
 const drawnAtMost = 300;
+
+const workNames = {
+  idle: "idle",
+  working: "working",
+  waiting: "waiting for you",
+  retrying: "trying again",
+} as const;
 
 /** An instance of an agent: the live conversation of one of its sessions. */
 export function InstanceScreen(): ReactNode {
   const { name: agent, id } = useParams({ from: "/console/agents/$name/$id" });
   const { session = "default" } = useSearch({ from: "/console/agents/$name/$id" });
   const conversation = useConversation({ agent, id, session });
-  const { entries, state, error, working, loadOlder } = conversation;
+  const { entries, state, error, work, loadOlder } = conversation;
+  const isWorking = work !== "idle";
   const [drawn, setDrawn] = useState(drawnAtMost);
   const hidden = Math.max(0, entries.length - drawn);
-  const scroll = useStickyScroll(entries);
+  const isNew = entries.length === 0 && (state === "live" || state === "new");
+  const last = entries.at(-1);
+  const scroll = useFollow(entries.findLast(({ kind }) => kind === "user")?.id, entries);
+  const sender = useSend({ agent, id, session });
+  const retry = (operation_id: string): void => {
+    const sent = findMessage(entries, operation_id);
+    if (sent !== undefined) void sender.send(sent.text, sent.pictures);
+  };
 
   return (
     <Page
@@ -33,7 +54,10 @@ export function InstanceScreen(): ReactNode {
       ]}
       actions={
         <>
-          {working === undefined ? null : <Status value="working" />}
+          {/* Always there, so that the header keeps its height when work begins. */}
+          <span className="flex min-w-26 justify-end">
+            {isWorking ? <Status value={workNames[work]} /> : null}
+          </span>
           <Sessions agent={agent} id={id} session={session} />
           <Link
             to="/console/agents/$name/$id/trace"
@@ -41,84 +65,74 @@ export function InstanceScreen(): ReactNode {
             className="inline-flex h-8 items-center gap-1.5 rounded-md border border-line bg-panel px-3 font-medium text-sm hover:bg-raised"
           >
             <Icon name="trace" />
-            Rules and trace
+            <span className="max-sm:sr-only">Rules and trace</span>
           </Link>
         </>
       }
     >
-      <div
-        ref={scroll.box}
-        onScroll={scroll.onScroll}
-        tabIndex={0}
-        role="region"
-        aria-label="Conversation"
-        className="min-h-0 flex-1 overflow-y-auto"
-      >
-        <div ref={scroll.content} className="mx-auto flex w-full max-w-3xl flex-col gap-4 px-4 py-6 sm:px-6">
-          {state === "loading" ? <Loading /> : null}
-          {hidden > 0 || loadOlder !== undefined ? (
-            <div className="text-center">
-              <Button
-                variant="quiet"
-                onClick={() => (hidden > 0 ? setDrawn((count) => count + drawnAtMost) : void loadOlder?.())}
+      <Announcer agent={agent} conversation={conversation} />
+      <div className="relative flex min-h-0 flex-1 flex-col">
+        <div
+          ref={scroll.box}
+          onScroll={scroll.onScroll}
+          tabIndex={0}
+          role="region"
+          aria-label="Conversation"
+          className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
+        >
+          <div
+            ref={scroll.content}
+            role="log"
+            aria-label="Messages"
+            aria-busy={isWorking}
+            className="mx-auto flex w-full max-w-3xl flex-col gap-4 px-4 py-6 sm:px-6"
+          >
+            {state === "loading" ? <Loading /> : null}
+            {hidden > 0 || loadOlder !== undefined ? (
+              <div className="text-center">
+                <Button
+                  variant="quiet"
+                  onClick={() => (hidden > 0 ? setDrawn((count) => count + drawnAtMost) : void loadOlder?.())}
+                >
+                  Show earlier messages
+                </Button>
+              </div>
+            ) : null}
+            {isNew ? (
+              <Starters agent={agent} id={id} onAsk={(question) => void sender.send(question)} />
+            ) : null}
+            {entries.slice(hidden).map((entry) => (
+              <div
+                key={entry.id}
+                data-message={entry.kind === "user" ? true : undefined}
+                className="min-w-0 [contain-intrinsic-size:auto_3rem] [content-visibility:auto]"
               >
-                Show earlier messages
-              </Button>
-            </div>
-          ) : null}
-          {entries.length === 0 && (state === "live" || state === "new") ? (
-            <Notice icon="agents" title={`Nothing was said to ${agent} here yet`}>
-              Write a message below. The conversation is kept under the id{" "}
-              <code className="font-mono">{id}</code>.
-            </Notice>
-          ) : null}
-          {entries.slice(hidden).map((entry) => (
-            <div
-              key={entry.id}
-              className="min-w-0 [contain-intrinsic-size:auto_3rem] [content-visibility:auto]"
-            >
-              <EntryView entry={entry} agent={agent} instance={id} />
-            </div>
-          ))}
-          {working !== undefined && entries.at(-1)?.kind === "user" ? (
-            <p className="animate-pulse-soft text-faint text-sm">Thinking…</p>
-          ) : null}
-          {state === "broken" ? <ErrorNotice error={error} onRetry={() => location.reload()} /> : null}
+                <EntryView
+                  entry={entry}
+                  agent={agent}
+                  instance={id}
+                  // Only what was said last can be said again.
+                  onRetry={entry === last && !isReadOnly ? retry : undefined}
+                />
+              </div>
+            ))}
+            {isWorking && last?.kind === "user" ? (
+              <p className="animate-pulse-soft text-faint text-sm">Thinking…</p>
+            ) : null}
+            {state === "broken" ? <ErrorNotice error={error} onRetry={() => location.reload()} /> : null}
+          </div>
         </div>
+        {scroll.hasMore ? (
+          <div className="absolute inset-x-0 bottom-3 text-center">
+            <Button icon="down" onClick={scroll.scrollToEnd}>
+              {work === "waiting" ? "Waiting for you, below" : "To the end"}
+            </Button>
+          </div>
+        ) : null}
       </div>
-      <Composer agent={agent} id={id} session={session} isWorking={working !== undefined} />
+      <Composer agent={agent} id={id} session={session} isWorking={isWorking} isNew={isNew} sender={sender} />
     </Page>
   );
-}
-
-/** Keeps the end in view while entries are added, unless the user has scrolled away from it. */
-function useStickyScroll(entries: unknown): {
-  readonly box: React.RefObject<HTMLDivElement | null>;
-  readonly content: React.RefObject<HTMLDivElement | null>;
-  readonly onScroll: () => void;
-} {
-  const box = useRef<HTMLDivElement>(null);
-  const content = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
-  const toEnd = (): void => {
-    if (isAtEnd.current && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect runs when the list of entries changes.
-  useLayoutEffect(toEnd, [entries]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the observer reads the current value.
-  useEffect(() => {
-    const observer = new ResizeObserver(toEnd);
-    if (content.current !== null) observer.observe(content.current);
-    return () => observer.disconnect();
-  }, []);
-  return {
-    box,
-    content,
-    onScroll() {
-      const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = box.current ?? {};
-      isAtEnd.current = scrollHeight - scrollTop - clientHeight < 60;
-    },
-  };
 }
 
 /** The other sessions of the instance, if it has several. */

@@ -1,13 +1,20 @@
-import { useEffect, useState } from "react";
-import type { KitClient, KitEvent } from "../../../../src/client/index.ts";
+import { useEffect, useMemo, useState } from "react";
+import {
+  emptyTranscript,
+  foldEvents,
+  type HistoryPage,
+  type KitClient,
+  type KitEvent,
+  type Transcript,
+} from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 import {
-  type Conversation,
   type Entry,
-  emptyConversation,
-  entriesOf,
-  withEvents,
-  withPictures,
+  joinEntries,
+  type Picture,
+  picturesIn,
+  readHistory,
+  readTranscript,
 } from "./conversation.ts";
 
 export interface SessionName {
@@ -16,7 +23,9 @@ export interface SessionName {
   readonly session: string;
 }
 
-export interface LiveConversation extends Conversation {
+export interface LiveConversation {
+  readonly entries: readonly Entry[];
+  readonly work: Transcript["state"];
   readonly state: "loading" | "live" | "broken" | "new";
   readonly error: unknown;
   /** Set if there are older messages. */
@@ -24,19 +33,20 @@ export interface LiveConversation extends Conversation {
 }
 
 interface View {
-  readonly older: readonly Entry[];
-  readonly live: Conversation;
+  /** Oldest first. */
+  readonly pages: readonly HistoryPage[];
+  readonly live: Transcript;
+  readonly pictures: ReadonlyMap<string, readonly Picture[]>;
   readonly state: LiveConversation["state"];
   readonly error: unknown;
-  readonly before: number | undefined;
 }
 
 const start: View = {
-  older: [],
-  live: emptyConversation,
+  pages: [],
+  live: emptyTranscript,
+  pictures: new Map(),
   state: "loading",
   error: undefined,
-  before: undefined,
 };
 const pageSize = 60;
 
@@ -57,7 +67,7 @@ export function useConversation({ agent, id, session }: SessionName): LiveConver
       frame = 0;
       const events = waiting;
       waiting = [];
-      setView((old) => ({ ...old, live: withEvents(old.live, events) }));
+      setView((old) => ({ ...old, live: foldEvents(old.live, events) }));
     };
     const push = (event: KitEvent): void => {
       waiting.push(event);
@@ -76,20 +86,26 @@ export function useConversation({ agent, id, session }: SessionName): LiveConver
     };
   }, [client, agent, id, session]);
 
-  const { before } = view;
+  const { pages, live, pictures } = view;
+  const past = useMemo(
+    () =>
+      readHistory(
+        pages.flatMap(({ messages }) => messages),
+        pages.flatMap(({ ends = [] }) => ends),
+      ),
+    [pages],
+  );
+  const entries = useMemo(() => joinEntries(past, readTranscript(live, pictures)), [past, live, pictures]);
+  const before = pages[0]?.next_before;
   const loadOlder = async (): Promise<void> => {
     const page = await asked(client, () =>
       client.agents.historyPage(agent, { id, session, limit: pageSize, before }),
     );
-    setView((old) => ({
-      ...old,
-      older: [...entriesOf(page.messages), ...old.older],
-      before: page.next_before,
-    }));
+    setView((old) => ({ ...old, pages: [page, ...old.pages] }));
   };
   return {
-    ...view.live,
-    entries: [...view.older, ...view.live.entries],
+    entries,
+    work: live.state,
     state: view.state,
     error: view.error,
     loadOlder: before === undefined ? undefined : loadOlder,
@@ -114,19 +130,18 @@ async function read(
     if (isNotFound(error)) return undefined;
     throw error;
   });
-  const live = { ...emptyConversation, index: page?.event_index ?? 0 };
-  const older = entriesOf(page?.messages ?? []);
+  const live = { ...emptyTranscript, index: page?.event_index ?? 0 };
   setView(() => ({
-    older,
+    ...start,
+    pages: page === undefined ? [] : [page],
     live,
     state: page === undefined ? "new" : "live",
-    error: undefined,
-    before: page?.next_before,
   }));
   const withImages = new Set<string>();
   const showPictures = async (operation: string): Promise<void> => {
     const { messages } = await client.agents.historyPage(agent, { id, session, limit: pageSize }, { signal });
-    setView((old) => ({ ...old, live: withPictures(old.live, operation, messages) }));
+    const found = picturesIn(messages, operation);
+    setView((old) => ({ ...old, pictures: new Map([...old.pictures, [operation, found]]) }));
   };
   for await (const event of client.agents.events(agent, { id, session, after: live.index }, { signal })) {
     push(event);

@@ -1,7 +1,8 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { FileExplanation } from "../../../../src/client/index.ts";
 import { useServer } from "../../api/use-server.ts";
+import { Button } from "../../ui/button.tsx";
 import { BarField } from "../../ui/chips.tsx";
 import { Filter } from "../../ui/filter.tsx";
 import { Body, Page } from "../../ui/page.tsx";
@@ -9,7 +10,7 @@ import { SourceLink } from "../../ui/source-link.tsx";
 import { Answer, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
 import { GuidelineTabs } from "./guideline-tabs.tsx";
-import { nameOf } from "./tool-names.ts";
+import { formatOf, nameOf } from "./tool-names.ts";
 
 type Explanation = FileExplanation["explanations"][number];
 
@@ -22,6 +23,10 @@ export function ExplainScreen(): ReactNode {
     enabled: file !== "",
     ask: (client, signal) => client.guidelines.explain(file, {}, { signal }),
   });
+  const present = useServer({
+    key: ["guidelines", "counts"],
+    ask: (client, signal) => client.guidelines.list({ limit: 1 }, { signal }),
+  });
   const tools = explanation.data?.explanations.map((one) => one.tool) ?? [];
   const set = (changed: Readonly<Record<string, string | undefined>>): void => {
     const search = { file: file || undefined, tool, ...changed };
@@ -31,9 +36,9 @@ export function ExplainScreen(): ReactNode {
     <Page
       title="What applies to a file"
       crumbs={[{ label: "Guidelines", link: { to: "/console/guidelines" } }]}
+      tabs={<GuidelineTabs />}
       bar={
         <>
-          <GuidelineTabs />
           <BarField
             label="A file, such as src/app.ts"
             value={file}
@@ -57,18 +62,52 @@ export function ExplainScreen(): ReactNode {
         ) : (
           <Answer query={explanation}>
             {({ explanations }) => (
-              <div className={tool === undefined ? "grid gap-4 lg:grid-cols-2 xl:grid-cols-3" : ""}>
-                {explanations
-                  .filter((one) => (tool ?? one.tool) === one.tool)
-                  .map((one) => (
-                    <Tool key={one.tool} explanation={one} />
-                  ))}
-              </div>
+              <Columns
+                explanations={explanations}
+                tool={tool}
+                counts={present.data?.counts_by_source ?? {}}
+              />
             )}
           </Answer>
         )}
       </Body>
     </Page>
+  );
+}
+
+/** The chosen tool; without one, those that have a file of their own in the repository, and the others behind a button. */
+function Columns({
+  explanations,
+  tool,
+  counts,
+}: {
+  readonly explanations: readonly Explanation[];
+  readonly tool: string | undefined;
+  /** How many guidelines each format has. */
+  readonly counts: Readonly<Record<string, number>>;
+}): ReactNode {
+  const [hasAll, setAll] = useState(false);
+  const chosen = explanations.filter((one) => one.tool === tool);
+  const used = explanations.filter((one) => (counts[formatOf(one.tool)] ?? 0) > 0);
+  const usual = used.length === 0 || hasAll ? explanations : used;
+  const listed = tool === undefined ? usual : chosen;
+  const hidden = explanations.length - usual.length;
+  return (
+    <>
+      <div className={tool === undefined ? "grid gap-4 lg:grid-cols-2 xl:grid-cols-3" : ""}>
+        {listed.map((one) => (
+          <Tool key={one.tool} explanation={one} />
+        ))}
+      </div>
+      {tool !== undefined || hidden === 0 ? null : (
+        <p className="flex flex-wrap items-center gap-2 text-soft text-sm">
+          {`${hidden} other ${hidden === 1 ? "tool has" : "tools have"} no file of ${hidden === 1 ? "its" : "their"} own here.`}
+          <Button variant="quiet" onClick={() => setAll(true)}>
+            {hidden === 1 ? "Show it" : "Show them"}
+          </Button>
+        </p>
+      )}
+    </>
   );
 }
 

@@ -45,9 +45,17 @@ export function GuidelineScreen(): ReactNode {
 }
 
 function Rule({ guideline }: { readonly guideline: Guideline }): ReactNode {
-  const { source_type, source_file, file_pattern, aliases = [], tags, content } = guideline;
+  const { source_type, source_file, file_pattern, aliases = [], tags, content, is_ignored } = guideline;
   return (
-    <Panel title={<SourceLink path={source_file} />} actions={<Chip>{nameOf(source_type)}</Chip>}>
+    <Panel
+      title={<SourceLink path={source_file} />}
+      actions={
+        <>
+          {is_ignored ? <Chip tone="warn">not in Git</Chip> : null}
+          <Chip>{nameOf(source_type)}</Chip>
+        </>
+      }
+    >
       <div className="flex flex-col gap-3 p-4 text-sm">
         {file_pattern === undefined ? null : (
           <p className="text-soft foreign">

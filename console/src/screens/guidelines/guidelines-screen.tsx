@@ -33,9 +33,9 @@ export function GuidelinesScreen(): ReactNode {
     <Page
       title="Guidelines"
       isFixed
+      tabs={<GuidelineTabs />}
       bar={
         <>
-          <GuidelineTabs />
           <BarField
             label="Search guidelines"
             value={q ?? ""}
@@ -87,7 +87,7 @@ export function GuidelinesScreen(): ReactNode {
 }
 
 function GuidelineRow({
-  guideline: { id, title, source_file, source_type, file_pattern, is_sample },
+  guideline: { id, title, source_file, source_type, file_pattern, is_sample, is_ignored },
 }: {
   readonly guideline: Guideline;
 }): ReactNode {
@@ -102,6 +102,7 @@ function GuidelineRow({
         {visible(title)}
       </Link>
       {is_sample ? <Chip tone="warn">sample</Chip> : null}
+      {is_ignored ? <Chip tone="warn">not in Git</Chip> : null}
       <Chip>{nameOf(source_type)}</Chip>
       <span className="flex w-full min-w-0 flex-wrap gap-x-3">
         <SourceLink path={source_file} />

@@ -1,13 +1,11 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Delivery, DeliveryOutcome } from "../../../../src/client/index.ts";
-import { asked, useClient } from "../../api/use-server.ts";
+import type { Delivery, DeliveryOutcome, DeliveryPage } from "../../../../src/client/index.ts";
 import { Chip } from "../../ui/chips.tsx";
 import { Filter } from "../../ui/filter.tsx";
+import { Listing, useList } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
-import { askForMore, Rows } from "../../ui/rows.tsx";
-import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
+import { Notice } from "../../ui/states.tsx";
 import { formatDuration, formatTokens, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
 import { DispatchLink, RunLink } from "./cause-link.tsx";
@@ -17,22 +15,14 @@ const outcomes: readonly DeliveryOutcome[] = ["accepted", "refused", "failed", "
 
 /** Deliveries of webhooks, the newest first: accepted and refused. */
 export function DeliveriesScreen(): ReactNode {
-  const client = useClient();
   const { webhook, delivery_id, outcome } = useSearch({ from: "/console/deliveries" });
   const navigate = useNavigate({ from: "/console/deliveries" });
   const chosen = outcomes.find((one) => one === outcome);
-  const deliveries = useInfiniteQuery({
-    queryKey: ["deliveries", webhook, delivery_id, chosen],
-    queryFn: ({ pageParam, signal }) =>
-      asked(client, () =>
-        client.deliveries.list(
-          { webhook, delivery_id, outcome: chosen, cursor: pageParam, limit: 100 },
-          { signal },
-        ),
-      ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: 5_000,
+  const deliveries = useList<DeliveryPage>({
+    key: ["deliveries", webhook, delivery_id, chosen],
+    ask: (client, { cursor, signal }) =>
+      client.deliveries.list({ webhook, delivery_id, outcome: chosen, cursor, limit: 100 }, { signal }),
+    everyMs: 5_000,
   });
   const list = deliveries.data?.pages.flatMap((page) => page.deliveries);
   const webhooks = new Set([
@@ -45,9 +35,9 @@ export function DeliveriesScreen(): ReactNode {
     <Page
       title="Deliveries"
       isFixed
+      tabs={<RunTabs />}
       bar={
         <>
-          <RunTabs />
           <Filter
             label="Outcome"
             value={chosen}
@@ -73,39 +63,35 @@ export function DeliveriesScreen(): ReactNode {
         </>
       }
     >
-      {list === undefined ? (
-        deliveries.isError ? (
-          <ErrorNotice error={deliveries.error} onRetry={() => void deliveries.refetch()} />
-        ) : (
-          <Loading />
-        )
-      ) : list.length === 0 && delivery_id !== undefined ? (
-        <Notice icon="dispatches" title="The record of this delivery was deleted">
-          Deliveries are kept as long as ended work, the newest 10,000 of each webhook. What it began stays in
-          the records of runs and dispatches.{" "}
-          <Link to="/console/deliveries" className="text-accent underline">
-            All deliveries
-          </Link>
-        </Notice>
-      ) : list.length === 0 && (webhook !== undefined || chosen !== undefined) ? (
-        <Notice icon="dispatches" title="No delivery matches">
-          Choose another outcome or webhook.
-        </Notice>
-      ) : list.length === 0 ? (
-        <Notice icon="dispatches" title="No webhook was delivered yet">
-          Files in <code className="font-mono">src/webhooks</code> take signed deliveries. Each is listed
-          here, refused ones too.
-        </Notice>
-      ) : (
-        <Rows
-          items={list}
-          keyOf={({ record_id }) => record_id}
-          label="Deliveries"
-          onEnd={() => askForMore(deliveries)}
-        >
-          {(one) => <DeliveryRow delivery={one} />}
-        </Rows>
-      )}
+      <Listing
+        list={deliveries}
+        itemsIn={(page) => page.deliveries}
+        keyOf={({ record_id }: Delivery) => record_id}
+        label="Deliveries"
+        nouns={["delivery", "deliveries"]}
+        empty={
+          delivery_id !== undefined ? (
+            <Notice icon="dispatches" title="The record of this delivery was deleted">
+              Deliveries are kept as long as ended work, the newest 10,000 of each webhook. What it began
+              stays in the records of runs and dispatches.{" "}
+              <Link to="/console/deliveries" className="text-accent underline">
+                All deliveries
+              </Link>
+            </Notice>
+          ) : chosen !== undefined || webhook !== undefined ? (
+            <Notice icon="dispatches" title="No delivery matches">
+              Other filters may find some.
+            </Notice>
+          ) : (
+            <Notice icon="dispatches" title="No webhook was delivered yet">
+              Files in <code className="font-mono">src/webhooks</code> take signed deliveries. Each is listed
+              here, refused ones too.
+            </Notice>
+          )
+        }
+      >
+        {(one) => <DeliveryRow delivery={one} />}
+      </Listing>
     </Page>
   );
 }

@@ -1,150 +1,130 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { DispatchRecord, DispatchStatus, KitClient } from "../../../../src/client/index.ts";
+import type { DispatchPage, DispatchRecord, DispatchStatus } from "../../../../src/client/index.ts";
 import { isReadOnly } from "../../api/server.ts";
-import { asked, useChange, useClient, useServer } from "../../api/use-server.ts";
+import { useChange, useServer } from "../../api/use-server.ts";
+import { BulkAction } from "../../ui/bulk-action.tsx";
 import { Button } from "../../ui/button.tsx";
+import { BarField } from "../../ui/chips.tsx";
 import { Code } from "../../ui/code.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Filter } from "../../ui/filter.tsx";
+import { Listing, useList } from "../../ui/listing.tsx";
 import { Body, Page, Panel } from "../../ui/page.tsx";
-import { askForMore, Rows } from "../../ui/rows.tsx";
-import { Answer, ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
+import { Answer, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
-import { toReadable, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
+import { findSpan, TimeFilter, useSince } from "../../ui/time-filter.tsx";
 import { CauseLink } from "./cause-link.tsx";
+import { DispatchRow, dispatchState } from "./dispatch-row.tsx";
 
 const statuses: readonly DispatchStatus[] = ["queued", "running", "completed", "failed", "cancelled"];
 
 /** Inputs that were dispatched to agents, the newest first; failed ones are the dead letters. */
 export function DispatchesScreen(): ReactNode {
-  const { status } = useSearch({ from: "/console/dispatches" });
+  const { status, q, since: span, agent } = useSearch({ from: "/console/dispatches" });
   const navigate = useNavigate({ from: "/console/dispatches" });
-  const client = useClient();
   const chosen = statuses.find((one) => one === status);
-  const dispatches = useInfiniteQuery({
-    queryKey: ["dispatches", chosen],
-    queryFn: ({ pageParam, signal }) =>
-      asked(client, () =>
-        client.dispatches.list({ status: chosen, cursor: pageParam, limit: 100 }, { signal }),
+  const since = useSince(findSpan(span));
+  const agents = useServer({ key: ["agents"], ask: (client, signal) => client.agents.list({ signal }) });
+  const filter = { agent, search: q, since };
+  const list = useList<DispatchPage>({
+    key: ["dispatches", chosen, filter],
+    ask: (client, { cursor, signal }) =>
+      client.dispatches.list(
+        { ...filter, status: chosen, count: cursor === undefined ? true : undefined, cursor, limit: 100 },
+        { signal },
       ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: 4_000,
+    everyMs: 4_000,
   });
-  const redrive = useChange(retryAll, ["dispatches"]);
-  const list = dispatches.data?.pages.flatMap((page) => page.dispatches);
-  const failed = list?.filter((one) => one.status === "failed") ?? [];
+  const change = (changed: Readonly<Record<string, string | undefined>>) =>
+    void navigate({ search: (old) => ({ ...old, ...changed }), replace: true });
+  const isFiltered = (chosen ?? agent ?? q ?? since) !== undefined;
+  const total = list.data?.pages[0]?.total?.toLocaleString() ?? "all";
   return (
     <Page
       title="Dispatches"
       isFixed
-      actions={
-        isReadOnly || failed.length === 0 ? null : (
-          <Button icon="retry" isBusy={redrive.isPending} onClick={() => redrive.mutate(undefined)}>
-            Retry all that failed
-          </Button>
-        )
-      }
       bar={
         <>
+          <BarField
+            label="Search dispatches"
+            value={q ?? ""}
+            onSubmit={(text) => change({ q: text || undefined })}
+          />
           <Filter
             label="Status"
             value={chosen}
             choices={statuses}
-            onChange={(value) =>
-              void navigate({ search: value === undefined ? {} : { status: value }, replace: true })
-            }
+            onChange={(value) => change({ status: value })}
           />
-          {redrive.isError ? <span className="text-bad text-sm">{redrive.error.message}</span> : null}
-          {redrive.data === undefined ? null : (
-            <span role="status" className="text-soft text-sm">
-              {redrive.data.retried.toLocaleString()} retried
-              {redrive.data.failed === 0 ? "" : `, ${redrive.data.failed.toLocaleString()} could not be`}
-              {redrive.data.why === undefined ? "" : `: ${redrive.data.why}`}
-            </span>
-          )}
+          <Filter
+            label="Agent"
+            value={agent}
+            choices={agents.data?.map(({ name }) => name) ?? []}
+            onChange={(value) => change({ agent: value })}
+          />
+          <TimeFilter value={findSpan(span)} onChange={(value) => change({ since: value })} />
         </>
       }
     >
-      {list === undefined ? (
-        dispatches.isError ? (
-          <ErrorNotice error={dispatches.error} onRetry={() => void dispatches.refetch()} />
-        ) : (
-          <Loading />
-        )
-      ) : list.length === 0 ? (
-        <Notice
-          icon="dispatches"
-          title={chosen === undefined ? "Nothing was dispatched yet" : "No dispatch is like that"}
-        >
-          Webhooks, schedules and programs hand inputs to agents; each is listed here until it is done, over
-          crashes too.
-        </Notice>
-      ) : (
-        <Rows
-          items={list}
-          keyOf={({ dispatch_id }) => dispatch_id}
-          label="Dispatches"
-          onEnd={() => askForMore(dispatches)}
-        >
-          {(one) => <DispatchRow dispatch={one} />}
-        </Rows>
-      )}
+      <Listing
+        list={list}
+        itemsIn={({ dispatches }) => dispatches}
+        keyOf={({ dispatch_id }: DispatchRecord) => dispatch_id}
+        label="Dispatches"
+        nouns={["dispatch", "dispatches"]}
+        actions={
+          isReadOnly ? null : chosen === "failed" ? (
+            <BulkAction
+              key={JSON.stringify(filter)}
+              verb="Retry"
+              participle="retried"
+              what={`${total} failed dispatches`}
+              icon="retry"
+              stale={["dispatches"]}
+              step={async (client, cursor) => {
+                const { retried, failed, next_cursor } = await client.dispatches.retryAll({
+                  ...filter,
+                  limit: 1_000,
+                  cursor,
+                });
+                return { done: retried.length, failed, next_cursor };
+              }}
+            />
+          ) : chosen === "queued" || chosen === "running" ? (
+            <BulkAction
+              key={JSON.stringify([chosen, filter])}
+              verb="Cancel"
+              participle="cancelled"
+              what={`${total} ${chosen} dispatches`}
+              icon="stop"
+              isBad
+              stale={["dispatches", "waiting"]}
+              step={async (client, cursor) => {
+                const { cancelled, failed, next_cursor } = await client.dispatches.cancelAll({
+                  ...filter,
+                  status: chosen,
+                  limit: 1_000,
+                  cursor,
+                });
+                return { done: cancelled.length, failed, next_cursor };
+              }}
+            />
+          ) : null
+        }
+        empty={
+          <Notice icon="dispatches" title={isFiltered ? "No dispatch matches" : "Nothing was dispatched yet"}>
+            {isFiltered
+              ? "Other filters may find some."
+              : "Webhooks, schedules and programs hand inputs to agents; each is listed here until it is done, over crashes too."}
+          </Notice>
+        }
+      >
+        {(one) => <DispatchRow dispatch={one} />}
+      </Listing>
     </Page>
-  );
-}
-
-/** The most pages of dead letters that one click retries. */
-const mostPages = 100;
-
-async function retryAll(
-  client: KitClient,
-): Promise<{ readonly retried: number; readonly failed: number; readonly why: string | undefined }> {
-  let [retried, failed] = [0, 0];
-  let why: string | undefined;
-  let cursor: string | undefined;
-  for (let page = 0; page < mostPages; page += 1) {
-    const answer = await client.dispatches.retryAll({ limit: 1_000, cursor });
-    retried += answer.retried.length;
-    failed += answer.failed.length;
-    why ??= answer.failed[0]?.error.message;
-    cursor = answer.next_cursor;
-    if (cursor === undefined) break;
-  }
-  return { retried, failed, why };
-}
-
-export function DispatchRow({ dispatch }: { readonly dispatch: DispatchRecord }): ReactNode {
-  const { dispatch_id, agent, instance_id, status, input, error, accepted_at } = dispatch;
-  return (
-    <Link
-      to="/console/dispatches/$dispatchId"
-      params={{ dispatchId: dispatch_id }}
-      className="flex min-h-13 items-center gap-3 px-4 py-1.5 text-sm hover:bg-raised"
-    >
-      <span className="w-22 shrink-0">
-        <Status value={status} />
-      </span>
-      <span className="min-w-0 flex-1">
-        <span className="block truncate">
-          <bdi className="font-medium">{agent}</bdi>
-          <span className="text-soft">
-            {" "}
-            / <bdi>{instance_id}</bdi>
-          </span>
-        </span>
-        <span className="block truncate text-faint text-xs">
-          {visible((error?.message ?? toReadable(input)).slice(0, 300))}
-        </span>
-      </span>
-      <span className="w-20 text-right text-faint text-xs">
-        <Age at={accepted_at} />
-      </span>
-    </Link>
   );
 }
 
@@ -165,7 +145,7 @@ export function DispatchScreen(): ReactNode {
       crumbs={[{ label: "Dispatches", link: { to: "/console/dispatches" } }]}
       actions={
         <>
-          {status === undefined ? null : <Status value={status} />}
+          {dispatch.data === undefined ? null : <Status value={dispatchState(dispatch.data)} />}
           {isReadOnly || status !== "failed" ? null : (
             <Button icon="retry" isBusy={retry.isPending} onClick={() => retry.mutate(dispatchId)}>
               Retry

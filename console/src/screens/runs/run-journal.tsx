@@ -8,7 +8,7 @@ import { Code } from "../../ui/code.tsx";
 import { Icon, type IconName } from "../../ui/icons.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { formatDuration, formatTokens, visible } from "../../ui/text.ts";
-import { Age } from "../../ui/time.tsx";
+import { Moment } from "../../ui/time.tsx";
 
 const icons: Readonly<Record<RunJournalEntry["kind"], IconName>> = {
   step: "tool",
@@ -138,7 +138,7 @@ function Entry({
               waits
               {until === undefined ? null : (
                 <>
-                  , until <Age at={until} />
+                  , until <Moment at={until} />
                 </>
               )}
             </span>

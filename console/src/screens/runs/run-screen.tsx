@@ -7,14 +7,15 @@ import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Facts } from "../../ui/facts.tsx";
-import { JsonForm } from "../../ui/json-form.tsx";
 import { Body, Page, Panel } from "../../ui/page.tsx";
-import { Answer, Notice } from "../../ui/states.tsx";
+import { SignalForm } from "../../ui/signal-form.tsx";
+import { Answer } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatDuration, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
 import { CauseLink, RunLink } from "./cause-link.tsx";
 import { RunJournal } from "./run-journal.tsx";
+import { Wait } from "./run-row.tsx";
 import { StartRun } from "./start-run.tsx";
 
 const isOver = ({ status }: RunRecord): boolean =>
@@ -104,28 +105,25 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
       {error === undefined ? null : <ErrorBox error={error} />}
       {problem === undefined ? null : <ErrorBox error={problem} />}
       {waiting_for.length === 0 ? null : (
-        <Panel title="Waits for">
+        <Panel title="Waits">
           <ul className="divide-y divide-line">
-            {waiting_for.map(({ signal, run_id, until }) => (
+            {waiting_for.map((wait) => (
               <li
-                key={`${signal} ${run_id} ${until}`}
+                key={JSON.stringify(wait)}
                 className="flex min-h-11 flex-wrap items-center gap-3 px-4 py-1.5 text-sm"
               >
                 <span className="min-w-0 flex-1 foreign">
-                  {run_id !== undefined ? (
-                    <RunLink id={run_id} />
-                  ) : signal === undefined ? (
-                    "a time"
+                  {wait.run_id === undefined ? (
+                    <Wait wait={wait} />
                   ) : (
-                    <code className="font-mono text-xs">{visible(signal)}</code>
-                  )}
-                  {until === undefined ? null : (
-                    <span className="text-soft">
-                      , until <Age at={until} />
-                    </span>
+                    <>
+                      for the run <RunLink id={wait.run_id} />
+                    </>
                   )}
                 </span>
-                {signal === undefined || isReadOnly ? null : <Signal runId={run.run_id} name={signal} />}
+                {wait.signal === undefined || isReadOnly ? null : (
+                  <Signal runId={run.run_id} name={wait.signal} />
+                )}
               </li>
             ))}
           </ul>
@@ -136,9 +134,7 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
           <Panel title="Journal">
             <RunJournal runId={run.run_id} events={events} isOver={isOver(run)} />
           </Panel>
-          <Panel title="What it did">
-            <EventLines events={events} />
-          </Panel>
+          <EventLines events={events} />
         </div>
         <div className="flex min-w-0 flex-col gap-6">
           <Panel title="Record">
@@ -183,38 +179,32 @@ function Signal({ runId, name }: { readonly runId: string; readonly name: string
   const schema = journal.data?.entries.find(
     (entry) => entry.kind === "wait" && entry.state === "pending" && entry.name === name,
   )?.schema;
-  const send = useChange(
-    (client, payload: unknown) =>
-      client.runs.signal(runId, { name, payload }, { idempotencyKey: crypto.randomUUID() }),
-    ["runs"],
-  );
-  return (
-    <JsonForm
-      label="Send the signal"
-      value={{}}
-      schema={schema}
-      onSubmit={async (payload) => void (await send.mutateAsync(payload))}
-    />
-  );
+  return <SignalForm runId={runId} name={name} schema={schema} />;
 }
 
-/** The events of the run itself, one per line. */
+/** Log lines, questions to agents and their calls; the journal shows everything else. */
 function EventLines({ events }: { readonly events: readonly KitEvent[] }): ReactNode {
   const lines = events.flatMap(toLine);
-  if (lines.length === 0) return <Notice icon="runs" title="The run has not started" />;
+  if (lines.length === 0) return null;
   return (
-    <ol className="flex flex-col py-2">
-      {lines.map(({ event, text, tone, aside }) => (
-        <li key={event.index} className="flex gap-3 px-4 py-1 text-sm">
-          <span className="w-16 shrink-0 pt-px text-faint text-xs tabular">
-            {event.timestamp.slice(11, 19)}
-          </span>
-          <span className={`mt-1.5 size-2 shrink-0 rounded-full ${dots[tone]}`} />
-          <span className="min-w-0 flex-1 foreign">{visible(text.slice(0, 2_000))}</span>
-          <span className="text-faint text-xs tabular">{aside}</span>
-        </li>
-      ))}
-    </ol>
+    <Panel title="Log" count={lines.length}>
+      <ol className="flex flex-col py-2">
+        {lines.map(({ event, text, tone, aside }) => (
+          <li key={event.index} className="flex gap-3 px-4 py-1 text-sm">
+            <time
+              dateTime={event.timestamp}
+              title={new Date(event.timestamp).toLocaleString()}
+              className="w-16 shrink-0 pt-px text-faint text-xs tabular"
+            >
+              {new Date(event.timestamp).toLocaleTimeString(undefined, { hourCycle: "h23" })}
+            </time>
+            <span className={`mt-1.5 size-2 shrink-0 rounded-full ${dots[tone]}`} />
+            <span className="min-w-0 flex-1 foreign">{visible(text.slice(0, 2_000))}</span>
+            <span className="text-faint text-xs tabular">{aside}</span>
+          </li>
+        ))}
+      </ol>
+    </Panel>
   );
 }
 
@@ -229,34 +219,6 @@ interface Line {
 
 function toLine(event: KitEvent): readonly Line[] {
   switch (event.type) {
-    case "run_start":
-      return [{ event, text: "Began", tone: "none" }];
-    case "run_end":
-      return [
-        {
-          event,
-          text: event.is_error ? (event.error?.message ?? "Failed") : "Completed",
-          tone: event.is_error ? "bad" : "good",
-          aside: formatDuration(event.duration_ms),
-        },
-      ];
-    case "step_start":
-      return [
-        {
-          event,
-          text: `Step ${event.step}${(event.attempt ?? 1) > 1 ? `, attempt ${event.attempt}` : ""}`,
-          tone: "none",
-        },
-      ];
-    case "step_end":
-      return [
-        {
-          event,
-          text: `Step ${event.step} ${event.is_error ? `failed: ${event.error?.message ?? ""}` : "done"}`,
-          tone: event.is_error ? "bad" : "good",
-          aside: formatDuration(event.duration_ms),
-        },
-      ];
     case "log":
       return [
         {

@@ -1,15 +1,16 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { RunRecord, RunStatus } from "../../../../src/client/index.ts";
-import { asked, useClient, useServer } from "../../api/use-server.ts";
+import type { RunPage, RunRecord, RunStatus } from "../../../../src/client/index.ts";
+import { isReadOnly } from "../../api/server.ts";
+import { useServer } from "../../api/use-server.ts";
+import { BulkAction } from "../../ui/bulk-action.tsx";
+import { BarField } from "../../ui/chips.tsx";
 import { Filter } from "../../ui/filter.tsx";
+import { Listing, useList } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
-import { askForMore, Rows } from "../../ui/rows.tsx";
-import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
-import { Status } from "../../ui/status.tsx";
-import { formatDuration, visible } from "../../ui/text.ts";
-import { Age } from "../../ui/time.tsx";
+import { Notice } from "../../ui/states.tsx";
+import { findSpan, TimeFilter, useSince } from "../../ui/time-filter.tsx";
+import { RunRow } from "./run-row.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 import { StartRun } from "./start-run.tsx";
 
@@ -17,32 +18,39 @@ const statuses: readonly RunStatus[] = ["queued", "running", "waiting", "complet
 
 /** The runs of workflows, the newest first. */
 export function RunsScreen(): ReactNode {
-  const { status, workflow } = useSearch({ from: "/console/runs" });
+  const { status, workflow, q, since: span } = useSearch({ from: "/console/runs" });
   const navigate = useNavigate({ from: "/console/runs" });
-  const client = useClient();
   const chosen = statuses.find((one) => one === status);
+  const since = useSince(findSpan(span));
   const workflows = useServer({ key: ["workflows"], ask: (to, signal) => to.workflows.list({ signal }) });
-  const runs = useInfiniteQuery({
-    queryKey: ["runs", chosen, workflow],
-    queryFn: ({ pageParam, signal }) =>
-      asked(client, () =>
-        client.runs.list({ status: chosen, workflow, cursor: pageParam, limit: 100 }, { signal }),
+  const filter = { workflow, search: q, since };
+  const list = useList<RunPage>({
+    key: ["runs", chosen, filter],
+    ask: (client, { cursor, signal }) =>
+      client.runs.list(
+        { ...filter, status: chosen, count: cursor === undefined ? true : undefined, cursor, limit: 100 },
+        { signal },
       ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: 4_000,
+    everyMs: 4_000,
   });
-  const list = runs.data?.pages.flatMap((page) => page.runs);
-  const change = (filter: Readonly<Record<string, string | undefined>>) =>
-    void navigate({ search: (old) => ({ ...old, ...filter }), replace: true });
+  const change = (changed: Readonly<Record<string, string | undefined>>) =>
+    void navigate({ search: (old) => ({ ...old, ...changed }), replace: true });
+  const names = workflows.data?.map(({ name }) => name) ?? [];
+  const isFiltered = (chosen ?? workflow ?? q ?? since) !== undefined;
+  const total = list.data?.pages[0]?.total?.toLocaleString() ?? "all";
   return (
     <Page
       title="Runs"
       isFixed
-      actions={<StartRun workflows={workflows.data?.map(({ name }) => name) ?? []} />}
+      actions={<StartRun workflows={names} />}
+      tabs={<RunTabs />}
       bar={
         <>
-          <RunTabs />
+          <BarField
+            label="Search runs"
+            value={q ?? ""}
+            onSubmit={(text) => change({ q: text || undefined })}
+          />
           <Filter
             label="Status"
             value={chosen}
@@ -52,75 +60,73 @@ export function RunsScreen(): ReactNode {
           <Filter
             label="Workflow"
             value={workflow}
-            choices={workflows.data?.map(({ name }) => name) ?? []}
+            choices={names}
             onChange={(value) => change({ workflow: value })}
           />
+          <TimeFilter value={findSpan(span)} onChange={(value) => change({ since: value })} />
         </>
       }
     >
-      {list === undefined ? (
-        runs.isError ? (
-          <ErrorNotice error={runs.error} onRetry={() => void runs.refetch()} />
-        ) : (
-          <Loading />
-        )
-      ) : list.length === 0 ? (
-        <Notice
-          icon="runs"
-          title={
-            chosen === undefined && workflow === undefined ? "No workflow has run yet" : "No run is like that"
-          }
-        >
-          Files in <code className="font-mono">src/workflows</code> are workflows; schedules, webhooks, tools
-          and this page start them.
-        </Notice>
-      ) : (
-        <Rows items={list} keyOf={({ run_id }) => run_id} label="Runs" onEnd={() => askForMore(runs)}>
-          {(run) => <RunRow run={run} />}
-        </Rows>
-      )}
-    </Page>
-  );
-}
-
-export function RunRow({ run }: { readonly run: RunRecord }): ReactNode {
-  const { run_id, workflow, status, accepted_at, duration_ms, error, problem, waiting_for } = run;
-  const waits = waiting_for
-    ?.map(({ signal, run_id, until }) => signal ?? run_id ?? `until ${until}`)
-    .join(", ");
-  return (
-    <Link
-      to="/console/runs/$runId"
-      params={{ runId: run_id }}
-      className="flex min-h-13 items-center gap-3 px-4 py-1.5 text-sm hover:bg-raised"
-    >
-      <span className="w-22 shrink-0">
-        <Status value={status} />
-      </span>
-      <span className="min-w-0 flex-1">
-        <span className="block truncate font-medium">
-          <bdi>{workflow}</bdi>
-        </span>
-        <span className="block truncate text-faint text-xs">
-          {problem !== undefined ? (
-            `cannot go on: ${visible(problem.message.slice(0, 300))}`
-          ) : error === undefined ? (
-            waits === undefined ? (
-              <span className="font-mono">{run_id}</span>
+      <Listing
+        list={list}
+        itemsIn={({ runs }) => runs}
+        keyOf={({ run_id }: RunRecord) => run_id}
+        label="Runs"
+        nouns={["run", "runs"]}
+        actions={
+          isReadOnly ? null : chosen === "failed" ? (
+            <BulkAction
+              key={JSON.stringify(filter)}
+              verb="Retry"
+              participle="retried"
+              what={`${total} failed runs`}
+              icon="retry"
+              stale={["runs"]}
+              step={async (client, cursor) => {
+                const { retried, failed, next_cursor } = await client.runs.retryAll({
+                  ...filter,
+                  limit: 1_000,
+                  cursor,
+                });
+                return { done: retried.length, failed, next_cursor };
+              }}
+            />
+          ) : chosen === "queued" || chosen === "running" || chosen === "waiting" ? (
+            <BulkAction
+              key={JSON.stringify([chosen, filter])}
+              verb="Cancel"
+              participle="cancelled"
+              what={`${total} ${chosen} runs`}
+              icon="stop"
+              isBad
+              stale={["runs", "waiting"]}
+              step={async (client, cursor) => {
+                const { cancelled, failed, next_cursor } = await client.runs.cancelAll({
+                  ...filter,
+                  status: chosen,
+                  limit: 1_000,
+                  cursor,
+                });
+                return { done: cancelled.length, failed, next_cursor };
+              }}
+            />
+          ) : null
+        }
+        empty={
+          <Notice icon="runs" title={isFiltered ? "No run matches" : "No workflow has run yet"}>
+            {isFiltered ? (
+              "Other filters may find some."
             ) : (
-              `waits for ${visible(waits)}`
-            )
-          ) : (
-            visible(error.message.slice(0, 300))
-          )}
-        </span>
-      </span>
-      <span className="hidden w-20 text-right text-faint text-xs tabular sm:block">
-        {duration_ms === undefined ? "" : formatDuration(duration_ms)}
-      </span>
-      <span className="w-20 text-right text-faint text-xs">
-        <Age at={accepted_at} />
-      </span>
-    </Link>
+              <>
+                Files in <code className="font-mono">src/workflows</code> are workflows; schedules, webhooks,
+                tools and this page start them.
+              </>
+            )}
+          </Notice>
+        }
+      >
+        {(run) => <RunRow run={run} />}
+      </Listing>
+    </Page>
   );
 }

@@ -5,7 +5,7 @@ import { Code } from "../../ui/code.tsx";
 import { Body, Page, Panel } from "../../ui/page.tsx";
 import { Answer, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
-import { Age } from "../../ui/time.tsx";
+import { Moment } from "../../ui/time.tsx";
 import { RunTabs } from "./run-tabs.tsx";
 import { StartRun } from "./start-run.tsx";
 
@@ -17,7 +17,7 @@ export function SchedulesScreen(): ReactNode {
     everyMs: 15_000,
   });
   return (
-    <Page title="Schedules" bar={<RunTabs />}>
+    <Page title="Schedules" tabs={<RunTabs />}>
       <Body>
         <Answer query={schedules}>
           {(list) =>
@@ -47,10 +47,7 @@ export function SchedulesScreen(): ReactNode {
                             "never again"
                           ) : (
                             <>
-                              next <Age at={next_at} />
-                              <span className="block text-faint text-xs tabular">
-                                {next_at.slice(0, 16).replace("T", " ")} UTC
-                              </span>
+                              next <Moment at={next_at} />
                             </>
                           )}
                         </span>

@@ -2,7 +2,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { isReadOnly } from "../../api/server.ts";
 import { useChange, useServer } from "../../api/use-server.ts";
-import { Filter } from "../../ui/filter.tsx";
+import { Select } from "../../ui/filter.tsx";
 import { JsonForm } from "../../ui/json-form.tsx";
 
 interface StartRunProps {
@@ -39,7 +39,12 @@ export function StartRun({ workflows, label = "Run a workflow", payload }: Start
       }}
     >
       {workflows.length < 2 ? null : (
-        <Filter label="Workflow" value={name} choices={workflows} onChange={setChosen} />
+        <Select
+          label="Workflow"
+          value={name}
+          choices={workflows.map((one) => ({ value: one, label: one }))}
+          onChange={setChosen}
+        />
       )}
     </JsonForm>
   );

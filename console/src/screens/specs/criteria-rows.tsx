@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { CriterionCoverage } from "../../../../src/client/index.ts";
 import { Chip } from "../../ui/chips.tsx";
+import { ShortMarkdown } from "../../ui/short-markdown.tsx";
 import { SourceLink } from "../../ui/source-link.tsx";
 import { visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
@@ -51,9 +52,7 @@ export function CriterionRow({ criterion }: { readonly criterion: CriterionCover
         </Link>
         <SourceLink path={path} line={line} />
       </div>
-      <p className="foreign" dir="auto">
-        {visible(text.slice(0, 4_000))}
-      </p>
+      <ShortMarkdown text={text.slice(0, 4_000)} />
       <Tests criterion={criterion} />
     </div>
   );

@@ -37,9 +37,9 @@ export function CriteriaScreen(): ReactNode {
       title="Criteria"
       crumbs={[{ label: "Specs", link: { to: "/console/specs" } }]}
       isFixed
+      tabs={<SpecTabs />}
       bar={
         <>
-          <SpecTabs />
           <BarField
             label="Feature"
             value={feature ?? ""}

@@ -42,9 +42,9 @@ export function ImpactScreen(): ReactNode {
     <Page
       title="Impact"
       crumbs={[{ label: "Specs", link: { to: "/console/specs" } }]}
+      tabs={<SpecTabs />}
       bar={
         <>
-          <SpecTabs />
           <BarField
             label="Changed files, such as src/app.ts"
             value={files}

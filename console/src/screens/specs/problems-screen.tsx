@@ -2,14 +2,14 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { DiagnosticPage, DiagnosticQuery } from "../../../../src/client/index.ts";
-import { asked, useClient } from "../../api/use-server.ts";
+import { asked, useClient, useServer } from "../../api/use-server.ts";
 import { BarField, Choice } from "../../ui/chips.tsx";
 import { Filter } from "../../ui/filter.tsx";
 import { Page } from "../../ui/page.tsx";
 import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { ProblemRow } from "./problem-row.tsx";
-import { frameworkNames, frameworkOf } from "./spec-names.ts";
+import { frameworkNamesWith, frameworkOf } from "./spec-names.ts";
 import { SpecTabs } from "./spec-tabs.tsx";
 
 /** The problems of the specs, by severity, rule, framework and file; page by page as the reader scrolls. */
@@ -41,15 +41,20 @@ export function ProblemsScreen(): ReactNode {
   const first = pages.data?.pages[0];
   const { error = 0, warning = 0 } = first?.counts_by_severity ?? {};
   const frameworks = Object.keys(first?.counts_by_framework ?? {}).flatMap((one) => frameworkOf(one) ?? []);
+  const known = useServer({
+    key: ["spec-frameworks"],
+    ask: (client, signal) => client.specs.features({ limit: 1 }, { signal }),
+  });
+  const names = frameworkNamesWith(known.data?.counts_by_tool);
   const isFiltered = (severity ?? rule ?? path ?? framework) !== undefined;
   return (
     <Page
       title="Problems"
       crumbs={[{ label: "Specs", link: { to: "/console/specs" } }]}
       isFixed
+      tabs={<SpecTabs />}
       bar={
         <>
-          <SpecTabs />
           <Choice
             label="Severity"
             value={severity ?? ""}
@@ -68,9 +73,9 @@ export function ProblemsScreen(): ReactNode {
           />
           <Filter
             label="Framework"
-            value={framework && frameworkNames[framework]}
-            choices={frameworks.map((one) => frameworkNames[one])}
-            onChange={(name) => set({ framework: frameworks.find((one) => frameworkNames[one] === name) })}
+            value={framework && names[framework]}
+            choices={frameworks.map((one) => names[one])}
+            onChange={(name) => set({ framework: frameworks.find((one) => names[one] === name) })}
           />
           <BarField
             label="File or folder"

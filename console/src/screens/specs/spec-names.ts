@@ -4,7 +4,7 @@ import type { Tone } from "../../ui/chips.tsx";
 type Framework = SpecBlock["framework"];
 type SpecType = SpecBlock["spec_type"];
 
-export const frameworkNames: Readonly<Record<Framework, string>> = {
+const frameworkNames: Readonly<Record<Framework, string>> = {
   fw_a: "Kiro",
   fw_b: "Cursor",
   fw_c: "Claude Code",
@@ -12,6 +12,20 @@ export const frameworkNames: Readonly<Record<Framework, string>> = {
   fw_e: "Tessl",
   custom: "Custom",
 };
+
+/** The tool of a spec file, as people know it; the server names the tools of features the same. */
+export function toolName({ framework, path }: Pick<SpecBlock, "framework" | "path">): string {
+  return framework === "custom" && `/${path}`.includes("/openspec/") ? "OpenSpec" : frameworkNames[framework];
+}
+
+/** The names of the frameworks in a project with these tools: custom specs can all be those of OpenSpec. */
+export function frameworkNamesWith(
+  tools: Readonly<Record<string, number>> | undefined,
+): Readonly<Record<Framework, string>> {
+  const known = new Set(Object.values(frameworkNames).filter((name) => name !== frameworkNames.custom));
+  const names = Object.keys(tools ?? {}).filter((name) => !known.has(name));
+  return names.length === 0 ? frameworkNames : { ...frameworkNames, custom: names.join(", ") };
+}
 
 export const typeNames: Readonly<Record<SpecType, string>> = {
   requirement: "Requirements",

@@ -11,7 +11,7 @@ import { Answer, Loading } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
 import { CriteriaRows } from "./criteria-rows.tsx";
 import { GraphList } from "./graph-list.tsx";
-import { frameworkNames } from "./spec-names.ts";
+import { toolName } from "./spec-names.ts";
 
 // Loads the drawing and the Markdown parser when they are needed.
 const SpecGraph = lazy(async () => ({ default: (await import("./spec-graph.tsx")).SpecGraph }));
@@ -66,12 +66,12 @@ function useFeature(spec: SpecBlock | undefined) {
 }
 
 function Block({ spec }: { readonly spec: SpecBlock }): ReactNode {
-  const { id, path, framework, spec_type, lifecycle, priority, tags, content, metadata } = spec;
+  const { id, path, spec_type, lifecycle, priority, tags, content, metadata } = spec;
   const { source, code_refs = [], test_refs = [], related_specs = [], user_story, author } = metadata;
   return (
     <>
       <div className="flex flex-wrap items-center gap-2 text-sm">
-        <Chip>{frameworkNames[framework]}</Chip>
+        <Chip>{toolName(spec)}</Chip>
         <Chip>{spec_type}</Chip>
         <Chip tone={lifecycle === "active" ? "good" : "warn"}>{lifecycle}</Chip>
         {metadata.status === undefined ? null : (

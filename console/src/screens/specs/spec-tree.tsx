@@ -1,6 +1,8 @@
 import { Link, type LinkProps, useNavigate } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, memo, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, memo, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
+import type { CoveragePage } from "../../../../src/client/index.ts";
+import { useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Chip } from "../../ui/chips.tsx";
 import { Icon } from "../../ui/icons.tsx";
@@ -17,6 +19,7 @@ const typingMs = 600;
 /** Specs as a tree: framework, feature, kind, block, criterion. Each node has its own address. */
 export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
   const { rows, error, isEmpty, toggle, load, reload } = useSpecTree(scope);
+  const coverage = useFeatureCoverage();
   const [active, setActive] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const typed = useRef({ text: "", at: 0 });
@@ -98,6 +101,7 @@ export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
             >
               <Row
                 row={row}
+                coverage={coverage}
                 id={`${id}-${index}`}
                 isActive={index === active}
                 onToggle={toggle}
@@ -114,6 +118,7 @@ export function SpecTree({ scope }: { readonly scope: TreeScope }): ReactNode {
 
 interface RowProps {
   readonly row: TreeRow;
+  readonly coverage: CoverageByFeature;
   readonly id: string;
   readonly isActive: boolean;
   readonly onToggle: (key: string) => void;
@@ -123,7 +128,7 @@ interface RowProps {
 
 /** Memoized while the list scrolls: a link costs more than the rest of a row. */
 const Row = memo(
-  function Row({ row, id, isActive, onToggle, onRetry, onPick }: RowProps): ReactNode {
+  function Row({ row, coverage, id, isActive, onToggle, onRetry, onPick }: RowProps): ReactNode {
     const indent = { paddingLeft: `${row.level * 18 - 6}px` };
     if (row.kind === "more")
       return (
@@ -174,11 +179,15 @@ const Row = memo(
         } ${isOpen === undefined || node.kind === "block" ? "" : "cursor-pointer"}`}
       >
         <Chevron isOpen={isOpen} onToggle={() => onToggle(key)} />
-        <Name node={node} />
+        <Name node={node} coverage={coverage} />
       </div>
     );
   },
-  (before, after) => before.row === after.row && before.isActive === after.isActive && before.id === after.id,
+  (before, after) =>
+    before.row === after.row &&
+    before.coverage === after.coverage &&
+    before.isActive === after.isActive &&
+    before.id === after.id,
 );
 
 /** Opens a node by mouse; the tree handles the keyboard. */
@@ -225,7 +234,13 @@ function addressOf(node: TreeNode): LinkProps {
   }
 }
 
-function Name({ node }: { readonly node: TreeNode }): ReactNode {
+function Name({
+  node,
+  coverage,
+}: {
+  readonly node: TreeNode;
+  readonly coverage: CoverageByFeature;
+}): ReactNode {
   const name = (
     <Link
       {...addressOf(node)}
@@ -252,7 +267,7 @@ function Name({ node }: { readonly node: TreeNode }): ReactNode {
           <bdi className="hidden min-w-0 truncate font-mono text-faint text-xs sm:inline foreign">
             {visible(node.feature.feature)}
           </bdi>
-          <Count of={node.feature.blocks} />
+          <FeatureState covered={coverage.get(node.feature.feature)} blocks={node.feature.blocks} />
         </>
       );
     case "type":
@@ -284,6 +299,42 @@ function Name({ node }: { readonly node: TreeNode }): ReactNode {
     case "criterion":
       return name;
   }
+}
+
+type CoverageByFeature = ReadonlyMap<string, CoveragePage["by_feature"][number]>;
+
+/** How many criteria of each feature are tested and pass, by the folder or file of the feature. */
+function useFeatureCoverage(): CoverageByFeature {
+  const report = useServer({
+    key: ["coverage", "by-feature"],
+    ask: (client, signal) => client.specs.coverage({ limit: 1 }, { signal }),
+  });
+  const features = report.data?.by_feature;
+  return useMemo(() => new Map((features ?? []).map((one) => [one.path, one])), [features]);
+}
+
+/** The criteria of a feature by their tests; the number of blocks where it has no criteria. */
+function FeatureState({
+  covered,
+  blocks,
+}: {
+  readonly covered: CoveragePage["by_feature"][number] | undefined;
+  readonly blocks: number;
+}): ReactNode {
+  if (covered === undefined || covered.criteria === 0) return <Count of={blocks} />;
+  const { criteria, passing, failing } = covered;
+  const tested = criteria - covered.uncovered;
+  return (
+    <span className="ml-auto flex shrink-0 items-center gap-2 text-faint text-xs tabular">
+      <span className="hidden sm:inline">{`${criteria} ${criteria === 1 ? "criterion" : "criteria"}:`}</span>
+      <span
+        className={tested === criteria ? "text-soft" : "text-warn"}
+      >{`${tested}/${criteria} tested`}</span>
+      <span className={failing > 0 ? "text-bad" : passing === criteria ? "text-good" : "text-soft"}>
+        {failing > 0 ? `${failing} fail` : `${passing} pass`}
+      </span>
+    </span>
+  );
 }
 
 function Count({ of }: { readonly of: number }): ReactNode {

@@ -9,7 +9,7 @@ import { Page } from "../../ui/page.tsx";
 import { askForMore, Rows } from "../../ui/rows.tsx";
 import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { visible } from "../../ui/text.ts";
-import { frameworkNames, frameworkOf, typeNames, typeOf } from "./spec-names.ts";
+import { frameworkNamesWith, frameworkOf, toolName, typeNames, typeOf } from "./spec-names.ts";
 import { SpecTabs } from "./spec-tabs.tsx";
 import { SpecTree } from "./spec-tree.tsx";
 
@@ -30,14 +30,15 @@ export function SpecsScreen(): ReactNode {
   const frameworks = Object.keys(known.data?.counts_by_framework ?? {}).flatMap(
     (one) => frameworkOf(one) ?? [],
   );
+  const names = frameworkNamesWith(known.data?.counts_by_tool);
   return (
     <Page
       title={feature === undefined ? "Specs" : visible(feature)}
       crumbs={feature === undefined ? [] : [{ label: "Specs", link: { to: "/console/specs" } }]}
       isFixed
+      tabs={<SpecTabs />}
       bar={
         <>
-          <SpecTabs />
           <BarField
             label="Search specs"
             value={q ?? ""}
@@ -45,10 +46,10 @@ export function SpecsScreen(): ReactNode {
           />
           <Filter
             label="Framework"
-            value={framework && frameworkNames[framework]}
-            choices={frameworks.map((one) => frameworkNames[one])}
+            value={framework && names[framework]}
+            choices={frameworks.map((one) => names[one])}
             onChange={(name) =>
-              set({ framework: frameworks.find((one) => frameworkNames[one] === name), feature: undefined })
+              set({ framework: frameworks.find((one) => names[one] === name), feature: undefined })
             }
           />
           {q === undefined && feature === undefined ? null : (
@@ -128,7 +129,7 @@ function FoundRow({
         <Chip>{spec_type}</Chip>
         {lifecycle === "active" ? null : <Chip tone="warn">{lifecycle}</Chip>}
       </span>
-      <bdi className="truncate font-mono text-faint text-xs foreign">{`${frameworkNames[framework]} · ${visible(path)}`}</bdi>
+      <bdi className="truncate font-mono text-faint text-xs foreign">{`${toolName({ framework, path })} · ${visible(path)}`}</bdi>
     </Link>
   );
 }

@@ -26,7 +26,7 @@ export function StaleScreen(): ReactNode {
       title="Stale"
       crumbs={[{ label: "Specs", link: { to: "/console/specs" } }]}
       isFixed
-      bar={<SpecTabs />}
+      tabs={<SpecTabs />}
     >
       {pages.isError && first === undefined ? (
         <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} />

@@ -6,6 +6,7 @@ import {
   keyOf,
   labelOf,
   moveInTree,
+  openAtFirst,
   rootKey,
   type TreeNode,
   toRows,
@@ -14,12 +15,13 @@ import {
 
 const featureOf = (name: string): SpecFeature => ({
   framework: "fw_a",
+  tool: "Kiro",
   feature: `.kiro/specs/${name}`,
   name,
   blocks: 3,
   counts_by_type: { task: 1, requirement: 2 },
 });
-const kiro: TreeNode = { kind: "framework", framework: "fw_a", blocks: 6 };
+const kiro: TreeNode = { kind: "framework", framework: "fw_a", label: "Kiro", blocks: 6 };
 const auth: TreeNode = { kind: "feature", feature: featureOf("auth") };
 const cart: TreeNode = { kind: "feature", feature: featureOf("cart") };
 const all = (nodes: readonly TreeNode[], more: Partial<Children> = {}): Children => ({
@@ -46,6 +48,12 @@ test("an open node is followed by its children, and by a placeholder for those t
   const opened = toRows(known, new Set([...open, keyOf(cart)]));
   expect(opened[5]).toMatchObject({ kind: "more", parent: keyOf(cart), level: 3 });
   expect(toRows(new Map(), new Set())).toMatchObject([{ kind: "more", parent: rootKey }]);
+});
+
+test("frameworks of specs are open at first, and those of rules only if there are no others", () => {
+  const rules: TreeNode = { kind: "framework", framework: "fw_c", label: "Claude Code", blocks: 2 };
+  expect([...openAtFirst([rules, kiro])]).toEqual([keyOf(kiro)]);
+  expect([...openAtFirst([rules])]).toEqual([keyOf(rules)]);
 });
 
 test("a criterion and a block without criteria cannot be opened", () => {

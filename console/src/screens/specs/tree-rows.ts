@@ -1,12 +1,18 @@
 import type { OutlineBlock, SpecBlock, SpecFeature } from "../../../../src/client/index.ts";
-import { frameworkNames, typeNames } from "./spec-names.ts";
+import { readPlain } from "../../ui/inline-markdown.ts";
+import { typeNames } from "./spec-names.ts";
 
 type Framework = SpecBlock["framework"];
 type SpecType = SpecBlock["spec_type"];
 
 /** A node in the tree of specs. */
 export type TreeNode =
-  | { readonly kind: "framework"; readonly framework: Framework; readonly blocks: number }
+  | {
+      readonly kind: "framework";
+      readonly framework: Framework;
+      readonly label: string;
+      readonly blocks: number;
+    }
   | { readonly kind: "feature"; readonly feature: SpecFeature }
   | { readonly kind: "type"; readonly feature: SpecFeature; readonly type: SpecType; readonly blocks: number }
   | { readonly kind: "block"; readonly block: OutlineBlock }
@@ -64,7 +70,7 @@ export function keyOf(node: TreeNode): string {
 export function labelOf(node: TreeNode): string {
   switch (node.kind) {
     case "framework":
-      return frameworkNames[node.framework];
+      return node.label;
     case "feature":
       return node.feature.name;
     case "type":
@@ -72,8 +78,15 @@ export function labelOf(node: TreeNode): string {
     case "block":
       return node.block.title;
     case "criterion":
-      return `${node.number} ${node.text}`;
+      return `${node.number} ${readPlain(node.text)}`;
   }
+}
+
+/** Returns the frameworks that are open at first: their features are what one looks for. Files of rules have screens of their own. */
+export function openAtFirst(nodes: readonly TreeNode[]): ReadonlySet<string> {
+  const frameworks = nodes.filter((node) => node.kind === "framework");
+  const specs = frameworks.filter(({ framework }) => framework !== "fw_b" && framework !== "fw_c");
+  return new Set((specs.length === 0 ? frameworks : specs).map(keyOf));
 }
 
 const typeOrder: readonly SpecType[] = ["requirement", "design", "task", "constraint"];

@@ -1,7 +1,17 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { KitClient, SpecBlock } from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
-import { type Children, keyOf, rootKey, type TreeNode, type TreeRow, toRows, typesOf } from "./tree-rows.ts";
+import { frameworkNamesWith } from "./spec-names.ts";
+import {
+  type Children,
+  keyOf,
+  openAtFirst,
+  rootKey,
+  type TreeNode,
+  type TreeRow,
+  toRows,
+  typesOf,
+} from "./tree-rows.ts";
 
 /** The part of the tree that an address names. */
 export interface TreeScope {
@@ -66,6 +76,8 @@ export function useSpecTree(scope: TreeScope): SpecTree {
               const [only] = nodes;
               const opens =
                 nodes.length === 1 && only !== undefined && parent !== keyOf(only) && only.kind !== "block";
+              if (parent === rootKey && before.nodes.length === 0 && !opens)
+                return { ...next, open: new Set([...next.open, ...openAtFirst(nodes)]) };
               return opens ? { ...next, open: new Set([...next.open, keyOf(only)]) } : next;
             }),
           (error: unknown) => setState((now) => withChildren(now, parent, { ...before, error })),
@@ -154,17 +166,24 @@ async function readChildren(
   switch (node?.kind) {
     case undefined: {
       if (scope.feature !== undefined) return await readFeatures(scope);
-      const { counts_by_framework } = await client.specs.features({ limit: 1 });
+      const { counts_by_framework, counts_by_tool } = await client.specs.features({ limit: 1 });
+      const names = frameworkNamesWith(counts_by_tool);
       const nodes = Object.entries(counts_by_framework)
         .filter(([framework]) => scope.framework === undefined || scope.framework === framework)
         .map(
           ([framework, blocks]): TreeNode => ({
             kind: "framework",
             framework: framework as SpecBlock["framework"],
+            label: names[framework as SpecBlock["framework"]],
             blocks,
           }),
         );
-      return { nodes, total: nodes.length };
+      const open = openAtFirst(nodes);
+      // Specs before rules.
+      const sorted = nodes.toSorted(
+        (one, other) => Number(open.has(keyOf(other))) - Number(open.has(keyOf(one))),
+      );
+      return { nodes: sorted, total: sorted.length };
     }
     case "framework":
       return await readFeatures({ framework: node.framework });

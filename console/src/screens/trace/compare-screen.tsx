@@ -7,14 +7,15 @@ import { Body, Page, Panel } from "../../ui/page.tsx";
 import { Answer, ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatCost, formatDuration, formatTokens, visible } from "../../ui/text.ts";
-import { type Operation, readTrace } from "./trace.ts";
-import { useOperationEvents } from "./use-operation.ts";
+import { readSpans, type Span } from "./trace.ts";
+import { useOperation } from "./use-operation.ts";
 
 interface Side {
   readonly record: OperationRecord;
-  readonly operation: Operation;
+  readonly spans: readonly Span[];
   /** The last turn of the operation itself, with its answer. */
   readonly turn: TurnDetail | undefined;
+  readonly answer: string;
 }
 
 /** Two operations side by side: answers, time, cost, and the rules in the model's context. */
@@ -71,7 +72,7 @@ function Both({
   if (error !== undefined) return <ErrorNotice error={error} />;
   if (left.side === undefined || right.side === undefined) return <Loading />;
   const sides = [left.side, right.side] as const;
-  const answers = sides.map(({ turn, operation }) => answerOf(turn, operation)) as [string, string];
+  const answers = sides.map(({ answer }) => answer) as [string, string];
   return (
     <>
       <Panel title="Figures">
@@ -152,8 +153,8 @@ const figures: readonly (readonly [string, (side: Side) => ReactNode])[] = [
   ],
   ["Model", ({ turn }) => (turn === undefined ? "" : visible(turn.model))],
   ["Time", ({ record }) => (record.duration_ms === undefined ? "…" : formatDuration(record.duration_ms))],
-  ["Turns", ({ operation }) => operation.spans.filter(({ kind }) => kind === "turn").length],
-  ["Calls", ({ operation }) => operation.spans.filter(({ kind }) => kind === "tool").length],
+  ["Turns", ({ spans }) => spans.filter(({ kind }) => kind === "turn").length],
+  ["Calls", ({ spans }) => spans.filter(({ kind }) => kind === "call").length],
   ["Tokens in", ({ record }) => (record.usage === undefined ? "" : formatTokens(record.usage.input))],
   ["Tokens out", ({ record }) => (record.usage === undefined ? "" : formatTokens(record.usage.output))],
   ["Cost", ({ record }) => (record.usage === undefined ? "" : formatCost(record.usage.cost.total))],
@@ -169,12 +170,10 @@ function useSide(
   id: string,
   record: OperationRecord,
 ): { readonly side: Side | undefined; readonly error: unknown } {
-  const { events, error } = useOperationEvents(agent, id, record);
-  const operation = useMemo(
-    () => readTrace(events).find((one) => one.id === record.operation_id),
-    [events, record.operation_id],
-  );
-  const last = operation?.spans.findLast(({ kind, turn }) => kind === "turn" && turn !== undefined);
+  const { transcript, error } = useOperation(agent, id, record);
+  const { operation_id } = record;
+  const spans = useMemo(() => readSpans(transcript, operation_id), [transcript, operation_id]);
+  const last = spans.findLast(({ turn }) => turn !== undefined);
   const turn = useServer({
     key: ["turn", agent, id, last?.turn?.id, last?.end],
     ask: (client, signal) =>
@@ -185,16 +184,19 @@ function useSide(
       ),
     enabled: last !== undefined,
   });
-  const isReady = operation !== undefined && (last === undefined || turn.data !== undefined);
+  const isReady = spans.length > 0 && (last === undefined || turn.data !== undefined);
+  const streamed = transcript.items.flatMap((item) =>
+    item.kind === "text" && item.turn_id === last?.turn?.id ? [item.text] : [],
+  );
+  const answer = readAnswer(turn.data) ?? streamed.join("");
   return {
-    side: isReady ? { record, operation, turn: turn.data } : undefined,
+    side: isReady ? { record, spans, turn: turn.data, answer } : undefined,
     error: error ?? turn.error ?? undefined,
   };
 }
 
-function answerOf(turn: TurnDetail | undefined, operation: Operation): string {
-  const said = turn?.answer?.content.map(({ type, text }) => (type === "text" ? String(text) : "")).join("");
-  return said ?? operation.spans.findLast(({ kind }) => kind === "turn")?.output ?? "";
+function readAnswer(turn: TurnDetail | undefined): string | undefined {
+  return turn?.answer?.content.map(({ type, text }) => (type === "text" ? String(text) : "")).join("");
 }
 
 function ReceiptDiff({

@@ -1,9 +1,9 @@
-import { Dialog } from "@base-ui/react/dialog";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useId, useState } from "react";
 import type { TurnDetail } from "../../../../src/client/index.ts";
 import { useChange } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
 import { formatTokens, visible } from "../../ui/text.ts";
 
 /** Repeats a turn in a new session, with another model or without rules, and compares both. */
@@ -52,16 +52,16 @@ export function ForkForm({
     });
   };
   return (
-    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-      <Dialog.Trigger render={<Button icon="branch">Fork</Button>} />
-      <Dialog.Portal>
-        <Dialog.Backdrop className="fixed inset-0 z-30 bg-black/40" />
-        <Dialog.Popup className="fixed top-1/2 left-1/2 z-40 flex max-h-[90dvh] w-[min(36rem,calc(100vw-2rem))] -translate-1/2 flex-col gap-3 overflow-y-auto rounded-xl border border-line bg-panel p-4 shadow-xl">
-          <Dialog.Title className="font-semibold text-base">Fork this turn</Dialog.Title>
-          <Dialog.Description className="text-soft text-sm">
+    <>
+      <Button icon="branch" onClick={() => setOpen(true)}>
+        Fork
+      </Button>
+      {isOpen ? (
+        <Dialog title="Fork this turn" onClose={() => setOpen(false)}>
+          <p className="text-soft text-sm">
             A new session begins with the history that this turn was asked with, and answers it anew. Tools
             run as always; files stay as they are now.
-          </Dialog.Description>
+          </p>
           <form onSubmit={submit} className="flex flex-col gap-3">
             <div className="flex flex-col gap-1">
               <label htmlFor={modelField} className="text-soft text-sm">
@@ -110,15 +110,17 @@ export function ForkForm({
               </p>
             ) : null}
             <div className="flex justify-end gap-2">
-              <Dialog.Close render={<Button variant="quiet">Close</Button>} />
+              <Button variant="quiet" onClick={() => setOpen(false)}>
+                Close
+              </Button>
               <Button variant="solid" type="submit" isBusy={fork.isPending}>
                 Fork and compare
               </Button>
             </div>
           </form>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+        </Dialog>
+      ) : null}
+    </>
   );
 }
 

@@ -5,6 +5,7 @@ import type { OperationPage, OperationRecord, Usage } from "../../../../src/clie
 import { asked, useClient } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Icon, type IconName } from "../../ui/icons.tsx";
 import { Page, Panel } from "../../ui/page.tsx";
@@ -12,8 +13,8 @@ import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatCost, formatDuration, formatTokens, visible } from "../../ui/text.ts";
 import { Age } from "../../ui/time.tsx";
-import { type Operation, readTrace, type Span } from "./trace.ts";
-import { useOperationEvents } from "./use-operation.ts";
+import { readSpans, type Span } from "./trace.ts";
+import { useOperation } from "./use-operation.ts";
 
 const TurnView = lazy(async () => ({ default: (await import("./turn-view.tsx")).TurnView }));
 
@@ -33,15 +34,12 @@ export function TraceScreen(): ReactNode {
   });
   const operations = useMemo(() => distinct(pages.data?.pages ?? []), [pages.data]);
   const record = operations.find((one) => one.operation_id === chosen) ?? operations[0];
-  const { events, error, isCut } = useOperationEvents(agent, id, record);
-  const operation = useMemo(
-    () => readTrace(events).find((one) => one.id === record?.operation_id),
-    [events, record?.operation_id],
-  );
+  const { transcript, error, isCut } = useOperation(agent, id, record);
+  const operation_id = record?.operation_id ?? "";
+  const spans = useMemo(() => readSpans(transcript, operation_id), [transcript, operation_id]);
   const span =
-    operation?.spans.find((one) => one.id === chosenSpan) ??
-    operation?.spans.find(({ kind }) => kind === "turn") ??
-    operation?.spans[0];
+    spans.find((one) => one.id === chosenSpan) ?? spans.find(({ kind }) => kind === "turn") ?? spans[0];
+  const isWaiting = spans.some(({ state }) => state === "waiting");
   const choose = (search: Readonly<Record<string, string>>) =>
     void navigate({ search: (old) => ({ ...old, ...search }), replace: true });
   return (
@@ -75,6 +73,7 @@ export function TraceScreen(): ReactNode {
                   <OperationButton
                     operation={one}
                     isChosen={one === record}
+                    isWaiting={one === record && isWaiting}
                     onChoose={() => choose({ operation: one.operation_id, span: "" })}
                   />
                 </li>
@@ -93,7 +92,7 @@ export function TraceScreen(): ReactNode {
               title="Timeline"
               actions={<CompareWith agent={agent} id={id} of={record} among={operations} />}
             >
-              {operation === undefined ? (
+              {spans.length === 0 ? (
                 error === undefined ? (
                   <Loading rows={4} />
                 ) : (
@@ -101,9 +100,9 @@ export function TraceScreen(): ReactNode {
                 )
               ) : (
                 <Timeline
-                  operation={operation}
+                  spans={spans}
                   chosen={span}
-                  onChoose={(one) => choose({ operation: operation.id, span: one.id })}
+                  onChoose={(one) => choose({ operation: operation_id, span: one.id })}
                 />
               )}
               {isCut ? (
@@ -180,10 +179,12 @@ function CompareWith({
 function OperationButton({
   operation,
   isChosen,
+  isWaiting,
   onChoose,
 }: {
   readonly operation: OperationRecord;
   readonly isChosen: boolean;
+  readonly isWaiting: boolean;
   readonly onChoose: () => void;
 }): ReactNode {
   return (
@@ -204,7 +205,7 @@ function OperationButton({
           </span>
         )}
         {operation.duration_ms === undefined ? (
-          <Status value="working" />
+          <Status value={isWaiting ? "waiting for you" : "working"} />
         ) : (
           <span>{formatDuration(operation.duration_ms)}</span>
         )}
@@ -217,34 +218,37 @@ function OperationButton({
 const icons: Readonly<Record<Span["kind"], IconName>> = {
   operation: "agents",
   turn: "brain",
-  tool: "tool",
-  task: "branch",
+  call: "tool",
   compaction: "down",
 };
 const bars: Readonly<Record<Span["kind"], string>> = {
   operation: "bg-line-strong",
   turn: "bg-accent",
-  tool: "bg-good",
-  task: "bg-warn",
+  call: "bg-good",
   compaction: "bg-warn",
 };
 
 function Timeline({
-  operation,
+  spans,
   chosen,
   onChoose,
 }: {
-  readonly operation: Operation;
+  readonly spans: readonly Span[];
   readonly chosen: Span | undefined;
   readonly onChoose: (span: Span) => void;
 }): ReactNode {
-  const start = Math.min(...operation.spans.map((span) => span.start));
-  const end = Math.max(...operation.spans.map((span) => span.end ?? Date.now()));
+  const start = Math.min(...spans.map((span) => span.start));
+  const end = Math.max(...spans.map((span) => span.end ?? Date.now()));
   const whole = Math.max(1, end - start);
   return (
     <ul>
-      {operation.spans.slice(0, 2_000).map((span) => {
+      {spans.slice(0, 2_000).map((span) => {
         const until = span.end ?? end;
+        const isError = span.state === "failed";
+        const place = (from: number, to: number) => ({
+          left: `${Math.min(99, ((from - start) / whole) * 100)}%`,
+          width: `${Math.max(0, ((to - from) / whole) * 100)}%`,
+        });
         return (
           <li key={span.id} className="[contain-intrinsic-size:auto_2.25rem] [content-visibility:auto]">
             <button
@@ -257,8 +261,8 @@ function Timeline({
                 className="flex min-w-0 items-center gap-2"
                 style={{ paddingLeft: `${span.depth * 0.75}rem` }}
               >
-                <span className={span.isError ? "text-bad" : "text-faint"}>
-                  <Icon name={span.isError ? "warning" : icons[span.kind]} size={14} />
+                <span className={isError ? "text-bad" : "text-faint"}>
+                  <Icon name={isError ? "warning" : icons[span.kind]} size={14} />
                 </span>
                 <span className="truncate">
                   <bdi>{visible(span.title.slice(0, 200))}</bdi>
@@ -274,15 +278,25 @@ function Timeline({
               </span>
               <span className="relative hidden h-2 rounded-full bg-sunken sm:block">
                 <span
-                  className={`absolute inset-y-0 min-w-1 rounded-full ${span.isError ? "bg-bad" : bars[span.kind]}`}
-                  style={{
-                    left: `${Math.min(99, ((span.start - start) / whole) * 100)}%`,
-                    width: `${((until - span.start) / whole) * 100}%`,
-                  }}
+                  className={`absolute inset-y-0 min-w-1 rounded-full ${isError ? "bg-bad" : bars[span.kind]}`}
+                  style={place(span.start, until)}
                 />
+                {span.wait === undefined ? null : (
+                  <span
+                    title="Waited for a person"
+                    className={`absolute inset-y-0 min-w-1 rounded-full bg-warn-back ring-1 ring-warn ring-inset ${span.wait.end === undefined ? "animate-pulse-soft" : ""}`}
+                    style={place(span.wait.start, span.wait.end ?? until)}
+                  />
+                )}
               </span>
               <span className="text-right text-faint text-xs tabular">
-                {span.end === undefined ? "…" : formatDuration(span.end - span.start)}
+                {span.state === "waiting" ? (
+                  <span className="text-warn">waiting</span>
+                ) : span.duration_ms === undefined ? (
+                  "…"
+                ) : (
+                  formatDuration(span.duration_ms)
+                )}
               </span>
             </button>
           </li>
@@ -303,16 +317,24 @@ function Details({
 }): ReactNode {
   return (
     <div className="flex min-w-0 flex-col gap-6">
-      <Panel title={span.kind === "turn" ? "Turn" : span.kind === "tool" ? "Call" : "Operation"}>
+      <Panel title={span.kind === "turn" ? "Turn" : span.kind === "call" ? "Call" : "Operation"}>
         <Facts
           facts={{
             What: visible(span.title.slice(0, 500)),
-            Took: span.end === undefined ? "still at it" : formatDuration(span.end - span.start),
+            Took:
+              span.duration_ms !== undefined
+                ? formatDuration(span.duration_ms)
+                : span.state === "waiting"
+                  ? "waiting for you"
+                  : "still at it",
+            "Waited for a person":
+              span.wait?.end === undefined ? undefined : formatDuration(span.wait.end - span.wait.start),
             "First word": span.first_chunk_ms === undefined ? undefined : formatDuration(span.first_chunk_ms),
             ...(span.usage === undefined ? {} : usageFacts(span.usage)),
           }}
         />
       </Panel>
+      {span.error === undefined ? null : <ErrorBox error={span.error} />}
       {span.turn === undefined ? null : (
         <Suspense fallback={<Loading rows={4} />}>
           <TurnView
@@ -321,18 +343,18 @@ function Details({
             id={id}
             turnId={span.turn.id}
             eventIndex={span.turn.eventIndex}
-            isRunning={span.end === undefined}
+            isRunning={span.state === "running"}
           />
         </Suspense>
       )}
-      {span.input === undefined || span.kind === "operation" ? null : (
+      {span.input === undefined ? null : (
         <Panel title="Arguments">
           <div className="p-3">
             <Code value={span.input} label="arguments" />
           </div>
         </Panel>
       )}
-      {span.output === undefined || span.output === "" || span.kind === "turn" ? null : (
+      {span.output === undefined || span.output === "" ? null : (
         <Panel title="Result">
           <div className="p-3">
             <Code value={span.output} label="result" />

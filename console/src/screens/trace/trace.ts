@@ -1,142 +1,111 @@
-import type { KitEvent, Usage } from "../../../../src/client/index.ts";
+import type {
+  CallItem,
+  CompactionItem,
+  EventError,
+  OperationItem,
+  Transcript,
+  TranscriptItem,
+  TurnItem,
+  Usage,
+  WorkState,
+} from "../../../../src/client/index.ts";
 
 /** A part of an operation that takes time: a turn, a tool call, a task, a compaction. */
 export interface Span {
   readonly id: string;
-  readonly kind: "operation" | "turn" | "tool" | "task" | "compaction";
+  readonly kind: "operation" | "turn" | "call" | "compaction";
   readonly title: string;
   readonly depth: number;
+  readonly state: WorkState;
   /** ms since the epoch. */
   readonly start: number;
   readonly end: number | undefined;
-  readonly isError: boolean;
-  readonly model?: string;
-  readonly usage?: Usage;
+  /** How long it worked: for a call, without the time that it waited for a person. */
+  readonly duration_ms: number | undefined;
+  /** The time for which it waited for a person, in ms since the epoch; without an end if it waits now. */
+  readonly wait: { readonly start: number; readonly end: number | undefined } | undefined;
+  readonly error?: EventError | undefined;
+  readonly usage?: Usage | undefined;
   readonly first_chunk_ms?: number | undefined;
   /** For a turn: its id, and the index of its last request. */
   readonly turn?: { readonly id: string; readonly eventIndex: number } | undefined;
   /** For a turn: how many rules, specs and other items were in the model's context. */
   readonly items?: number | undefined;
-  /** The arguments or the message; `output` is the result or the answer. */
+  /** The arguments of a call. */
   readonly input?: unknown;
-  readonly output?: string;
+  /** The result of a call. */
+  readonly output?: string | undefined;
 }
 
-export interface Operation {
-  readonly id: string;
-  readonly session: string;
-  readonly spans: readonly Span[];
+/** The spans of an operation and of its tasks, in the order of their starts. */
+export function readSpans({ items }: Transcript, operation_id: string): readonly Span[] {
+  const family = new Set<string>();
+  return items.flatMap((item) => {
+    const { parent_operation_id: parent = "" } = item.kind === "operation" ? item : {};
+    if (item.operation_id === operation_id || family.has(parent)) family.add(item.operation_id);
+    const span = family.has(item.operation_id) ? readSpan(item) : undefined;
+    return span === undefined ? [] : [span];
+  });
 }
 
-interface OpenOperation {
-  readonly id: string;
-  readonly session: string;
-  readonly spans: Draft[];
-  /** The newest span of each turn and call. */
-  readonly open: Map<string, Draft>;
+function readSpan(item: TranscriptItem): Span | undefined {
+  // A task is an operation of its own.
+  if (!("state" in item) || item.kind === "task" || item.kind === "end") return undefined;
+  return readWork(item);
 }
 
-type Draft = { -readonly [Field in keyof Span]: Span[Field] };
-
-/** The operations of an instance with their spans, the newest first. */
-export function readTrace(events: readonly KitEvent[]): readonly Operation[] {
-  const operations = new Map<string, OpenOperation>();
-  // A task is a separate operation, below the one that started it.
-  const parents = new Map<string, string>();
-  for (const event of events) {
-    if (event.type === "operation_start" && event.parent_operation_id !== undefined) {
-      parents.set(event.operation_id, event.parent_operation_id);
+function readWork(item: OperationItem | TurnItem | CallItem | CompactionItem): Span {
+  const { id, state, depth } = item;
+  const start = Date.parse(item.started_at);
+  const end = item.ended_at === undefined ? undefined : Date.parse(item.ended_at);
+  const base = {
+    id,
+    state,
+    start,
+    end,
+    wait: undefined,
+    duration_ms: end === undefined ? undefined : end - start,
+  };
+  switch (item.kind) {
+    case "operation": {
+      const { message, operation_kind, usage } = item;
+      // The error of an attempt that was followed by another one is that of its turn.
+      const error = state === "failed" ? item.error : undefined;
+      return { ...base, kind: "operation", depth: depth * 2, title: message ?? operation_kind, usage, error };
     }
-    let root = event.operation_id;
-    let depth = 0;
-    for (let above = parents.get(root); above !== undefined && depth < 20; above = parents.get(root)) {
-      root = above;
-      depth += 1;
-    }
-    const operation: OpenOperation = operations.get(root) ?? {
-      id: root,
-      session: event.session ?? "default",
-      spans: [],
-      open: new Map(),
-    };
-    operations.set(root, operation);
-    const at = Date.parse(event.timestamp);
-    const begin = (key: string, span: Pick<Draft, "kind" | "title"> & Partial<Draft>): void => {
-      const known = operation.open.get(key);
-      if (known !== undefined && known.end === undefined) return;
-      const drawn: Draft = {
-        id: `${key}-${event.index}`,
-        depth: depth * 2,
-        start: at,
-        end: undefined,
-        isError: false,
-        ...span,
+    case "turn": {
+      const { model, attempt, purpose, turn_id, event_index, usage, first_chunk_ms, receipt_items, error } =
+        item;
+      const name = purpose === "compaction" ? `${model}, summary` : model;
+      return {
+        ...base,
+        kind: "turn",
+        depth: depth * 2 + 1,
+        title: attempt > 1 ? `${name}, attempt ${attempt}` : name,
+        usage,
+        first_chunk_ms,
+        items: receipt_items,
+        error: state === "failed" ? error : undefined,
+        ...(turn_id !== undefined && { turn: { id: turn_id, eventIndex: event_index } }),
       };
-      operation.spans.push(drawn);
-      operation.open.set(key, drawn);
-    };
-    const change = (key: string, fields: Partial<Draft>): void => {
-      const span = operation.open.get(key);
-      if (span !== undefined) Object.assign(span, fields);
-    };
-    const turn = `turn ${event.turn_id}`;
-    switch (event.type) {
-      case "operation_start":
-        begin(`operation ${event.operation_id}`, {
-          kind: "operation",
-          title: event.message ?? event.operation_kind,
-          input: event.message,
-        });
-        break;
-      case "operation":
-        change(`operation ${event.operation_id}`, {
-          end: at,
-          isError: event.is_error,
-          ...(event.usage === undefined ? {} : { usage: event.usage }),
-        });
-        break;
-      case "turn_request": {
-        const items = event.receipt?.items;
-        const asked =
-          event.turn_id === undefined ? undefined : { id: event.turn_id, eventIndex: event.index };
-        const model = event.purpose === "compaction" ? `${event.model}, summary` : event.model;
-        const title = event.attempt > 1 ? `${model}, attempt ${event.attempt}` : model;
-        if (event.attempt > 1) change(turn, { end: at, isError: true });
-        begin(turn, { kind: "turn", title, depth: depth * 2 + 1, model: event.model, items, turn: asked });
-        break;
-      }
-      case "text_delta":
-        change(turn, { output: (operation.open.get(turn)?.output ?? "") + event.text });
-        break;
-      case "turn":
-        change(turn, { usage: event.usage, first_chunk_ms: event.first_chunk_ms });
-        break;
-      case "turn_end":
-        change(turn, { end: at, isError: event.is_error === true });
-        break;
-      case "tool_start":
-        begin(`tool ${event.tool_call_id}`, {
-          kind: "tool",
-          title: event.tool,
-          depth: depth * 2 + 2,
-          input: event.args,
-        });
-        break;
-      case "tool_end":
-        change(`tool ${event.tool_call_id}`, { end: at, isError: event.is_error, output: event.result });
-        break;
-      case "compaction_start":
-        begin(`compaction ${event.operation_id}`, {
-          kind: "compaction",
-          title: `history shortened (${event.reason})`,
-          depth: depth * 2 + 1,
-        });
-        break;
-      case "compaction_end":
-        change(`compaction ${event.operation_id}`, { end: at, isError: event.is_error });
-        break;
-      default:
     }
+    case "call": {
+      const { tool, args, result, waits_since, waited_ms, duration_ms = base.duration_ms } = item;
+      const wait =
+        waits_since !== undefined
+          ? { start: Date.parse(waits_since), end: undefined }
+          : waited_ms === undefined
+            ? undefined
+            : { start, end: start + waited_ms };
+      const call = { ...base, duration_ms, wait, input: args, output: result };
+      return { ...call, kind: "call", depth: depth * 2 + 2, title: tool };
+    }
+    case "compaction":
+      return {
+        ...base,
+        kind: "compaction",
+        depth: depth * 2 + 1,
+        title: `history shortened (${item.reason})`,
+      };
   }
-  return [...operations.values()].filter(({ spans }) => spans.length > 0).reverse();
 }

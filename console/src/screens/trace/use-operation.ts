@@ -1,29 +1,37 @@
 import { useEffect, useState } from "react";
-import type { KitEvent, OperationRecord } from "../../../../src/client/index.ts";
+import {
+  emptyTranscript,
+  foldEvents,
+  type KitEvent,
+  type OperationRecord,
+  type Transcript,
+} from "../../../../src/client/index.ts";
 import { asked, useClient } from "../../api/use-server.ts";
 
 /** The most events of one operation that are read. */
 const mostEvents = 20_000;
 
-export interface OperationEventsState {
-  readonly events: readonly KitEvent[];
+export interface OperationState {
+  readonly transcript: Transcript;
   readonly error: unknown;
   /** Whether the operation has more events than this page reads. */
   readonly isCut: boolean;
 }
 
-/** The events of an operation, updated while it runs. */
-export function useOperationEvents(
+const start: OperationState = { transcript: emptyTranscript, error: undefined, isCut: false };
+
+/** The transcript of an operation, updated while it runs. */
+export function useOperation(
   agent: string,
   id: string,
   operation: Pick<OperationRecord, "operation_id" | "first_index" | "last_index"> | undefined,
-): OperationEventsState {
+): OperationState {
   const client = useClient();
-  const [state, setState] = useState<OperationEventsState>({ events: [], error: undefined, isCut: false });
+  const [state, setState] = useState(start);
   const { operation_id, first_index } = operation ?? {};
   const isOver = operation?.last_index !== undefined;
   useEffect(() => {
-    setState({ events: [], error: undefined, isCut: false });
+    setState(start);
     if (operation_id === undefined || first_index === undefined) return;
     const leaving = new AbortController();
     const { signal } = leaving;
@@ -31,7 +39,7 @@ export function useOperationEvents(
     const show = (): void => {
       const fresh = waiting;
       waiting = [];
-      if (!signal.aborted) setState((old) => ({ ...old, events: [...old.events, ...fresh] }));
+      if (!signal.aborted) setState((old) => ({ ...old, transcript: foldEvents(old.transcript, fresh) }));
     };
     const read = async (): Promise<void> => {
       let after = first_index - 1;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { openStore, openStoredFile, type StoreDefinition } from "../../../sqlite/open-store.ts";
 import { progressTable } from "../../../sqlite/progress.ts";
 import type { Database } from "../../../sqlite/statements.ts";
+import { listColumns } from "./list-columns.ts";
 
 /** The blobs in use, maintained by triggers: a file that no row names can be removed. */
 const blobTables = `
@@ -304,6 +305,11 @@ CREATE INDEX waiting_calls_open ON waiting_calls (requested_at, call_id) WHERE d
 CREATE INDEX waiting_calls_by_age ON waiting_calls (written_at);
 `;
 
+/** Finds the sessions in which calls wait without reading the calls. */
+const waitingSessionsIndex: string = `
+CREATE INDEX waiting_calls_by_session ON waiting_calls (agent, instance_id, session, work, fence) WHERE decision IS NULL;
+`;
+
 /** `EntryHead.made_after`; null in the entries of earlier versions. */
 const madeAfterColumn: string = `
 ALTER TABLE run_journal ADD COLUMN made_after INTEGER;
@@ -328,6 +334,8 @@ export const migrations: readonly string[] = [
   problemColumn,
   madeAfterColumn,
   progressTable,
+  listColumns,
+  waitingSessionsIndex,
 ];
 
 const engineStore: StoreDefinition = {

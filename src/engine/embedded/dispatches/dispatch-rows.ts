@@ -3,12 +3,13 @@ import { isoTime } from "../../../base/clock.ts";
 import { createId } from "../../../base/id.ts";
 import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
-import { type Query, query } from "../../../sqlite/statements.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { AdmitRequest, DispatchFilter, Page } from "../../contract.ts";
 import {
   type DispatchRow,
   type DispatchStore,
   isDispatchId,
+  listedDispatches,
   otherInput,
   type QueuedDispatch,
   sessionFull,
@@ -19,9 +20,10 @@ import { checkJson } from "../../shared/json-values.ts";
 import type { LineScope } from "../../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../../shared/queue/share-of-line.ts";
-import { earlierReceipt, isNoAnswer } from "../../shared/retry-rules.ts";
+import { arrivalOf, earlierReceipt, isNoAnswer } from "../../shared/retry-rules.ts";
 import { badCursor, readPage, toStoredTrace } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
+import { createList, isIncomplete } from "../lists.ts";
 
 export interface Admission {
   readonly receipt: DispatchReceipt;
@@ -136,7 +138,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     putBack,
     checkRoomInLine,
     async admit(request) {
-      const since = clock.now();
+      const since = arrivalOf(request, clock.now());
       checkJson(request.input, "The input");
       const input = await blobs.store(request.input);
       const { agent, instance_id, session, idempotency_key: key } = request;
@@ -164,7 +166,8 @@ export function createDispatchRows(base: EmbeddedBase): DispatchStore {
   const { database, clock, time } = base;
   const claim = query<DispatchRow>(
     database,
-    `UPDATE dispatches SET status = 'running', attempts = attempts + 1, fence = ?, next_attempt_at = NULL, idle = 0,
+    `UPDATE dispatches SET status = iif(cancelling, status, 'running'), attempts = attempts + iif(cancelling, 0, 1),
+       fence = ?, next_attempt_at = NULL, idle = 0,
        started_at = coalesce(started_at, ?)
      WHERE dispatch_id = ? AND status = 'queued' AND coalesce(next_attempt_at, 0) <= ? RETURNING *`,
   );
@@ -176,7 +179,7 @@ export function createDispatchRows(base: EmbeddedBase): DispatchStore {
     database,
     `UPDATE dispatches SET ended_at = ?1, status = iif(cancelling, 'cancelled', ?2),
        result = iif(cancelling, NULL, ?3), error = ?4, attempts = attempts - ?7, cancelling = 0
-     WHERE dispatch_id = ?5 AND status = 'running' AND fence = ?6`,
+     WHERE dispatch_id = ?5 AND (status = 'running' OR cancelling) AND fence = ?6`,
   );
   const requeue = query(
     database,
@@ -216,45 +219,32 @@ export function createDispatchRows(base: EmbeddedBase): DispatchStore {
   };
 }
 
-const columns = ["agent", "instance_id", "status"] as const;
-type Column = (typeof columns)[number];
-
 /** Lists dispatches, newest first, by their ids, which sort by time: the last id of a page is the cursor of the next. */
 export function createDispatchList(base: EmbeddedBase): (filter?: DispatchFilter) => Page<DispatchRecord> {
-  const { database, blobs } = base;
-  const queries = new Map<string, Query<DispatchRow>>();
-
-  function find(used: readonly Column[], filter: DispatchFilter): Query<DispatchRow> {
-    const sql = `SELECT * FROM dispatches INDEXED BY ${indexFor(used, filter)}
-      WHERE ${used.map((column) => `${column} = ? AND `).join("")}
-      ${filter.status === "completed" || filter.status === undefined ? "" : "status <> 'completed' AND"}
-      dispatch_id < ? ORDER BY dispatch_id DESC LIMIT ?`;
-    let prepared = queries.get(sql);
-    if (prepared === undefined) {
-      prepared = query<DispatchRow>(database, sql);
-      queries.set(sql, prepared);
-    }
-    return prepared;
-  }
-
+  const { blobs } = base;
+  const list = createList<DispatchRow>(base, listedDispatches);
   return (filter = {}) => {
-    const { cursor, limit } = filter;
+    const { cursor, agent, instance_id } = filter;
     if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
-    const used = columns.filter((column) => filter[column] !== undefined);
-    const values = used.map((column) => String(filter[column]));
-    return readPage({
-      rows: (most) => find(used, filter).each(...values, cursor ?? "~", most),
-      limit,
+    const found = list(filter, {
+      before: cursor ?? listedDispatches.last,
+      columns: { agent, instance_id },
+      index: indexFor(filter),
+    });
+    const page = readPage({
+      rows: found.rows,
+      limit: filter.limit,
       size: ({ input, result }) => blobs.size(input) + (result === null ? 0 : blobs.size(result)),
       toItem: (row) => toRecord(row, base),
       toCursor: ({ dispatch_id }) => dispatch_id,
     });
+    return filter.count === true ? { ...page, total: found.count() } : page;
   };
 }
 
 /** The index to use. Without statistics SQLite can choose a scan over all completed inputs, so the query names its index. */
-function indexFor(used: readonly Column[], filter: DispatchFilter): string {
-  if (filter.status !== undefined && filter.status !== "completed") return "dispatches_by_status";
-  if (used.includes("instance_id")) return "dispatches_by_instance";
-  return used.includes("agent") ? "dispatches_by_agent" : "dispatches_by_id";
+function indexFor({ status, agent, instance_id }: DispatchFilter): string {
+  if (isIncomplete(status)) return "dispatches_by_status";
+  if (instance_id !== undefined) return "dispatches_by_instance";
+  return agent === undefined ? "dispatches_by_id" : "dispatches_by_agent";
 }

@@ -20,7 +20,7 @@ import {
   toRecord,
   unknownDispatch,
 } from "../../shared/dispatches/dispatch-store.ts";
-import type { EngineLimits } from "../../shared/engine-base.ts";
+import { closing, type EngineLimits } from "../../shared/engine-base.ts";
 import { ownerOfInput } from "../../shared/queue/owners.ts";
 import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
@@ -79,12 +79,13 @@ export class Dispatches
     return receipt;
   }
 
-  /** `Engine.inLine`, once the lease is held. */
+  /** `Engine.inLine`, in the process that holds the lease. */
   async inLine<Value>(
     session: LinePlace,
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
+    if (this.#base.lease.signal.aborted) throw closing();
     this.#admissions.checkRoomInLine(session, ownerOfInput(session));
     return await this.#calls.run(session, work, options?.signal);
   }
@@ -119,7 +120,7 @@ export class Dispatches
   async cancelDispatch(id: string): Promise<boolean> {
     const row = await this.#base.commit(() => this.#sql.cancel.get(this.#base.clock.now(), id));
     if (row === undefined) return false;
-    if (row.status === "running") this.#attempts.cancel(id);
+    if (row.cancelling) this.#attempts.cancel(id);
     else {
       this.#attempts.leave(row);
       this.#waiters.wake(id);
@@ -141,20 +142,11 @@ export class Dispatches
   }
 
   async start(handlers: EngineHandlers): Promise<void> {
-    const { clock, lease } = this.#base;
-    const { signal } = lease;
-    const sql = this.#sql;
-    await this.#base.commit(
-      () => {
-        const now = clock.now();
-        sql.cancelLeft.run(now);
-        sql.requeueLeft.run(Number(lease.holderDied));
-      },
-      { fenced: true },
-    );
+    const { lease } = this.#base;
+    await this.#base.commit(() => this.#sql.requeueLeft.run(Number(lease.holderDied)), { fenced: true });
     this.#attempts.clear();
     this.#handlers = handlers;
-    this.#tenure = signal;
+    this.#tenure = lease.signal;
     if (this.#isWorking()) this.#enqueueAll();
     this.#wakeEnded();
   }
@@ -240,19 +232,14 @@ function statements({ database }: EmbeddedBase) {
     ),
     cancel: query<DispatchRow>(
       database,
-      `UPDATE dispatches SET cancelling = (status = 'running'),
-         ended_at = iif(status = 'running', NULL, ?), next_attempt_at = NULL,
-         status = iif(status = 'running', status, 'cancelled')
+      `UPDATE dispatches SET cancelling = (started_at IS NOT NULL),
+         ended_at = iif(started_at IS NULL, ?, NULL), next_attempt_at = NULL,
+         status = iif(started_at IS NULL, 'cancelled', status)
        WHERE dispatch_id = ? AND status IN ('queued', 'running') RETURNING *`,
     ),
     cancelling: query<Pick<DispatchRow, "dispatch_id">>(
       database,
       "SELECT dispatch_id FROM dispatches INDEXED BY dispatches_cancelling WHERE cancelling = 1",
-    ),
-    cancelLeft: query(
-      database,
-      `UPDATE dispatches SET status = 'cancelled', cancelling = 0, ended_at = ?
-       WHERE status = 'running' AND status <> 'completed' AND cancelling = 1`,
     ),
     requeueLeft: query(
       database,

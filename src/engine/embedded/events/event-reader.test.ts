@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
 import { createManualClock } from "../../../testing/manual-clock.ts";
-import { EmbeddedEventLog } from "./event-log.ts";
+import type { StoredEventLog } from "../../shared/events/event-log.ts";
+import { openEventLog } from "./event-log.ts";
 
 const stream = "agent/reviewer/pr-7";
 const lease = { fence: 1, signal: new AbortController().signal };
 
 /** Appends events in batches of 60; a stream keeps about 100. */
-async function fill(events: number): Promise<EmbeddedEventLog> {
+async function fill(events: number): Promise<StoredEventLog> {
   const clock = createManualClock();
-  const log = new EmbeddedEventLog({ clock, lease, retention: { maxEvents: 100 } });
+  const log = openEventLog({ clock, lease, retention: { maxEvents: 100 } });
   const common = { timestamp: "2026-11-22T10:00:00.000Z", instance_id: "pr-7", operation_id: "op_1" };
   for (let index = 1; index <= events; index += 1) {
     log.append(stream, {
@@ -49,5 +50,5 @@ test("a reader of removed events gets a gap, and then the remaining events", asy
   });
   expect(first?.type).toBe("log");
   await reader.return?.();
-  log.close();
+  await log.close();
 });

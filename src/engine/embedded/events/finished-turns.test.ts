@@ -8,7 +8,7 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { rounds } from "../../../testing/campaign.suite.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
 import { eventContext, textDelta } from "../../../testing/sample-records.ts";
-import { EmbeddedEventLog } from "./event-log.ts";
+import { openEventLog } from "./event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-turns-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -17,7 +17,7 @@ const stream = "agent/reviewer/pr-7";
 function openLog(folder: string, fence: number) {
   const clock = createManualClock();
   const lease = { fence, signal: new AbortController().signal };
-  return { folder, clock, log: new EmbeddedEventLog({ folder, clock, lease }) };
+  return { folder, clock, log: openEventLog({ folder, clock, lease }) };
 }
 
 test("the deltas of a finished turn are one event in one row, however many flushes it took", async () => {
@@ -37,14 +37,14 @@ test("the deltas of a finished turn are one event in one row, however many flush
   expect(await log.read(stream, { after: 123, limit: 1 })).toMatchObject([
     { text: text.slice(123).join("") },
   ]);
-  expect(log.count(stream)).toBe(2);
+  expect((await log.counts([stream])).get(stream)).toBe(2);
   const file = new DatabaseSync(join(folder, "events.db"), { readOnly: true });
   expect(file.prepare("SELECT count(*) AS n, sum(length(data)) AS length FROM batches").get()).toEqual({
     n: 2,
     length: expect.closeTo(text.join("").length + 1_500, -3),
   });
   file.close();
-  log.close();
+  await log.close();
 });
 
 test("readers get each text exactly once, whatever turns emit and whenever it is written", async () => {
@@ -89,7 +89,7 @@ async function checkTurns(
       if (next === "read")
         received.push(...(await open.log.read(stream, { after: received.at(-1)?.index ?? 0 })));
       if (next === "reopen") {
-        open.log.close();
+        await open.log.close();
         fence += 1;
         open = openLog(folder, fence);
       }
@@ -103,7 +103,7 @@ async function checkTurns(
   }
   received.push(...(await open.log.read(stream, { after: received.at(-1)?.index ?? 0, limit: 1_000 })));
   expect(wordsOf(received)).toEqual(wordsOf(made));
-  open.log.close();
+  await open.log.close();
 }
 
 /** The content of events, independent of how deltas are split. */

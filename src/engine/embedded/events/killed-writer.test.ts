@@ -7,7 +7,8 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
-import { EmbeddedEventLog } from "./event-log.ts";
+import type { StoredEventLog } from "../../shared/events/event-log.ts";
+import { openEventLog } from "./event-log.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-events-killed-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -20,8 +21,8 @@ function startWriter(folder: string, fence: number): ChildProcessByStdio<null, R
   });
 }
 
-function openLog(folder: string, fence: number): EmbeddedEventLog {
-  return new EmbeddedEventLog({
+function openLog(folder: string, fence: number): StoredEventLog {
+  return openEventLog({
     folder,
     clock: systemClock,
     lease: { fence, signal: new AbortController().signal },
@@ -41,7 +42,7 @@ async function killAfter(child: ReturnType<typeof startWriter>, lines: number): 
   return reported;
 }
 
-async function readAll(log: EmbeddedEventLog): Promise<readonly number[]> {
+async function readAll(log: StoredEventLog): Promise<readonly number[]> {
   const indexes: number[] = [];
   for (;;) {
     const page = await log.read(stream, { after: indexes.at(-1) ?? 0, limit: 1_000 });
@@ -63,7 +64,7 @@ test("the events of a killed writer are readable without a hole, and none of its
     expect(newIndexes).toEqual(newIndexes.map((_, offset) => (newIndexes[0] ?? 0) + offset));
     before = await log.last(stream);
     expect(before).toBeGreaterThanOrEqual(reported);
-    log.close();
+    await log.close();
   }
 });
 
@@ -84,7 +85,7 @@ test("readers in another process follow a writer, each from its own index", asyn
   const all = await Promise.all(starts.map((after) => read(after, 3_000)));
   child.kill("SIGKILL");
   await killed;
-  log.close();
+  await log.close();
   for (const [number, indexes] of all.entries()) {
     const after = starts[number] ?? 0;
     expect(indexes).toEqual(Array.from({ length: 3_000 }, (_, offset) => after + 1 + offset));

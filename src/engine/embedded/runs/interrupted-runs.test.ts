@@ -76,11 +76,11 @@ async function call(plan: Call, context: RunContext, witness: Witness): Promise<
     case "fail":
       return await context.step("fail", () => Promise.reject(new Error("no"))).catch(({ code }) => code);
     case "step":
-      return await context.step("step", async ({ idempotency_key }) => {
+      return await context.step("step", async ({ idempotencyKey }) => {
         await setTimeout(plan.ms);
         await witness.onStep();
-        witness.done.set(idempotency_key, (witness.done.get(idempotency_key) ?? 0) + 1);
-        return idempotency_key;
+        witness.done.set(idempotencyKey, (witness.done.get(idempotencyKey) ?? 0) + 1);
+        return idempotencyKey;
       });
   }
 }

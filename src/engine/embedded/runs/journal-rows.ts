@@ -33,7 +33,7 @@ export interface JournalRows extends RunJournals {
 
 /** The journals of runs, and the signals for their waits. */
 export function createJournalRows(base: EmbeddedBase): JournalRows {
-  const { database, time } = base;
+  const { database, time, clock } = base;
   const entries = query<EntryRow>(
     database,
     `SELECT position, kind, name, state, deadline, ended_as, value FROM run_journal WHERE run = ? ORDER BY position`,
@@ -51,8 +51,8 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
   );
   const insertWait = query(
     database,
-    `INSERT INTO run_journal (run, position, kind, name, made_after, state, deadline, value)
-     VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
+    `INSERT INTO run_journal (run, position, kind, name, made_after, state, deadline, value, begun_at)
+     VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
   );
   const signal = query<PendingSignal>(
     database,
@@ -138,8 +138,10 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
         write(() => {
           const end = recordEnd(wait);
           const { position, kind, name, made_after } = wait.head;
-          if (end === undefined)
-            insertWait.run(run, position, kind, name, made_after, wait.deadline ?? null, schema);
+          if (end === undefined) {
+            const begun = [made_after, wait.deadline ?? null, schema, clock.now()];
+            insertWait.run(run, position, kind, name, ...begun);
+          }
           return end;
         }),
       hasDue: (waits) => waits.some((wait) => isOver(wait) || nextSignal(run, wait) !== undefined),

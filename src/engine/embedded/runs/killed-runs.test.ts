@@ -99,8 +99,8 @@ test(`runs whose process is killed ${rounds} times do each finished step once, a
   const engine = createEmbeddedEngine({ folder: where.folder });
   // This process does the remaining steps: finished steps do not run again.
   const last = new Map<string, number>();
-  const note = (number: number) => (step: { readonly idempotency_key: string }) => {
-    last.set(step.idempotency_key, (last.get(step.idempotency_key) ?? 0) + 1);
+  const note = (number: number) => (step: { readonly idempotencyKey: string }) => {
+    last.set(step.idempotencyKey, (last.get(step.idempotencyKey) ?? 0) + 1);
     return number;
   };
   await engine.start(handlers({ run: (context) => followFlow(context, 40, note) }));

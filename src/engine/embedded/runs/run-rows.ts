@@ -2,18 +2,19 @@ import { isDeepStrictEqual } from "node:util";
 import { isoTime } from "../../../base/clock.ts";
 import { createId } from "../../../base/id.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
-import { type Query, query } from "../../../sqlite/statements.ts";
+import { query } from "../../../sqlite/statements.ts";
 import type { EngineHandlers, Page, RunFilter, RunReceipt, RunRequest, RunSignal } from "../../contract.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
 import { checkJson, isName } from "../../shared/json-values.ts";
 import { ownerOfRun } from "../../shared/queue/owners.ts";
 import { checkShare } from "../../shared/queue/share-of-line.ts";
-import { earlierReceipt, isNoAnswer } from "../../shared/retry-rules.ts";
+import { arrivalOf, earlierReceipt, isNoAnswer } from "../../shared/retry-rules.ts";
 import {
   alreadyEnded,
   badSignalName,
   checkSignalFits,
   hasEnded,
+  listedRuns,
   mostUntaken,
   otherPayload,
   type PutBack,
@@ -26,6 +27,7 @@ import {
 } from "../../shared/runs/run-store.ts";
 import { readPage, toStoredTrace } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
+import { createList, isIncomplete } from "../lists.ts";
 import type { JournalRows } from "./journal-rows.ts";
 
 export interface RunAdmission {
@@ -68,7 +70,7 @@ export function createRunAdmission(base: EmbeddedBase, limits: EngineLimits): Ru
   async function start(request: RunRequest): Promise<RunReceipt> {
     const { workflow, payload, idempotency_key: key, parent_run_id: parent } = request;
     const owner = ownerOfRun(request);
-    const since = clock.now();
+    const since = arrivalOf(request, clock.now());
     checkJson(payload, "The payload");
     const stored = await blobs.store(payload);
     return await base.commit(() => {
@@ -199,47 +201,24 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
 }
 
 /** Lists runs, newest first. A cursor is the id of the last run of the previous page. */
-export function createRunList({ database, blobs }: EmbeddedBase): (filter: RunFilter) => Page<RunRow> {
-  const queries = new Map<string, Query<RunRow>>();
-
-  function find({ workflow, status }: RunFilter): Query<RunRow> {
-    const conditions = [
-      workflow === undefined ? "" : "workflow = ? AND",
-      status === undefined ? "" : "status = ? AND",
-      // Repeats the condition of the partial index, which SQLite otherwise does not use.
-      status === undefined || status === "completed" ? "" : "status <> 'completed' AND",
-    ];
-    const sql = `SELECT * FROM runs ${indexFor({ workflow, status })}
-      WHERE ${conditions.join(" ")} id < ? ORDER BY id DESC LIMIT ?`;
-    let prepared = queries.get(sql);
-    if (prepared === undefined) {
-      prepared = query<RunRow>(database, sql);
-      queries.set(sql, prepared);
-    }
-    return prepared;
-  }
-
+export function createRunList(base: EmbeddedBase): (filter: RunFilter) => Page<RunRow> {
+  const { blobs } = base;
+  const list = createList<RunRow>(base, listedRuns);
   return (filter) => {
     const { workflow, status, limit, cursor } = filter;
-    const before = parseRunCursor(cursor);
-    const values = [workflow, status].filter((value) => value !== undefined);
-    return readPage({
-      rows: (most) => find(filter).each(...values, before, most),
+    const byWorkflow = workflow === undefined ? undefined : "runs_by_workflow";
+    const found = list(filter, {
+      before: parseRunCursor(cursor),
+      columns: { workflow },
+      index: isIncomplete(status) ? "runs_by_status" : byWorkflow,
+    });
+    const page = readPage({
+      rows: found.rows,
       limit,
       size: ({ payload, result }) => blobs.size(payload) + (result === null ? 0 : blobs.size(result)),
       toItem: (row) => row,
       toCursor: ({ id }) => String(id),
     });
+    return filter.count === true ? { ...page, total: found.count() } : page;
   };
-}
-
-function indexFor({
-  workflow,
-  status,
-}: {
-  workflow: string | undefined;
-  status: string | undefined;
-}): string {
-  if (status !== undefined && status !== "completed") return "INDEXED BY runs_by_status";
-  return workflow === undefined ? "" : "INDEXED BY runs_by_workflow";
 }

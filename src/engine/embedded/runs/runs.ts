@@ -1,4 +1,5 @@
 import type { RunJournalEntry, RunRecord } from "../../../protocol/run.ts";
+import type { WaitingSignal } from "../../../protocol/waiting.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type {
   Engine,
@@ -8,10 +9,12 @@ import type {
   RunReceipt,
   RunRequest,
   RunSignal,
+  WaitingListing,
   WaitOptions,
 } from "../../contract.ts";
 import { runStream } from "../../event-log-contract.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
+import type { StoredEventLog } from "../../shared/events/event-log.ts";
 import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { Dispatcher } from "../../shared/runs/execution-core.ts";
 import { RunJobs, recordCancelled } from "../../shared/runs/run-jobs.ts";
@@ -26,7 +29,6 @@ import {
   unknownRun,
 } from "../../shared/runs/run-store.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
-import type { EmbeddedEventLog } from "../events/event-log.ts";
 import { createJournalRows, type JournalRows } from "./journal-rows.ts";
 import { createHeldQueue, createRecovery, createWakeUps, type WakeUps } from "./requeue-runs.ts";
 import {
@@ -36,10 +38,11 @@ import {
   createSignalSender,
   type RunAdmission,
 } from "./run-rows.ts";
+import { createWaitingSignals } from "./waiting-signals.ts";
 
 export interface RunsOptions {
   readonly limits: EngineLimits;
-  readonly events: EmbeddedEventLog;
+  readonly events: StoredEventLog;
   /** Admits the inputs that a run dispatches. */
   readonly admit: Dispatcher;
 }
@@ -60,12 +63,13 @@ export class Runs
     >
 {
   readonly #base: EmbeddedBase;
-  readonly #events: EmbeddedEventLog;
+  readonly #events: StoredEventLog;
   readonly #waiters: Waiters = createWaiters();
   readonly #journals: JournalRows;
   readonly #admission: RunAdmission;
   readonly #send: ReturnType<typeof createSignalSender>;
   readonly #list: ReturnType<typeof createRunList>;
+  readonly #waitingSignals: ReturnType<typeof createWaitingSignals>;
   readonly #recover: () => void;
   readonly #queueHeld: () => void;
   readonly #wakeUps: WakeUps;
@@ -86,6 +90,7 @@ export class Runs
     this.#admission = createRunAdmission(base, limits);
     this.#send = createSignalSender(base, journals, () => this.#handlers?.checkSignal);
     this.#list = createRunList(base);
+    this.#waitingSignals = createWaitingSignals(base);
     this.#recover = createRecovery(base);
     this.#queueHeld = createHeldQueue(base);
     this.#wakeUps = createWakeUps(base, { queued: () => this.#enqueueNew() });
@@ -110,7 +115,7 @@ export class Runs
 
   async getRun(runId: string): Promise<RunRecord | undefined> {
     const row = this.#sql.byId.get(runId);
-    return row === undefined ? undefined : this.#toRecord(row);
+    return row === undefined ? undefined : await this.#toRecord(row);
   }
 
   async readJournal(
@@ -123,7 +128,11 @@ export class Runs
 
   async listRuns(filter: RunFilter = {}): Promise<Page<RunRecord>> {
     const { items, ...rest } = this.#list(filter);
-    return { items: items.map((row) => this.#toRecord(row)), ...rest };
+    return { items: await this.#toRecords(items), ...rest };
+  }
+
+  async listWaitingSignals(listing: WaitingListing): Promise<Page<WaitingSignal>> {
+    return this.#waitingSignals(listing);
   }
 
   async awaitRun(runId: string, { signal }: WaitOptions = {}): Promise<RunRecord | undefined> {
@@ -131,7 +140,7 @@ export class Runs
       signal?.throwIfAborted();
       const row = this.#sql.byId.get(runId);
       if (row === undefined) return undefined;
-      if (hasEnded(row.status)) return this.#toRecord(row);
+      if (hasEnded(row.status)) return await this.#toRecord(row);
       await this.#waiters.wait(runId, signal);
     }
   }
@@ -147,7 +156,7 @@ export class Runs
       return this.#sql.retry.get(run.id) ?? run;
     });
     this.#enqueueNew();
-    return this.#toRecord(row);
+    return await this.#toRecord(row);
   }
 
   async cancelRun(runId: string): Promise<boolean> {
@@ -264,11 +273,21 @@ export class Runs
     }
   }
 
-  #toRecord(row: RunRow): RunRecord {
-    return toRunRecord(row, this.#base, {
-      waits: hasEnded(row.status) ? [] : this.#journals.waits(row.id),
-      event_count: this.#events.count(runStream(row.run_id)),
-    });
+  async #toRecord(row: RunRow): Promise<RunRecord> {
+    const [record] = await this.#toRecords([row]);
+    if (record === undefined) throw new Error("A run has no record.");
+    return record;
+  }
+
+  async #toRecords(rows: readonly RunRow[]): Promise<RunRecord[]> {
+    const waits = rows.map((row) => (hasEnded(row.status) ? [] : this.#journals.waits(row.id)));
+    const counts = await this.#events.counts(rows.map(({ run_id }) => runStream(run_id)));
+    return rows.map((row, position) =>
+      toRunRecord(row, this.#base, {
+        waits: waits[position] ?? [],
+        event_count: counts.get(runStream(row.run_id)) ?? 0,
+      }),
+    );
   }
 
   #leaveAll(signal: AbortSignal): void {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { onTestFinished } from "vitest";
 import type { EngineNews, EngineOrder, EngineProcessSettings } from "./serve-process.ts";
 
 /** An engine in another process, which a test controls. */
@@ -23,6 +24,8 @@ export async function startEngineProcess(settings: EngineProcessSettings): Promi
   const child: ChildProcess = fork(script, [JSON.stringify(settings)], { execArgv: [] });
   const { pid } = child;
   if (pid === undefined) throw new Error("The process was not started.");
+  // One that stays stopped after a failed test would keep the whole run of tests open.
+  onTestFinished(() => void child.kill("SIGKILL"));
   const news: EngineNews[] = [];
   child.on("message", (one: EngineNews) => news.push(one));
   const closed = once(child, "close");

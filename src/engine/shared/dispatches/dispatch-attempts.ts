@@ -1,14 +1,15 @@
 import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableError } from "../../../protocol/error-code.ts";
+import type { EventError } from "../../../protocol/event.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
-import type { AdmitRequest, EngineHandlers, WorkContext } from "../../contract.ts";
+import type { AdmitRequest, EngineHandlers, InputEnd, WorkContext } from "../../contract.ts";
 import { type CountedAttempts, recount } from "../counted-attempts.ts";
 import { type EngineBase, type EngineLimits, isLost, type Lease } from "../engine-base.ts";
 import type { Job, JobEnd } from "../queue/job.ts";
 import { lineOf, principalOf } from "../queue/owners.ts";
 import { isOutage, outagePause } from "../retry-rules.ts";
-import { fromStoredTrace, toEventError } from "../stored-rows.ts";
+import { fromStoredTrace, parseStored, toEventError } from "../stored-rows.ts";
 import {
   type DispatchEnd,
   type DispatchRow,
@@ -17,6 +18,7 @@ import {
   type QueuedDispatch,
   type Requeue,
 } from "./dispatch-store.ts";
+import { createPace } from "./pace.ts";
 
 export interface AttemptOptions {
   readonly limits: EngineLimits;
@@ -31,12 +33,20 @@ interface Attempt {
   readonly stop: LinkedSignals;
   readonly releaseSlot: WorkContext["releaseSlot"];
   isCancelled: boolean;
+  /** The newest plan that the handler asked for. */
+  planned: { readonly error: unknown; readonly plan: Plan } | undefined;
 }
+
+/** The step after a failed attempt; `at`: when the next attempt is due. */
+type Plan =
+  | { readonly kind: "retry"; readonly at: number; readonly counted: CountedAttempts | undefined }
+  | { readonly kind: "end" };
 
 type Outcome =
   | { readonly kind: "completed"; readonly result: unknown }
   | { readonly kind: "thrown"; readonly error: unknown }
-  | { readonly kind: "spent" };
+  | { readonly kind: "spent" }
+  | { readonly kind: "cancelled" };
 
 const ended: JobEnd = { ended: true };
 
@@ -56,6 +66,8 @@ export class DispatchAttempts {
   readonly #running = new Map<string, Attempt>();
   /** Inputs with an attempt that runs or is being claimed. */
   readonly #begun = new Set<QueuedDispatch>();
+  /** The ids of inputs that a caller has cancelled while they were being claimed: their rows may not tell. */
+  readonly #cancelledEarly = new Set<string>();
   readonly #retrying = new Map<string, QueuedDispatch>();
   /** Attempts in a row that ended because a store is unavailable, by input. */
   readonly #outages = new Map<string, number>();
@@ -88,10 +100,15 @@ export class DispatchAttempts {
     };
   }
 
-  /** Aborts the running attempt of a cancelled dispatch. */
-  cancel(dispatchId: string): void {
-    const attempt = this.#running.get(dispatchId);
-    if (attempt === undefined) return;
+  /** Aborts the running attempt of a cancelled dispatch, or ends a dispatch that waits for its next attempt. */
+  cancel(id: string): void {
+    const attempt = this.#running.get(id);
+    const dispatch = this.#retrying.get(id);
+    if (dispatch !== undefined) this.#base.queue.hasten({ id, line: lineOf(dispatch) });
+    if (attempt === undefined) {
+      if ([...this.#begun].some(({ dispatch_id }) => dispatch_id === id)) this.#cancelledEarly.add(id);
+      return;
+    }
     attempt.isCancelled = true;
     attempt.stop.abort(cancelled());
   }
@@ -135,6 +152,7 @@ export class DispatchAttempts {
     this.#begun.add(dispatch);
     const end = await this.#attempt({ dispatch, lease, releaseSlot }, handlers);
     this.#begun.delete(dispatch);
+    this.#cancelledEarly.delete(dispatch.dispatch_id);
     const isLostAndRegained = lease.signal.aborted && !this.#base.leaseOf(dispatch).signal.aborted;
     // The rows were loaded again while this input was the head of its line, so it stays the first.
     return isLostAndRegained ? this.#waitFor(dispatch, this.#base.time.now()) : end;
@@ -156,7 +174,8 @@ export class DispatchAttempts {
       }
       if (lease.signal.aborted) return ended;
       const stop = linkSignals([lease.signal, this.#base.stopping]);
-      return await this.#work({ row, lease, stop, releaseSlot, isCancelled: false }, handlers);
+      const isCancelled = this.#cancelledEarly.delete(row.dispatch_id);
+      return await this.#work({ row, lease, stop, releaseSlot, isCancelled, planned: undefined }, handlers);
     } catch (error) {
       // Either the store cannot be written, or the lease is lost; in the second case the line is closed.
       if (lease.signal.aborted || isLost(error)) return ended;
@@ -212,6 +231,7 @@ export class DispatchAttempts {
   async #run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
     const { row, stop, releaseSlot } = attempt;
     try {
+      if (row.cancelling || attempt.isCancelled) return { kind: "cancelled" };
       if (await this.#isSpent(attempt, handlers)) return { kind: "spent" };
       const { dispatch_id: id, attempts, fence } = row;
       const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
@@ -220,7 +240,13 @@ export class DispatchAttempts {
         // If the store is unavailable, a death of the process counts.
         written = written.then(() => this.#store.setIdle(row, idle)).catch(() => undefined);
       };
-      const context = { id, attempt: attempts, fence, signal: stop.signal, releaseSlot, setIdle, checkFence };
+      const planRetry: WorkContext["planRetry"] = async (error) => {
+        const plan = await this.#plan(attempt, error, handlers);
+        attempt.planned = { error, plan };
+        return plan.kind === "end" ? undefined : { delayMs: plan.at - this.#base.time.now() };
+      };
+      const { signal } = stop;
+      const context = { id, attempt: attempts, fence, signal, releaseSlot, setIdle, checkFence, planRetry };
       const result = await handlers.dispatch(context, this.#toRequest(row));
       // A result that is not JSON makes the attempt fail here.
       return { kind: "completed", result: JSON.stringify(result) === undefined ? undefined : result };
@@ -269,8 +295,7 @@ export class DispatchAttempts {
   }
 
   async #write(attempt: Attempt, outcome: Outcome, handlers: EngineHandlers): Promise<JobEnd> {
-    const { blobs, stopping, time } = this.#base;
-    const { limits } = this.#options;
+    const { blobs, stopping } = this.#base;
     const { row } = attempt;
     if (outcome.kind === "completed") {
       const { result } = outcome;
@@ -278,30 +303,60 @@ export class DispatchAttempts {
       return await this.#end(row, { status: "completed", result: stored, error: null });
     }
     if (outcome.kind === "spent")
-      return await this.#end(row, { status: "failed", result: null, error: diedText, unbegun: true });
+      return await this.#endEarly(row, { status: "failed", error: diedText, unbegun: true }, handlers);
+    if (outcome.kind === "cancelled")
+      return await this.#endEarly(row, { status: "cancelled", error: row.error }, handlers);
+    if (attempt.isCancelled) return await this.#endEarly(row, { status: "cancelled", error: null }, handlers);
     const { error } = outcome;
-    if (attempt.isCancelled) return await this.#end(row, { status: "cancelled", result: null, error: null });
     if (stopping.aborted) {
       await this.#store.requeue(row, { counted: undefined, at: null, error: row.error });
       return ended;
     }
     const text = JSON.stringify(toEventError(error, handlers.causeOf));
-    if (isOutage(error, row.dispatch_id, handlers)) {
-      return await this.#requeue(row, { counted: undefined, at: this.#outageEnd(row), error: text });
-    }
-    this.#outages.delete(row.dispatch_id);
-    const failed = { status: "failed", result: null, error: text } as const;
-    if (!mayRetry(handlers, error)) return await this.#end(row, failed);
-    const counted = await this.#recount(row, handlers, 1);
-    if (counted.spent >= limits.attempts) return await this.#end(row, failed);
-    const at = time.now() + this.#delay(counted.spent, error);
-    return await this.#requeue(row, { counted, at, error: text });
+    const plan = plannedFor(attempt, error) ?? (await this.#plan(attempt, error, handlers));
+    return plan.kind === "end"
+      ? await this.#endEarly(row, { status: "failed", error: text }, handlers)
+      : await this.#requeue(row, { counted: plan.counted, at: plan.at, error: text }, handlers);
   }
 
-  async #requeue(row: DispatchRow, how: Requeue & { readonly at: number }): Promise<JobEnd> {
+  async #plan({ row }: Attempt, error: unknown, handlers: EngineHandlers): Promise<Plan> {
+    if (isOutage(error, row.dispatch_id, handlers))
+      return { kind: "retry", at: this.#outageEnd(row), counted: undefined };
+    this.#outages.delete(row.dispatch_id);
+    if (!mayRetry(handlers, error)) return { kind: "end" };
+    const counted = await this.#recount(row, handlers, 1);
+    if (counted.spent >= this.#options.limits.attempts) return { kind: "end" };
+    return { kind: "retry", at: this.#base.time.now() + this.#delay(counted.spent, error), counted };
+  }
+
+  async #requeue(
+    row: DispatchRow,
+    how: Requeue & { readonly at: number },
+    handlers: EngineHandlers,
+  ): Promise<JobEnd> {
     if (await this.#store.requeue(row, how)) return this.#waitFor(row, how.at);
     // A caller cancelled the dispatch while the attempt was failing.
-    return await this.#end(row, { status: "cancelled", result: null, error: null });
+    return await this.#endEarly(row, { status: "cancelled", error: null }, handlers);
+  }
+
+  /** Ends an input that is not completed, after the handlers have noted it: no attempt may have done so. */
+  async #endEarly(
+    row: DispatchRow,
+    end: Omit<DispatchEnd, "result"> & Pick<InputEnd, "status">,
+    handlers: EngineHandlers,
+  ): Promise<JobEnd> {
+    const { dispatch_id: id, fence } = row;
+    const { status, error, unbegun } = end;
+    try {
+      const attempts = row.attempts - Number(unbegun === true);
+      const failure =
+        status === "failed" && error !== null ? { error: parseStored(error) as EventError } : {};
+      await handlers.onInputEnd?.({ id, fence, attempts, status, ...failure }, this.#toRequest(row));
+    } catch (thrown) {
+      // The caller tries again. Any other error must not keep the input open.
+      if (isOutage(thrown, id, handlers)) throw thrown;
+    }
+    return await this.#end(row, { ...end, result: null });
   }
 
   async #end(row: DispatchRow, end: DispatchEnd): Promise<JobEnd> {
@@ -328,6 +383,14 @@ export class DispatchAttempts {
   }
 }
 
+/** The plan for an error, which the handler may have copied without its secrets since it asked. */
+function plannedFor({ planned }: Attempt, error: unknown): Plan | undefined {
+  if (planned === undefined || planned.error === error) return planned?.plan;
+  const isCopy =
+    planned.error instanceof KitError && error instanceof KitError && planned.error.code === error.code;
+  return isCopy ? planned.plan : undefined;
+}
+
 /** Asks the rule of the handlers; one that throws allows no retry. */
 function mayRetry({ isRetryable = isRetryableError }: EngineHandlers, error: unknown): boolean {
   try {
@@ -339,38 +402,4 @@ function mayRetry({ isRetryable = isRetryableError }: EngineHandlers, error: unk
 
 function cancelled(): KitError {
   return new KitError({ code: "aborted", message: "The input was cancelled." });
-}
-
-/** Resolves at once for the first calls in a turn of the event loop; for further calls in one of the next turns. */
-export type Pace = () => Promise<void>;
-
-/**
- * Group commit lets many attempts begin at the same moment: together, the synchronous starts of their handlers would block
- * the event loop. With a pace, a few attempts begin per turn of the event loop, in order, and requests are answered in
- * between.
- */
-export function createPace(perTurn: number): Pace {
-  const waiting: (() => void)[] = [];
-  let left = perTurn;
-  let scheduled = false;
-
-  function schedule(): void {
-    if (scheduled) return;
-    scheduled = true;
-    setImmediate(turn);
-  }
-
-  function turn(): void {
-    scheduled = false;
-    const next = waiting.splice(0, perTurn);
-    left = perTurn - next.length;
-    if (next.length > 0) schedule();
-    for (const go of next) go();
-  }
-
-  return async () => {
-    schedule();
-    if (left > 0) left -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-  };
 }

@@ -5,6 +5,7 @@ import type { EventError } from "../../../protocol/event.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import type { CountedAttempts } from "../counted-attempts.ts";
 import type { EngineBase } from "../engine-base.ts";
+import type { ListedTable } from "../list-filter.ts";
 import { causeOfStored, createRowReader } from "../stored-rows.ts";
 
 /**
@@ -12,11 +13,14 @@ import { causeOfStored, createRowReader } from "../stored-rows.ts";
  * fenced: they reject with `lease_lost` once another process has taken over.
  */
 export interface DispatchStore {
-  /** Begins the next attempt at an input; `undefined` if the input is not queued or not due. */
+  /**
+   * Begins the next attempt at an input, or takes a cancelled one, to end it; `undefined` if the input is not queued or not
+   * due. A cancelled input stays queued, and this is no attempt.
+   */
   claim(dispatch: QueuedDispatch, fence: number): Promise<DispatchRow | undefined>;
   /** When the next attempt at a queued input is due; null if it can begin at once, `undefined` if the input is not queued. */
   dueAt(dispatchId: string): Promise<number | null | undefined>;
-  /** Ends an input whose attempt this process runs. If a caller has cancelled it, its status becomes `cancelled`. */
+  /** Ends an input that this process has claimed. If a caller has cancelled it, its status becomes `cancelled`. */
   finish(row: DispatchRow, end: DispatchEnd): Promise<void>;
   /** Puts an input back into its line. False if a caller has cancelled it meanwhile. */
   requeue(row: DispatchRow, how: Requeue): Promise<boolean>;
@@ -50,6 +54,8 @@ export interface DispatchRow extends SessionKey, CountedAttempts {
   readonly seq: number;
   readonly dispatch_id: string;
   readonly status: DispatchStatus;
+  /** Whether a caller has cancelled an input that has begun and not ended: its session's worker ends it. */
+  readonly cancelling: boolean | number;
   /** The attempts that began. */
   readonly attempts: number;
   readonly fence: number;
@@ -84,7 +90,7 @@ export function toRecord(
     agent: row.agent,
     instance_id: row.instance_id,
     session: row.session,
-    status: row.status,
+    status: row.cancelling && row.status === "queued" ? "cancelled" : row.status,
     input: values.read(row.input),
     attempts: row.attempts,
     ...(row.idempotency_key === null ? {} : { idempotency_key: row.idempotency_key }),
@@ -97,6 +103,15 @@ export function toRecord(
     ...values.fault(),
   };
 }
+
+/** The columns that lists of dispatches read. */
+export const listedDispatches: ListedTable = {
+  table: "dispatches",
+  order: "dispatch_id",
+  last: "~",
+  texts: ["dispatch_id", "agent", "instance_id"],
+  json: ["input", "error"],
+};
 
 /** Whether a text can be a cursor of a list: cursors are ids, which sort by time. */
 export function isDispatchId(text: string): boolean {

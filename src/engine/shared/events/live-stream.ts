@@ -1,30 +1,34 @@
 import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
-import type { OpenRun } from "./stored-events.ts";
+import type { Stretch } from "./event-rows.ts";
+import { isNextDelta, type OpenRun } from "./stored-events.ts";
 
-/** Written events that stay in memory for readers that are nearly up to date. */
+/** The most written events that stay in memory for readers that are nearly up to date. */
 const maxWrittenEvents = 1_000;
 
-/** A stream that this process writes: its newest events, and how many of them are not on disk yet. */
+/** A stream that this process writes: its newest events, and how many of them are not stored yet. */
 export interface LiveStream {
   readonly name: string;
-  /** The id of its row; undefined until the row is written. */
+  /** The id of its row; undefined before the first claim. */
   id: number | undefined;
-  /** Whether its row names this process as the writer. */
-  isOwn: boolean;
-  /** The highest index that was used, or that a killed process can have used. */
+  /** The writer that its row names, which is this process; undefined before the claim. */
+  writer: string | undefined;
+  /** The highest index that was used, or that an earlier writer can have used. */
   last: number;
-  /** All events above this index are in the tail; the others are on disk. */
+  /** All events above this index are in the tail; the others are stored. */
   floor: number;
-  /** Upper bound of the number of events on disk. */
-  stored: number;
   tail: KitEvent[];
-  /** The number of the newest events of the tail that are not on disk, and their length. */
+  /** The number of the newest events of the tail that are not stored, and their length. */
   unwritten: number;
   length: number;
   ended: boolean;
   /** The deltas at the end of the written events, if more deltas can follow. */
   open: OpenRun | undefined;
+}
+
+export function newLiveStream(name: string): LiveStream {
+  const empty = { tail: [], unwritten: 0, length: 0, last: 0, floor: 0 };
+  return { name, id: undefined, writer: undefined, ended: false, open: undefined, ...empty };
 }
 
 /** The position in a tail of the first event after an index. Indexes rise, mostly by one. */
@@ -43,23 +47,34 @@ export function positionAfter(tail: readonly KitEvent[], index: number): number 
   return low;
 }
 
-/** The events that are not on disk yet. */
-export function unwrittenEvents({ tail, unwritten }: LiveStream): readonly KitEvent[] {
-  return unwritten === tail.length ? tail : tail.slice(tail.length - unwritten);
+/** Drops the oldest written events from memory, except the newest `kept`, but for at most 1,000. */
+export function trim(live: LiveStream, kept: number): void {
+  const { tail, unwritten } = live;
+  const dropped = tail.length - unwritten - Math.min(kept, maxWrittenEvents);
+  if (dropped <= 0) return;
+  live.floor = tail[dropped - 1]?.index ?? live.floor;
+  live.tail = dropped === tail.length ? [] : tail.slice(dropped);
 }
 
 /**
- * Marks all events as written. While a reader follows the stream, the newest written events stay in memory for
- * readers that are nearly up to date; older ones are dropped.
+ * Notes the events that were just written to a stream, and the open deltas at their end. Returns the rows of a turn that took longer than
+ * one write and is finished now: its deltas are spread over them.
  */
-export function settle(live: LiveStream, isRead: boolean): void {
-  const { tail, unwritten } = live;
-  const dropped = isRead ? Math.max(tail.length - unwritten, tail.length - maxWrittenEvents) : tail.length;
-  live.unwritten = 0;
-  live.length = 0;
-  if (dropped === 0) return;
-  live.floor = tail[dropped - 1]?.index ?? live.floor;
-  live.tail = tail.slice(dropped);
+export function noteDeltas(
+  live: LiveStream,
+  written: readonly KitEvent[],
+  open: OpenRun | undefined,
+): Stretch | undefined {
+  const { id, open: before } = live;
+  live.open = open;
+  if (before === undefined) return undefined;
+  const end = written.findIndex((event, at) => !isNextDelta(written[at - 1] ?? before.last, event));
+  const news = end < 0 ? written.length : end;
+  const run = { from: before.from, last: written[news - 1] ?? before.last, deltas: before.deltas + news };
+  if (end >= 0)
+    return run.deltas > 1 && id !== undefined ? { id, from: run.from, to: run.last.index } : undefined;
+  live.open = run;
+  return undefined;
 }
 
 /** The gap in the indexes after a crash: larger than the number of unwritten events whose indexes readers can have seen. */

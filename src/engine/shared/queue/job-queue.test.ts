@@ -267,7 +267,7 @@ test("a job that releases its slot lets jobs of other lines begin, and resumes a
   expect(await slotsFree).toEqual(["e"]);
 });
 
-test("a job that waits for a retry keeps its line, and releases its slot", async () => {
+test("a job that waits for a retry keeps its line, releases its slot, and can begin early", async () => {
   const bench = createBench(1);
   bench.queue.open();
   bench.join("a1", "a");
@@ -277,7 +277,10 @@ test("a job that waits for a retry keeps its line, and releases its slot", async
   expect(bench.queue.waiting({ line: "a" })).toBe(2);
   bench.join("b1", "b");
   expect(bench.running()).toEqual(["b1"]);
+  for (const id of ["a1", "a1", "a2"]) bench.queue.hasten({ id, line: "a" });
   await bench.end();
+  expect(bench.running()).toEqual(["a1"]);
+  await bench.end({ retryAt: Date.now() + 3_600_000 });
   expect(bench.queue.leave({ id: "a1", line: "a" })).toBe(true);
   expect(bench.running()).toEqual(["a2"]);
   expect(bench.queue.leave({ id: "a2", line: "a" })).toBe(false);

@@ -101,6 +101,15 @@ export class JobQueue {
     return true;
   }
 
+  /** Lets a job that waits for its next attempt begin as soon as it gets a slot. */
+  hasten({ id, line: name }: Pick<Job, "id" | "line">): void {
+    const line = this.#lines.get(name);
+    if (line?.retry === undefined || line.head?.id !== id) return;
+    this.#putBack(line, line.head);
+    this.#advance(line);
+    this.#beginWhatMay();
+  }
+
   /** Whether a job waits in its line, also for its next attempt. */
   isWaiting({ id, line: name }: Pick<Job, "id" | "line">): boolean {
     const line = this.#lines.get(name);
@@ -317,10 +326,7 @@ export class JobQueue {
     this.#count(this.#turns.owner(job.owner), 1);
     this.#clock.sleep(Math.max(0, at - this.#clock.now()), retry.signal).then(
       () => {
-        if (line.retry !== retry) return;
-        this.#putBack(line, job);
-        this.#advance(line);
-        this.#beginWhatMay();
+        if (line.retry === retry) this.hasten(job);
       },
       () => undefined,
     );

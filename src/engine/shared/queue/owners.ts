@@ -1,4 +1,5 @@
 import type { SessionKey } from "../../../protocol/session-entry.ts";
+import { sessionName } from "../../../protocol/session-name.ts";
 import type { AdmitRequest, RunRequest } from "../../contract.ts";
 
 /** The kinds of owners. Owners have shares of the slots and of the queue. An owner's name begins with its kind and a slash. */
@@ -29,7 +30,7 @@ export function kindOf(owner: string): OwnerKind {
 
 /** The name of a session's line. */
 export function lineOf(key: SessionKey): string {
-  return `session/${key.agent}\u0000${key.instance_id}\u0000${key.session}`;
+  return `session/${sessionName(key)}`;
 }
 
 const principalPrefix = "principal/";

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { KitError } from "../../../base/kit-error.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
 import type { StepOptions, StepWork } from "../../contract.ts";
 import { attemptStep } from "./run-context.ts";
@@ -59,5 +60,18 @@ test("the signal of the run ends the attempt, or the pause before the next, at o
   await setImmediate();
   between.run.abort("stop");
   expect(await between.result).toBe("stop");
+  expect(attempts).toBe(1);
+});
+
+test("an error that says that no retry helps ends the step at its first attempt", async () => {
+  let attempts = 0;
+  const { result } = begin(
+    () => {
+      attempts += 1;
+      throw new KitError({ code: "model_error", message: "Refused.", meta: { retryable: false } });
+    },
+    { attempts: 5 },
+  );
+  expect(await result).toMatchObject({ message: "Refused." });
   expect(attempts).toBe(1);
 });

@@ -5,6 +5,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { KitError, type KitErrorInit } from "../../../base/kit-error.ts";
 import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import { causeLine, type ErrorCause, fromErrorCause } from "../../../protocol/error-cause.ts";
+import { isPermanent } from "../../../protocol/error-code.ts";
 import { outageOf } from "../../../protocol/outage.ts";
 import type { AwaitedRun, EngineHandlers, RunContext, StepOptions, StepWork } from "../../contract.ts";
 import { checkJson, isJson, isName } from "../json-values.ts";
@@ -104,7 +105,7 @@ export function createRunContext(core: ExecutionCore, parts: RunContextParts): R
     (idempotencyKey: string): Promise<unknown> =>
       attemptStep(
         (attempt) =>
-          openStep.run({ key: `${attempt.idempotency_key}:${attempt.attempt}`, calls: 0 }, () =>
+          openStep.run({ key: `${attempt.idempotencyKey}:${attempt.attempt}`, calls: 0 }, () =>
             work(attempt),
           ),
         { clock, name, idempotencyKey, signal: core.signal, options },
@@ -237,7 +238,8 @@ export async function attemptStep<Value>(work: StepWork<Value>, call: StepCall):
     try {
       return await attemptOnce(work, { ...call, attempt });
     } catch (error) {
-      if (call.signal.aborted || attempt >= attempts || outageOf(error) !== undefined) throw error;
+      const isLast = attempt >= attempts || isPermanent(error);
+      if (call.signal.aborted || isLast || outageOf(error) !== undefined) throw error;
       await call.clock.sleep(Math.min(longestBackoffMs, backoffMs * 2 ** (attempt - 1)), call.signal);
     }
   }
@@ -248,8 +250,7 @@ function attemptOnce<Value>(
   call: StepCall & { readonly attempt: number },
 ): Promise<Value> {
   const { clock, name, options, attempt, idempotencyKey } = call;
-  const key = { idempotencyKey, idempotency_key: idempotencyKey };
-  return withDeadline((signal) => work({ ...key, attempt, signal }), {
+  return withDeadline((signal) => work({ idempotencyKey, attempt, signal }), {
     ms: options.timeoutMs,
     signal: call.signal,
     clock,

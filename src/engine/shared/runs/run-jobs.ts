@@ -79,7 +79,9 @@ export class RunJobs {
       const run = await store.claim(queued, fence);
       if (run === undefined) return over;
       const journal = await journals.open(run, fence);
-      const lastEvent = await events.last(runStream(run.run_id));
+      const stream = runStream(run.run_id);
+      await events.begin(stream).catch(() => undefined);
+      const lastEvent = await events.last(stream);
       let written = Promise.resolve();
       const setIdle = (idle: boolean): void => {
         // If the store is unavailable, a death of the process counts.

@@ -5,6 +5,7 @@ import type { EventError } from "../../../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
 import type { EngineHandlers } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
+import type { ListedTable } from "../list-filter.ts";
 import { badCursor, causeOfStored, createRowReader } from "../stored-rows.ts";
 import type { EntryRow } from "./run-journal.ts";
 
@@ -143,6 +144,15 @@ export function toJournalRecord(row: EntryRow, base: Pick<EngineBase, "blobs" | 
   if (size > maxValueLength) return { ...ended, value_omitted: size };
   return loaded === undefined ? ended : { ...ended, value: loaded };
 }
+
+/** The columns that lists of runs read. */
+export const listedRuns: ListedTable = {
+  table: "runs",
+  order: "id",
+  last: Number.MAX_SAFE_INTEGER,
+  texts: ["run_id", "workflow"],
+  json: ["payload", "error"],
+};
 
 /** The id of a cursor of a list of runs; the highest number for the first page. Throws `invalid_request` for an invalid cursor. */
 export function parseRunCursor(cursor: string | undefined): number {

@@ -3,7 +3,6 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { ProjectSpecs } from "../../../project/project.ts";
 import { type Infer, textField } from "../../../protocol/fields.ts";
 import { type SpecMetadata, specBlockSchema } from "../../../protocol/spec-block.ts";
-import { frameworkLabel } from "../../../specs/frameworks.ts";
 import { maxListedContent, nextPageMark, partOf, placeOf } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { nextCursor } from "./tool-fields.ts";
@@ -41,7 +40,7 @@ export function specGetTool(specs: ProjectSpecs): ReadTool<Input, Output> {
         ...rest,
       };
     },
-    toText,
+    toText: (found) => toText(found, specs.toolOf(found.spec)),
   };
 }
 
@@ -60,10 +59,10 @@ function boundedMetadata(metadata: SpecMetadata): { metadata: SpecMetadata; cut:
   };
 }
 
-function toText({ spec, metadata_cut = [], next_cursor }: Output): string {
-  const { id, title, content, spec_type, framework, lifecycle, priority, path, metadata } = spec;
+function toText({ spec, metadata_cut = [], next_cursor }: Output, tool: string): string {
+  const { id, title, content, spec_type, lifecycle, priority, path, metadata } = spec;
   const location = placeOf(path, metadata.source?.start_line);
-  const kind = `${frameworkLabel(framework)} ${spec_type}, ${lifecycle}, priority ${priority}`;
+  const kind = `${tool} ${spec_type}, ${lifecycle}, priority ${priority}`;
   const links = [
     listed("Related", metadata.related_specs),
     listed("Code", metadata.code_refs),

@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { KitError } from "../../../base/kit-error.ts";
 import { textTokens } from "../../../base/text-size.ts";
+import type { readChangesSince } from "../../../project/features/changes-since.ts";
+import type { readNamedSpecs } from "../../../project/features/named-specs.ts";
 import type { Project, ProjectSpecs } from "../../../project/project.ts";
-import { wholeImpact } from "../../../project/query/impact.ts";
-import { readChangedFiles, toChangedPaths } from "../../../project/scan/git/git-state.ts";
+import { type NamedSpecs, wholeImpact } from "../../../project/query/impact.ts";
 import { specEdgeKinds } from "../../../protocol/enums.ts";
 import { countField, type Infer, textField } from "../../../protocol/fields.ts";
-import type { AffectedSpec, ImpactEdge } from "../../../protocol/spec-query.ts";
+import type { AffectedSpec, ComparedSpecs, ImpactEdge } from "../../../protocol/spec-query.ts";
 import { excerptOf, nextPageMark, pageOf, placeOf, toProjectPath } from "../bounds.ts";
 import type { ReadTool } from "../read-tool.ts";
 import { fileInput, nextCursor } from "./tool-fields.ts";
@@ -59,8 +60,20 @@ type Affected = Output["affected"][number];
 
 const maxListedFiles = 100;
 
+const readNamed: typeof readNamedSpecs = async (project, files) => {
+  const { readNamedSpecs } = await import("../../../project/features/named-specs.ts");
+  return await readNamedSpecs(project, files);
+};
+
+const readChanges: typeof readChangesSince = async (project, request) => {
+  // Only a comparison of revisions loads the code that reads specs.
+  const { readChangesSince } = await import("../../../project/features/changes-since.ts");
+  return await readChangesSince(project, request);
+};
+
 /** `spec_impact`: what a change affects, from files, spec ids, or everything since a revision. */
-export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output> {
+export function specImpactTool(project: Project): ReadTool<Input, Output> {
+  const { specs, root } = project;
   return {
     name: "spec_impact",
     title: "What a change affects",
@@ -69,13 +82,17 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
     input,
     output,
     run: async (input, signal) => {
-      const since = input.since === undefined ? [] : await changedSince(input.since, { root, signal });
+      const since =
+        input.since === undefined
+          ? undefined
+          : await readChanges({ root, specs }, { since: input.since, signal });
       const files = (input.files ?? []).map((file) => toProjectPath(file, root));
-      const changed = [...new Set([...files, ...since])];
+      const changed = [...new Set([...files, ...(since?.files ?? [])])];
       if (changed.length === 0 && (input.ids ?? []).length === 0 && input.since === undefined) {
         throw new KitError({ code: "invalid_request", message: "Give files, ids or since." });
       }
-      return toOutput(specs, { ...input, changed });
+      const specsOfTests = await readNamed(project, changed);
+      return toOutput(specs, { ...input, changed, compared: since?.compared, specsOfTests });
     },
     toText,
     shows: ({ affected }) =>
@@ -90,16 +107,18 @@ export function specImpactTool({ specs, root }: Project): ReadTool<Input, Output
   };
 }
 
-async function changedSince(
-  since: string,
-  { root, signal }: { root: string; signal: AbortSignal },
-): Promise<readonly string[]> {
-  return toChangedPaths(await readChangedFiles({ root, since, signal }));
+interface Changes {
+  readonly changed: readonly string[];
+  readonly compared: ComparedSpecs | undefined;
+  readonly specsOfTests: NamedSpecs;
 }
 
-function toOutput(specs: ProjectSpecs, input: Input & { changed: readonly string[] }): Output {
-  const { changed, cursor, since: _since, files: _files, ...about } = input;
-  const impact = wholeImpact(specs, { ...about, files: changed });
+function toOutput(specs: ProjectSpecs, input: Input & Changes): Output {
+  const { changed, compared, specsOfTests, cursor, since: _since, files: _files, ...about } = input;
+  const impact = wholeImpact((page) => specs.impact(page, compared, specsOfTests), {
+    ...about,
+    files: changed,
+  });
   const toItem = (affected: AffectedSpec): Affected => toAffected(specs, affected);
   const { items, total, next_cursor } = pageOf(impact.affected, { cursor, limit: 50, toItem });
   return {

@@ -305,7 +305,7 @@ export interface DatesUpdate {
   readonly headKey: string;
 }
 
-interface IndexReader {
+export interface IndexReader {
   read<Result>(question: (database: Connection) => Result): Result;
 }
 

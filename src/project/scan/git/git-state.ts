@@ -90,10 +90,7 @@ export interface ChangedFilesOptions {
  */
 export async function readChangedFiles(options: ChangedFilesOptions): Promise<readonly ChangedFile[]> {
   const { root: cwd, signal } = options;
-  const commit = await resolveRevision(options);
-  const mergeBase = await runGit(["merge-base", commit, "HEAD"], { cwd, signal });
-  // Unrelated histories, and clones too shallow to tell, have no merge base.
-  const base = mergeBase.status === "ok" ? mergeBase.stdout.toString().trim() : commit;
+  const base = await findBase(options);
   const diff = await runGit(
     [
       "diff",
@@ -136,6 +133,45 @@ export async function readChangedFiles(options: ChangedFilesOptions): Promise<re
 export function toChangedPaths(changes: readonly ChangedFile[]): readonly string[] {
   const paths = changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path]));
   return [...new Set(paths)].sort();
+}
+
+async function findBase(options: ChangedFilesOptions): Promise<string> {
+  const { root: cwd, signal } = options;
+  const commit = await resolveRevision(options);
+  const mergeBase = await runGit(["merge-base", commit, "HEAD"], { cwd, signal });
+  // Unrelated histories, and clones too shallow to tell, have no merge base.
+  return mergeBase.status === "ok" ? mergeBase.stdout.toString().trim() : commit;
+}
+
+/** The bytes of files as the merge base with `since` has them, by path; without those that it does not have. */
+export async function readFilesSince(
+  options: ChangedFilesOptions & { readonly paths: readonly string[] },
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { root: cwd, signal } = options;
+  // A request is a line.
+  const paths = options.paths.filter((path) => !path.includes("\n"));
+  if (paths.length === 0) return new Map();
+  const base = await findBase(options);
+  const input = paths.map((path) => `${base}:./${path}\n`).join("");
+  const result = await runGit(["cat-file", "--batch"], { cwd, signal, input });
+  return result.status === "ok" ? parseBatch(result.stdout, paths) : new Map();
+}
+
+/** Each answer is a line `<object> blob <bytes>`, the content and a line end, or a line that says that nothing is there. */
+function parseBatch(output: Buffer, paths: readonly string[]): ReadonlyMap<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>();
+  let at = 0;
+  for (const path of paths) {
+    const end = output.indexOf("\n", at);
+    if (end === -1) break;
+    const size = /^[0-9a-f]{40,64} (\w+) (\d+)$/.exec(output.toString("utf8", at, end));
+    at = end + 1;
+    if (size === null) continue;
+    const length = Number(size[2]);
+    if (size[1] === "blob") files.set(path, output.subarray(at, at + length));
+    at += length + 1;
+  }
+  return files;
 }
 
 async function resolveRevision({ root: cwd, since, signal }: ChangedFilesOptions): Promise<string> {

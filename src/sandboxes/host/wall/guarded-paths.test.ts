@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { guardOf } from "../../../agents/policy/protected-paths.ts";
 import { findGuarded } from "./guarded-paths.ts";
 import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
@@ -80,6 +80,8 @@ wallTest("no command runs in a workspace with a folder that kit cannot read", as
   if (process.getuid?.() === 0)
     for (const path of ["p", "p/.env"]) await chown(join(root, path), 65_534, 65_534);
   await chmod(join(root, "p"), 0o311);
+  // Its owner, if that is no root, cannot remove what it cannot list.
+  onTestFinished(() => chmod(join(root, "p"), 0o755));
   for (const write of [true, false]) {
     const [outcome] = runAsUser(root, ["cat p/.env"], { write });
     expect(outcome).toMatch(/^unavailable .*"p"/);

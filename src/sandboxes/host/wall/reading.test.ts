@@ -24,7 +24,10 @@ wallTest("commands see no files of the machine except programs, by any path", as
     "ls /sys /boot /mnt /media /srv; cat /proc/kcore | head -c 1; cat /proc/kmsg | head -c 1",
   ];
   const { stdout } = await run(reads.join("\n"));
-  expect(stdout.replace(/^\/root:|^\/home\/kit:|^~root:|\/run.*/gm, "").trim()).toBe("");
+  // In a checkout below a home folder, the folders on the way to Node are there, and nothing beside them.
+  const onTheWay = new Set(process.execPath.split("/"));
+  const seen = stdout.replace(/^\/root:|^\/home\/[^/]+:|^~root:|\/run.*/gm, "").split("\n");
+  expect(seen.filter((name) => name !== "" && !onTheWay.has(name))).toEqual([]);
 });
 
 wallTest("commands neither see nor reach kit's environment and processes", async () => {

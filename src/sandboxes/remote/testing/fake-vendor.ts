@@ -104,7 +104,8 @@ export async function startFakeVendor(
 ): Promise<HttpFakeVendor> {
   const state = createFakeVendorState();
   const handle = handlerOf(state);
-  const server = http.createServer((request, response) => {
+  // A client of a busy machine must not send on a connection that this server closes at the same moment.
+  const server = http.createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
     void answerRequest(request, response);
   });
   const answerRequest = async (request: http.IncomingMessage, response: http.ServerResponse) => {

@@ -174,6 +174,31 @@ export function remoteTests(bench: RemoteBench): void {
     expect((await sandbox.readFile("log.txt")).match(/begun/g)).toHaveLength(1);
   });
 
+  const endings: Readonly<Record<string, (sandbox: Sandbox) => Promise<unknown>>> = {
+    "whose connection was cut": (sandbox) => {
+      bench.fake.trouble.cutNext = true;
+      return expect(sandbox.exec({ command: "sleep 2" })).rejects.toMatchObject({ meta: { reason: "lost" } });
+    },
+    "whose command exceeded its time": (sandbox) => sandbox.exec({ command: "sleep 30", timeoutMs: 200 }),
+    "whose command was aborted": (sandbox) =>
+      sandbox.exec({ command: "sleep 30", signal: AbortSignal.timeout(200) }),
+  };
+  for (const [name, end] of Object.entries(endings)) {
+    test.runIf(bench.pauses)(
+      `a machine ${name} is paused when idle, and when its sandbox closes`,
+      async () => {
+        const [idle, closed] = [await bench.open({ idleMs: 300 }), await bench.open()];
+        for (const sandbox of [idle, closed]) {
+          await sandbox.writeFile("a.txt", "kept");
+          const [, machine] = [...bench.fake.machines].at(-1) ?? [];
+          await end(sandbox);
+          if (sandbox === closed) await sandbox.close();
+          await expect.poll(() => machine?.state).toBe("paused");
+        }
+      },
+    );
+  }
+
   test("the first call names programs that the image lacks, and removes the machine", async () => {
     const empty = await mkdtemp(join(tmpdir(), "kit-busybox-"));
     onTestFinished(() => rm(empty, { recursive: true }));

@@ -195,6 +195,13 @@ const topicWords: Readonly<Record<string, readonly string[]>> = {
     "import",
     "imports",
   ],
+  typescript: ["typescript", "tsconfig"],
+  javascript: ["javascript", "ecmascript", "esm"],
+  python: ["python", "pep8", "pydantic"],
+  rust: ["rust", "cargo", "clippy"],
+  go: ["golang", "goroutine", "goroutines"],
+  java: ["java", "kotlin", "spring"],
+  react: ["react", "jsx", "tsx", "hooks"],
   build: ["build", "ci", "deploy", "deployment", "docker", "pipeline"],
   structure: [
     "folder",

@@ -23,6 +23,7 @@ import { isAcceptanceTitle, requirementNumber } from "./requirement-sections.ts"
 export const kiroAdapter: SpecAdapter = {
   name: "kiro",
   framework: "fw_a",
+  folders: [".kiro/specs"],
   matches: (path) => kiroDocumentOf(path) !== undefined,
   parse,
   write: writeKiro,

@@ -69,3 +69,62 @@ test("a change without a delta is reported, an archived change is not", async ()
     "change_without_delta odd/specs/auth/spec.md",
   ]);
 });
+
+test("a requirement without a scenario and a spec without its sections are reported, as OpenSpec refuses them", async () => {
+  const problems = await problemsOf({
+    "openspec/specs/cart/spec.md": `# Cart\n\n${requirement("Keep")}`,
+    ...delta(
+      `## ADDED Requirements\n\n${requirement("Enter")}## REMOVED Requirements\n\n${requirement("Login")}`,
+    ),
+    "openspec/changes/c/proposal.md": "# C\n\nText.\n",
+  });
+  expect(problems).toEqual([
+    'scenario_missing c/specs/auth/spec.md OpenSpec refuses the requirement "Enter": it has no "#### Scenario:".',
+    'section_missing openspec/specs/cart/spec.md OpenSpec refuses this spec: it has no section "## Purpose".',
+    'section_missing openspec/specs/cart/spec.md OpenSpec refuses this spec: it has no section "## Requirements".',
+    'scenario_missing openspec/specs/cart/spec.md OpenSpec refuses the requirement "Keep": it has no "#### Scenario:".',
+  ]);
+});
+
+test("a change folder without a proposal is reported, unless it is archived", async () => {
+  const problems = await problemsOf({
+    "openspec/changes/plan-only/plan.md": "# Plan\n",
+    "openspec/changes/plan-only/task.md": "- [ ] a\n",
+    "openspec/changes/archive/old/plan.md": "# Plan\n",
+    "openspec/changes/archive/readme.md": "# Archive\n",
+  });
+  expect(problems).toEqual([
+    "change_without_proposal plan-only/ OpenSpec does not read this change: it has no proposal.md and no tasks.md, only plan.md, task.md.",
+  ]);
+});
+
+test("lists have what is current before what is proposed, on every page", async () => {
+  await using repository = await createTemporaryRepository({
+    "openspec/changes/c/proposal.md": "# C\n\nText.\n",
+    "openspec/changes/c/tasks.md": "- [ ] 1.1 One\n- [ ] 1.2 Two\n",
+    "openspec/specs/auth/spec.md": current,
+    "specs/001-a/spec.md": "# A\n\n- **FR-001**: It MUST a.\n",
+  });
+  const project = await openProject({ root: repository.root, indexFile: ":memory:" });
+  const ids: string[] = [];
+  for (let cursor: string | undefined = ""; cursor !== undefined; ) {
+    const page = project.specs.query({ limit: 2, ...(cursor !== "" && { cursor }) });
+    ids.push(...page.specs.map(({ id }) => id));
+    cursor = page.next_cursor;
+  }
+  expect(ids).toEqual([
+    "openspec-auth-purpose",
+    "openspec-auth-login",
+    "openspec-auth-logout",
+    "fw_d-001-a-fr-001",
+    "openspec-change-c-proposal",
+    "openspec-change-c-tasks-1.1",
+    "openspec-change-c-tasks-1.2",
+  ]);
+  expect(project.specs.features().features.map(({ name, tool }) => `${tool} ${name}`)).toEqual([
+    "OpenSpec auth",
+    "OpenSpec c",
+    "Spec Kit 001-a",
+  ]);
+  await project.close();
+});

@@ -62,7 +62,7 @@ Sums.
 `;
   const drafts = parse("specs/cart/spec.md", text);
   expect(drafts).toMatchObject([
-    { id: { value: "openspec-cart-purpose" }, spec_type: "requirement", content: "Holds books." },
+    { id: { value: "openspec-cart-purpose" }, spec_type: "design", content: "Holds books." },
     {
       id: { value: "openspec-cart-add-a-book" },
       framework: "custom",
@@ -156,9 +156,9 @@ test("each box of tasks.md is a task with its section and state", () => {
   ]);
 });
 
-test("a proposal is one requirement, a design one block per section, conventions are constraints", () => {
+test("a proposal is one design, a design one block per section, conventions are constraints", () => {
   expect(summary("changes/x/proposal.md", "## Why\n\nBecause.\n")).toEqual([
-    ["openspec-change-x-proposal", "requirement", "Proposal: x", "active"],
+    ["openspec-change-x-proposal", "design", "Proposal: x", "active"],
   ]);
   expect(summary("changes/x/design.md", "# D\n\n## Context\n\na\n\n## Empty\n")).toEqual([
     ["openspec-change-x-design-context", "design", "Context", "active"],

@@ -1,3 +1,4 @@
+import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type {
   AcceptanceCriterion,
   EarsEntry,
@@ -47,6 +48,8 @@ import { type OpenspecDocument, openspecDocumentOf, requirementId, toDraft } fro
 export const openspecAdapter: SpecAdapter = {
   name: "openspec",
   framework: "custom",
+  label: "OpenSpec",
+  folders: ["openspec"],
   matches: (path) => openspecDocumentOf(path) !== undefined,
   parse,
   write: writeOpenspec,
@@ -54,7 +57,58 @@ export const openspecAdapter: SpecAdapter = {
 
 function parse({ path, text }: SpecSource): ParsedSpecs {
   const scan = scanMarkdown(text);
-  return { drafts: draftsOf(scan, path), diagnostics: unclosedDiagnostics(scan, path) };
+  const drafts = draftsOf(scan, path);
+  return {
+    drafts,
+    diagnostics: [
+      ...unclosedDiagnostics(scan, path),
+      ...missingSections(scan, path),
+      ...missingScenarios(drafts, path),
+    ],
+  };
+}
+
+/** The sections without which OpenSpec refuses a current spec. */
+function missingSections(scan: MarkdownScan, path: string): Diagnostic[] {
+  if (openspecDocumentOf(path)?.kind !== "spec" || scan.text.trim() === "") return [];
+  const sections = segmentsOf(scan, 2);
+  const has = (name: string): boolean =>
+    sections.some(
+      ({ heading, hasContent }) => hasContent && heading?.title.trim().toLowerCase() === name.toLowerCase(),
+    );
+  const missing = ["Purpose", "Requirements"].filter((name) => !has(name));
+  return missing.map((name) =>
+    warning(path, 1, {
+      code: "section_missing",
+      message: `OpenSpec refuses this spec: it has no section "## ${name}".`,
+    }),
+  );
+}
+
+/** Requirements without a scenario, which OpenSpec refuses; a removed or renamed one needs none. */
+function missingScenarios(drafts: readonly SpecDraft[], path: string): Diagnostic[] {
+  return drafts
+    .filter(
+      ({ metadata: { requirement, ears_patterns, delta }, lifecycle }) =>
+        requirement !== undefined &&
+        ears_patterns === undefined &&
+        lifecycle === "active" &&
+        (delta === undefined || delta === "added" || delta === "modified"),
+    )
+    .map(({ span, title }) =>
+      warning(path, span.start_line, {
+        code: "scenario_missing",
+        message: `OpenSpec refuses the requirement "${title}": it has no "#### Scenario:".`,
+      }),
+    );
+}
+
+function warning(
+  path: string,
+  line: number,
+  { code, message }: { readonly code: string; readonly message: string },
+): Diagnostic {
+  return { severity: "warning", rule: "structure", code, message, path, line };
 }
 
 function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {
@@ -323,8 +377,7 @@ function sectionBlock(scan: MarkdownScan, document: OpenspecDocument, segment: S
   const part = document.kind === "design" ? "design-" : "";
   return toDraft(scan, document, {
     id: `${document.idStem}-${part}${slugOf(title) || "section"}`,
-    spec_type:
-      document.kind === "project" ? "constraint" : /^purpose$/i.test(title) ? "requirement" : "design",
+    spec_type: document.kind === "project" ? "constraint" : "design",
     title,
     content: segment.body,
     metadata: {
@@ -344,7 +397,7 @@ function proposalBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDra
   return [
     toDraft(scan, document, {
       id: `${document.idStem}-proposal`,
-      spec_type: "requirement",
+      spec_type: "design",
       title: heading?.title || `Proposal: ${document.change ?? ""}`,
       content: textOfLines(scan, from, to),
       metadata: {},

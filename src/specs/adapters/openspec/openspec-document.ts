@@ -96,6 +96,28 @@ export function toDraft(scan: MarkdownScan, document: OpenspecDocument, parts: D
   };
 }
 
+/** The part of the path of a proposed document; lists end with these. */
+export const proposedFolder = "openspec/changes/";
+
+export function isProposed(path: string): boolean {
+  return `/${path}`.includes(`/${proposedFolder}`);
+}
+
+const changeFolder = /(?:^|\/)openspec\/changes\/(?!archive$)[^/]+$/;
+
+/** A folder of an open change that OpenSpec does not know as one. */
+export function openspecFolderProblem(path: string, files: readonly string[]): Diagnostic | undefined {
+  if (!changeFolder.test(path) || files.length === 0 || files.includes("proposal.md")) return undefined;
+  const message = `OpenSpec does not read this change: it has no proposal.md${files.includes("tasks.md") ? "" : " and no tasks.md"}, only ${files.slice(0, 3).join(", ")}.`;
+  return {
+    severity: "warning",
+    rule: "structure",
+    code: "change_without_proposal",
+    message,
+    path: `${path}/`,
+  };
+}
+
 /** The fields of a block that the comparison needs. */
 interface OpenspecBlock {
   readonly path: string;

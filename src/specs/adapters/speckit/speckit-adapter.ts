@@ -30,6 +30,7 @@ import { taskBlocks } from "./task-blocks.ts";
 export const speckitAdapter: SpecAdapter = {
   name: "speckit",
   framework: "fw_d",
+  folders: [".specify"],
   matches: (path) => speckitDocumentOf(path) !== undefined,
   parse,
   write: writeSpeckit,

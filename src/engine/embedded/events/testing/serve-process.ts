@@ -5,10 +5,10 @@
 import { writeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../../../../base/clock.ts";
-import { EmbeddedEventLog } from "../event-log.ts";
+import { openEventLog } from "../event-log.ts";
 
 const [folder = "", fence = "1", stream = ""] = process.argv.slice(2);
-const log = new EmbeddedEventLog({
+const log = openEventLog({
   folder,
   clock: systemClock,
   lease: { fence: Number(fence), signal: new AbortController().signal },

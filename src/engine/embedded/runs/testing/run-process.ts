@@ -32,10 +32,10 @@ await engine.start({
     }
     const plan = payload as FlowPayload;
     if (plan.dies === "at once") die();
-    return await followFlow(context, plan.steps, (number) => async ({ idempotency_key }) => {
+    return await followFlow(context, plan.steps, (number) => async ({ idempotencyKey }) => {
       if (plan.dies !== undefined && number === Number(steps)) die();
       if (number % 3 === 0) await setTimeout(number % 4);
-      appendFileSync(log, `${idempotency_key}\n`);
+      appendFileSync(log, `${idempotencyKey}\n`);
       return number;
     });
   },

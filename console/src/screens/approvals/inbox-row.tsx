@@ -1,0 +1,40 @@
+import type { ReactNode } from "react";
+import type { WaitingItem } from "../../../../src/client/index.ts";
+import { ListRow } from "../../ui/list-row.tsx";
+import { firstWords } from "../../ui/text.ts";
+import { Moment } from "../../ui/time.tsx";
+
+/** One item of the inbox in a list; it leads to where one decides. */
+export function InboxRow({ item }: { readonly item: WaitingItem }): ReactNode {
+  if (item.kind === "signal")
+    return (
+      <ListRow
+        link={{ to: "/console/runs/$runId", params: { runId: item.run_id } }}
+        status="run"
+        title={item.workflow}
+        aside={`…${item.run_id.slice(-6)}`}
+        detail={
+          <>
+            waits for {firstWords(item.signal)}
+            {item.until === undefined ? null : (
+              <>
+                , at most until <Moment at={item.until} />
+              </>
+            )}
+          </>
+        }
+        at={item.requested_at}
+      />
+    );
+  const { tool, args, agent, instance_id } = item.approval;
+  return (
+    <ListRow
+      link={{ to: "/console/approvals" }}
+      status="call"
+      title={tool}
+      aside={`${agent} / ${instance_id}`}
+      detail={firstWords(args)}
+      at={item.requested_at}
+    />
+  );
+}

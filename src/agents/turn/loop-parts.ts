@@ -1,0 +1,75 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Prompt,
+} from "@ai-sdk/provider";
+import type { Clock } from "../../base/clock.ts";
+import type { ResolvedModel } from "../../models/contract.ts";
+import type { TurnPurpose } from "../../protocol/event.ts";
+import type { AssistantMessage, ToolCallPart } from "../../protocol/message.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
+import type { BackendWork, Operation } from "../agent-runtime.ts";
+import type { CallSettings, ModelSettings } from "../define/profile-settings.ts";
+import type { LoopPrompt } from "../prompt/turn-records.ts";
+import type { TurnHooks } from "./hook-calls.ts";
+import type { ModelFailure, ModelRetryPolicy } from "./retry.ts";
+import type { ToolRunOptions } from "./tool-calls.ts";
+
+/** The values that all turns of one operation share. */
+export interface TurnLoop {
+  readonly operation: Operation;
+  /** The backend that decides the turns. */
+  readonly work: BackendWork;
+  /** The model that answers. */
+  readonly resolved: ResolvedModel;
+  /** The models that take over if this one fails permanently. */
+  readonly fallback:
+    | {
+        /** The fallback model, once it has taken over, and the settings for it. */
+        readonly current: (loop: TurnLoop) => Pick<TurnLoop, "resolved" | "settings"> | undefined;
+        /** Switches to the next model and returns its name; undefined if none is left. */
+        readonly next: (failure: ModelFailure) => Promise<string | undefined>;
+      }
+    | undefined;
+  readonly prompt: LoopPrompt;
+  /** Stores the parts of a turn's request besides its messages, and returns their name; missing if nothing stores them. */
+  readonly keepHead?: ((loop: TurnLoop, settings: CallSettings) => string | undefined) | undefined;
+  readonly tools: readonly LanguageModelV4FunctionTool[];
+  /** Returns the options of tool calls, created for the first call. */
+  readonly toolRun: () => ToolRunOptions;
+  readonly settings: Pick<
+    LanguageModelV4CallOptions,
+    | "reasoning"
+    | "responseFormat"
+    | "toolChoice"
+    | "maxOutputTokens"
+    | "headers"
+    | "providerOptions"
+    | "stopSequences"
+  >;
+  /** The settings of the profile and the call; those that the turn itself needs win. */
+  readonly modelSettings?: ModelSettings | undefined;
+  readonly hooks?: TurnHooks | undefined;
+  /** Whether the caller asks again in words if the provider refuses the response format. */
+  readonly mayDropSchema?: boolean;
+  /** Creates the reader of a typed answer, whose deltas carry the result so far; absent for a plain text. */
+  readonly partialResult?: (() => { push(text: string): unknown }) | undefined;
+  readonly purpose: TurnPurpose;
+  readonly retry: ModelRetryPolicy;
+  readonly idleTimeoutMs: number;
+  readonly clock: Clock;
+  /** Whether the history must be compacted before the next model call. */
+  readonly needsRoom: (reason: "threshold" | "overflow") => boolean;
+  readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
+  /** Entries to append with tool results, such as guidelines for the touched files. */
+  readonly afterTools:
+    | ((calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>)
+    | undefined;
+  /** The prompt that replaces the history if a backend sends its own messages. */
+  readonly sent?: LanguageModelV4Prompt;
+  /** Whether readers get no deltas: they would take them for the answer. */
+  readonly hidesDeltas?: boolean;
+  /** The log entries of an answer; default: the message itself. */
+  readonly toEntries?: (entry: SessionEntry, message: AssistantMessage) => readonly SessionEntry[];
+}

@@ -1,0 +1,94 @@
+import { isoTime } from "../../base/clock.ts";
+import type { AssistantMessage, Message, ToolCallPart } from "../../protocol/message.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
+import { notRun } from "../log/operation-log.ts";
+import type { RecordedPrompt } from "../prompt/turn-records.ts";
+import { maskValue } from "../secrets.ts";
+import { toUsage } from "./budget.ts";
+import type { ModelReply } from "./call-model.ts";
+import type { TurnLoop } from "./loop-parts.ts";
+
+/** The facts about a model call that the entry and the event of its answer have. */
+export interface Timing {
+  readonly turnId: string;
+  readonly started: number;
+  readonly logged: RecordedPrompt["logged"];
+  composed?: SessionEntry | undefined;
+}
+
+/** Appends an answer to the log. Synchronous if the store is. */
+export function storeReply(
+  loop: TurnLoop,
+  reply: ModelReply,
+  timing: Timing,
+): MaybePromise<AssistantMessage> {
+  const { operation, resolved } = loop;
+  const { mask, log, spending } = operation;
+  const now = loop.clock.now();
+  const message: AssistantMessage = {
+    role: "assistant",
+    content: mask === undefined ? reply.content : maskValue(reply.content, mask),
+    timestamp: isoTime(now),
+    model: resolved.name,
+    usage: toUsage(reply.usage, resolved.price),
+    finish_reason: reply.finishReason,
+  };
+  spending.turns += 1;
+  spending.add(message.usage);
+  const entry = toEntry(loop, message);
+  const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
+  const logged = turn === undefined ? entry : { ...entry, turn };
+  const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
+  const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
+  const calls = callsOf(message);
+  const stored = (): AssistantMessage => {
+    if (operation.skipped()) return message;
+    if (calls.length > 0) operation.tracing?.notifyCalls({ turn_id: timing.turnId }, calls);
+    operation.emit(
+      {
+        type: "turn",
+        model: message.model,
+        usage: message.usage,
+        finish_reason: message.finish_reason,
+        purpose: loop.purpose,
+        log_position: operation.state.position - entries.length + 1,
+        ...reply.metadata,
+        duration_ms: now - timing.started,
+      },
+      timing.turnId,
+    );
+    return message;
+  };
+  // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
+  const store = (): MaybePromise<void> => log.commit(entries);
+  const written = calls.length === 0 ? log.orKeep(entries, store) : store();
+  return written === undefined ? stored() : written.then(stored);
+}
+
+/** Appends the part of an answer that readers have already seen; its tool calls never ran. */
+export async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing): Promise<void> {
+  if (partial.content.length === 0) return;
+  const message = await storeReply(loop, partial, timing);
+  const calls = callsOf(message);
+  if (calls.length === 0) return;
+  const content = calls.map((call) =>
+    notRun(call, "The call was never run: the answer that asked for it broke off."),
+  );
+  await loop.operation.log.commit([
+    toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) }),
+  ]);
+}
+
+export function toEntry(
+  loop: Pick<TurnLoop, "operation">,
+  message: Message,
+): Extract<SessionEntry, { type: "message" }> {
+  return { version: 1, type: "message", message, operation_id: loop.operation.id };
+}
+
+export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
+  const calls: ToolCallPart[] = [];
+  for (const part of content) if (part.type === "tool_call") calls.push(part);
+  return calls;
+}
