@@ -11,6 +11,7 @@ import { arrivalOf, earlierReceipt, isNoAnswer } from "../shared/retry-rules.ts"
 import {
   alreadyEnded,
   badSignalName,
+  type ClaimedRun,
   checkSignalFits,
   crashText,
   forgetFailures,
@@ -196,8 +197,8 @@ export class RunRows implements RunStore {
     this.#base = base;
   }
 
-  async claim({ id, run_id }: QueuedRun, fence: number): Promise<RunRow | undefined> {
-    return await this.#base.database.row<RunRow>(
+  async claim({ id, run_id }: QueuedRun, fence: number): Promise<ClaimedRun | undefined> {
+    return await this.#base.database.row<ClaimedRun>(
       `WITH own AS MATERIALIZED (SELECT fence FROM $s.shards WHERE shard = $2 AND fence = $3 FOR SHARE)
        UPDATE $s.runs AS r SET status = 'running', fence = own.fence, wake_at = NULL, idle = false, problem = NULL,
          started_at = coalesce(started_at, $4)
@@ -205,11 +206,6 @@ export class RunRows implements RunStore {
        RETURNING r.*`,
       [id, shardOf({ run_id }), fence, this.#base.clock.now()],
     );
-  }
-
-  async isCancelling({ id }: RunRow): Promise<boolean> {
-    const row = await this.#base.database.row("SELECT 1 FROM $s.runs WHERE id = $1 AND cancelling", [id]);
-    return row !== undefined;
   }
 
   async setIdle({ id }: RunRow, idle: boolean, fence: number): Promise<void> {

@@ -180,7 +180,7 @@ export class Runs
 
   /** Handles the news that a running run was cancelled. */
   onCancel(runId: string): void {
-    this.#jobs.executions.get(runId)?.cancel();
+    this.#jobs.cancel(runId);
   }
 
   /** Handles the news that a run has a signal. Returns whether this node executes the run. */

@@ -12,6 +12,7 @@ import { arrivalOf, earlierReceipt, isNoAnswer } from "../../shared/retry-rules.
 import {
   alreadyEnded,
   badSignalName,
+  type ClaimedRun,
   checkSignalFits,
   hasEnded,
   listedRuns,
@@ -149,12 +150,11 @@ export function createSignalSender(
 export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStore {
   const { database, clock } = base;
   // A run that was claimed but could not be started is claimed again.
-  const claim = query<RunRow>(
+  const claim = query<ClaimedRun>(
     database,
     `UPDATE runs SET status = 'running', idle = 0, problem = NULL, started_at = coalesce(started_at, ?)
      WHERE id = ? AND status IN ('queued', 'running') RETURNING *`,
   );
-  const isCancelling = query(database, "SELECT 1 FROM runs WHERE id = ? AND cancelling = 1");
   const setIdle = query(database, "UPDATE runs SET idle = ? WHERE id = ? AND status = 'running'");
   const dequeue = query(database, "DELETE FROM run_queue WHERE run = ?");
   const enqueue = query(database, "INSERT INTO run_queue (run) VALUES (?)");
@@ -189,7 +189,6 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
         },
         { fence },
       ),
-    isCancelling: async ({ id }) => isCancelling.get(id) !== undefined,
     async setIdle({ id }, idle, fence) {
       await base.commit(() => setIdle.run(Number(idle), id), { fence });
     },

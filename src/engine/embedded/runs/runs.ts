@@ -207,7 +207,7 @@ export class Runs
     if (this.#isWorking()) {
       const now = this.#base.clock.now();
       this.#enqueueNew();
-      for (const { run_id } of this.#sql.cancelling.all()) executions.get(run_id)?.cancel();
+      for (const { run_id } of this.#sql.cancelling.all()) this.#jobs.cancel(run_id);
       for (const execution of executions.values()) execution.checkWaits();
       this.#endStreams(this.#sql.cancelledSince.all(Math.min(this.#polledAt, now) - lastEndsMs));
       this.#polledAt = now;
@@ -302,7 +302,7 @@ export class Runs
       return cancelled;
     });
     if (row === undefined) return false;
-    if (row.status === "running") this.#jobs.executions.get(runId)?.cancel();
+    if (row.status === "running") this.#jobs.cancel(runId);
     else {
       queue.leave({ id: runId, line: lineOfRun(row) });
       await recordCancelled(this.#events, row, clock.now());

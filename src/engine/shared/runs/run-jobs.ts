@@ -38,6 +38,8 @@ export class RunJobs {
   readonly #host: ExecutionHost;
   readonly #options: RunJobsOptions;
   readonly #executions = new Map<string, Execution>();
+  /** The runs that are being claimed, by id, and whether a caller has cancelled them meanwhile: their rows may not tell. */
+  readonly #beginning = new Map<string, boolean>();
 
   constructor(host: ExecutionHost, options: RunJobsOptions) {
     this.#host = host;
@@ -47,6 +49,13 @@ export class RunJobs {
   /** Running executions of this process, by run id. */
   get executions(): ReadonlyMap<string, Execution> {
     return this.#executions;
+  }
+
+  /** Cancels the execution of a run, also one that is about to begin. */
+  cancel(runId: string): void {
+    const execution = this.#executions.get(runId);
+    if (execution !== undefined) execution.cancel();
+    else if (this.#beginning.has(runId)) this.#beginning.set(runId, true);
   }
 
   /** A queued run as a job of its line. */
@@ -75,6 +84,7 @@ export class RunJobs {
     const lease = base.leaseOf(queued);
     const { fence, signal } = lease;
     if (signal.aborted) return over;
+    this.#beginning.set(queued.run_id, false);
     try {
       const run = await store.claim(queued, fence);
       if (run === undefined) return over;
@@ -92,13 +102,16 @@ export class RunJobs {
       if (signal.aborted) execution.leave(signal.reason);
       else if (base.stopping.aborted) execution.leave(base.stopping.reason);
       this.#executions.set(run.run_id, execution);
-      // A caller may have cancelled the run before its execution existed.
-      if (await store.isCancelling(run)) execution.cancel();
+      if (run.cancelling || this.#beginning.get(run.run_id) === true) execution.cancel();
+      this.#beginning.delete(run.run_id);
+      // The execution has begun: whatever fails from here on must not begin another one beside it.
       const end = await execution.end.finally(() => this.#executions.delete(run.run_id));
       const outcome = { end, error: toStoredError(end, run, handlers), handlers };
       return await this.#settle(run, outcome, lease);
     } catch (error) {
       return signal.aborted || isLost(error) ? over : { retryAt: base.time.now() + retryMs };
+    } finally {
+      this.#beginning.delete(queued.run_id);
     }
   }
 

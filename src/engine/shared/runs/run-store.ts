@@ -15,9 +15,7 @@ import type { EntryRow } from "./run-journal.ts";
  */
 export interface RunStore {
   /** Claims a queued run, or claims a run again that could not be started. `undefined` for a run that has ended. */
-  claim(run: QueuedRun, fence: number): Promise<RunRow | undefined>;
-  /** Whether a caller has cancelled a running run. */
-  isCancelling(run: RunRow): Promise<boolean>;
+  claim(run: QueuedRun, fence: number): Promise<ClaimedRun | undefined>;
   /** Stores whether a running run only waits, such as for an approval: the death of the process does not count then. */
   setIdle(run: RunRow, idle: boolean, fence: number): Promise<void>;
   /** Ends a run. If a caller has cancelled it, its status becomes `cancelled`. */
@@ -70,6 +68,9 @@ export interface RunRow {
   /** The id of the run that has started this run. */
   readonly parent: string | null;
 }
+
+/** `cancelling`: whether a caller has cancelled the run before it could be started. 0 or 1 in SQLite. */
+export type ClaimedRun = RunRow & { readonly cancelling: boolean | number };
 
 /** The fields of a run that the queue needs, without its payload. */
 export type QueuedRun = Pick<RunRow, "id" | "run_id" | "crashes" | "owner">;
