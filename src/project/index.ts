@@ -9,12 +9,13 @@ export type {
   CriterionTest,
   FeatureCoverage,
 } from "../protocol/coverage.ts";
-
 /**
  * `kit/project`: the types of `openProject` in `kit`, and functions that need more than the index: tests, Git history, changed
  * files.
  */
 export type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../protocol/stale.ts";
+export type { LastResult, RecordedResults, ResultOrigin } from "../protocol/test-results.ts";
+export { isTestPath } from "../specs/model/mentions.ts";
 export { type CoverageOptions, specCoverage } from "./features/coverage.ts";
 export { acceptStale, type StaleOptions, staleSpecs } from "./features/stale.ts";
 export type {
@@ -26,6 +27,12 @@ export type {
   ScanSummary,
 } from "./project.ts";
 export type { ProjectConfig } from "./project-config.ts";
+export {
+  type RecordOptions,
+  type ReportedTest,
+  readReport,
+  recordResults,
+} from "./results/record-results.ts";
 export type { FileDates } from "./scan/git/file-dates.ts";
 export {
   type ChangedFile,

@@ -16,7 +16,7 @@ export const coverageQuerySchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "`uncovered`: only criteria that no test names; `never_run`, `passing`, `failing`: by the last results of their tests; `not_passing`: all but the passing ones; `stale`: criteria with a result that is older than the test, the code or the criterion. Default: `all`.",
+        "`uncovered`: only criteria that no test names; `never_run`, `partly_run`, `passing`, `failing`: by the last results of their tests; `not_passing`: all but the passing ones; `stale`: criteria with a result that is older than the test, the code or the criterion. Default: `all`.",
     }),
   limit: limitField.optional().meta({ description: "Criteria per page, 1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
@@ -42,6 +42,10 @@ const criterionTestSchema = z.object({
   /** 1-based; 1 if the spec names the whole file. */
   line,
   evidence: z.enum(coverageEvidence),
+  titles: z.array(z.string()).optional().meta({
+    description:
+      "The titles of the tests at the line, as their file has them; empty if the line belongs to none; absent if kit finds no titles in the file.",
+  }),
   /** The line of the test, trimmed and at most 200 characters; for `path`, the block that names it. */
   quote: z.string(),
   /** Set if the test names the whole requirement and not only this criterion. */
@@ -54,11 +58,11 @@ const criterionTestSchema = z.object({
 });
 export interface CriterionTest extends Infer<typeof criterionTestSchema> {}
 
-/** A test whose words resemble a criterion. Never counts as coverage. */
+/** A test whose words resemble a criterion, or that a finished task names. Never counts as coverage. */
 const criterionSuggestionSchema = z.object({
   path: z.string(),
   line,
-  /** 0 to 1: how alike the words of criterion and test title are, rare words counting more. */
+  /** 0 to 1: how alike the words of criterion and test title are, rare words counting more; 1 if a finished task names the test. */
   score: z.number(),
   quote: z.string(),
 });
@@ -74,9 +78,10 @@ const criterionCoverageSchema = z.object({
   path: z.string(),
   line,
   text: z.string(),
-  state: z
-    .enum(criterionStates)
-    .meta({ description: "`never_run`: tests name the criterion, but no report contains their results." }),
+  state: z.enum(criterionStates).meta({
+    description:
+      "`never_run`: tests name the criterion, but no report contains their results; `partly_run`: some passed, others were skipped or never ran; `passing`: all of them passed.",
+  }),
   stale: z.literal(true).optional().meta({
     description: "Set if a counted result is older than the test, the code or the criterion.",
   }),
@@ -97,7 +102,8 @@ const coverageCountSchema = z.object({
   passing: z.int(),
   failing: z.int(),
   never_run: z.int(),
-  stale: z.int().meta({ description: "Passing and failing criteria with a stale result." }),
+  partly_run: z.int(),
+  stale: z.int().meta({ description: "Criteria with a stale result that counts." }),
   suggested: z
     .int()
     .meta({ description: "Uncovered criteria for which there is a test with similar words." }),

@@ -49,7 +49,7 @@ export type SpecEdgeKind = (typeof specEdgeKinds)[number];
 /**
  * The evidence that makes a test count for a criterion.
  *
- * - `path`: the spec names the test file.
+ * - `path`: a requirement names the test file. A task that names one is a claim, which counts for nothing.
  * - `key`: the test contains the criterion's key, `auth#1.2`, or the id of its block.
  * - `number`: the test names the number (`Requirement 1.2`, `FR-003`) and belongs to the feature, or
  *   the number belongs to one feature only.
@@ -57,12 +57,18 @@ export type SpecEdgeKind = (typeof specEdgeKinds)[number];
 export const coverageEvidence = ["path", "key", "number"] as const;
 export type CoverageEvidence = (typeof coverageEvidence)[number];
 
-/** The state of an acceptance criterion: the last result of the tests that name it. */
-export const criterionStates = ["uncovered", "never_run", "passing", "failing"] as const;
+/** The state of an acceptance criterion: the last results of the tests that name it. */
+export const criterionStates = ["uncovered", "never_run", "partly_run", "passing", "failing"] as const;
 export type CriterionState = (typeof criterionStates)[number];
 
 /** The causes of a stale result: each can change after a test has run. */
 export const staleCauses = ["test", "code", "criterion"] as const;
+
+/**
+ * Who says how a test ended: `observed`: the program that records it has run the tests itself; `submitted`: somebody handed in a
+ * report, which anybody can write by hand.
+ */
+export const resultSources = ["observed", "submitted"] as const;
 
 /** The formats of test reports. */
 export const reportFormats = ["junit", "vitest"] as const;

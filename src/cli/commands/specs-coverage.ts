@@ -106,9 +106,9 @@ function printReport(output: Output, report: CoveragePage, { all }: { readonly a
     output.note(
       `${criteria.length} of ${report.total_count.toLocaleString("en")} shown; --limit and --all show more.`,
     );
-  if (totals.passing + totals.failing > 0)
+  if (totals.passing + totals.failing + totals.partly_run > 0)
     output.note(
-      `Last results: ${totals.passing} passing, ${totals.failing} failing, ${totals.never_run} without a result, ${totals.stale} older than the test, the code or the criterion.`,
+      `Last results: ${totals.passing} passing, ${totals.failing} failing, ${totals.partly_run} partly run, ${totals.never_run} without a result, ${totals.stale} older than the test, the code or the criterion.`,
     );
   const files = count(report.test_files, "test file");
   output.note(
@@ -119,6 +119,7 @@ function printReport(output: Output, report: CoveragePage, { all }: { readonly a
 const stateStyles: Readonly<Record<CriterionState, Style>> = {
   passing: "green",
   never_run: "green",
+  partly_run: "yellow",
   failing: "red",
   uncovered: "yellow",
 };
@@ -126,6 +127,7 @@ const stateStyles: Readonly<Record<CriterionState, Style>> = {
 function stateOf({ state, suggestions }: CriterionCoverage): string {
   // Without a report, kit only knows that a test names the criterion.
   if (state === "never_run") return "covered";
+  if (state === "partly_run") return "partly run";
   if (state !== "uncovered") return state;
   return suggestions.length > 0 ? "perhaps" : "missing";
 }

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { recordResults } from "../../project/results/record-results.ts";
-import { parseReportFormat } from "../choices.ts";
+import { asText, parseReportFormat } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { count } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
@@ -20,15 +20,17 @@ export const specsResults: Command = defineCommand({
       "junit or vitest; default: detected from the report",
       parseReportFormat,
     ),
+    commit: option("--commit <sha>", "The commit that the tests ran on; default: the present one", asText),
   },
   examples: ["kit specs results junit.xml", "kit specs results results.json --json"],
   details:
-    "Stores the results in .kit, so that 'kit specs coverage' and a server show which criteria pass, fail, or never ran. Replaces the results of the files in the report, and keeps all others. A renamed test has no result until it runs again.",
+    "Stores the results in .kit, so that 'kit specs coverage' and a server show which criteria pass, fail, or never ran. Replaces the results of the files in the report, and keeps all others. A renamed test has no result until it runs again. Each result says that it was submitted, and of which commit: kit has not seen the tests run.",
   run: ({ args: [file = ""], options }, context) =>
     withProject(context, async ({ project }) => {
       const { output } = context;
       const recorded = await recordResults(project, readReportFile(resolve(context.cwd, file), file), {
         format: options.format,
+        commit: options.commit,
       });
       if (context.json) {
         output.json(recorded);

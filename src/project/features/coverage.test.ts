@@ -70,6 +70,7 @@ test("criteria of every framework are matched with the tests that name them", as
     passing: 0,
     failing: 0,
     never_run: 4,
+    partly_run: 0,
     stale: 0,
     uncovered: 3,
     suggested: 1,

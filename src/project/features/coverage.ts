@@ -1,5 +1,6 @@
 import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import type {
   CoveragePage,
   CoverageQuery,
@@ -81,9 +82,14 @@ export async function specCoverage(
     else if (tests.length < mostTests && !isKnown(tests, test)) tests.push(test);
   };
   const namedFeatures = featuresNaming(index, naming);
-  for (const { criterion, ...test } of testsNamedBySpecs(index, naming)) {
-    const path = project.realPath(test.path);
-    addTest(criterion, withResult(test, lastResultOf(results.of(path), { titles: [], line: test.line })));
+  const guesses = new Map<number, SimilarTitle[]>();
+  const addGuess = (criterion: number, guess: SimilarTitle): void => {
+    guesses.set(criterion, [...(guesses.get(criterion) ?? []), guess]);
+  };
+  for (const { criterion, isClaim, ...test } of testsNamedBySpecs(index, naming)) {
+    const { path, line, quote } = test;
+    if (isClaim) addGuess(criterion, { path, line, score: 1, text: quote });
+    else addTest(criterion, withResult(test, lastResultOf(results.of(project.realPath(path)), undefined)));
   }
 
   const names = project.files().filter((path) => isTestPath(path));
@@ -91,7 +97,6 @@ export async function specCoverage(
   // Without criteria no test can count, so no test is read.
   const read = index.criteria.length === 0 ? [] : paths;
   const diagnostics: Diagnostic[] = [];
-  const guesses = new Map<number, SimilarTitle[]>();
   const titles: { path: string; titles: readonly TestTitle[]; features: ReadonlySet<number> }[] = [];
   for (const [done, path] of read.entries()) {
     options.signal?.throwIfAborted();
@@ -102,15 +107,9 @@ export async function specCoverage(
     const resolved = resolveReferences(index, { path, references, namedBy: namedFeatures.get(path) ?? [] });
     const fileResults = results.of(path);
     for (const { criterion, test } of testsOf(resolved, { path, text }))
-      addTest(
-        criterion,
-        withResult(test, lastResultOf(fileResults, { titles: text.titles, line: test.line })),
-      );
+      addTest(criterion, withResult(test, lastResultOf(fileResults, test.titles)));
     for (const { criterion, line } of resolved.uncertain)
-      guesses.set(criterion, [
-        ...(guesses.get(criterion) ?? []),
-        { path, line, score: guessScore, text: text.quote(line) },
-      ]);
+      addGuess(criterion, { path, line, score: guessScore, text: text.quote(line) });
     diagnostics.push(...resolved.dangling.map(({ line, key }) => danglingKey({ path, line, key })));
     titles.push({ path, titles: text.titles, features: resolved.features });
   }
@@ -240,7 +239,8 @@ function testsOf(
   { path, text }: { readonly path: string; readonly text: TestText },
 ): { readonly criterion: number; readonly test: CriterionTest }[] {
   return namedCriteria.map(({ criterion, line, evidence, isWhole }) => {
-    const test: CriterionTest = { path, line, evidence, quote: text.quote(line) };
+    const titles = titlesAt(text.titles, line);
+    const test: CriterionTest = { path, line, evidence, ...defined({ titles }), quote: text.quote(line) };
     return { criterion, test: isWhole ? { ...test, whole_requirement: true } : test };
   });
 }
@@ -259,29 +259,29 @@ function danglingKey({ path, line, key }: { path: string; line: number; key: str
 const commentReach = 3;
 
 /**
- * The last result of the tests at a line of a file: tests whose title is on the line or encloses it, or all tests of a file
- * without titles. `undefined` if no result has such a title: the test never ran, or was renamed since.
+ * The last result of the tests with these titles, or of all tests of a file without titles. `undefined` if no result has such a
+ * title: the test never ran, or was renamed since.
  */
 function lastResultOf(
   results: readonly StoredResult[],
-  { titles, line }: { readonly titles: readonly TestTitle[]; readonly line: number },
+  titles: readonly string[] | undefined,
 ): LastResult | undefined {
-  if (results.length === 0) return undefined;
-  const expected = titlesAt(titles, line);
   const found =
-    expected === undefined
+    titles === undefined
       ? results
-      : results.filter((result) => expected.some((title) => isNamed(result, title)));
+      : results.filter((result) => titles.some((title) => isNamed(result, title)));
   const [first] = found;
   if (first === undefined) return undefined;
-  const failed = found.find(({ status }) => status === "failed");
-  const passed = found.find(({ status }) => status === "passed");
-  const { status, message } = failed ?? passed ?? first;
+  const { status, message } =
+    found.find((one) => one.status === "failed") ?? found.find((one) => one.status === "skipped") ?? first;
+  const skipped = found.filter((one) => one.status === "skipped").length;
   const durations = found.flatMap(({ duration_ms }) => duration_ms ?? []);
   return {
     status,
     tests: found.length,
+    ...(skipped > 0 && { skipped }),
     recorded_at: first.recorded_at,
+    ...first.origin,
     ...(durations.length > 0 && { duration_ms: durations.reduce((sum, duration) => sum + duration, 0) }),
     ...(status === "failed" && message !== undefined && { message }),
   };

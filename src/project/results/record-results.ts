@@ -1,11 +1,12 @@
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
-import { isRecord } from "../../base/record.ts";
+import { defined, isRecord } from "../../base/record.ts";
 import type { ReportFormat } from "../../protocol/enums.ts";
-import type { RecordedResults } from "../../protocol/test-results.ts";
+import { commitPattern, type RecordedResults, type ResultOrigin } from "../../protocol/test-results.ts";
 import { createHashes } from "../features/stale.ts";
 import { assertWritable } from "../features/write-file.ts";
 import type { Project } from "../project.ts";
+import { readRevision } from "../scan/git/git-state.ts";
 import {
   criterionName,
   digestOfText,
@@ -15,9 +16,17 @@ import {
   writeTestResults,
 } from "./results-store.ts";
 
-interface RecordOptions {
+export interface RecordOptions {
   /** Default: detected from the report. */
   readonly format?: ReportFormat | undefined;
+  /** `observed` only if this program has run the tests itself. Default: `submitted`. */
+  readonly source?: ResultOrigin["source"] | undefined;
+  /** The commit that the tests ran on. Default: that of the project, with its tree if no file differs. */
+  readonly commit?: string | undefined;
+  /** The tree of Git that the tests ran on, if it is not that of the commit. */
+  readonly tree?: string | undefined;
+  /** The id of the principal that sent the report. */
+  readonly by?: string | undefined;
 }
 
 /** File names of a reply. */
@@ -28,19 +37,28 @@ const mostUnknown = 20;
  * the files of the report is replaced, what was known of others stays. Throws `invalid_request` for a report that cannot
  * be read, and `forbidden` in a read-only project.
  *
- * For example:
+ * @example
+ * ```ts
+ * import { readFileSync } from "node:fs";
+ * import { openProject } from "kit";
+ * import { recordResults } from "kit/project";
+ *
  * const project = await openProject({ root: "." });
  * const { passed, failed } = await recordResults(project, readFileSync("junit.xml", "utf8"));
+ * console.log(passed, failed);
+ * await project.close();
+ * ```
  */
 export async function recordResults(
   project: Pick<Project, "root" | "readOnly" | "files" | "realPath" | "specs">,
   report: string | Readonly<Record<string, unknown>>,
-  { format: requestedFormat }: RecordOptions = {},
+  { format: requestedFormat, ...from }: RecordOptions = {},
 ): Promise<RecordedResults> {
   assertWritable(project);
   const { format, tests } = await readReport(report, requestedFormat);
+  const origin = await originOf(project.root, from);
   const find = createFileFinder(project);
-  const files = new Map<string, Omit<StoredResult, "recorded_at">[]>();
+  const files = new Map<string, ReportedResult[]>();
   const unknown = new Set<string>();
   const count = { passed: 0, failed: 0, skipped: 0, unknown_tests: 0 };
   for (const { locations, ...test } of tests) {
@@ -58,16 +76,34 @@ export async function recordResults(
   const recorded_at = new Date().toISOString();
   if (files.size > 0) {
     const digests = await digestsOf(project, [...files.keys(), ...readTestResults(project.root).files()]);
-    writeTestResults(project.root, { recorded_at, files, digests });
+    writeTestResults(project.root, { recorded_at, origin, files, digests });
   }
   return {
     format,
     recorded_at,
+    ...origin,
     files: files.size,
     tests: tests.length - count.unknown_tests,
     ...count,
     unknown_files: [...unknown],
   };
+}
+
+type ReportedResult = Omit<StoredResult, "recorded_at" | "origin">;
+
+/** Says who recorded a result and on which commit; without a repository, the commit is missing. */
+async function originOf(
+  root: string,
+  { source = "submitted", commit, tree, by }: Omit<RecordOptions, "format">,
+): Promise<ResultOrigin> {
+  const told = { source, ...defined({ tree, by }) };
+  if (commit !== undefined) {
+    if (!commitPattern.test(commit))
+      throw badReport("The commit must be its 7 to 64 hexadecimal digits.", "commit");
+    return { ...told, commit };
+  }
+  const present = await readRevision(root);
+  return present === undefined ? told : { ...present, ...told };
 }
 
 /** The present digests of test files, of the code that specs name, and of the criteria. */
@@ -157,7 +193,7 @@ function stemOf(path: string): string {
 }
 
 /** A test as a report has it. */
-interface ReportedTest {
+export interface ReportedTest {
   /** Names that can lead to its file, the most certain first: a path, or `tests.test_auth.TestLogin`. */
   readonly locations: readonly string[];
   /** The titles of the groups around the test, then its own title. */
@@ -174,8 +210,17 @@ const longestTitle = 500;
 const longestMessage = 2_000;
 
 /**
- * Reads a report of tests. Throws `invalid_request` for one that is broken, hostile (a document type, entities, deep nesting) or
- * has no tests; the message has the line if it is known.
+ * Reads a report of tests: JUnit XML, or the JSON of Vitest and Jest. Throws `invalid_request` for one that is broken, hostile (a
+ * document type, entities, deep nesting) or has no tests; the message has the line if it is known.
+ *
+ * @example
+ * ```ts
+ * import { readFileSync } from "node:fs";
+ * import { readReport } from "kit/project";
+ *
+ * const { tests } = await readReport(readFileSync("junit.xml", "utf8"));
+ * console.log(tests.filter(({ status }) => status === "failed"));
+ * ```
  */
 export async function readReport(
   report: string | Readonly<Record<string, unknown>>,
@@ -329,11 +374,14 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-function badReport(message: string): KitError {
+function badReport(message: string, path: "report" | "commit" = "report"): KitError {
   return new KitError({
     code: "invalid_request",
     message,
-    hint: "Pass JUnit XML, or the JSON of vitest --reporter=json.",
-    meta: { issues: [{ path: "report", message }] },
+    hint:
+      path === "commit"
+        ? "git rev-parse HEAD prints them."
+        : "Pass JUnit XML, or the JSON of vitest --reporter=json.",
+    meta: { issues: [{ path, message }] },
   });
 }

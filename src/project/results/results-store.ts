@@ -5,6 +5,7 @@ import { assertNoLinkOut } from "../../files/find-place.ts";
 import { hasCode } from "../../files/obstacle.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
+import type { ResultOrigin } from "../../protocol/test-results.ts";
 import { type CriteriaList, listCriteria } from "../../specs/coverage/list-criteria.ts";
 import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
 import { createTransaction, type Database, query } from "../../sqlite/statements.ts";
@@ -19,6 +20,7 @@ export interface StoredResult {
   readonly recorded_at: string;
   readonly duration_ms?: number | undefined;
   readonly message?: string | undefined;
+  readonly origin: ResultOrigin;
 }
 
 /** The last results of tests, by file. */
@@ -43,10 +45,10 @@ const definition: StoreDefinition = {
   store: "The store of test results",
   applicationId: 0x6b697472, // "kitr"
   create: `
-    CREATE TABLE files (path TEXT PRIMARY KEY, recorded_at TEXT NOT NULL, results TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE files (path TEXT PRIMARY KEY, recorded_at TEXT NOT NULL, results TEXT NOT NULL, origin TEXT) WITHOUT ROWID;
     ${seenTable}
   `,
-  upgrades: [seenTable],
+  upgrades: [seenTable, "ALTER TABLE files ADD COLUMN origin TEXT;"],
   hint: "Remove .kit/test-results.db, and record the reports again: kit specs results <file>.",
 };
 
@@ -55,23 +57,28 @@ const fileName = ".kit/test-results.db";
 interface RecordedReport {
   readonly recorded_at: string;
   /** By path. */
-  readonly files: ReadonlyMap<string, readonly Omit<StoredResult, "recorded_at">[]>;
+  readonly files: ReadonlyMap<string, readonly Omit<StoredResult, "recorded_at" | "origin">[]>;
+  readonly origin: ResultOrigin;
   /** The digests of all that results can be older than, by name. */
   readonly digests: ReadonlyMap<string, string>;
 }
 
 /** Replaces the results of these files in one transaction. Keeps the results of other files. */
-export function writeTestResults(root: string, { recorded_at, files, digests }: RecordedReport): void {
+export function writeTestResults(
+  root: string,
+  { recorded_at, origin, files, digests }: RecordedReport,
+): void {
   assertNoLinkOut(root, [".kit", fileName]);
   makeFolderSync(join(root, ".kit"));
   ignoreInGit(join(root, ".kit/.gitignore"));
   withStore(root, (database) => {
     const replace = query(
       database,
-      "INSERT OR REPLACE INTO files (path, recorded_at, results) VALUES (?, ?, ?)",
+      "INSERT OR REPLACE INTO files (path, recorded_at, results, origin) VALUES (?, ?, ?, ?)",
     );
+    const from = JSON.stringify(origin);
     createTransaction(database)(() => {
-      for (const [path, results] of files) replace.run(path, recorded_at, JSON.stringify(results));
+      for (const [path, results] of files) replace.run(path, recorded_at, JSON.stringify(results), from);
       const see = query(
         database,
         `INSERT INTO seen (name, digest, since) VALUES (?, ?, ?) ON CONFLICT (name)
@@ -120,6 +127,8 @@ interface Row {
   readonly path: string;
   readonly recorded_at: string;
   readonly results: string;
+  /** Null in rows of earlier versions, which took reports of anybody. */
+  readonly origin: string | null;
 }
 
 function readRows(root: string): Stored {
@@ -127,7 +136,7 @@ function readRows(root: string): Stored {
     return { rows: new Map(), seen: new Map() };
   assertNoLinkOut(root, [".kit"]);
   return withStore(root, (database) => {
-    const rows = query<Row>(database, "SELECT path, recorded_at, results FROM files").all();
+    const rows = query<Row>(database, "SELECT path, recorded_at, results, origin FROM files").all();
     const seen = query<SeenRow>(database, "SELECT name, digest, since FROM seen").all();
     return {
       rows: new Map(rows.map((row) => [row.path, row])),
@@ -136,9 +145,10 @@ function readRows(root: string): Stored {
   });
 }
 
-function parse({ results, recorded_at }: Row): readonly StoredResult[] {
-  const read = JSON.parse(results) as readonly Omit<StoredResult, "recorded_at">[];
-  return read.map((result) => ({ ...result, recorded_at }));
+function parse({ results, recorded_at, origin }: Row): readonly StoredResult[] {
+  const read = JSON.parse(results) as readonly Omit<StoredResult, "recorded_at" | "origin">[];
+  const from: ResultOrigin = origin === null ? { source: "submitted" } : JSON.parse(origin);
+  return read.map((result) => ({ ...result, recorded_at, origin: from }));
 }
 
 function withStore<Value>(root: string, work: (database: Database) => Value): Value {

@@ -93,11 +93,86 @@ test("a criterion is covered and never ran, passes, or fails, as the last report
     skipped: 1,
     unknown_tests: 0,
   });
-  expect(await states()).toBe("1.1 passing, 1.2 failing, 1.3 passing, 1.4 never_run");
+  expect(await states()).toBe("1.1 passing, 1.2 failing, 1.3 partly_run, 1.4 never_run");
   const { criteria, totals } = await inProject((project) => specCoverage(project));
   expect(criteria[1]?.tests[0]?.result).toMatchObject({ status: "failed", tests: 2, message: "expected 1" });
   expect(criteria[0]?.tests[0]?.result).toMatchObject({ status: "passed", tests: 1, duration_ms: 12 });
-  expect(totals).toMatchObject({ covered: 4, passing: 2, failing: 1, never_run: 1 });
+  expect(criteria[2]?.tests[0]).toMatchObject({
+    titles: ["auth#1.3"],
+    result: { status: "skipped", tests: 2, skipped: 1 },
+  });
+  expect(totals).toMatchObject({ covered: 4, passing: 1, failing: 1, partly_run: 1, never_run: 1 });
+});
+
+test("a criterion passes only if all of its tests have passed", async () => {
+  const write = (text: string): void => writeFileSync(join(root, "src/login.test.ts"), text);
+  write(`// All of auth#1.1 is here.
+import { test } from "vitest";
+const one = 1;
+const two = 2;
+test("auth#1.1: an empty one", () => {});
+test.skip("auth#1.1: the real one", () => {});
+`);
+  const skipped =
+    '<testcase classname="src/login.test.ts" name="auth#1.1: the real one"><skipped/></testcase>';
+  await record(junit(passed("auth#1.1: an empty one") + skipped));
+  expect(await states()).toMatch("1.1 partly_run");
+  await record(junit(passed("auth#1.1: an empty one")));
+  expect(await states(), "the other one has no result").toMatch("1.1 partly_run");
+  await record(junit(passed("auth#1.1: an empty one") + passed("auth#1.1: the real one")));
+  expect(await states(), "the comment at the top belongs to no test").toMatch("1.1 passing");
+  await record(junit(skipped));
+  expect(await states()).toMatch("1.1 never_run");
+  const page = await inProject(async (project) =>
+    pageCoverage(await specCoverage(project), { show: "never_run" }),
+  );
+  expect(page.criteria.map(({ number }) => number)).toContain("1.1");
+});
+
+test("the box of a task that names a test is a claim, and no evidence", async () => {
+  writeFileSync(
+    join(root, ".kiro/specs/auth/tasks.md"),
+    "- [x] 1. Wait after three attempts, see `tests/test_waiting.py`\n  - _Requirements: 1.4_\n",
+  );
+  writeFileSync(join(root, "tests/test_auth.py"), "");
+  writeFileSync(join(root, "tests/test_waiting.py"), "def test_sleeps():\n    pass\n");
+  await record(junit(passed("test_sleeps", "tests.test_waiting"), "pytest"));
+  const { criteria } = await inProject((project) => specCoverage(project));
+  expect(criteria.find(({ number }) => number === "1.4")).toMatchObject({
+    state: "uncovered",
+    tests: [],
+    suggestions: [{ path: "tests/test_waiting.py", line: 1, score: 1 }],
+  });
+});
+
+test("a result says who recorded it, and of which commit", async () => {
+  await using repository = await createTemporaryRepository({
+    ".kiro/specs/auth/requirements.md": requirements,
+    "src/login.test.ts": loginTest,
+    ".gitignore": ".kit\n",
+  });
+  root = repository.root;
+  const report = junit(passed("opens a session (auth#1.1)"));
+  const last = async (): Promise<unknown> =>
+    (await inProject((project) => specCoverage(project))).criteria[0]?.tests[0]?.result;
+  expect(await record(report)).not.toHaveProperty("commit");
+  expect(await last()).toMatchObject({ source: "submitted" });
+  await repository.init();
+  const commit = await repository.commit("one", 1_700_000_000);
+  const tree = await repository.git("rev-parse", "HEAD^{tree}");
+  expect(await record(report)).toMatchObject({ source: "submitted", commit, tree });
+  expect(await last()).toMatchObject({ source: "submitted", commit, tree });
+  writeFileSync(join(root, "src/new.ts"), "");
+  expect(await record(report)).toMatchObject({ commit, dirty: true });
+  expect(await last()).not.toHaveProperty("tree");
+  const options = { source: "observed", commit: commit.slice(0, 12), tree, by: "ci" } as const;
+  await inProject((project) => recordResults(project, report, options));
+  expect(await last()).toMatchObject(options);
+  expect(await last()).not.toHaveProperty("dirty");
+  for (const wrong of ["main", "123", "-x"])
+    await expect(
+      inProject((project) => recordResults(project, report, { commit: wrong })),
+    ).rejects.toMatchObject({ code: "invalid_request", meta: { issues: [{ path: "commit" }] } });
 });
 
 test("results of Vitest and Jest, of another machine, and of pytest lead to the same files", async () => {
@@ -180,7 +255,7 @@ test("a result is stale once the test, the code that the spec names, or the crit
 test("results that an older kit has kept are not called stale", async () => {
   await record(junit(passed("opens a session (auth#1.1)")));
   const database = new DatabaseSync(join(root, ".kit/test-results.db"));
-  database.exec("DROP TABLE seen; PRAGMA user_version = 1;");
+  database.exec("DROP TABLE seen; ALTER TABLE files DROP COLUMN origin; PRAGMA user_version = 1;");
   database.close();
   writeFileSync(join(root, "src/login.test.ts"), `${loginTest}// more\n`);
   const { totals } = await inProject((project) => specCoverage(project));

@@ -64,9 +64,9 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
       ...pageCoverage(await coverage.read(feature, { isFurtherPage: page.cursor !== undefined }), page),
       ...indexingOf(project),
     }),
-    "POST /api/specs/results"({ body: { report, format } }) {
+    "POST /api/specs/results"({ body: { report, format, commit }, principal }) {
       coverage.forget();
-      return recordResults(project, report, { format });
+      return recordResults(project, report, { format, commit, by: principal?.id });
     },
     "GET /api/specs/stale": async ({ query }) => ({
       ...pageStale(await staleSpecs(project), query),

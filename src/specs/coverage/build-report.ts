@@ -6,6 +6,7 @@ import type {
 } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { CriterionState } from "../../protocol/enums.ts";
+import type { LastResult } from "../../protocol/test-results.ts";
 import type { CriteriaList } from "./list-criteria.ts";
 import type { TitleComparison } from "./similar-titles.ts";
 
@@ -52,17 +53,27 @@ export function buildCoverageReport(input: ReportInput): CoverageReport {
   };
 }
 
+/** A skipped test proves nothing, and hides what it would find: a criterion passes only if all of its tests did. */
 function stateOf(tests: readonly CriterionTest[]): CriterionState {
   if (tests.length === 0) return "uncovered";
-  const statuses = new Set(tests.map(({ result }) => result?.status));
-  if (statuses.has("failed")) return "failing";
-  return statuses.has("passed") ? "passing" : "never_run";
+  // A comment at the top of a file belongs to no test that could run.
+  const results = tests.filter(({ titles }) => titles?.length !== 0).map(({ result }) => result);
+  if (results.length === 0) return "never_run";
+  if (results.some((result) => result?.status === "failed")) return "failing";
+  if (results.every((result) => result?.status === "passed")) return "passing";
+  return results.some(hasPassed) ? "partly_run" : "never_run";
+}
+
+function hasPassed(result: LastResult | undefined): boolean {
+  return result !== undefined && result.status !== "failed" && result.tests > (result.skipped ?? 0);
 }
 
 /** Whether a result that decides the state is out of date. Other results, such as that of a skipped test, do not count. */
 function hasStaleResult({ state, tests }: Pick<CriterionCoverage, "state" | "tests">): boolean {
-  const counts = state === "passing" ? "passed" : state === "failing" ? "failed" : undefined;
-  return tests.some(({ result, stale }) => stale !== undefined && result?.status === counts);
+  return tests.some(
+    ({ result, stale }) =>
+      stale !== undefined && (state === "failing" ? result?.status === "failed" : hasPassed(result)),
+  );
 }
 
 /** The sort key of tests: those that name the criterion itself come first. */
@@ -83,6 +94,7 @@ function count(criteria: readonly CriterionCoverage[]): CoverageCount {
     passing: inState("passing"),
     failing: inState("failing"),
     never_run: inState("never_run"),
+    partly_run: inState("partly_run"),
     stale: criteria.filter(({ stale }) => stale === true).length,
     suggested: criteria.filter(({ suggestions }) => suggestions.length > 0).length,
   };

@@ -138,11 +138,13 @@ function lineFinder(starts: ArrayLike<number>): (offset: number) => number {
 interface NamedTest extends CriterionTest {
   /** Index into the list of criteria. */
   readonly criterion: number;
+  /** True if a finished task names the test: whoever does the work ticks the box. */
+  readonly isClaim: boolean;
 }
 
 /**
  * The tests that the specs themselves name: those a requirement mentions (for the criterion whose text
- * has the path, else for all of the requirement), and those of a finished task, for the criteria that
+ * has the path, else for all of the requirement), and, as claims, those of a finished task, for the criteria that
  * the task names (`_Requirements: 1.2_`).
  */
 export function testsNamedBySpecs(index: CriteriaIndex, blocks: Iterable<SpecBlock>): NamedTest[] {
@@ -158,6 +160,7 @@ export function testsNamedBySpecs(index: CriteriaIndex, blocks: Iterable<SpecBlo
           line: 1,
           evidence: "path",
           quote: block.title.slice(0, 200),
+          isClaim: block.spec_type !== "requirement",
         };
         namedTests.push(isWhole ? { ...test, whole_requirement: true } : test);
       }

@@ -223,6 +223,13 @@ const capitalName = /[a-z0-9](?:Tests?|TestCase|Specs?|IT)$/;
 /**
  * Whether a path is that of a test, by the conventions of its language: a source file (by its
  * extension) in a folder of tests, or with the name of one. Decides by the path alone.
+ *
+ * @example
+ * ```ts
+ * import { isTestPath } from "kit/project";
+ *
+ * isTestPath("src/cart.test.ts"); // true
+ * ```
  */
 export function isTestPath(path: string): boolean {
   const segments = path.split("/");

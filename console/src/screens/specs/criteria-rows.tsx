@@ -83,8 +83,15 @@ function Tests({
           ) : (
             <>
               <Chip tone={resultTones[result.status]}>{result.status}</Chip>
+              {result.skipped === undefined || result.skipped === result.tests ? null : (
+                <span className="text-faint">{`${result.skipped} of ${result.tests} tests`}</span>
+              )}
               <span className="text-faint">
                 <Age at={result.recorded_at} />
+                {`, ${result.source}`}
+                {result.commit === undefined ? null : (
+                  <code className="font-mono">{` at ${result.commit.slice(0, 8)}${result.dirty === true ? ", changed" : ""}`}</code>
+                )}
               </span>
             </>
           )}

@@ -10,7 +10,16 @@ import { ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { CriterionRow } from "./criteria-rows.tsx";
 import { SpecTabs } from "./spec-tabs.tsx";
 
-const filters = ["all", "not_passing", "failing", "uncovered", "never_run", "passing", "stale"] as const;
+const filters = [
+  "all",
+  "not_passing",
+  "failing",
+  "uncovered",
+  "never_run",
+  "partly_run",
+  "passing",
+  "stale",
+] as const;
 
 /** All acceptance criteria, by the last results of their tests. */
 export function CriteriaScreen(): ReactNode {
@@ -59,6 +68,7 @@ export function CriteriaScreen(): ReactNode {
               { value: "failing", label: "Failing", count: totals?.failing ?? 0 },
               { value: "uncovered", label: "No test", count: totals?.uncovered ?? 0 },
               { value: "never_run", label: "Never run", count: totals?.never_run ?? 0 },
+              { value: "partly_run", label: "Partly run", count: totals?.partly_run ?? 0 },
               { value: "passing", label: "Passing", count: totals?.passing ?? 0 },
               { value: "stale", label: "Stale result", count: totals?.stale ?? 0 },
             ]}
@@ -70,7 +80,9 @@ export function CriteriaScreen(): ReactNode {
         <ErrorNotice error={pages.error} onRetry={() => void pages.refetch()} />
       ) : null}
       {pages.isPending ? <Loading rows={10} /> : null}
-      {totals !== undefined && totals.criteria > 0 && totals.passing + totals.failing === 0 ? (
+      {totals !== undefined &&
+      totals.criteria > 0 &&
+      totals.passing + totals.failing + totals.partly_run === 0 ? (
         <p className="px-4 py-2 text-soft text-sm">
           No results of tests yet: <code className="font-mono">kit specs results junit.xml</code> hands them
           in.

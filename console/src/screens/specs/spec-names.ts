@@ -53,6 +53,7 @@ export const states: Readonly<
   passing: { label: "passing", tone: "good" },
   failing: { label: "failing", tone: "bad" },
   never_run: { label: "never run", tone: "warn" },
+  partly_run: { label: "partly run", tone: "warn" },
   uncovered: { label: "no test", tone: "plain" },
 };
 

@@ -45,6 +45,26 @@ export async function readGitState(root: string, signal?: AbortSignal): Promise<
   return { kind: "repository", head: commit, boundary, historyKey: historyKeyOf(commit, boundary) };
 }
 
+/** The commit of a folder, and its tree if no file of the folder differs from it. */
+export interface Revision {
+  readonly commit: string;
+  readonly tree?: string;
+  readonly dirty?: true;
+}
+
+/** Reads the commit that a folder is at. `undefined` outside of a repository, before the first commit, and without Git. */
+export async function readRevision(root: string, signal?: AbortSignal): Promise<Revision | undefined> {
+  const named = await runGit(["rev-parse", "HEAD", "HEAD^{tree}"], { cwd: root, signal });
+  if (named.status !== "ok") return undefined;
+  const [commit = "", tree = ""] = named.stdout.toString().split("\n");
+  const options = { root, since: "HEAD", ...(signal && { signal }) };
+  const isClean = await readChangedFiles(options).then(
+    (changes) => changes.length === 0,
+    () => false,
+  );
+  return isClean ? { commit, tree } : { commit, dirty: true };
+}
+
 async function readBoundary(file: string): Promise<ReadonlySet<string>> {
   const text = await readFile(file, "utf8").catch(() => "");
   return new Set(text.split("\n").filter((line) => line !== ""));
