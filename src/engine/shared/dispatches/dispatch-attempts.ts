@@ -46,7 +46,8 @@ type Outcome =
   | { readonly kind: "completed"; readonly result: unknown }
   | { readonly kind: "thrown"; readonly error: unknown }
   | { readonly kind: "spent" }
-  | { readonly kind: "cancelled" };
+  /** The attempt has not begun; it counts if the row did not tell so when it was claimed. */
+  | { readonly kind: "cancelled"; readonly unbegun: boolean };
 
 const ended: JobEnd = { ended: true };
 
@@ -231,7 +232,7 @@ export class DispatchAttempts {
   async #run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
     const { row, stop, releaseSlot } = attempt;
     try {
-      if (row.cancelling || attempt.isCancelled) return { kind: "cancelled" };
+      if (row.cancelling || attempt.isCancelled) return { kind: "cancelled", unbegun: !row.cancelling };
       if (await this.#isSpent(attempt, handlers)) return { kind: "spent" };
       const { dispatch_id: id, attempts, fence } = row;
       const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
@@ -304,8 +305,10 @@ export class DispatchAttempts {
     }
     if (outcome.kind === "spent")
       return await this.#endEarly(row, { status: "failed", error: diedText, unbegun: true }, handlers);
-    if (outcome.kind === "cancelled")
-      return await this.#endEarly(row, { status: "cancelled", error: row.error }, handlers);
+    if (outcome.kind === "cancelled") {
+      const { unbegun } = outcome;
+      return await this.#endEarly(row, { status: "cancelled", error: row.error, unbegun }, handlers);
+    }
     if (attempt.isCancelled) return await this.#endEarly(row, { status: "cancelled", error: null }, handlers);
     const { error } = outcome;
     if (stopping.aborted) {
