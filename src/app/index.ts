@@ -2,6 +2,7 @@
 
 export type { McpConfig, McpMode, McpServerConfig } from "../mcp/servers/mcp-config.ts";
 export type { ProviderConfig, ProviderConfigs } from "../models/provider-config.ts";
+export type { Verdict, VerdictCheck, VerdictEnd, VerdictReason } from "../protocol/verdict.ts";
 export type {
   AgentConfig,
   ApprovalsConfig,
@@ -28,3 +29,4 @@ export type {
   SourceProblem,
   Triggers,
 } from "./sources/discover-sources.ts";
+export { type VerifyOptions, verifySpecs } from "./verify/verify-specs.ts";

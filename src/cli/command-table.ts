@@ -75,6 +75,11 @@ export const chapters: readonly CommandChapter[] = [
             load: async () => (await import("./commands/specs-results.ts")).specsResults,
           },
           {
+            name: "verify",
+            summary: "Judge a change by its tests: does it do what the specs say?",
+            load: async () => (await import("./commands/specs-verify.ts")).specsVerify,
+          },
+          {
             name: "stale",
             summary: "List specs whose code changed after them",
             load: async () => (await import("./commands/specs-stale.ts")).specsStale,

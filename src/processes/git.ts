@@ -28,6 +28,10 @@ export interface RunGitOptions {
   /** Settings of this call. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** The index file of this call; default: that of the repository. */
+  readonly index?: string;
+  /** The folder for new objects, which must exist; those of the repository are read. Default: the repository's own. */
+  readonly newObjects?: { readonly folder: string; readonly repository: string };
   /** Receives the output in pieces; `stdout` of the result is then empty. */
   readonly onOutput?: (text: string) => void;
 }
@@ -45,9 +49,11 @@ const drawing = ["--no-ext-diff", "--no-textconv"];
 /** The subcommands that kit runs. A further one needs a look at what starts programs in it. */
 const subcommands = {
   "--version": {},
+  add: { filters: true },
   apply: { filters: true },
   // Without --textconv and --filters it prints objects as they are.
   "cat-file": {},
+  "checkout-index": { filters: true },
   config: {},
   // Git asks in the work tree of a submodule with the configuration of the submodule, unless only its commit counts.
   diff: { options: [...drawing, "--ignore-submodules=dirty"], filters: true },
@@ -56,8 +62,13 @@ const subcommands = {
   "index-pack": { environment: { GIT_ALLOC_LIMIT: "2g" } },
   log: { options: [...drawing, "--no-show-signature"] },
   "ls-files": {},
+  "ls-tree": {},
   "merge-base": {},
+  // Without -u it reads trees into an index, and touches no file.
+  "read-tree": {},
   "rev-parse": {},
+  "update-index": {},
+  "write-tree": {},
 } satisfies Record<string, Subcommand>;
 
 export type GitArguments = readonly [keyof typeof subcommands, ...string[]];
@@ -84,6 +95,13 @@ export async function runGit([name, ...args]: GitArguments, options: RunGitOptio
       ...environment,
       ...passedOn(),
       ...subcommand.environment,
+      ...(options.index === undefined ? {} : { GIT_INDEX_FILE: options.index }),
+      ...(options.newObjects === undefined
+        ? {}
+        : {
+            GIT_OBJECT_DIRECTORY: options.newObjects.folder,
+            GIT_ALTERNATE_OBJECT_DIRECTORIES: options.newObjects.repository,
+          }),
       ...(repository?.workTree === undefined ? {} : { GIT_WORK_TREE: repository.workTree }),
       ...toGitVariables({ ...inertGitSettings, ...options.settings, ...filters }),
     },

@@ -1,5 +1,15 @@
 import * as z from "zod/mini";
-import { amongNames, list, live, name, table, tableWith, text, withJsonSchema } from "../base/settings.ts";
+import {
+  amongNames,
+  integer,
+  list,
+  live,
+  name,
+  table,
+  tableWith,
+  text,
+  withJsonSchema,
+} from "../base/settings.ts";
 import { sourceTypeOf } from "../guidelines/tools/tool-table.ts";
 import { frameworks, type SyncFormat, specTypes, syncFormats } from "../protocol/enums.ts";
 import type { Infer } from "../protocol/fields.ts";
@@ -33,9 +43,25 @@ const syncFormat = withJsonSchema(
   },
 );
 
+/** How `kit specs verify` judges a change. */
+export const verifyTable = table({
+  /** The line that runs the tests, with `{report}` and, if some files can be run alone, `{files}`; default: found by the manifests. */
+  test: text,
+  /** `link` (default): the installed packages are linked into each checkout; `none`; or a command that runs in it. */
+  setup: text,
+  /** Of one run of tests; default 300. */
+  timeout_seconds: integer(1, 86_400),
+  /** The most faults that are put into the changed code; default 24. 0: the tests need not notice one. */
+  faults: integer(0, 1_000),
+  /** The end of a change that is about no criterion: a person decides (`ask`, default), or the tests of the base (`suite`). */
+  without_criteria: name(["ask", "suite"]),
+});
+export interface VerifyConfig extends Infer<typeof verifyTable> {}
+
 export const specsTable = table({
   include: list(text),
   exclude: list(text),
+  verify: verifyTable,
   /** Sources of the `custom` framework. */
   custom: list(tableWith({ include: text }, { spec_type: name(specTypes), tags: list(text) })),
   /** Adapters of your own; asked before the built-in ones. */

@@ -8,6 +8,8 @@ import { answerTo } from "./service/model-server.ts";
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const [families, kills] = rounds > 0 ? [40, Math.min(rounds, 20)] : [12, 4];
+/** After a kill, what ran is begun again one piece after the other. */
+const patience = { timeout: 60_000 };
 const kinds = ["signal", "step", "approval"];
 
 const files = {
@@ -76,12 +78,12 @@ test(
     const started = await Promise.all(starting);
     const open = async () => (await client.runs.list({ workflow: "kid", limit: 200 })).runs;
     await expect
-      .poll(async () => (await open()).filter(({ status }) => status === "completed").length)
+      .poll(async () => (await open()).filter(({ status }) => status === "completed").length, patience)
       .toBeGreaterThanOrEqual(payloads.filter(({ kind }) => kind === "step").length);
     // Nothing that waits holds a slot; a run is still running until its wait is stored.
     const running = async () => (await client.runs.list({ status: "running", limit: 200 })).runs;
     await expect
-      .poll(async () => (await running()).map(({ workflow }) => workflow))
+      .poll(async () => (await running()).map(({ workflow }) => workflow), patience)
       .not.toContain("grandparent");
     const waiting = (await open()).filter(({ status }) => status === "waiting");
     for (const { run_id, waiting_for } of waiting)
@@ -89,14 +91,14 @@ test(
         await client.runs.signal(run_id, { name: "go", payload: "gone" });
     const asked = async () => (await client.approvals.list()).approvals;
     await expect
-      .poll(async () => (await asked()).length)
+      .poll(async () => (await asked()).length, patience)
       .toBe(payloads.filter(({ kind }) => kind === "approval").length);
     for (const { approval_id, agent, instance_id: id } of await asked())
       await client.agents.approve(agent, { id, approval_id, approved: true });
     for (const [at, { run_id }] of started.entries()) {
       const { number, kind } = payloads[at] ?? {};
       await expect
-        .poll(async () => (await client.runs.get(run_id)).status, { timeout: 60_000 })
+        .poll(async () => (await client.runs.get(run_id)).status, patience)
         .toBe("completed");
       const from = { signal: "gone", step: number, approval: answerTo(`ask #${number}`) }[kind ?? ""];
       expect((await client.runs.get(run_id)).result).toEqual({ from: { from } });

@@ -288,7 +288,7 @@ function lastResultOf(
 }
 
 /** The titles of the tests at a line; `undefined` for a file without titles. */
-function titlesAt(titles: readonly TestTitle[], line: number): readonly string[] | undefined {
+export function titlesAt(titles: readonly TestTitle[], line: number): readonly string[] | undefined {
   if (titles.length === 0) return undefined;
   const at = (expected: number): readonly string[] =>
     titles.filter((title) => title.line === expected).map(({ text }) => text);
@@ -304,7 +304,7 @@ function titlesAt(titles: readonly TestTitle[], line: number): readonly string[]
 const placeholder = /%[sdifjopc#$%]|\$\{[^}]{0,100}\}|\$[\w.]{1,100}/;
 
 /** Whether a result is that of a test, or of one inside a suite, of this title as the source has it. */
-function isNamed({ titles }: StoredResult, title: string): boolean {
+export function isNamed({ titles }: Pick<StoredResult, "titles">, title: string): boolean {
   const expected = unescaped(title);
   if (titles.includes(expected)) return true;
   const pieces = expected.split(placeholder);

@@ -61,11 +61,11 @@ export async function recordResults(
   const files = new Map<string, ReportedResult[]>();
   const unknown = new Set<string>();
   const count = { passed: 0, failed: 0, skipped: 0, unknown_tests: 0 };
-  for (const { locations, ...test } of tests) {
+  for (const { locations, failure: _, ...test } of tests) {
     const path = find(locations);
     if (path === undefined) {
       count.unknown_tests += 1;
-      if (unknown.size < mostUnknown) unknown.add(nameOf(project.root, { locations, ...test }));
+      if (unknown.size < mostUnknown) unknown.add(nameOf(project.root, locations));
       continue;
     }
     count[test.status] += 1;
@@ -122,13 +122,13 @@ async function digestsOf(
 }
 
 /** The name of a file that the project does not have, without the machine's folders. */
-function nameOf(root: string, { locations: [location = "(no file)"] }: ReportedTest): string {
+function nameOf(root: string, [location = "(no file)"]: ReportedTest["locations"]): string {
   const name = location.replaceAll("\\", "/");
   return name.startsWith(`${root}/`) ? name.slice(root.length + 1) : name;
 }
 
 /** Finds the file that a report means by one of its names for it. Each name is looked for once. */
-function createFileFinder({
+export function createFileFinder({
   root,
   files,
   realPath,
@@ -201,6 +201,8 @@ export interface ReportedTest {
   readonly status: "passed" | "failed" | "skipped";
   readonly duration_ms?: number | undefined;
   readonly message?: string | undefined;
+  /** What a report tells of a failure, with the kind of the error: at most 4,000 characters. */
+  readonly failure?: string | undefined;
 }
 
 /** A report of more tests is refused. */
@@ -208,6 +210,7 @@ const mostTests = 200_000;
 const maxDepth = 64;
 const longestTitle = 500;
 const longestMessage = 2_000;
+const longestFailure = 4_000;
 
 /**
  * Reads a report of tests: JUnit XML, or the JSON of Vitest and Jest. Throws `invalid_request` for one that is broken, hostile (a
@@ -260,11 +263,15 @@ function fromVitest(report: unknown): readonly ReportedTest[] {
         titles: [...groups, title].filter((part) => typeof part === "string"),
         status: status === "passed" || status === "failed" ? status : "skipped",
         duration_ms: typeof duration === "number" ? duration : undefined,
-        message: Array.isArray(failureMessages) ? failureMessages.filter(isText).join("\n") : undefined,
+        ...failureOf(Array.isArray(failureMessages) ? failureMessages.filter(isText).join("\n") : ""),
       });
     }
   }
   return checked(tests);
+}
+
+function failureOf(text: string): Pick<ReportedTest, "message" | "failure"> {
+  return text === "" ? {} : { message: text, failure: text };
 }
 
 interface OpenSuite {
@@ -276,6 +283,7 @@ interface OpenTest {
   readonly attributes: Readonly<Record<string, string>>;
   status: ReportedTest["status"];
   message: string;
+  failure: string;
 }
 
 /** How much is parsed before others have their turn, in characters. */
@@ -294,6 +302,7 @@ async function fromJUnit(text: string): Promise<readonly ReportedTest[]> {
   let isJUnit = false;
   let test: OpenTest | undefined;
   let inFailure = false;
+  let needsMessage = false;
   const fail = (message: string): never => {
     throw badReport(`${message} (line ${parser.line + 1})`);
   };
@@ -308,17 +317,21 @@ async function fromJUnit(text: string): Promise<readonly ReportedTest[]> {
     const values = attributes as Readonly<Record<string, string>>;
     if (name === "testsuite")
       suites.push({ name: values.name ?? "", file: values.file ?? values.filepath ?? suites.at(-1)?.file });
-    else if (name === "testcase") test = { attributes: values, status: "passed", message: "" };
+    else if (name === "testcase") test = { attributes: values, status: "passed", message: "", failure: "" };
     else if (test !== undefined && (name === "failure" || name === "error")) {
       if (test.status !== "failed") test.message = values.message ?? "";
-      inFailure = test.message === "";
+      test.failure += `${values.type ?? ""}: ${values.message ?? ""}\n`;
+      needsMessage = test.message === "";
+      inFailure = true;
       test.status = "failed";
     } else if (test !== undefined && (name === "skipped" || name === "disabled")) {
       if (test.status === "passed") test.status = "skipped";
     }
   };
   const addText = (chunk: string): void => {
-    if (inFailure && test !== undefined && test.message.length < longestMessage) test.message += chunk;
+    if (!inFailure || test === undefined) return;
+    if (needsMessage && test.message.length < longestMessage) test.message += chunk;
+    if (test.failure.length < longestFailure) test.failure += chunk;
   };
   parser.ontext = addText;
   parser.oncdata = addText;
@@ -339,7 +352,10 @@ async function fromJUnit(text: string): Promise<readonly ReportedTest[]> {
   return checked(tests);
 }
 
-function toTest({ attributes, status, message }: OpenTest, suites: readonly OpenSuite[]): ReportedTest {
+function toTest(
+  { attributes, status, message, failure }: OpenTest,
+  suites: readonly OpenSuite[],
+): ReportedTest {
   const { name = "", classname, file, time } = attributes;
   const suite = suites.at(-1);
   const seconds = Number(time);
@@ -350,6 +366,7 @@ function toTest({ attributes, status, message }: OpenTest, suites: readonly Open
     status,
     duration_ms: time !== undefined && Number.isFinite(seconds) ? seconds * 1_000 : undefined,
     message: message === "" ? undefined : message,
+    failure: failure === "" ? undefined : failure,
   };
 }
 
@@ -362,6 +379,7 @@ function take(tests: ReportedTest[], test: ReportedTest): void {
     titles: [...new Set(test.titles.map((title) => title.trim().slice(0, longestTitle)))].slice(-20),
     message:
       test.message === undefined || test.message === "" ? undefined : test.message.slice(0, longestMessage),
+    failure: test.failure?.slice(0, longestFailure),
   });
 }
 

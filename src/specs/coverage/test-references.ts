@@ -181,10 +181,24 @@ function criteriaFor(
     const isWhole = exact.length === 0 && own.length > 1;
     return (exact.length > 0 ? exact : own).map((criterion) => ({ criterion, isWhole }));
   }
+  return block.spec_type === "task" && block.metadata.status === "done" ? criteriaOfTask(index, block) : [];
+}
+
+/**
+ * The criteria that a task is about: those of its `_Requirements: 1.2_`, else the codes in its text (`FR-003`). "All" promises too much
+ * to mean each criterion of a feature.
+ */
+export function criteriaOfTask(
+  index: CriteriaIndex,
+  block: Pick<SpecBlock, "path" | "content">,
+): readonly { readonly criterion: number; readonly isWhole: boolean }[] {
   const feature = index.featureByPath.get(featurePathOf(block.path));
-  if (block.spec_type !== "task" || block.metadata.status !== "done" || feature === undefined) return [];
+  if (feature === undefined) return [];
   const scan = scanMarkdown(block.content);
   const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
-  // "All" promises too much to be evidence for each criterion of a feature.
-  return labels.flatMap(({ names }) => names.flatMap(({ number }) => criteriaNamed(index, feature, number)));
+  const numbers = labels.flatMap(({ names }) => names.map((name) => name.number));
+  const codes = readTestText(block.content).references.flatMap((reference) =>
+    reference.kind === "number" && /^[a-z]/i.test(reference.number) ? [reference.number] : [],
+  );
+  return (numbers.length > 0 ? numbers : codes).flatMap((each) => criteriaNamed(index, feature, each));
 }

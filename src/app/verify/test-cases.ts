@@ -1,0 +1,50 @@
+import { isNamed } from "../../project/features/coverage.ts";
+import type { FaultCount } from "../../protocol/verdict.ts";
+import type { ChosenCriterion, NamedPlace } from "./select-criteria.ts";
+import type { TestCase, TestRun } from "./workplace.ts";
+
+/** A criterion that is judged, and the places of the tests that name it. */
+export interface Judged extends ChosenCriterion {
+  readonly id: string;
+  readonly places: readonly NamedPlace[];
+  readonly count: { -readonly [Name in keyof FaultCount]: number };
+}
+
+type Status = "passed" | "failed" | "skipped" | "absent";
+
+/** The cases of a run that belong to a place. */
+export function casesAt(
+  cases: readonly TestCase[],
+  { path, titles }: Pick<NamedPlace, "path" | "titles">,
+): readonly TestCase[] {
+  return cases.filter(
+    (one) =>
+      (one.path === path || one.path === "") &&
+      (titles === undefined || titles.some((title) => isNamed(one, title))),
+  );
+}
+
+export function statusOf(cases: readonly TestCase[], { path, titles }: TestCase): Status {
+  const name = titles.join("\0");
+  const found = cases.filter((one) => one.path === path && one.titles.join("\0") === name);
+  if (found.length === 0) return "absent";
+  if (found.some(({ status }) => status === "failed")) return "failed";
+  return found.every(({ status }) => status === "passed") ? "passed" : "skipped";
+}
+
+export function passes({ cases }: TestRun, place: NamedPlace): boolean {
+  const found = casesAt(cases, place);
+  return found.length > 0 && found.every(({ status }) => status === "passed");
+}
+
+export function filesOf(judged: readonly Judged[]): readonly string[] {
+  return [...new Set(judged.flatMap(({ places }) => places.map(({ path }) => path)))];
+}
+
+export function quoted({ titles, path }: TestCase): string {
+  return `"${titles.at(-1) ?? ""}"${path === "" ? "" : ` (${path})`}`;
+}
+
+export function titleOf({ titles, path, line }: NamedPlace): string {
+  return `"${titles?.join('", "') ?? path}" (${path}:${line})`;
+}

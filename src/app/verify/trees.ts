@@ -1,0 +1,227 @@
+import { copyFile, mkdir, mkdtemp, realpath, utimes } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { type GitArguments, type GitResult, runGit } from "../../processes/git.ts";
+import { removeAtExit, removeNow } from "../../sandboxes/host/wall/own-folders.ts";
+
+/** The files of a tree by path from the top of the repository: `<mode> <object>`. */
+export type Listing = ReadonlyMap<string, string>;
+
+/** Objects that one call of Git reads. */
+const blobsPerCall = 500;
+
+/**
+ * The trees of a repository that a judge works with. Its own objects and indexes lie in a temporary folder: the repository, its index
+ * and its work tree are only read. Every call of Git is kit's hardened one, so that no filter of the repository runs.
+ */
+export class Trees implements AsyncDisposable {
+  /** The top folder of the work tree. */
+  readonly top: string;
+  /** The path from the top to the project, with a slash at its end; empty for the top itself. */
+  readonly prefix: string;
+  readonly #folder: string;
+  readonly #objects: string;
+  readonly #index: string;
+  readonly #signal: AbortSignal | undefined;
+  #indexes = 0;
+
+  private constructor(parts: {
+    readonly top: string;
+    readonly prefix: string;
+    readonly folder: string;
+    readonly objects: string;
+    readonly index: string;
+    readonly signal: AbortSignal | undefined;
+  }) {
+    this.top = parts.top;
+    this.prefix = parts.prefix;
+    this.#folder = parts.folder;
+    this.#objects = parts.objects;
+    this.#index = parts.index;
+    this.#signal = parts.signal;
+  }
+
+  /** Throws `unavailable` outside of a work tree of Git. */
+  static async open(root: string, signal: AbortSignal | undefined): Promise<Trees> {
+    const question = ["--show-toplevel", "--show-prefix", "--git-path", "objects", "--git-path", "index"];
+    const [top = "", prefix = "", objects = "", index = ""] = textOf(
+      await runGit(["rev-parse", ...question], { cwd: root, signal }),
+      "This is not a work tree of Git, and a verdict is about a change that Git knows.",
+    ).split("\n");
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-verify-")));
+    removeAtExit(folder);
+    await mkdir(join(folder, "objects"));
+    return new Trees({
+      top,
+      prefix,
+      folder,
+      objects: resolve(root, objects),
+      index: resolve(root, index),
+      signal,
+    });
+  }
+
+  /**
+   * The commit that a change began with: the merge base of HEAD with a revision. Without a revision, with the branch that the remote
+   * calls its main one, else with `main` or `master`; on that branch itself, HEAD.
+   */
+  async base(since: string | undefined): Promise<string> {
+    if (since !== undefined) {
+      const commit = await this.#commit(since);
+      if (commit === undefined) throw unknownRevision(since);
+      const merged = await this.#git(["merge-base", commit, "HEAD"]);
+      return merged.status === "ok" ? merged.stdout.toString().trim() : commit;
+    }
+    for (const name of ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master", "HEAD"]) {
+      const commit = await this.#commit(name);
+      if (commit === undefined) continue;
+      const merged = await this.#git(["merge-base", commit, "HEAD"]);
+      if (merged.status === "ok") return merged.stdout.toString().trim();
+    }
+    throw new KitError({
+      code: "unavailable",
+      message: "The repository has no commit to compare with.",
+      hint: "Commit what was there before the change, or name a revision: --since HEAD~1. A shallow clone may need: git fetch --unshallow.",
+    });
+  }
+
+  /** The present work tree as a tree of Git: with what is not committed, without what is ignored. */
+  async snapshot(): Promise<string> {
+    const index = this.#newIndex();
+    // The present index knows what a sparse checkout leaves out. Git takes a file for unchanged if its size and second are those of
+    // the index, unless the index is older than that: so this one is, and Git reads every file.
+    const hasIndex = await copyFile(this.#index, index).then(
+      () => utimes(index, 1, 1).then(() => true),
+      () => false,
+    );
+    if (!hasIndex) await this.#run(["read-tree", "HEAD"], { index });
+    await this.#run(["add", "--all"], { index });
+    return (await this.#run(["write-tree"], { index })).trim();
+  }
+
+  /** The files of a tree or commit; submodules are left out. */
+  async list(tree: string): Promise<Listing> {
+    const files = new Map<string, string>();
+    for (const line of (await this.#run(["ls-tree", "-r", "-z", "--full-tree", tree])).split("\0")) {
+      const file = /^(\d+) blob ([0-9a-f]+)\t(.+)$/s.exec(line);
+      if (file !== null) files.set(file[3] ?? "", `${file[1]} ${file[2]}`);
+    }
+    return files;
+  }
+
+  /** The tree of a listing. */
+  async write(listing: Listing): Promise<string> {
+    const index = await this.#fill(listing);
+    return (await this.#run(["write-tree"], { index })).trim();
+  }
+
+  /** Writes the files of a listing into an empty folder. */
+  async checkOut(listing: Listing, folder: string): Promise<void> {
+    const index = await this.#fill(listing);
+    await this.#run(["checkout-index", "--all", "--force", `--prefix=${folder}/`], { index });
+  }
+
+  /** The texts of regular files of a listing, by path; without those that it does not have, and without links. */
+  async texts(listing: Listing, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const wanted = paths.flatMap((path) => {
+      const [mode, object] = listing.get(path)?.split(" ") ?? [];
+      return object !== undefined && mode !== "120000" ? [{ path, object }] : [];
+    });
+    const texts = new Map<string, string>();
+    for (let at = 0; at < wanted.length; at += blobsPerCall) {
+      const some = wanted.slice(at, at + blobsPerCall);
+      const input = some.map(({ object }) => `${object}\n`).join("");
+      const result = await this.#git(["cat-file", "--batch"], { input });
+      if (result.status !== "ok") throw gitFailed(result, "The objects of the repository cannot be read.");
+      let from = 0;
+      for (const { path } of some) {
+        const end = result.stdout.indexOf("\n", from);
+        const size = / blob (\d+)$/.exec(result.stdout.toString("utf8", from, end))?.[1];
+        from = end + 1;
+        if (size === undefined) continue;
+        texts.set(path, result.stdout.toString("utf8", from, from + Number(size)));
+        from += Number(size) + 1;
+      }
+    }
+    return texts;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await removeNow(this.#folder);
+  }
+
+  async #commit(name: string): Promise<string | undefined> {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    if (name === "" || name.length > 256 || /^-|[\u0000-\u001f\u007f]/.test(name))
+      throw unknownRevision(name);
+    const result = await this.#git([
+      "rev-parse",
+      "--verify",
+      "--quiet",
+      "--end-of-options",
+      `${name}^{commit}`,
+    ]);
+    const commit = result.status === "ok" ? result.stdout.toString().trim().split("\n").at(-1) : undefined;
+    return commit !== undefined && /^[0-9a-f]{40,64}$/.test(commit) ? commit : undefined;
+  }
+
+  async #fill(listing: Listing): Promise<string> {
+    const index = this.#newIndex();
+    const input = Array.from(listing, ([path, entry]) => `${entry}\t${path}\0`).join("");
+    await this.#run(["update-index", "-z", "--index-info"], { index, input });
+    return index;
+  }
+
+  #newIndex(): string {
+    this.#indexes += 1;
+    return join(this.#folder, `index${this.#indexes}`);
+  }
+
+  async #run(
+    command: GitArguments,
+    options: { readonly index?: string; readonly input?: string } = {},
+  ): Promise<string> {
+    return textOf(await this.#git(command, options), `Git could not do its part (${command[0]}).`);
+  }
+
+  async #git(
+    command: GitArguments,
+    options: { readonly index?: string; readonly input?: string } = {},
+  ): Promise<GitResult> {
+    const newObjects = { folder: join(this.#folder, "objects"), repository: this.#objects };
+    return await runGit(command, {
+      cwd: this.top,
+      signal: this.#signal,
+      timeoutMs: 120_000,
+      newObjects,
+      ...options,
+    });
+  }
+}
+
+function textOf(result: GitResult, message: string): string {
+  if (result.status === "ok") return result.stdout.toString();
+  throw gitFailed(result, message);
+}
+
+function gitFailed(result: GitResult, message: string): KitError {
+  if (result.status === "missing")
+    return new KitError({
+      code: "unavailable",
+      message: "Git is not installed, and a verdict is about a change that Git knows.",
+    });
+  const said = result.status === "failed" ? result.stderr.trim().split("\n").at(-1) : undefined;
+  return new KitError({
+    code: "unavailable",
+    message: said === undefined || said === "" ? message : `${message} Git says: ${said.slice(0, 300)}`,
+  });
+}
+
+function unknownRevision(name: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: `Git knows no revision ${JSON.stringify(name.slice(0, 100))} here.`,
+    hint: "Name a branch, a tag or a commit of this repository, such as main or HEAD~3.",
+  });
+}
