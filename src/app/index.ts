@@ -29,4 +29,5 @@ export type {
   SourceProblem,
   Triggers,
 } from "./sources/discover-sources.ts";
-export { type VerifyOptions, verifySpecs } from "./verify/verify-specs.ts";
+export type { VerifyOptions } from "./verify/verify-options.ts";
+export { verifySpecs } from "./verify/verify-specs.ts";

@@ -1,4 +1,5 @@
 import type { AnyEntry } from "./command.ts";
+import { specsCommands } from "./specs-commands.ts";
 
 /** First steps as complete command lines, for kit's own help. */
 export const firstExamples: readonly string[] = [
@@ -28,63 +29,7 @@ export const chapters: readonly CommandChapter[] = [
         name: "specs",
         summary: "Specifications: list, query, validate, impact, coverage, …",
         examples: ["kit specs list", "kit specs impact --since main", "kit specs coverage"],
-        commands: [
-          {
-            name: "list",
-            summary: "List spec blocks",
-            load: async () => (await import("./commands/specs.ts")).specsList,
-          },
-          {
-            name: "show",
-            summary: "Show one spec block with its links and its source",
-            load: async () => (await import("./commands/specs.ts")).specsShow,
-          },
-          {
-            name: "query",
-            summary: "Search the text of all specs, best match first",
-            load: async () => (await import("./commands/specs.ts")).specsQuery,
-          },
-          {
-            name: "validate",
-            summary: "Check all specs: parse errors, required fields, ids, references",
-            load: async () => (await import("./commands/validate-and-lint.ts")).specsValidate,
-          },
-          {
-            name: "impact",
-            summary: "Show which specs, tests and files a change affects",
-            load: async () => (await import("./commands/specs-impact.ts")).specsImpact,
-          },
-          {
-            name: "graph",
-            summary: "Print how specs, tests and files are related",
-            load: async () => (await import("./commands/specs-graph.ts")).specsGraph,
-          },
-          {
-            name: "export",
-            summary: "Write all specs as JSON, JSON Lines or in a framework's own files",
-            load: async () => (await import("./commands/specs-export.ts")).specsExport,
-          },
-          {
-            name: "coverage",
-            summary: "Show which acceptance criteria have a test that names them",
-            load: async () => (await import("./commands/specs-coverage.ts")).specsCoverage,
-          },
-          {
-            name: "results",
-            summary: "Store results of tests: JUnit XML, or the JSON of Vitest or Jest",
-            load: async () => (await import("./commands/specs-results.ts")).specsResults,
-          },
-          {
-            name: "verify",
-            summary: "Judge a change by its tests: does it do what the specs say?",
-            load: async () => (await import("./commands/specs-verify.ts")).specsVerify,
-          },
-          {
-            name: "stale",
-            summary: "List specs whose code changed after them",
-            load: async () => (await import("./commands/specs-stale.ts")).specsStale,
-          },
-        ],
+        commands: specsCommands,
       },
       {
         name: "guidelines",

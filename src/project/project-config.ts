@@ -49,7 +49,7 @@ export const verifyTable = table({
   test: text,
   /** `link` (default): the installed packages are linked into each checkout; `none`; or a command that runs in it. */
   setup: text,
-  /** Of one run of tests; default 300. */
+  /** The limit of one run of tests; default 300. */
   timeout_seconds: integer(1, 86_400),
   /** The most faults that are put into the changed code; default 24. 0: the tests need not notice one. */
   faults: integer(0, 1_000),

@@ -65,8 +65,8 @@ export type CriterionState = (typeof criterionStates)[number];
 export const staleCauses = ["test", "code", "criterion"] as const;
 
 /**
- * Who says how a test ended: `observed`: the program that records it has run the tests itself; `submitted`: somebody handed in a
- * report, which anybody can write by hand.
+ * The origin of a result: `observed`: the program that records it has run the tests itself; `submitted`: a person or a build server
+ * handed in a report, which any program can write.
  */
 export const resultSources = ["observed", "submitted"] as const;
 

@@ -27,7 +27,7 @@ export interface TestReport extends Infer<typeof testReportSchema> {}
 export const resultOriginSchema = z.object({
   source: z.enum(resultSources).meta({
     description:
-      "`observed`: the program that recorded the result has run the test itself; `submitted`: a report was handed in, which anybody can write by hand.",
+      "`observed`: the program that recorded the result has run the test itself; `submitted`: a report was handed in, which any program can write.",
   }),
   commit: z.string().optional().meta({
     description:

@@ -95,7 +95,7 @@ test("a refusal under load says what is true, and when to come back", async ({ s
     expect([429, 503]).toContain(status);
     expect(retryAfter).toBeGreaterThan(0);
   }
-  // Hints spread the refused, and are estimated from jobs that share two processors with 3,000 senders: work that nobody disturbs
+  // Hints spread the refused, and are estimated from jobs that share two processors with 3,000 senders: work without them
   // ends several times as fast. A median of more than four minutes would tell of an estimate that grows without end.
   await untilEmpty();
   const emptyS = (performance.now() - lastSentAt) / 1_000;

@@ -1,7 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { VerdictRun } from "../../protocol/verdict.ts";
 import { type ChangedText, type Fault, faultsOf, isCode, respaced } from "./faults.ts";
-import type { JudgedChange } from "./judge.ts";
+import type { JudgedChange } from "./judged-change.ts";
 import type { Reasons } from "./reasons.ts";
 import { casesAt, filesOf, type Judged, passes, titleOf } from "./test-cases.ts";
 import type { TestCase, TestRun, Workplace } from "./workplace.ts";
@@ -44,8 +44,8 @@ async function tryFaults(check: FaultCheck): Promise<void> {
   for (const file of changed) await place.write(file.path, respaced(file));
   const spaced = await count("respaced", place.run(filesOf(judged)));
   for (const { path, after } of changed) await place.write(path, after);
-  for (const { id, places } of judged)
-    for (const each of places)
+  for (const { id, namingTests } of judged)
+    for (const each of namingTests)
       if (!passes(spaced, each))
         reasons.refuse(
           "reads-source",
@@ -67,9 +67,9 @@ async function tryFaults(check: FaultCheck): Promise<void> {
   for (const one of judged) judgeFaults(one, faults, reasons);
 }
 
-function judgeFaults({ id, places, count }: Judged, faults: readonly Fault[], reasons: Reasons): void {
+function judgeFaults({ id, namingTests, count }: Judged, faults: readonly Fault[], reasons: Reasons): void {
   if (count.noticed > 0) return;
-  const where = { criterion: id, path: places[0]?.path, line: places[0]?.line };
+  const where = { criterion: id, path: namingTests[0]?.path, line: namingTests[0]?.line };
   if (faults.length === 0)
     reasons.ask(
       "no-faults",
@@ -90,9 +90,9 @@ function judgeFaults({ id, places, count }: Judged, faults: readonly Fault[], re
     );
 }
 
-function noteFault({ places, count }: Judged, run: TestRun): void {
+function noteFault({ namingTests, count }: Judged, run: TestRun): void {
   count.tried += 1;
-  const cases = places.flatMap((place) => casesAt(run.cases, place));
+  const cases = namingTests.flatMap((place) => casesAt(run.cases, place));
   const failed = cases.filter(({ status }) => status === "failed");
   if (failed.some(isAssertion)) count.noticed += 1;
   else if (failed.length > 0) count.crashed += 1;

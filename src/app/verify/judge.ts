@@ -1,27 +1,12 @@
 import type { JudgedCriterion, VerdictRun } from "../../protocol/verdict.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
 import { checkFaults, type FaultCheck } from "./fault-check.ts";
+import type { JudgedChange } from "./judged-change.ts";
 import { Reasons } from "./reasons.ts";
-import type { ChosenCriterion, CriteriaOfChange, NamedPlace } from "./select-criteria.ts";
+import type { ChosenCriterion, CriteriaOfChange, NamingTest } from "./select-criteria.ts";
 import { casesAt, filesOf, type Judged, passes, quoted, statusOf, titleOf } from "./test-cases.ts";
 import type { Listing } from "./trees.ts";
 import type { TestCase, TestRun, Workplace } from "./workplace.ts";
-
-/** What is judged: trees as files of the repository, texts as files of the project. */
-export interface JudgedChange {
-  readonly base: Listing;
-  readonly head: Listing;
-  /** The changed files of the project, relative to its root. */
-  readonly paths: readonly string[];
-  readonly before: ReadonlyMap<string, string>;
-  readonly after: ReadonlyMap<string, string>;
-  /** Whether a file of the repository, by its path from the top, belongs to the tests. */
-  readonly isOfTests: (path: string) => boolean;
-  /** The same for a file of the project. */
-  readonly isTest: (path: string) => boolean;
-  /** Whether a file of the project is a specification or a document, which no test can notice. */
-  readonly isDocument: (path: string) => boolean;
-}
 
 export interface JudgeOptions {
   readonly change: JudgedChange;
@@ -67,9 +52,9 @@ export class Judge {
     const criteria = await this.#check();
     return {
       reasons: this.#reasons,
-      criteria: criteria.map(({ criterion, id, places, count }) => ({
+      criteria: criteria.map(({ criterion, id, namingTests, count }) => ({
         id,
-        tests: places.map(({ path, line, titles = [] }) => ({ path, line, titles: [...titles] })),
+        tests: namingTests.map(({ path, line, titles = [] }) => ({ path, line, titles: [...titles] })),
         ...(this.#options.selection.hasChangedText(criterion) ? { text_changed: true as const } : {}),
         ...(count.tried > 0 ? { faults: count } : {}),
       })),
@@ -126,18 +111,18 @@ export class Judge {
   #toJudged(chosen: ChosenCriterion): Judged {
     const { criterion } = chosen;
     const { selection, change } = this.#options;
-    const places: NamedPlace[] = [];
+    const namingTests: NamingTest[] = [];
     for (const path of this.#testFiles()) {
       const text = change.after.get(path);
-      if (text !== undefined) places.push(...(selection.placesIn(path, text).get(criterion) ?? []));
+      if (text !== undefined) namingTests.push(...(selection.testsNaming(path, text).get(criterion) ?? []));
     }
-    const own = places.filter(({ isWhole, titles }) => !isWhole && titles?.length !== 0);
+    const own = namingTests.filter(({ isWhole, titles }) => !isWhole && titles?.length !== 0);
     for (const path of selection.filesNamedFor(criterion))
       own.push({ path, line: 1, titles: undefined, text: "", isWhole: false });
     return {
       ...chosen,
       id: selection.index.criteria[criterion]?.id ?? "",
-      places: own.length > 0 ? own : places.filter(({ titles }) => titles?.length !== 0),
+      namingTests: own.length > 0 ? own : namingTests.filter(({ titles }) => titles?.length !== 0),
       count: { tried: 0, noticed: 0, crashed: 0, survived: 0, invalid: 0 },
     };
   }
@@ -249,8 +234,8 @@ export class Judge {
   ): void {
     const { selection, change } = this.#options;
     const reasons = this.#reasons;
-    for (const { criterion, id, places } of judged) {
-      if (places.length === 0) {
+    for (const { criterion, id, namingTests } of judged) {
+      if (namingTests.length === 0) {
         reasons.refuse(
           "no-test",
           `No test names ${id}. Put this key into the title of a test, or above it.`,
@@ -258,11 +243,11 @@ export class Judge {
             criterion: id,
           },
         );
-      } else if (places.every(({ isWhole }) => isWhole))
+      } else if (namingTests.every(({ isWhole }) => isWhole))
         reasons.ask("no-test", `Tests name only the requirement of ${id}, not the criterion.`, {
           criterion: id,
         });
-      for (const place of places) {
+      for (const place of namingTests) {
         const { path, line } = place;
         const cases = casesAt(head.cases, place);
         const [failed] = cases.filter(({ status }) => status === "failed");
@@ -278,7 +263,7 @@ export class Judge {
           reasons.refuse("not-run", `${titleOf(place)} was skipped.`, where);
       }
       for (const path of change.paths.filter((one) => isTestPath(one))) {
-        for (const place of selection.placesIn(path, change.before.get(path) ?? "").get(criterion) ?? []) {
+        for (const place of selection.testsNaming(path, change.before.get(path) ?? "").get(criterion) ?? []) {
           if (place.titles?.length === 0) continue;
           const before = casesAt(base.cases, place);
           if (!before.some(({ status }) => status === "failed")) continue;
@@ -297,8 +282,8 @@ export class Judge {
   /** Check 3: the tests of the criteria end the same way twice. */
   async #checkAgain(judged: readonly Judged[]): Promise<void> {
     const again = await this.#runOf("again", this.#options.change.head, filesOf(judged));
-    for (const { id, places } of judged)
-      for (const place of places)
+    for (const { id, namingTests } of judged)
+      for (const place of namingTests)
         if (!passes(again, place))
           this.#reasons.refuse("flaky", `${titleOf(place)} passed, and did not pass when it ran again.`, {
             criterion: id,
@@ -316,12 +301,12 @@ export class Judge {
       : undefined;
     const noticing: Judged[] = [];
     for (const one of judged) {
-      const { id, places, isClaimed } = one;
-      if (oldCode !== undefined && !places.every((place) => passes(oldCode, place))) {
+      const { id, namingTests, isClaimed } = one;
+      if (oldCode !== undefined && !namingTests.every((place) => passes(oldCode, place))) {
         noticing.push(one);
         continue;
       }
-      const where = { criterion: id, path: places[0]?.path, line: places[0]?.line };
+      const where = { criterion: id, path: namingTests[0]?.path, line: namingTests[0]?.line };
       if (oldCode === undefined)
         this.#reasons.ask(
           "passes-without",

@@ -15,7 +15,7 @@ import {
 import { isTestPath } from "../../specs/model/mentions.ts";
 
 /** A place in a test file that names a criterion. */
-export interface NamedPlace {
+export interface NamingTest {
   readonly path: string;
   readonly line: number;
   /** The titles of the tests at the place; `undefined` if kit finds no titles in the file. */
@@ -26,7 +26,7 @@ export interface NamedPlace {
   readonly isWhole: boolean;
 }
 
-/** What the criteria of a change are chosen from. */
+/** The texts from which the criteria of a change are chosen. */
 export interface ChangeTexts {
   /** By path, relative to the project root: the changed files before and after; absent on the side that lacks them. */
   readonly before: ReadonlyMap<string, string>;
@@ -38,11 +38,11 @@ export interface ChangeTexts {
 export interface ChosenCriterion {
   /** Index into the list of criteria. */
   readonly criterion: number;
-  /** Whether somebody says that the change does it: a task was ticked, or the caller names the task or the criterion. */
+  /** Whether the change claims to do it: it ticks a task, or the caller names the task or the criterion. */
   readonly isClaimed: boolean;
 }
 
-type PlacesByCriterion = ReadonlyMap<number, readonly NamedPlace[]>;
+type TestsByCriterion = ReadonlyMap<number, readonly NamingTest[]>;
 
 export interface CriteriaChoice {
   /** Only this feature, by its label. */
@@ -53,12 +53,12 @@ export interface CriteriaChoice {
   readonly criteria?: readonly string[] | undefined;
 }
 
-/** The criteria of a project, and the places of its changed and unchanged tests that name them. */
+/** The criteria of a project, and the changed and unchanged tests that name them. */
 export class CriteriaOfChange {
   readonly index: CriteriaIndex;
   readonly #project: Pick<Project, "specs" | "files" | "realPath">;
   readonly #texts: ChangeTexts;
-  readonly #read = new Map<string, { readonly text: string; readonly places: PlacesByCriterion }[]>();
+  readonly #read = new Map<string, { readonly text: string; readonly namingTests: TestsByCriterion }[]>();
   readonly #naming: ReturnType<typeof readSources>["naming"];
   readonly #namedFeatures: ReturnType<typeof featuresNaming>;
 
@@ -85,17 +85,17 @@ export class CriteriaOfChange {
       .map((criterion) => ({ criterion, isClaimed: claimed.has(criterion) }));
   }
 
-  /** The places in a text of a test file that name criteria, by criterion. */
-  placesIn(path: string, text: string): PlacesByCriterion {
+  /** The tests in the text of a test file that name criteria, by criterion. */
+  testsNaming(path: string, text: string): TestsByCriterion {
     const known = this.#read.get(path) ?? [];
-    const found = known.find((one) => one.text === text)?.places;
+    const found = known.find((one) => one.text === text)?.namingTests;
     if (found !== undefined) return found;
-    const places = this.#findPlaces(path, text);
-    this.#read.set(path, [...known, { text, places }]);
-    return places;
+    const namingTests = this.#findTests(path, text);
+    this.#read.set(path, [...known, { text, namingTests }]);
+    return namingTests;
   }
 
-  #findPlaces(path: string, text: string): PlacesByCriterion {
+  #findTests(path: string, text: string): TestsByCriterion {
     const read = readTestText(text);
     const { namedCriteria } = resolveReferences(this.index, {
       path,
@@ -103,12 +103,12 @@ export class CriteriaOfChange {
       namedBy: this.#namedFeatures.get(path) ?? [],
     });
     const lines = text.split("\n");
-    const places = namedCriteria.map(({ criterion, line, isWhole }) => ({
+    const namingTests = namedCriteria.map(({ criterion, line, isWhole }) => ({
       criterion,
       place: { path, line, titles: titlesAt(read.titles, line), text: testAt(read, lines, line), isWhole },
     }));
     return new Map(
-      [...Map.groupBy(places, ({ criterion }) => criterion)].map(([criterion, all]) => [
+      [...Map.groupBy(namingTests, ({ criterion }) => criterion)].map(([criterion, all]) => [
         criterion,
         all.map(({ place }) => place),
       ]),
@@ -117,9 +117,9 @@ export class CriteriaOfChange {
 
   /** Test files that a requirement names for a criterion, in a spec file that the change leaves alone. */
   filesNamedFor(criterion: number): readonly string[] {
-    return testsNamedBySpecs(this.index, this.#naming).flatMap((named) =>
-      named.criterion === criterion && !named.isClaim && !this.#texts.paths.includes(this.#pathOf(criterion))
-        ? [this.#project.realPath(named.path)]
+    return testsNamedBySpecs(this.index, this.#naming).flatMap((test) =>
+      test.criterion === criterion && !test.isClaim && !this.#texts.paths.includes(this.#pathOf(criterion))
+        ? [this.#project.realPath(test.path)]
         : [],
     );
   }
@@ -161,11 +161,11 @@ export class CriteriaOfChange {
     for (const [criterion] of this.index.criteria.entries())
       if (this.hasChangedText(criterion)) yield criterion;
     for (const path of this.#texts.paths.filter((one) => isTestPath(one))) {
-      const after = this.placesIn(path, this.#texts.after.get(path) ?? "");
-      const before = this.placesIn(path, this.#texts.before.get(path) ?? "");
-      for (const [criterion, places] of after) {
+      const after = this.testsNaming(path, this.#texts.after.get(path) ?? "");
+      const before = this.testsNaming(path, this.#texts.before.get(path) ?? "");
+      for (const [criterion, namingTests] of after) {
         const old = new Set(before.get(criterion)?.map(({ text }) => text));
-        if (places.some(({ text, isWhole }) => !isWhole && !old.has(text))) yield criterion;
+        if (namingTests.some(({ text, isWhole }) => !isWhole && !old.has(text))) yield criterion;
       }
       // A criterion that lost a test is judged, too.
       for (const criterion of before.keys()) if (!after.has(criterion)) yield criterion;

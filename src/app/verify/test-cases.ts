@@ -1,12 +1,12 @@
 import { isNamed } from "../../project/features/coverage.ts";
 import type { FaultCount } from "../../protocol/verdict.ts";
-import type { ChosenCriterion, NamedPlace } from "./select-criteria.ts";
+import type { ChosenCriterion, NamingTest } from "./select-criteria.ts";
 import type { TestCase, TestRun } from "./workplace.ts";
 
-/** A criterion that is judged, and the places of the tests that name it. */
+/** A criterion that is judged, and the tests that name it. */
 export interface Judged extends ChosenCriterion {
   readonly id: string;
-  readonly places: readonly NamedPlace[];
+  readonly namingTests: readonly NamingTest[];
   readonly count: { -readonly [Name in keyof FaultCount]: number };
 }
 
@@ -15,7 +15,7 @@ type Status = "passed" | "failed" | "skipped" | "absent";
 /** The cases of a run that belong to a place. */
 export function casesAt(
   cases: readonly TestCase[],
-  { path, titles }: Pick<NamedPlace, "path" | "titles">,
+  { path, titles }: Pick<NamingTest, "path" | "titles">,
 ): readonly TestCase[] {
   return cases.filter(
     (one) =>
@@ -32,19 +32,19 @@ export function statusOf(cases: readonly TestCase[], { path, titles }: TestCase)
   return found.every(({ status }) => status === "passed") ? "passed" : "skipped";
 }
 
-export function passes({ cases }: TestRun, place: NamedPlace): boolean {
+export function passes({ cases }: TestRun, place: NamingTest): boolean {
   const found = casesAt(cases, place);
   return found.length > 0 && found.every(({ status }) => status === "passed");
 }
 
 export function filesOf(judged: readonly Judged[]): readonly string[] {
-  return [...new Set(judged.flatMap(({ places }) => places.map(({ path }) => path)))];
+  return [...new Set(judged.flatMap(({ namingTests }) => namingTests.map(({ path }) => path)))];
 }
 
 export function quoted({ titles, path }: TestCase): string {
   return `"${titles.at(-1) ?? ""}"${path === "" ? "" : ` (${path})`}`;
 }
 
-export function titleOf({ titles, path, line }: NamedPlace): string {
+export function titleOf({ titles, path, line }: NamingTest): string {
   return `"${titles?.join('", "') ?? path}" (${path}:${line})`;
 }

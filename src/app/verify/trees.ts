@@ -124,13 +124,13 @@ export class Trees implements AsyncDisposable {
 
   /** The texts of regular files of a listing, by path; without those that it does not have, and without links. */
   async texts(listing: Listing, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const wanted = paths.flatMap((path) => {
+    const blobs = paths.flatMap((path) => {
       const [mode, object] = listing.get(path)?.split(" ") ?? [];
       return object !== undefined && mode !== "120000" ? [{ path, object }] : [];
     });
     const texts = new Map<string, string>();
-    for (let at = 0; at < wanted.length; at += blobsPerCall) {
-      const some = wanted.slice(at, at + blobsPerCall);
+    for (let at = 0; at < blobs.length; at += blobsPerCall) {
+      const some = blobs.slice(at, at + blobsPerCall);
       const input = some.map(({ object }) => `${object}\n`).join("");
       const result = await this.#git(["cat-file", "--batch"], { input });
       if (result.status !== "ok") throw gitFailed(result, "The objects of the repository cannot be read.");

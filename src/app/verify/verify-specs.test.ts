@@ -212,7 +212,7 @@ const isRefused = async ({ expected, files: [change, before] }: Cheat): Promise<
 test.each(first === undefined ? [] : [first])("a change that $name is refused", isRefused);
 campaignTest.each(others)("a change that $name is refused, too", isRefused);
 
-test("what kit cannot judge is a question, and not a refusal", async () => {
+test("a change that kit cannot judge is a question, and not a refusal", async () => {
   const onlyTests = await judgeChange(
     { ...base, "src/cart.mjs": discounted },
     { "src/cart.test.mjs": cartTest + discountTest },

@@ -1,19 +1,6 @@
 import type { Project } from "../../project/project.ts";
-import type { VerifyConfig } from "../../project/project-config.ts";
-import type { Verdict, VerdictRun } from "../../protocol/verdict.ts";
-import type { IsolationOptions } from "../../sandboxes/contract.ts";
-import type { CriteriaChoice } from "./select-criteria.ts";
-
-export interface VerifyOptions extends CriteriaChoice {
-  /** The change is what differs from the merge base of HEAD with this revision. Default: the main branch. */
-  readonly since?: string | undefined;
-  /** `specs.verify` of the configuration. */
-  readonly settings?: VerifyConfig | undefined;
-  readonly isolation?: IsolationOptions | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Called before each kind of run. */
-  readonly onStep?: (step: VerdictRun["name"]) => void;
-}
+import type { Verdict } from "../../protocol/verdict.ts";
+import type { VerifyOptions } from "./verify-options.ts";
 
 /**
  * Decides whether the present work tree does what its specs say, by running tests: those of the base on the new code, those of the

@@ -4,11 +4,12 @@ import type { Project } from "../../project/project.ts";
 import { recordResults } from "../../project/results/record-results.ts";
 import type { Verdict } from "../../protocol/verdict.ts";
 import { isCode } from "./faults.ts";
-import { Judge, type JudgedChange } from "./judge.ts";
+import { Judge } from "./judge.ts";
+import type { JudgedChange } from "./judged-change.ts";
 import { findRunner, isOfTests } from "./runners.ts";
 import { CriteriaOfChange } from "./select-criteria.ts";
 import { type Listing, Trees } from "./trees.ts";
-import type { VerifyOptions } from "./verify-specs.ts";
+import type { VerifyOptions } from "./verify-options.ts";
 import { Workplace } from "./workplace.ts";
 
 const defaults = { setup: "link", timeoutS: 300, faults: 24 } as const;

@@ -1,4 +1,4 @@
-import { lstat, mkdir, mkdtemp, readdir, readlink, realpath, symlink } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, relative } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
@@ -198,6 +198,9 @@ async function linkPackages(
     if (names.length === 0) continue;
     linked.push(installed);
     const target = join(tree, folder, "node_modules");
+    // A link in its place would lead the caches of tools into what the project has installed.
+    const stats = await lstat(target).catch(() => undefined);
+    if (stats?.isSymbolicLink() === true) await rm(target);
     await mkdir(target, { recursive: true });
     for (const name of names) {
       if (caches.test(name)) continue;

@@ -33,7 +33,7 @@ export const specsVerify: Command = defineCommand({
     "kit specs verify --json",
   ],
   details:
-    "Judges the present work tree, committed or not, by running its tests: in checkouts that nobody else sees, isolated where the system can, without secrets and network. Without a feature, it judges the criteria whose test or text changed, and those of the tasks that were ticked. A verdict is closed (exit 0), refused or broken (exit 1), or a question for a person (exit 3). [specs.verify] in kit.toml sets the runner and the limits.",
+    "Judges the present work tree, committed or not, by running its tests: in checkouts that only kit sees, isolated where the system can, without secrets and network. Without a feature, it judges the criteria whose test or text changed, and those of the tasks that were ticked. A verdict is closed (exit 0), refused or broken (exit 1), or a question for a person (exit 3). [specs.verify] in kit.toml sets the runner and the limits.",
   run: ({ args: [feature], options }, context) =>
     withProject(
       context,

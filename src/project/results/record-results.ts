@@ -96,14 +96,14 @@ async function originOf(
   root: string,
   { source = "submitted", commit, tree, by }: Omit<RecordOptions, "format">,
 ): Promise<ResultOrigin> {
-  const told = { source, ...defined({ tree, by }) };
+  const sender = { source, ...defined({ tree, by }) };
   if (commit !== undefined) {
     if (!commitPattern.test(commit))
       throw badReport("The commit must be its 7 to 64 hexadecimal digits.", "commit");
-    return { ...told, commit };
+    return { ...sender, commit };
   }
   const present = await readRevision(root);
-  return present === undefined ? told : { ...present, ...told };
+  return present === undefined ? sender : { ...present, ...sender };
 }
 
 /** The present digests of test files, of the code that specs name, and of the criteria. */
@@ -201,7 +201,7 @@ export interface ReportedTest {
   readonly status: "passed" | "failed" | "skipped";
   readonly duration_ms?: number | undefined;
   readonly message?: string | undefined;
-  /** What a report tells of a failure, with the kind of the error: at most 4,000 characters. */
+  /** The report's text about a failure, with the kind of the error: at most 4,000 characters. */
   readonly failure?: string | undefined;
 }
 

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { openProject } from "../../../project/open-project.ts";
 import type { Verdict } from "../../../protocol/verdict.ts";
 import { createTemporaryRepository } from "../../../testing/temporary-repository.ts";
-import { type VerifyOptions, verifySpecs } from "../verify-specs.ts";
+import type { VerifyOptions } from "../verify-options.ts";
+import { verifySpecs } from "../verify-specs.ts";
 
 /** Texts by path; `null` removes a file. */
 export type Files = Readonly<Record<string, string | null>>;

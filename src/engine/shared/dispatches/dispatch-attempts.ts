@@ -46,8 +46,7 @@ type Outcome =
   | { readonly kind: "completed"; readonly result: unknown }
   | { readonly kind: "thrown"; readonly error: unknown }
   | { readonly kind: "spent" }
-  /** The attempt has not begun; it counts if the row did not tell so when it was claimed. */
-  | { readonly kind: "cancelled"; readonly unbegun: boolean };
+  | { readonly kind: "cancelled" };
 
 const ended: JobEnd = { ended: true };
 
@@ -111,7 +110,7 @@ export class DispatchAttempts {
       return;
     }
     attempt.isCancelled = true;
-    attempt.stop.abort(cancelled());
+    attempt.stop.abort(new KitError({ code: "aborted", message: "The input was cancelled." }));
   }
 
   /** The inputs that wait for their next attempt. */
@@ -232,7 +231,7 @@ export class DispatchAttempts {
   async #run(attempt: Attempt, handlers: EngineHandlers): Promise<Outcome> {
     const { row, stop, releaseSlot } = attempt;
     try {
-      if (row.cancelling || attempt.isCancelled) return { kind: "cancelled", unbegun: !row.cancelling };
+      if (row.cancelling || attempt.isCancelled) return { kind: "cancelled" };
       if (await this.#isSpent(attempt, handlers)) return { kind: "spent" };
       const { dispatch_id: id, attempts, fence } = row;
       const checkFence = (): Promise<void> => this.#base.checkLease(row, fence);
@@ -305,10 +304,10 @@ export class DispatchAttempts {
     }
     if (outcome.kind === "spent")
       return await this.#endEarly(row, { status: "failed", error: diedText, unbegun: true }, handlers);
-    if (outcome.kind === "cancelled") {
-      const { unbegun } = outcome;
+    // An attempt counts if the row did not tell of the cancellation when it was claimed.
+    const unbegun = !row.cancelling;
+    if (outcome.kind === "cancelled")
       return await this.#endEarly(row, { status: "cancelled", error: row.error, unbegun }, handlers);
-    }
     if (attempt.isCancelled) return await this.#endEarly(row, { status: "cancelled", error: null }, handlers);
     const { error } = outcome;
     if (stopping.aborted) {
@@ -401,8 +400,4 @@ function mayRetry({ isRetryable = isRetryableError }: EngineHandlers, error: unk
   } catch {
     return false;
   }
-}
-
-function cancelled(): KitError {
-  return new KitError({ code: "aborted", message: "The input was cancelled." });
 }

@@ -54,9 +54,9 @@ export interface Revision {
 
 /** Reads the commit that a folder is at. `undefined` outside of a repository, before the first commit, and without Git. */
 export async function readRevision(root: string, signal?: AbortSignal): Promise<Revision | undefined> {
-  const named = await runGit(["rev-parse", "HEAD", "HEAD^{tree}"], { cwd: root, signal });
-  if (named.status !== "ok") return undefined;
-  const [commit = "", tree = ""] = named.stdout.toString().split("\n");
+  const answer = await runGit(["rev-parse", "HEAD", "HEAD^{tree}"], { cwd: root, signal });
+  if (answer.status !== "ok") return undefined;
+  const [commit = "", tree = ""] = answer.stdout.toString().split("\n");
   const options = { root, since: "HEAD", ...(signal && { signal }) };
   const isClean = await readChangedFiles(options).then(
     (changes) => changes.length === 0,
