@@ -70,6 +70,9 @@ export const staleCauses = ["test", "code", "criterion"] as const;
  */
 export const resultSources = ["observed", "submitted"] as const;
 
+/** A commit of Git, whole or shortened. */
+export const commitPattern: RegExp = /^[0-9a-f]{7,64}$/;
+
 /** The formats of test reports. */
 export const reportFormats = ["junit", "vitest"] as const;
 export type ReportFormat = (typeof reportFormats)[number];

@@ -1,9 +1,6 @@
 import { z } from "zod";
-import { reportFormats, resultSources } from "./enums.ts";
+import { commitPattern, reportFormats, resultSources } from "./enums.ts";
 import { choiceField, type Infer, needed } from "./fields.ts";
-
-/** A commit of Git, whole or shortened. */
-export const commitPattern: RegExp = /^[0-9a-f]{7,64}$/;
 
 /** The body of `POST /api/specs/results`. */
 export const testReportSchema = z.strictObject({

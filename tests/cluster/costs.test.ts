@@ -47,7 +47,7 @@ test("a node at rest asks Postgres a few things a second, and waits for no flush
 });
 
 test("a lone dispatch to a new instance waits for a flush only where something was promised", async () => {
-  // What a node does at rest, or once a minute, weighs little beside so many.
+  // The node's own work, at rest and once a minute, weighs little beside so many.
   const count = 30;
   const costs = await cluster.costsOf(async () => {
     for (let number = 0; number < count; number += 1) await cluster.dispatch(1, 1);

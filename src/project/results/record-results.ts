@@ -1,8 +1,8 @@
 import { KitError } from "../../base/kit-error.ts";
 import { parseJson } from "../../base/parse-json.ts";
 import { defined, isRecord } from "../../base/record.ts";
-import type { ReportFormat } from "../../protocol/enums.ts";
-import { commitPattern, type RecordedResults, type ResultOrigin } from "../../protocol/test-results.ts";
+import { commitPattern, type ReportFormat } from "../../protocol/enums.ts";
+import type { RecordedResults, ResultOrigin } from "../../protocol/test-results.ts";
 import { createHashes } from "../features/stale.ts";
 import { assertWritable } from "../features/write-file.ts";
 import type { Project } from "../project.ts";
