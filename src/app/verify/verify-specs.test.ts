@@ -212,7 +212,7 @@ const isRefused = async ({ expected, files: [change, before] }: Cheat): Promise<
 test.each(first === undefined ? [] : [first])("a change that $name is refused", isRefused);
 campaignTest.each(others)("a change that $name is refused, too", isRefused);
 
-test("a change that kit cannot judge is a question, and not a refusal", async () => {
+campaignTest("a change that kit cannot judge is a question, and not a refusal", async () => {
   const onlyTests = await judgeChange(
     { ...base, "src/cart.mjs": discounted },
     { "src/cart.test.mjs": cartTest + discountTest },
@@ -314,17 +314,20 @@ test("the work tree, the index and the objects of the repository stay as they ar
   expect(await state()).toEqual(before);
 });
 
-test("a project below the top of its repository is judged, and its results are observed ones", async () => {
-  const below = Object.fromEntries(Object.entries(base).map(([path, text]) => [`shop/${path}`, text]));
-  await using repository = await createTemporaryRepository({ ...below, "other.mjs": "" });
-  await repository.init();
-  const commit = await repository.commit("Begin", 1_700_000_000);
-  for (const [path, text] of Object.entries(honest)) await repository.write(`shop/${path}`, text);
-  const project = await openProject({ root: join(repository.root, "shop"), indexFile: ":memory:" });
-  const verdict = await verifySpecs(project, { feature: "cart", task: "2", since: "HEAD" });
-  expect(checksOf(verdict)).toBe("closed");
-  const { criteria } = await specCoverage(project);
-  await project.close();
-  expect(criteria.map(({ state }) => state)).toEqual(["passing", "passing", "passing"]);
-  expect(criteria[2]?.tests[0]?.result).toMatchObject({ source: "observed", commit, tree: verdict.tree });
-});
+campaignTest(
+  "a project below the top of its repository is judged, and its results are observed ones",
+  async () => {
+    const below = Object.fromEntries(Object.entries(base).map(([path, text]) => [`shop/${path}`, text]));
+    await using repository = await createTemporaryRepository({ ...below, "other.mjs": "" });
+    await repository.init();
+    const commit = await repository.commit("Begin", 1_700_000_000);
+    for (const [path, text] of Object.entries(honest)) await repository.write(`shop/${path}`, text);
+    const project = await openProject({ root: join(repository.root, "shop"), indexFile: ":memory:" });
+    const verdict = await verifySpecs(project, { feature: "cart", task: "2", since: "HEAD" });
+    expect(checksOf(verdict)).toBe("closed");
+    const { criteria } = await specCoverage(project);
+    await project.close();
+    expect(criteria.map(({ state }) => state)).toEqual(["passing", "passing", "passing"]);
+    expect(criteria[2]?.tests[0]?.result).toMatchObject({ source: "observed", commit, tree: verdict.tree });
+  },
+);
