@@ -1,4 +1,7 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { wallTest } from "../../sandboxes/host/wall/walled.suite.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
@@ -48,6 +51,15 @@ test("leaves what it cannot judge to a person, and names an unknown task", async
     exitCode: 2,
     stderr: expect.stringContaining('No task "7" was found in cart.'),
   });
+});
+
+wallTest("isolates the tests of a folder that nobody trusts, whatever its configuration says", async () => {
+  await repository.write("kit.toml", '[sandbox]\nisolation = "off"\n');
+  const isolated = async (env: Readonly<Record<string, string>>): Promise<unknown> =>
+    JSON.parse((await runKit(["specs", "verify", "--json"], { cwd: repository.root, env })).stdout).isolated;
+  expect(await isolated({ KIT_TRUST: "0" })).toBe(true);
+  expect(await isolated({ KIT_TRUST: "1" })).toBe(false);
+  await rm(join(repository.root, "kit.toml"));
 });
 
 test("closes a change whose test shows what it does, and prints the verdict as JSON", async () => {

@@ -1,6 +1,10 @@
 import { toIsolation } from "../../app/runtime/open-sandbox.ts";
+import { trustHint, trustsCode } from "../../app/trust/trust.ts";
 import { verifySpecs } from "../../app/verify/verify-specs.ts";
+import { KitError } from "../../base/kit-error.ts";
 import type { JudgedCriterion, Verdict, VerdictEnd, VerdictRun } from "../../protocol/verdict.ts";
+import type { IsolationOptions } from "../../sandboxes/contract.ts";
+import { findWall } from "../../sandboxes/host/wall/find-wall.ts";
 import { asText } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
@@ -35,26 +39,34 @@ export const specsVerify: Command = defineCommand({
   details:
     "Judges the present work tree, committed or not, by running its tests: in checkouts that only kit sees, isolated where the system can, without secrets and network. Without a feature, it judges the criteria whose test or text changed, and those of the tasks that were ticked. A verdict is closed (exit 0), refused or broken (exit 1), or a question for a person (exit 3). [specs.verify] in kit.toml sets the runner and the limits.",
   run: ({ args: [feature], options }, context) =>
-    withProject(
-      context,
-      async ({ project, loaded: { config } }) => {
-        const { output, signal, json } = context;
-        const { task, criterion, since, format, lenient = false } = options;
-        const verdict = await verifySpecs(project, {
-          ...{ feature, task, criteria: criterion, since, signal },
-          settings: config.specs?.verify,
-          isolation: toIsolation(config.sandbox),
-          onStep: (step) => output.progress(`Running tests: ${steps[step]} …`),
-        });
-        output.progress("");
-        if (json) output.json(verdict);
-        else if (format === "github") annotate(output, verdict);
-        else print(output, verdict);
-        return verdict.end === "ask" && lenient ? 0 : exitCodes[verdict.end];
-      },
-      { runsCode: true },
-    ),
+    withProject(context, async ({ project, loaded: { config } }) => {
+      const { output, signal, json } = context;
+      const { task, criterion, since, format, lenient = false } = options;
+      const verdict = await verifySpecs(project, {
+        ...{ feature, task, criteria: criterion, since, signal },
+        settings: config.specs?.verify,
+        isolation: await isolationFor(project.root, toIsolation(config.sandbox)),
+        onStep: (step) => output.progress(`Running tests: ${steps[step]} …`),
+      });
+      output.progress("");
+      if (json) output.json(verdict);
+      else if (format === "github") annotate(output, verdict);
+      else print(output, verdict);
+      return verdict.end === "ask" && lenient ? 0 : exitCodes[verdict.end];
+    }),
 });
+
+/** Without the trust of a person, the tests of a folder run in isolation or not at all, whatever its configuration says. */
+async function isolationFor(root: string, configured: IsolationOptions): Promise<IsolationOptions> {
+  if (trustsCode(root, process.env)) return configured;
+  const found = await findWall();
+  if (found.wall !== "none") return { ...configured, isolation: "required" };
+  throw new KitError({
+    code: "forbidden",
+    message: `The tests would run without isolation, and you have not trusted the code of this folder. ${found.reason} ${found.hint}`,
+    hint: trustHint,
+  });
+}
 
 const exitCodes: Readonly<Record<VerdictEnd, number>> = { closed: 0, refused: 1, broken: 1, ask: 3 };
 
