@@ -141,7 +141,7 @@ export class CriteriaOfChange {
     if (feature === undefined || feature === null)
       throw unknown(
         `No feature ${JSON.stringify(name)} has acceptance criteria.`,
-        "kit specs features lists them.",
+        "kit specs coverage lists the features.",
       );
     return (criterion) => this.index.criteria[criterion]?.feature === feature;
   }

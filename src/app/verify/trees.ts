@@ -211,10 +211,11 @@ function gitFailed(result: GitResult, message: string): KitError {
       code: "unavailable",
       message: "Git is not installed, and a verdict is about a change that Git knows.",
     });
-  const said = result.status === "failed" ? result.stderr.trim().split("\n").at(-1) : undefined;
+  const said = result.status === "failed" ? (result.stderr.trim().split("\n").at(-1) ?? "") : "";
+  const isPlain = said === "" || said.includes("not a git repository");
   return new KitError({
     code: "unavailable",
-    message: said === undefined || said === "" ? message : `${message} Git says: ${said.slice(0, 300)}`,
+    message: isPlain ? message : `${message} Git says: ${said.slice(0, 300)}`,
   });
 }
 
