@@ -1,5 +1,8 @@
-/** `kit/app`: the types of the configuration, and of the service that opens a project's agents and workflows. */
+import "../base/require-node.ts";
 
+/**
+ * `kit/app`: the types of the configuration, and of the service that opens a project's agents and workflows; the judge of a change.
+ */
 export type { McpConfig, McpMode, McpServerConfig } from "../mcp/servers/mcp-config.ts";
 export type { ProviderConfig, ProviderConfigs } from "../models/provider-config.ts";
 export type { Verdict, VerdictCheck, VerdictEnd, VerdictReason } from "../protocol/verdict.ts";

@@ -63,7 +63,7 @@ campaignTest("npm installs the packed package together with all packages of kit'
 });
 
 /** Entries that export only types and run no code. */
-const typeEntries = ["kit/agents", "kit/app", "kit/contracts", "kit/workflows"];
+const typeEntries = ["kit/agents", "kit/contracts", "kit/workflows"];
 
 test("every entry of the packed package can be imported", async () => {
   const names = (await readEntries()).map(({ name }) => name);
