@@ -53,7 +53,7 @@ test("leaves what it cannot judge to a person, and names an unknown task", async
   });
 });
 
-wallTest("isolates the tests of a folder that nobody trusts, whatever its configuration says", async () => {
+wallTest("isolates the tests of a folder that its user has not trusted, whatever its configuration says", async () => {
   await repository.write("kit.toml", '[sandbox]\nisolation = "off"\n');
   const isolated = async (env: Readonly<Record<string, string>>): Promise<unknown> =>
     JSON.parse((await runKit(["specs", "verify", "--json"], { cwd: repository.root, env })).stdout).isolated;
