@@ -75,9 +75,9 @@ test("the state has each node's work, and each problem with advice", async () =>
      SELECT 'ghost', min(pid), clock_timestamp() - interval '1500 ms', now(), '0.0.1', 'elsewhere', 'billing', -3600000, 60000
      FROM pg_stat_activity WHERE usename = current_user`,
   );
-  // A busy machine can delay the heartbeats of the two working nodes, too.
+  // A busy machine can delay the heartbeats of the two working nodes, too, and take their shards.
   const { problems: all = [] } = (await reader.state?.()) ?? {};
-  const problems = all.filter(({ node = "ghost" }) => node === "ghost");
+  const problems = all.filter(({ code, node = "ghost" }) => node === "ghost" && code !== "unowned_shards");
   expect(problems.map(({ code, node }) => [code, node])).toEqual([
     ["several_versions", undefined],
     ["several_projects", undefined],
