@@ -97,9 +97,7 @@ test(
       await client.agents.approve(agent, { id, approval_id, approved: true });
     for (const [at, { run_id }] of started.entries()) {
       const { number, kind } = payloads[at] ?? {};
-      await expect
-        .poll(async () => (await client.runs.get(run_id)).status, patience)
-        .toBe("completed");
+      await expect.poll(async () => (await client.runs.get(run_id)).status, patience).toBe("completed");
       const from = { signal: "gone", step: number, approval: answerTo(`ask #${number}`) }[kind ?? ""];
       expect((await client.runs.get(run_id)).result).toEqual({ from: { from } });
     }

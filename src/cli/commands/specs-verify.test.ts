@@ -53,14 +53,18 @@ test("leaves what it cannot judge to a person, and names an unknown task", async
   });
 });
 
-wallTest("isolates the tests of a folder that its user has not trusted, whatever its configuration says", async () => {
-  await repository.write("kit.toml", '[sandbox]\nisolation = "off"\n');
-  const isolated = async (env: Readonly<Record<string, string>>): Promise<unknown> =>
-    JSON.parse((await runKit(["specs", "verify", "--json"], { cwd: repository.root, env })).stdout).isolated;
-  expect(await isolated({ KIT_TRUST: "0" })).toBe(true);
-  expect(await isolated({ KIT_TRUST: "1" })).toBe(false);
-  await rm(join(repository.root, "kit.toml"));
-});
+wallTest(
+  "isolates the tests of a folder that its user has not trusted, whatever its configuration says",
+  async () => {
+    await repository.write("kit.toml", '[sandbox]\nisolation = "off"\n');
+    const isolated = async (env: Readonly<Record<string, string>>): Promise<unknown> =>
+      JSON.parse((await runKit(["specs", "verify", "--json"], { cwd: repository.root, env })).stdout)
+        .isolated;
+    expect(await isolated({ KIT_TRUST: "0" })).toBe(true);
+    expect(await isolated({ KIT_TRUST: "1" })).toBe(false);
+    await rm(join(repository.root, "kit.toml"));
+  },
+);
 
 test("closes a change whose test shows what it does, and prints the verdict as JSON", async () => {
   await repository.write(
