@@ -32,6 +32,8 @@ export interface RunGitOptions {
   readonly index?: string;
   /** The folder for new objects, which must exist; those of the repository are read. Default: the repository's own. */
   readonly newObjects?: { readonly folder: string; readonly repository: string };
+  /** The author and committer of a commit that this call makes; `date` is in ms since 1970. */
+  readonly committer?: { readonly name: string; readonly email: string; readonly date: number };
   /** Receives the output in pieces; `stdout` of the result is then empty. */
   readonly onOutput?: (text: string) => void;
 }
@@ -54,20 +56,30 @@ const subcommands = {
   // Without --textconv and --filters it prints objects as they are.
   "cat-file": {},
   "checkout-index": { filters: true },
+  // It signs only with -S.
+  "commit-tree": {},
   config: {},
   // Git asks in the work tree of a submodule with the configuration of the submodule, unless only its commit counts.
   diff: { options: [...drawing, "--ignore-submodules=dirty"], filters: true },
   "diff-tree": { options: drawing },
+  // Without --path it applies no filter.
+  "hash-object": {},
   // A small pack can name objects of any size.
   "index-pack": { environment: { GIT_ALLOC_LIMIT: "2g" } },
   log: { options: [...drawing, "--no-show-signature"] },
   "ls-files": {},
   "ls-tree": {},
   "merge-base": {},
+  // Merges the texts of three files itself; the merge drivers of a repository are for whole trees.
+  "merge-file": {},
   // Without -u it reads trees into an index, and touches no file.
   "read-tree": {},
   "rev-parse": {},
   "update-index": {},
+  // Its hook is off, as all hooks are.
+  "update-ref": {},
+  // With --no-checkout it writes no file of the work tree.
+  worktree: {},
   "write-tree": {},
 } satisfies Record<string, Subcommand>;
 
@@ -102,6 +114,7 @@ export async function runGit([name, ...args]: GitArguments, options: RunGitOptio
             GIT_OBJECT_DIRECTORY: options.newObjects.folder,
             GIT_ALTERNATE_OBJECT_DIRECTORIES: options.newObjects.repository,
           }),
+      ...committerVariables(options.committer),
       ...(repository?.workTree === undefined ? {} : { GIT_WORK_TREE: repository.workTree }),
       ...toGitVariables({ ...inertGitSettings, ...options.settings, ...filters }),
     },
@@ -139,6 +152,21 @@ export async function runGit([name, ...args]: GitArguments, options: RunGitOptio
   } finally {
     stop.release();
   }
+}
+
+function committerVariables(committer: RunGitOptions["committer"]): NodeJS.ProcessEnv {
+  if (committer === undefined) return {};
+  const { name, email, date } = committer;
+  // Git takes a small number without a sign for a year.
+  const time = `@${Math.floor(date / 1_000)} +0000`;
+  return {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_AUTHOR_DATE: time,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+    GIT_COMMITTER_DATE: time,
+  };
 }
 
 function failure(stderr: string): GitResult {

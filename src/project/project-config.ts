@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import {
   amongNames,
+  amount,
   integer,
   list,
   live,
@@ -58,10 +59,25 @@ export const verifyTable = table({
 });
 export interface VerifyConfig extends Infer<typeof verifyTable> {}
 
+const runTable = table({
+  /** The agent that does tasks; default: the default agent. */
+  agent: text,
+  /** The agent that writes their tests first. */
+  tests_by: text,
+  /** Per task; default 3. */
+  attempts: integer(1, 20),
+  /** How many tasks that a spec marks as parallel are done at once; default 1. */
+  parallel: integer(1, 8),
+  /** US dollars of all model calls of a run; default: no limit. */
+  max_cost: amount,
+});
+export interface SpecRunConfig extends Infer<typeof runTable> {}
+
 export const specsTable = table({
   include: list(text),
   exclude: list(text),
   verify: verifyTable,
+  run: runTable,
   /** Sources of the `custom` framework. */
   custom: list(tableWith({ include: text }, { spec_type: name(specTypes), tags: list(text) })),
   /** Adapters of your own; asked before the built-in ones. */

@@ -24,6 +24,7 @@ export class Trees implements AsyncDisposable {
   readonly #objects: string;
   readonly #index: string;
   readonly #signal: AbortSignal | undefined;
+  readonly #keepsObjects: boolean;
   #indexes = 0;
 
   private constructor(parts: {
@@ -33,6 +34,7 @@ export class Trees implements AsyncDisposable {
     readonly objects: string;
     readonly index: string;
     readonly signal: AbortSignal | undefined;
+    readonly keepsObjects: boolean;
   }) {
     this.top = parts.top;
     this.prefix = parts.prefix;
@@ -40,10 +42,20 @@ export class Trees implements AsyncDisposable {
     this.#objects = parts.objects;
     this.#index = parts.index;
     this.#signal = parts.signal;
+    this.#keepsObjects = parts.keepsObjects;
   }
 
-  /** Throws `unavailable` outside of a work tree of Git. */
-  static async open(root: string, signal: AbortSignal | undefined): Promise<Trees> {
+  /**
+   * Throws `unavailable` outside of a work tree of Git. `keepsObjects` puts new objects into the repository, for trees that become
+   * commits.
+   */
+  static async open(
+    root: string,
+    {
+      signal,
+      keepsObjects = false,
+    }: { readonly signal?: AbortSignal | undefined; readonly keepsObjects?: boolean } = {},
+  ): Promise<Trees> {
     const question = ["--show-toplevel", "--show-prefix", "--git-path", "objects", "--git-path", "index"];
     const [top = "", prefix = "", objects = "", index = ""] = textOf(
       await runGit(["rev-parse", ...question], { cwd: root, signal }),
@@ -59,6 +71,7 @@ export class Trees implements AsyncDisposable {
       objects: resolve(root, objects),
       index: resolve(root, index),
       signal,
+      keepsObjects,
     });
   }
 
@@ -116,7 +129,22 @@ export class Trees implements AsyncDisposable {
     return (await this.#run(["write-tree"], { index })).trim();
   }
 
-  /** Writes the files of a listing into an empty folder. */
+  /** The tree with other entries at some paths; `undefined` removes one. Submodules stay. */
+  async replace(tree: string, entries: ReadonlyMap<string, string | undefined>): Promise<string> {
+    const index = this.#newIndex();
+    await this.#run(["read-tree", tree], { index });
+    const none = "0".repeat(tree.length);
+    const input = Array.from(entries, ([path, entry]) => `${entry ?? `0 ${none}`}\t${path}\0`).join("");
+    await this.#run(["update-index", "-z", "--index-info"], { index, input });
+    return (await this.#run(["write-tree"], { index })).trim();
+  }
+
+  /** The object of a text. */
+  async hash(text: string): Promise<string> {
+    return (await this.#run(["hash-object", "-w", "--stdin"], { input: text })).trim();
+  }
+
+  /** Writes the files of a listing into a folder. */
   async checkOut(listing: Listing, folder: string): Promise<void> {
     const index = await this.#fill(listing);
     await this.#run(["checkout-index", "--all", "--force", `--prefix=${folder}/`], { index });
@@ -145,6 +173,11 @@ export class Trees implements AsyncDisposable {
       }
     }
     return texts;
+  }
+
+  /** A new folder that ends with these trees. */
+  async emptyFolder(): Promise<string> {
+    return await mkdtemp(join(this.#folder, "files-"));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -194,7 +227,7 @@ export class Trees implements AsyncDisposable {
       cwd: this.top,
       signal: this.#signal,
       timeoutMs: 120_000,
-      newObjects,
+      ...(this.#keepsObjects ? {} : { newObjects }),
       ...options,
     });
   }

@@ -16,13 +16,21 @@ const defaults = { setup: "link", timeoutS: 300, faults: 24 } as const;
 /** The limit of a run with a fault, which can be an endless loop; the tests took less without it. */
 const faultTimeoutMs = 20_000;
 
+/** A change in a work tree of kit's own. */
+export interface WorkTreeOptions extends VerifyOptions {
+  /** Exactly this commit, instead of a merge base. */
+  readonly base?: string | undefined;
+  /** The top folder of the checkout whose packages are installed; default: that of the project. */
+  readonly packagesOf?: string | undefined;
+}
+
 /** `verifySpecs`, whose modules are many. */
-export async function verifyWorkTree(project: Project, options: VerifyOptions): Promise<Verdict> {
-  const { signal, settings = {}, since, isolation = {} } = options;
+export async function verifyWorkTree(project: Project, options: WorkTreeOptions): Promise<Verdict> {
+  const { signal, settings = {}, since, isolation = {}, packagesOf } = options;
   const began = performance.now();
   await project.refresh({ ...defined({ signal }) });
-  await using trees = await Trees.open(project.root, signal);
-  const [base, tree] = [await trees.base(since), await trees.snapshot()];
+  await using trees = await Trees.open(project.root, { signal });
+  const [base, tree] = [options.base ?? (await trees.base(since)), await trees.snapshot()];
   const [before, after] = [await trees.list(base), await trees.list(tree)];
   const change = await changeOf(project, trees, { before, after });
   const selection = new CriteriaOfChange(project, change);
@@ -40,6 +48,7 @@ export async function verifyWorkTree(project: Project, options: VerifyOptions): 
     timeoutMs: (settings.timeout_seconds ?? defaults.timeoutS) * 1_000,
     isolation,
     signal,
+    packagesOf: packagesOf ?? trees.top,
   };
   const judge = new Judge({
     change,

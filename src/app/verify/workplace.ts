@@ -35,6 +35,8 @@ export interface WorkplaceOptions {
   readonly timeoutMs: number;
   readonly isolation: IsolationOptions;
   readonly signal: AbortSignal | undefined;
+  /** The top folder of the checkout whose packages are linked. */
+  readonly packagesOf: string;
 }
 
 /** Folders with packages that a checkout gets. */
@@ -74,9 +76,10 @@ export class Workplace implements AsyncDisposable {
     const tree = join(root, "tree");
     await trees.checkOut(listing, tree);
     await mkdir(join(tree, trees.prefix), { recursive: true });
-    const linked = setup === "link" ? await linkPackages(trees, { listing, tree }) : [];
+    const installed = { top: options.packagesOf, prefix: trees.prefix };
+    const linked = setup === "link" ? await linkPackages(installed, { listing, tree }) : [];
     const environment = {
-      PATH: searchPath(trees, linked),
+      PATH: searchPath(installed, linked),
       HOME: join(folder, "own", "home"),
       TMPDIR: join(folder, "own"),
       LANG: "C.UTF-8",
@@ -177,6 +180,9 @@ function tailOf(output: string): string {
   return text.length <= outputLength ? text : `…${text.slice(-outputLength)}`;
 }
 
+/** A checkout with installed packages: its top folder, and the path from there to the project. */
+export type Installed = Pick<Trees, "top" | "prefix">;
+
 /** Entries of `node_modules` that hold caches, which each checkout has of its own. */
 const caches = /^\.(?!bin$|pnpm$|package-lock\.json$|modules\.yaml$)/;
 
@@ -185,7 +191,7 @@ const caches = /^\.(?!bin$|pnpm$|package-lock\.json$|modules\.yaml$)/;
  * into the project, leads into the checkout instead: the tests must run the code that is judged. Returns the linked folders.
  */
 async function linkPackages(
-  { top, prefix }: Trees,
+  { top, prefix }: Installed,
   { listing, tree }: { readonly listing: Listing; readonly tree: string },
 ): Promise<readonly string[]> {
   const folders = new Set(["", prefix.replace(/\/$/, "")]);
@@ -227,8 +233,28 @@ async function linkPackage(
   await symlink(isOfProject ? join(tree, relative(top, real)) : real, to).catch(() => undefined);
 }
 
+/**
+ * The search path of an agent in another work tree of a checkout. The wall shows what is on it, and Node finds the packages there because
+ * the work tree lies below them.
+ */
+export async function installedFolders({ top, prefix }: Installed): Promise<string> {
+  const folders = [...new Set([top, join(top, prefix)])].map((folder) => join(folder, "node_modules"));
+  const existing = await Promise.all(
+    folders.map((folder) =>
+      lstat(folder).then(
+        () => folder,
+        () => undefined,
+      ),
+    ),
+  );
+  return searchPath(
+    { top, prefix },
+    existing.filter((folder) => folder !== undefined),
+  );
+}
+
 /** Where programs are found: those of the project, kit's own Node, then those of the user. */
-function searchPath({ top, prefix }: Trees, linked: readonly string[]): string {
+export function searchPath({ top, prefix }: Installed, linked: readonly string[]): string {
   const environments = [".venv", "venv"].map((name) => join(top, prefix, name, "bin"));
   const others = (process.env.PATH ?? "").split(delimiter).filter((path) => isAbsolute(path));
   return [

@@ -1,0 +1,130 @@
+import { KitError } from "../../base/kit-error.ts";
+import { openProject } from "../../project/open-project.ts";
+import type { ProjectConfig } from "../../project/project-config.ts";
+import type { Verdict } from "../../protocol/verdict.ts";
+import type { IsolationOptions } from "../../sandboxes/contract.ts";
+import { isOfTests } from "../verify/runners.ts";
+import { verifyWorkTree } from "../verify/verify-work-tree.ts";
+import type { PlannedTask } from "./plan-tasks.ts";
+import type { TaskBranch } from "./task-branch.ts";
+import type { TaskWorkTree } from "./work-tree.ts";
+
+/** What all tasks of a run are judged with. */
+export interface JudgeParts {
+  readonly branch: TaskBranch;
+  /** The part of the configuration that selects files, with `specs.verify`. */
+  readonly config: ProjectConfig;
+  readonly isolation: IsolationOptions;
+  /** Whether a file of the project is a spec, by its path from the project's root. */
+  readonly isSpec: (path: string) => boolean;
+}
+
+export interface JudgedTask {
+  readonly verdict: Verdict;
+  /** Files that the agent may not change, which are as before again; from the top of the repository. */
+  readonly undone: readonly string[];
+}
+
+/** The tests that another agent has written: only these files are protected. */
+export interface KeptTests {
+  readonly tree: string;
+  /** From the top of the repository. */
+  readonly paths: readonly string[];
+}
+
+/** How often kit looks again at a work tree that changes while it is judged. */
+const mostLooks = 3;
+
+/**
+ * Judges the work on a task, after undoing changes of files that are not the agent's. The judged tree is in the repository then.
+ *
+ * Throws `conflict` if the work tree keeps changing while it is judged.
+ */
+export async function judgeTask(
+  parts: JudgeParts,
+  {
+    workTree,
+    base,
+    task,
+    tests,
+    signal,
+  }: {
+    readonly workTree: TaskWorkTree;
+    readonly base: string;
+    readonly task: PlannedTask;
+    readonly tests?: KeptTests | undefined;
+    readonly signal: AbortSignal;
+  },
+): Promise<JudgedTask> {
+  const { branch, config, isolation } = parts;
+  for (let look = 1; look <= mostLooks; look += 1) {
+    const undone = await undoForeign(parts, { workTree, base, tests });
+    const project = await openProject({
+      root: workTree.root,
+      indexFile: ":memory:",
+      readOnly: true,
+      config,
+      signal,
+    });
+    try {
+      const verdict = await verifyWorkTree(project, {
+        criteria: task.criteria.map(({ id }) => id),
+        base,
+        packagesOf: branch.top,
+        settings: config.specs?.verify,
+        isolation,
+        signal,
+      });
+      if ((await workTree.snapshot()) === verdict.tree) return { verdict, undone };
+    } finally {
+      await project.close();
+    }
+  }
+  throw new KitError({
+    code: "conflict",
+    message: `The files of the work tree changed each time while kit judged them: ${workTree.folder}.`,
+    hint: "A process that the agent has started may still be writing there: end it, and begin again.",
+  });
+}
+
+/** Gives specs, kit's own files and the tests of another agent back what they had. */
+async function undoForeign(
+  parts: JudgeParts,
+  {
+    workTree,
+    base,
+    tests,
+  }: {
+    readonly workTree: TaskWorkTree;
+    readonly base: string;
+    readonly tests?: KeptTests | undefined;
+  },
+): Promise<readonly string[]> {
+  const undone = await workTree.restore(base, (path) => isForeign(parts, path));
+  if (tests === undefined) return undone;
+  const kept = new Set(tests.paths);
+  return [...undone, ...(await workTree.restore(tests.tree, (path) => kept.has(path)))];
+}
+
+/** Keeps the tests that an agent has written, and undoes its other changes. */
+export async function keepTests(
+  parts: JudgeParts,
+  { workTree, base }: { readonly workTree: TaskWorkTree; readonly base: string },
+): Promise<KeptTests & { readonly undone: readonly string[] }> {
+  const { prefix } = parts.branch;
+  const undone = await workTree.restore(
+    base,
+    (path) => !path.startsWith(prefix) || isForeign(parts, path) || !isOfTests(path.slice(prefix.length)),
+  );
+  const tree = await workTree.snapshot();
+  return { tree, paths: await workTree.changed(base, tree), undone };
+}
+
+const ownFiles = /^(?:\.kit\/|kit\.toml$|kit\.config\.\w+$)/;
+
+/** Specs and kit's configuration decide what the judge looks at, so no agent changes them in a task. */
+function isForeign({ branch, isSpec }: JudgeParts, path: string): boolean {
+  if (!path.startsWith(branch.prefix)) return false;
+  const inProject = path.slice(branch.prefix.length);
+  return ownFiles.test(inProject) || isSpec(inProject);
+}

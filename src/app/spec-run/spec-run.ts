@@ -1,0 +1,184 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { AgentDefinition } from "../../agents/define/create-agent.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { openProject } from "../../project/open-project.ts";
+import type { Project } from "../../project/project.ts";
+import type { ProjectConfig } from "../../project/project-config.ts";
+import type { SpecRunBody, SpecRunResult, SpecTaskProgress } from "../../protocol/spec-run.ts";
+import type { IsolationOptions } from "../../sandboxes/contract.ts";
+import { createSpecRegistry, type SpecRegistry } from "../../specs/registry.ts";
+import type { WorkflowContext } from "../../workflows/workflow-context.ts";
+import { stateFolder } from "../state-folder.ts";
+import { Trees } from "../verify/trees.ts";
+import { type PlannedTask, planTasks } from "./plan-tasks.ts";
+import { type Identity, TaskBranch, toRefName } from "./task-branch.ts";
+import { type RunOfTasks, TaskRun } from "./task-run.ts";
+
+/** What the runs of a project have in common. */
+export interface SpecRunParts {
+  readonly project: Pick<Project, "root" | "specs">;
+  readonly config: ProjectConfig;
+  readonly isolation: IsolationOptions;
+  /** Returns the definition of an agent. Throws `agent_not_found`. */
+  agent(name: string): AgentDefinition;
+  /** Returns the id of another open run of the feature that began before this one. */
+  otherRun(feature: string, runId: string): Promise<string | undefined>;
+}
+
+const defaultAttempts = 3;
+
+/** Works through the open tasks of a feature. Its steps can be repeated, so a run that is killed anywhere goes on. */
+export async function runSpec(
+  parts: SpecRunParts,
+  ctx: WorkflowContext<SpecRunBody>,
+): Promise<SpecRunResult> {
+  const { feature, parallel: most = parts.config.specs?.run?.parallel ?? 1 } = ctx.payload;
+  const registry = registryOf(parts.config);
+  const plan = await ctx.step("plan", ({ signal }) => begin(parts, { ctx, signal }));
+  const branch = await TaskBranch.open(parts.project.root, feature, ctx.signal);
+  const run = toRun(parts, { ctx, branch, registry, identity: plan.identity });
+  const tasks: SpecTaskProgress[] = [];
+  for (const group of groupsOf(plan.tasks, most))
+    tasks.push(...(await Promise.all(group.map((task) => new TaskRun(run, task).toEnd()))));
+  const head = await ctx.step("head", async () => (await branch.tip()) ?? plan.base);
+  return { feature, branch: branch.name, base: plan.base, head, tasks, cost: run.spending.total };
+}
+
+interface Plan {
+  readonly base: string;
+  readonly identity: Identity;
+  readonly tasks: readonly PlannedTask[];
+}
+
+async function begin(
+  { project, config, otherRun }: SpecRunParts,
+  { ctx, signal }: { readonly ctx: WorkflowContext<SpecRunBody>; readonly signal: AbortSignal },
+): Promise<Plan> {
+  const { feature, tasks } = ctx.payload;
+  const other = await otherRun(feature, ctx.id);
+  if (other !== undefined) {
+    throw new KitError({
+      code: "conflict",
+      message: `Another run works on ${feature} already: ${other}.`,
+      hint: `kit runs show ${other} says how far it is; kit runs cancel ${other} ends it.`,
+    });
+  }
+  const branch = await TaskBranch.open(project.root, feature, signal);
+  const specs = { root: project.root, config, isSpec: (path: string) => isSpec(project, path) };
+  const head = await branch.peek();
+  const planned = await planAt(specs, head, { feature, tasks, signal });
+  if (planned.length === 0) ctx.log.info(`${feature} has no open task.`);
+  const base = await branch.begin();
+  return { base, identity: await branch.identity(), tasks: planned };
+}
+
+interface SpecsOfCommit {
+  readonly root: string;
+  readonly config: ProjectConfig;
+  readonly isSpec: (path: string) => boolean;
+}
+
+/** The tasks as a commit has them: only its spec files are checked out. */
+async function planAt(
+  { root: ownRoot, config, isSpec: isSpecFile }: SpecsOfCommit,
+  commit: string,
+  { feature, tasks, signal }: Pick<SpecRunBody, "feature" | "tasks"> & { readonly signal: AbortSignal },
+): Promise<readonly PlannedTask[]> {
+  await using trees = await Trees.open(ownRoot, { signal });
+  const { prefix } = trees;
+  const specs = [...(await trees.list(commit))].filter(
+    ([path]) => path.startsWith(prefix) && isSpecFile(path.slice(prefix.length)),
+  );
+  const folder = await trees.emptyFolder();
+  await trees.checkOut(new Map(specs), folder);
+  const root = join(folder, prefix);
+  await mkdir(root, { recursive: true });
+  const project = await openProject({ root, indexFile: ":memory:", readOnly: true, config, signal });
+  try {
+    return planTasks(project.specs.all(), { feature, tasks });
+  } finally {
+    await project.close();
+  }
+}
+
+function isSpec({ specs }: Pick<Project, "specs">, path: string): boolean {
+  return specs.frameworkOf(path) !== undefined;
+}
+
+function registryOf({ specs: { adapters = [], custom = [] } = {} }: ProjectConfig): SpecRegistry {
+  return createSpecRegistry({ adapters, custom });
+}
+
+function toRun(
+  { project, config, isolation, agent }: SpecRunParts,
+  {
+    ctx,
+    branch,
+    registry,
+    identity,
+  }: {
+    readonly ctx: WorkflowContext<SpecRunBody>;
+    readonly branch: TaskBranch;
+    readonly registry: SpecRegistry;
+    readonly identity: Identity;
+  },
+): RunOfTasks {
+  const { feature, max_cost, ...body } = ctx.payload;
+  const settings = config.specs?.run ?? {};
+  const coder = body.agent ?? settings.agent;
+  const tester = body.tests_by ?? settings.tests_by;
+  const folders = join(stateFolder(project.root), "work");
+  const name = toRefName(feature).replaceAll("/", "-");
+  return {
+    ctx,
+    feature,
+    branch,
+    registry,
+    identity,
+    judge: { branch, config, isolation, isSpec: (path) => isSpec(project, path) },
+    coder: { name: coder ?? "default", definition: agent(coder ?? "default") },
+    tester: tester === undefined ? undefined : { name: tester, definition: agent(tester) },
+    attempts: body.attempts ?? settings.attempts ?? defaultAttempts,
+    spending: new Spending(max_cost ?? settings.max_cost),
+    folderOf: ({ number }) => join(folders, `${name}.${toRefName(number).replaceAll("/", "-")}`),
+  };
+}
+
+/** Tasks that the spec marks as parallel and that follow each other are done at once, `most` at a time. */
+function groupsOf(tasks: readonly PlannedTask[], most: number): readonly (readonly PlannedTask[])[] {
+  const groups: PlannedTask[][] = [];
+  for (const task of tasks) {
+    const last = groups.at(-1);
+    if (
+      last !== undefined &&
+      last.length < most &&
+      task.isParallel &&
+      last.every((other) => other.isParallel)
+    )
+      last.push(task);
+    else groups.push([task]);
+  }
+  return groups;
+}
+
+/** The money of a run, in US dollars. */
+export class Spending {
+  readonly #most: number | undefined;
+  /** Null if the price of a call is unknown. */
+  total: number | null = 0;
+
+  constructor(most: number | undefined) {
+    this.#most = most;
+  }
+
+  add(cost: number | null): void {
+    this.total = this.total === null || cost === null ? null : this.total + cost;
+  }
+
+  /** What is left, if there is a limit. An unknown price counts as all of it. */
+  get left(): number | undefined {
+    if (this.#most === undefined) return undefined;
+    return this.total === null ? 0 : Math.max(0, this.#most - this.total);
+  }
+}

@@ -1,0 +1,186 @@
+import { join } from "node:path";
+import { KitError } from "../../base/kit-error.ts";
+import { type GitArguments, type RunGitOptions, runGit } from "../../processes/git.ts";
+import { Trees } from "../verify/trees.ts";
+
+/** The name and address of a commit's author. */
+export interface Identity {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** What a commit of a closed task consists of. */
+export interface TaskCommit {
+  readonly tree: string;
+  readonly parent: string;
+  readonly message: string;
+  readonly identity: Identity;
+  /** In ms since 1970. */
+  readonly at: number;
+}
+
+const kit: Identity = { name: "kit", email: "kit@localhost" };
+
+/**
+ * The branch that gets the commits of a feature's tasks, in the repository of a project. kit never checks it out: the user's work tree
+ * and index stay as they are.
+ */
+export class TaskBranch {
+  /** Without `refs/heads/`. */
+  readonly name: string;
+  /** The user's checkout, and the path from its top to the project. */
+  readonly top: string;
+  readonly prefix: string;
+  readonly #signal: AbortSignal | undefined;
+
+  private constructor(
+    name: string,
+    { top, prefix, signal }: Pick<Trees, "top" | "prefix"> & { readonly signal: AbortSignal | undefined },
+  ) {
+    this.name = name;
+    this.top = top;
+    this.prefix = prefix;
+    this.#signal = signal;
+  }
+
+  /** Throws `unavailable` outside of a work tree of Git. */
+  static async open(root: string, feature: string, signal?: AbortSignal): Promise<TaskBranch> {
+    await using trees = await Trees.open(root, { signal });
+    return new TaskBranch(`kit/${toRefName(feature)}`, { top: trees.top, prefix: trees.prefix, signal });
+  }
+
+  /** The commit that `begin` would return; checks without changing anything. */
+  async peek(): Promise<string> {
+    return (await this.#next()).commit;
+  }
+
+  /**
+   * The commit from which the next task begins. Creates the branch at HEAD, and moves it forward if HEAD has what it had. Throws
+   * `conflict` if both have commits of their own, and `unavailable` without a commit.
+   */
+  async begin(): Promise<string> {
+    const { commit, from } = await this.#next();
+    // An empty old value says that the branch must not exist.
+    if (from !== undefined) await this.#text(["update-ref", `refs/heads/${this.name}`, commit, from]);
+    return commit;
+  }
+
+  /** `from` is what the branch has now, if it has to move. */
+  async #next(): Promise<{ readonly commit: string; readonly from?: string }> {
+    const head = await this.#commit("HEAD");
+    if (head === undefined) {
+      throw new KitError({
+        code: "unavailable",
+        message: "The repository has no commit that a task can begin with.",
+        hint: "Commit the specs and the code first: kit works in a checkout of its own.",
+      });
+    }
+    const tip = await this.tip();
+    if (tip === undefined) return { commit: head, from: "" };
+    if (tip === head || (await this.contains(tip, head))) return { commit: tip };
+    if (await this.contains(head, tip)) return { commit: head, from: tip };
+    throw new KitError({
+      code: "conflict",
+      message: `The branch ${this.name} and your HEAD have both got commits of their own.`,
+      hint: `Merge the branch (git merge ${this.name}), or remove it (git branch -D ${this.name}), and begin again.`,
+    });
+  }
+
+  /** The last commit of the branch, if there is one. */
+  async tip(): Promise<string | undefined> {
+    return await this.#commit(`refs/heads/${this.name}`);
+  }
+
+  /** Whether a commit has another one among its ancestors. */
+  async contains(commit: string, ancestor: string): Promise<boolean> {
+    const result = await this.#run(["merge-base", "--is-ancestor", ancestor, commit]);
+    return result.status === "ok";
+  }
+
+  /**
+   * Commits a tree on top of its parent. The same again gives the same commit. Returns undefined if the branch has another tip
+   * meanwhile, unless the tip contains this very commit.
+   */
+  async commit({ tree, parent, message, identity, at }: TaskCommit): Promise<string | undefined> {
+    const made = await this.#text(["commit-tree", tree, "-p", parent, "-F", "-"], {
+      input: message,
+      committer: { ...identity, date: at },
+    });
+    const tip = await this.tip();
+    if (tip !== undefined && (tip === made || (await this.contains(tip, made)))) return made;
+    const moved = await this.#run(["update-ref", `refs/heads/${this.name}`, made, parent]);
+    if (moved.status === "ok") return made;
+    // Another process may have moved it to this very commit.
+    return (await this.tip()) === made ? made : undefined;
+  }
+
+  /** The user's own name, as Git knows it; kit's name otherwise. */
+  async identity(): Promise<Identity> {
+    const [name, email] = await Promise.all(
+      ["user.name", "user.email"].map(async (key) => {
+        const result = await this.#run(["config", "--get", key]);
+        return result.status === "ok" ? result.stdout.toString().trim() : "";
+      }),
+    );
+    return name === undefined || name === "" || email === undefined || email === "" ? kit : { name, email };
+  }
+
+  /** What a tree changes, for a person; cut to a number of characters. */
+  async diff(base: string, tree: string, most: number): Promise<string> {
+    const text = await this.#text(["diff-tree", "-p", "-r", "--no-color", base, tree]);
+    return text.length <= most ? text : `${text.slice(0, most)}\n… ${text.length - most} more characters.\n`;
+  }
+
+  /** Links a new work tree at a commit; the folder gets no files yet. */
+  async link(folder: string, commit: string): Promise<void> {
+    await this.unlink(folder);
+    await this.#text(["worktree", "add", "--no-checkout", "--detach", "--force", folder, commit]);
+  }
+
+  /** Removes a work tree with all that is in it. Does nothing without one. */
+  async unlink(folder: string): Promise<void> {
+    const removed = await this.#run(["worktree", "remove", "--force", "--force", folder]);
+    if (removed.status === "ok") return;
+    const { removeNow } = await import("../../sandboxes/host/wall/own-folders.ts");
+    await removeNow(folder);
+    await this.#run(["worktree", "prune"]);
+  }
+
+  /** The path of the project in a work tree. */
+  projectIn(folder: string): string {
+    return join(folder, this.prefix);
+  }
+
+  async #commit(name: string): Promise<string | undefined> {
+    const result = await this.#run(["rev-parse", "--verify", "--quiet", `${name}^{commit}`]);
+    return result.status === "ok" ? result.stdout.toString().trim() : undefined;
+  }
+
+  async #text(command: GitArguments, options: Partial<RunGitOptions> = {}): Promise<string> {
+    const result = await this.#run(command, options);
+    if (result.status === "ok") return result.stdout.toString().trim();
+    const said = result.status === "failed" ? (result.stderr.trim().split("\n").at(-1) ?? "") : result.status;
+    throw new KitError({
+      code: "unavailable",
+      message: `Git could not do its part (${command[0]}): ${said.slice(0, 300)}`,
+    });
+  }
+
+  async #run(command: GitArguments, options: Partial<RunGitOptions> = {}): ReturnType<typeof runGit> {
+    return await runGit(command, { cwd: this.top, signal: this.#signal, timeoutMs: 120_000, ...options });
+  }
+}
+
+/** The label of a feature as part of a branch's name, which allows fewer characters. */
+export function toRefName(label: string): string {
+  const segments = label
+    .split("/")
+    .map((segment) =>
+      segment
+        .replace(/[^\p{L}\p{N}_-]+/gu, "-")
+        .replace(/^-+|-+$/g, "")
+        .slice(0, 80),
+    )
+    .filter((segment) => segment !== "");
+  return segments.length === 0 ? "feature" : segments.join("/");
+}
