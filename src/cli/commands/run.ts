@@ -1,15 +1,9 @@
-import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { maskError } from "../../agents/secrets.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import type { App } from "../../app/service/app.ts";
-import type { ProjectService } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { defined } from "../../base/record.ts";
-import { thrownText } from "../../base/thrown.ts";
-import { readLines } from "../../project/features/read-lines.ts";
-import type { Project } from "../../project/project.ts";
-import { type BackendName, backendNames } from "../../protocol/enums.ts";
-import { agentName, parseBackend, parsePayload } from "../choices.ts";
+import { backendNames } from "../../protocol/enums.ts";
+import { agentName, parseBackend, parsePayload, wholeNumber } from "../choices.ts";
 import {
   type Command,
   type CommandContext,
@@ -19,12 +13,11 @@ import {
   listOption,
   option,
 } from "../command.ts";
-import { canAsk } from "../print/output.ts";
-import { createFileReader } from "../print/print-call.ts";
 import { createEventPrinter, printFailure } from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
-import { safeLine } from "../text/safe-text.ts";
+import { checkSpecOptions, parseDollars, runSpec } from "../run/spec-options.ts";
+import { openTerminalService } from "../run/terminal-service.ts";
 import { withProject } from "../with-project.ts";
 
 const text = (value: string): string => value;
@@ -88,6 +81,21 @@ export const run: Command = defineCommand({
     ),
     file: paths,
     role: option("--role <name>", "A role of the project, from .agents/roles", text),
+    spec: option("--spec <feature>", "Work through the open tasks of a spec, such as checkout", text),
+    task: listOption("--task <numbers>", "With --spec: only these tasks, such as 3 or 1.2", text),
+    attempts: option("--attempts <number>", "With --spec: attempts per task; default 3", wholeNumber(1, 20)),
+    parallel: option(
+      "--parallel <number>",
+      "With --spec: how many tasks that it marks as parallel are done at once; default 1",
+      wholeNumber(1, 8),
+    ),
+    maxCost: option(
+      "--max-cost <dollars>",
+      "With --spec: the most that all its model calls may cost",
+      parseDollars,
+    ),
+    testsBy: option("--tests-by <agent>", "With --spec: another agent writes the tests first", agentName),
+    dryRun: flag("--dry-run", "With --spec: print the tasks, and run nothing"),
     stream: flag("--stream", "Show the work as it happens; with --json, an event per line"),
     allowWrite: flag("--allow-write", "Let the agent change files of this project"),
     allowShell: flag("--allow-shell", "Let the agent run commands in this project"),
@@ -100,14 +108,21 @@ export const run: Command = defineCommand({
     "git diff | kit run --prompt - --agent reviewer",
     'kit run --prompt "What does the invoice say?" --file invoice.pdf',
     'kit run summarize --payload \'{"text": "…"}\'',
+    "kit run --spec checkout --task 3 --agent coder",
   ],
   details:
-    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --continue continues the last one, --session the one with that name. A workflow runs in this process and ends with it; 'kit invoke' runs it on a server, where it survives restarts.",
+    "Works in the project itself. Without a provider's key the built-in model offline/guide answers: it looks things up and quotes them. Conversations are kept in .kit/sessions.db; --continue continues the last one, --session the one with that name. A workflow runs in this process and ends with it; 'kit invoke' runs it on a server, where it survives restarts. --spec does each open task in a work tree of its own: the agent works, kit judges as 'kit specs verify' does, a refusal is its next prompt, and a closed task is committed to the branch kit/<feature> with its tick. It goes on after a crash with the same command. Exit 0: all closed; 1: some not; 3: a person has to decide.",
   run: ({ args: [workflow], options }, context) => {
-    const inputs = [workflow, options.prompt, options.skill].filter((each) => each !== undefined);
+    const inputs = [workflow, options.prompt, options.skill, options.spec].filter(
+      (each) => each !== undefined,
+    );
     if (inputs.length !== 1) {
-      throw usageError("Give exactly one of: a workflow, --prompt, --skill.", "'kit run --help' shows each.");
+      throw usageError(
+        "Give exactly one of: a workflow, --prompt, --skill, --spec.",
+        "'kit run --help' shows each.",
+      );
     }
+    checkSpecOptions(options);
     const astray = ofAgents.find((name) => options[name] !== undefined);
     if (workflow !== undefined && astray !== undefined)
       throw usageError(
@@ -122,6 +137,8 @@ export const run: Command = defineCommand({
     return withProject(
       context,
       async ({ project, loaded }) => {
+        if (options.spec !== undefined)
+          return await runSpec({ project, loaded, context, options, feature: options.spec });
         const answers = workflow === undefined || context.output.isTerminal;
         const printer = createEventPrinter(context, { stream: options.stream === true, answers });
         using folder =
@@ -201,86 +218,4 @@ async function warnOfMissingIsolation(
     config.sandbox?.isolation === "required" ? " sandbox.isolation is required, so no command runs." : "";
   const text = `Commands run without isolation: ${wall.reason}${refusal} ${wall.hint}`;
   output.note(output.noteStyle("dim", text));
-}
-
-interface TerminalServiceOptions {
-  readonly project: Project;
-  readonly loaded: LoadedConfig;
-  readonly context: CommandContext;
-  /** Where accepted work is stored while the command runs: "memory", or a folder. */
-  readonly engine: string;
-  readonly options: {
-    readonly model?: readonly string[] | undefined;
-    readonly backend?: BackendName | undefined;
-    readonly allowWrite?: boolean | undefined;
-    readonly allowShell?: boolean | undefined;
-    /** --allow-command implies --allow-shell. */
-    readonly allowCommand?: readonly string[] | undefined;
-  };
-}
-
-/**
- * Opens the project's service for a terminal: agents work in the project itself unless its configuration names a
- * sandbox, with the rights that the command line grants. Throws a usage error for `--allow-command` values that
- * allow no command.
- */
-async function openTerminalService({
-  project,
-  loaded,
-  context,
-  engine,
-  options,
-}: TerminalServiceOptions): Promise<ProjectService> {
-  const [{ openProjectService }, { toProfile }, { maskOf }, { local }] = await Promise.all([
-    import("../../app/service/open-project-service.ts"),
-    import("../../app/config/agent-config.ts"),
-    import("../../app/runtime/known-secrets.ts"),
-    import("../../sandboxes/local/local-sandbox.ts"),
-  ]);
-  const configured = toProfile(loaded.config.agent);
-  const { input, output, json } = context;
-  const { allowCommand = [] } = options;
-  if (allowCommand.length > 0) {
-    const { faultsOfCommandList } = await import("../../agents/policy/command-list.ts");
-    const [fault] = faultsOfCommandList({
-      allowedCommands: allowCommand,
-      allowWrite: options.allowWrite === true || configured.allowWrite === true,
-    });
-    if (fault !== undefined)
-      throw usageError(`--allow-command: ${fault}.`, "'kit run --help' shows each option.");
-  }
-  const mask = maskOf(loaded);
-  const defaults: AgentProfile = {
-    ...(options.allowWrite === true ? { allowWrite: true } : {}),
-    ...(options.allowShell === true || allowCommand.length > 0 ? { allowShell: true } : {}),
-    ...(allowCommand.length === 0
-      ? {}
-      : { allowedCommands: [...(configured.allowedCommands ?? []), ...allowCommand] }),
-  };
-  // With piped input or JSON output, kit cannot ask a person, so calls that need approval are denied.
-  const isInteractive = canAsk({ input, output }) && !json;
-  return await openProjectService({
-    project,
-    loaded,
-    engine,
-    housekeeping: false,
-    endsIdle: false,
-    keepsEvents: engine !== "memory",
-    defaults,
-    // The command line overrides the agent's file.
-    overrides: defined({ model: options.model, backend: options.backend }),
-    sandbox: loaded.config.agent?.sandbox === undefined ? local({ root: project.root }) : undefined,
-    approvals: isInteractive
-      ? (await import("../run/terminal-approvals.ts")).createTerminalApprovals({
-          input,
-          output,
-          mask,
-          readFile: createFileReader((path) => readLines(project, { path })),
-        })
-      : "none",
-    onListenerError: (error) => {
-      const reason = safeLine(thrownText(error));
-      output.note(output.noteStyle("yellow", `warning: a listener of events failed: ${mask(reason)}`));
-    },
-  });
 }

@@ -30,7 +30,9 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
       const decision = waiting.request(request, signal);
       questions = questions.then(async () => {
         if (!signal.aborted) await printWaitingCall(request, terminal);
-        const decision = signal.aborted ? undefined : await ask(terminal, signal);
+        const decision = signal.aborted
+          ? undefined
+          : await askPerson({ ...terminal, question: "Approve it? [y/N, or say why not]" }, signal);
         // A late answer is ignored: the call was aborted or has expired.
         if (decision !== undefined)
           await waiting.decide(request.approval_id, decision).catch(() => undefined);
@@ -40,12 +42,12 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
   };
 }
 
-/** Returns undefined if the signal fires before there is an answer. */
-function ask(
-  { input, output }: ApprovalTerminal,
+/** Asks a question with a yes, a no or a reason as its answer. Returns undefined if the signal fires before there is one. */
+export function askPerson(
+  { input, output, question }: Pick<ApprovalTerminal, "input" | "output"> & { readonly question: string },
   signal: AbortSignal,
 ): Promise<ApprovalDecision | undefined> {
-  output.note("Approve it? [y/N, or say why not]");
+  output.note(question);
   // The terminal's own line editing, so that Ctrl-C stays a signal.
   const lines = createInterface({ input, terminal: false });
   return new Promise((resolve) => {

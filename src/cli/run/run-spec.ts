@@ -1,0 +1,164 @@
+import type { ProjectService } from "../../app/service/service.ts";
+import { planTasks } from "../../app/spec-run/plan-tasks.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { defined, isRecord } from "../../base/record.ts";
+import { KitClient } from "../../client/kit-client.ts";
+import type { Project } from "../../project/project.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import {
+  type SpecRunBody,
+  type SpecRunResult,
+  specRunResultSchema,
+  specRunWorkflow,
+} from "../../protocol/spec-run.ts";
+import { clientLocator } from "../client/open-client.ts";
+import type { CommandContext, ExitCode } from "../command.ts";
+import { createEventPrinter } from "../print/print-events.ts";
+import { count, printTable } from "../print/table.ts";
+import { safeLine } from "../text/safe-text.ts";
+import { createApprovalAnswers } from "./answer-approvals.ts";
+import { SpecTasks, taskOf } from "./spec-tasks.ts";
+
+export interface SpecRunRequest {
+  readonly context: CommandContext;
+  readonly body: SpecRunBody;
+  readonly stream: boolean;
+  /** Opens the service in this process, for a folder that no server holds. */
+  readonly open: () => Promise<{ readonly service: ProjectService; readonly fetch: typeof fetch }>;
+  /** The options of the line that a server would not get. */
+  readonly ownOptions: readonly string[];
+}
+
+/** Prints what a run would do, as the files are now. */
+export function printPlan(project: Project, body: SpecRunBody, { output, json }: CommandContext): ExitCode {
+  const tasks = planTasks(project.specs.all(), body);
+  if (json) {
+    output.json({ feature: body.feature, tasks });
+    return 0;
+  }
+  printTable(output, tasks, [
+    { header: "TASK", value: ({ number }) => number },
+    { header: "TITLE", value: ({ title }) => title, wraps: true },
+    { header: "CRITERIA", value: ({ criteria }) => criteria.map(({ id }) => id).join(", "), wraps: true },
+    { header: "WHERE", value: ({ path, line }) => `${path}:${line}` },
+  ]);
+  const withoutCriteria = tasks.filter(({ criteria }) => criteria.length === 0).length;
+  output.note(
+    `${count(tasks.length, "task")}, nothing was run.${withoutCriteria === 0 ? "" : ` ${withoutCriteria} without criteria: a person decides about each.`}`,
+  );
+  return 0;
+}
+
+/**
+ * Works through the tasks of a spec and shows each: in the server that holds the folder, else in this process. A run of the feature that
+ * was interrupted goes on instead of a new one.
+ */
+export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
+  const { context, ownOptions } = request;
+  const server = await (await clientLocator(context, undefined))();
+  if (server !== undefined) {
+    if (ownOptions.length > 0) {
+      throw new KitError({
+        code: "conflict",
+        message: `A server holds this folder and does the work, so ${ownOptions.join(", ")} would not reach it.`,
+        hint: "Leave them out, or stop the server: 'kit stop'.",
+      });
+    }
+    context.output.note("The server of this project does the work.");
+    return await follow(server, request);
+  }
+  const { service, fetch } = await request.open();
+  try {
+    const client = new KitClient({
+      baseUrl: "http://localhost",
+      fetch,
+      signal: context.signal,
+      retry: { attempts: 1 },
+    });
+    return await follow(client, request);
+  } finally {
+    // What is under way goes on with the next start.
+    await service.close({ timeoutMs: 0 });
+  }
+}
+
+async function follow(client: KitClient, { context, body, stream }: SpecRunRequest): Promise<ExitCode> {
+  const { output, json, signal } = context;
+  const runId = await findOrStart(client, body, context);
+  const printer = createEventPrinter(context, { stream, answers: false });
+  const approvals = createApprovalAnswers({ client, context, printer });
+  const tasks = new SpecTasks({ client, context, runId, isQuiet: json });
+  try {
+    for await (const event of tasks.until(client.runs.stream(runId))) {
+      const task = taskOf(event);
+      if (task === undefined || (json && stream)) printer.onEvent(event);
+      else {
+        printer.end();
+        tasks.onTask(task);
+      }
+      if (!isOld(event, tasks)) approvals.onEvent(event);
+    }
+    if (tasks.isLeft) return tasks.printLeft();
+    const record = await client.runs.get(runId);
+    if (record.status !== "completed") throw failureOf(runId, record.error);
+    return printEnd(specRunResultSchema.parse(record.result), context);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    output.note(
+      `Stopped. The next 'kit run --spec ${safeLine(body.feature)}' goes on with it; 'kit runs cancel ${runId}' ends it.`,
+    );
+    throw signal.reason;
+  } finally {
+    approvals.close();
+    printer.end();
+    output.progress("");
+  }
+}
+
+/** Requests of a run that goes on were answered before. */
+function isOld(event: KitEvent, tasks: SpecTasks): boolean {
+  return event.type === "approval_request" && Date.parse(event.timestamp) < tasks.since;
+}
+
+async function findOrStart(
+  client: KitClient,
+  body: SpecRunBody,
+  { output }: CommandContext,
+): Promise<string> {
+  const { runs } = await client.runs.list({ workflow: specRunWorkflow, limit: 1_000 });
+  const open = runs.find(
+    ({ ended_at, payload }) =>
+      ended_at === undefined && isRecord(payload) && payload.feature === body.feature,
+  );
+  if (open === undefined) return (await client.workflows.start(specRunWorkflow, defined({ ...body }))).run_id;
+  output.note(`Goes on with the run ${open.run_id}, as it was begun.`);
+  return open.run_id;
+}
+
+function failureOf(
+  runId: string,
+  error: { readonly type: string; readonly message: string } | undefined,
+): KitError {
+  return new KitError({
+    code: "internal_error",
+    message: error?.message ?? "The run was cancelled.",
+    hint: `What was closed stays closed. 'kit runs show ${runId}' has the details; the same command begins with the tasks that are left.`,
+    meta: { run_id: runId },
+  });
+}
+
+function printEnd(result: SpecRunResult, { output, json }: CommandContext): ExitCode {
+  const { branch, base, head, tasks, cost } = result;
+  const open = tasks.filter(({ state }) => state !== "closed");
+  if (json) output.json(result);
+  else {
+    const money = cost === null || cost === 0 ? "" : ` Cost: $${cost.toFixed(2)}.`;
+    const what =
+      tasks.length === 0
+        ? "No task is open."
+        : `${tasks.length - open.length} of ${count(tasks.length, "task")} closed.`;
+    output.note(`${what}${money}`);
+    if (head !== base) output.note(`The commits are on ${branch}: git merge ${branch}`);
+  }
+  return open.length === 0 ? 0 : 1;
+}
