@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Infer } from "./fields.ts";
+import { type Infer, textField } from "./fields.ts";
 
 /** How a verdict ends: `ask` leaves the decision to a person, `broken` says that the tests could not be run. */
 export const verdictEnds = ["closed", "refused", "ask", "broken"] as const;
@@ -74,9 +74,12 @@ const judgedCriterionSchema = z.object({
 });
 export interface JudgedCriterion extends Infer<typeof judgedCriterionSchema> {}
 
+/** The kinds of runs, in their order. */
+export const verdictRuns = ["base", "head", "old_tests", "again", "old_code", "respaced", "faults"] as const;
+
 const testRunSchema = z.object({
   name: z
-    .enum(["base", "head", "old_tests", "again", "old_code", "respaced", "faults"])
+    .enum(verdictRuns)
     .meta({ description: "`old_tests`: the new code with the tests of the base; `old_code`: the reverse." }),
   runs: z.int(),
   tests: z.int(),
@@ -84,6 +87,40 @@ const testRunSchema = z.object({
   duration_ms: z.number(),
 });
 export interface VerdictRun extends Infer<typeof testRunSchema> {}
+
+/** The kinds of runs in words that follow "Running tests:". */
+export const verdictRunTexts: Readonly<Record<VerdictRun["name"], string>> = {
+  base: "before the change",
+  head: "with the change",
+  old_tests: "the old tests on the new code",
+  again: "once more",
+  old_code: "the new tests on the old code",
+  respaced: "with other spaces in the code",
+  faults: "with a fault in the code",
+};
+
+const name = textField(300).min(1, "must not be empty");
+
+/** What to judge: the payload of the workflow `kit.verify`, and the arguments of the MCP tool `verify_specs`. */
+export const verifyRequestSchema = z
+  .strictObject({
+    feature: name.exactOptional().meta({ description: "Only criteria of this feature, such as checkout." }),
+    task: name.exactOptional().meta({
+      description: "The criteria of this task: its number in the feature, or its id.",
+    }),
+    criteria: z
+      .array(name)
+      .min(1, "must name a criterion")
+      .max(500)
+      .exactOptional()
+      .meta({ description: "Exactly these criteria, by their keys, such as checkout#1.2." }),
+    since: name.exactOptional().meta({
+      description:
+        "The change is what differs from the merge base with this revision of Git. Default: the main branch.",
+    }),
+  })
+  .meta({ id: "VerifyRequest" });
+export interface VerifyRequest extends Infer<typeof verifyRequestSchema> {}
 
 /** Whether a change does what the specs say, decided by running tests. */
 export const verdictSchema = z
@@ -101,7 +138,9 @@ export const verdictSchema = z
     changed: z
       .array(z.string())
       .meta({ description: "The files that differ, relative to the project root." }),
-    runner: z.string().meta({ description: "The command that ran the tests, without its files." }),
+    runner: z.string().meta({
+      description: "The command that ran the tests, without its files; empty if none had to run.",
+    }),
     isolated: z.boolean().meta({ description: "Whether the system isolated the tests from the machine." }),
     runs: z.array(testRunSchema),
     duration_ms: z.number(),

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { serviceActions } from "../protocol/access.ts";
+import { builtInActions } from "../protocol/built-in-workflows.ts";
 import { defineRoutes } from "../protocol/routes/route.ts";
 import { routes } from "../protocol/routes/routes.ts";
 import { bindRoutes, type Handlers } from "./route.ts";
@@ -42,10 +43,10 @@ test("a path with an undeclared parameter does not compile", () => {
   expect(Object.keys(described)).toEqual(["GET /others/{id}"]);
 });
 
-test("every access action belongs to a route, and each route names only existing actions", () => {
+test("every access action belongs to a route or to a workflow of kit's own, and each route names only existing actions", () => {
   const actions = Object.values(routes).flatMap((route) => [
     ...("action" in route ? [route.action] : []),
     ...("itemAction" in route ? [route.itemAction] : []),
   ]);
-  expect(new Set(actions)).toEqual(new Set(serviceActions));
+  expect(new Set([...actions, ...Object.values(builtInActions)])).toEqual(new Set(serviceActions));
 });

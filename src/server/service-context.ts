@@ -3,6 +3,7 @@ import type { App } from "../app/service/app.ts";
 import type { InstanceTarget, Service } from "../app/service/service.ts";
 import type { LoadedAgent, SourceProblem } from "../app/sources/discover-sources.ts";
 import { KitError } from "../base/kit-error.ts";
+import { isBuiltInName } from "../protocol/built-in-workflows.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { Authorization } from "./access/authorize.ts";
 import type { ServerLimits } from "./limits.ts";
@@ -87,8 +88,9 @@ function checkMissing(app: App, reach: Reach, name: string): void {
   });
 }
 
-/** Throws `workflow_not_found` for a workflow without a usable file. */
+/** Throws `workflow_not_found` for a workflow without a usable file, unless it is kit's own: starting its run tells whether it is there. */
 export function checkWorkflow(app: App, name: string): void {
+  if (isBuiltInName(name)) return;
   if (app.workflows().some((workflow) => workflow.name === name)) return;
   const problem = app.problems().find(({ source }) => source?.kind === "workflow" && source.name === name);
   throw new KitError({

@@ -15,7 +15,7 @@ import { instanceName } from "../../protocol/session-name.ts";
 import type { TraceContext, TracePlace } from "../../protocol/tracing.ts";
 import { type AgentJournal, journalAgent } from "../../workflows/journal-agent.ts";
 import type { WorkflowContext, WorkflowLog } from "../../workflows/workflow-context.ts";
-import type { LoadedWorkflow } from "../sources/discover-sources.ts";
+import type { RunnableWorkflow } from "../sources/discover-sources.ts";
 import type { AgentFactory, AgentRequest } from "./agent-factory.ts";
 import { type Observers, origins } from "./observers.ts";
 import { journalRuns, type ProjectRuns, typedWait } from "./run-children.ts";
@@ -75,7 +75,7 @@ export interface LocalRun {
  */
 export async function runWorkflow(
   runtime: WorkflowRuntime,
-  workflow: LoadedWorkflow,
+  workflow: RunnableWorkflow,
   work: RunWork,
 ): Promise<unknown> {
   const { id, signal, step, startedAt } = work.context;
@@ -378,7 +378,7 @@ function toData(data: unknown): unknown {
 
 /** Returns the result as the workflow's schema parsed it. Throws `internal_error`: the workflow's code is wrong, not its caller. */
 async function checkResult(
-  { name, result: schema }: LoadedWorkflow,
+  { name, result: schema }: RunnableWorkflow,
   result: unknown,
   validateJson: WorkflowRuntime["validateJson"],
 ): Promise<unknown> {

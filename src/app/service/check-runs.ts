@@ -3,6 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
 import { checkReplay, type OpenRun, type ReplayVerdict } from "../../engine/shared/runs/replay-check.ts";
+import { isReservedName } from "../../protocol/built-in-workflows.ts";
 import type { RunStatus } from "../../protocol/run.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
@@ -59,7 +60,7 @@ const atATime = 32;
 
 /**
  * Replays runs that have not ended against the code of a folder. The code around the steps runs, as in each replay;
- * the work of the steps does not, and nothing is written.
+ * the work of the steps does not, and nothing is written. Runs of kit's own workflows are left out: their code is not in the folder.
  */
 export async function checkRuns(options: CheckRunsOptions): Promise<RunCheck> {
   const sources = await Sources.open(options.root, {
@@ -72,6 +73,7 @@ export async function checkRuns(options: CheckRunsOptions): Promise<RunCheck> {
     let done = 0;
     for await (const open of options.runs) {
       options.signal?.throwIfAborted();
+      if (isReservedName(open.run.workflow)) continue;
       const check = checkRun(open, { sources, runtime, patienceMs: options.patienceMs }).finally(() => {
         working.delete(check);
         done += 1;

@@ -4,6 +4,7 @@ import type { Engine, EngineHandlers } from "../../engine/contract.ts";
 import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
 import { AgentFactory, type RuntimeParts, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { type CreateInstance, Instances } from "../runtime/instances.ts";
 import { createObservers, createWorkTraces } from "../runtime/observers.ts";
@@ -12,6 +13,8 @@ import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import { createToCause } from "../sources/describe-failure.ts";
 import { Sources } from "../sources/sources.ts";
 import type { App } from "./app.ts";
+import type { BuiltInParts } from "./built-in-workflow.ts";
+import { BuiltInWorkflows } from "./built-in-workflows.ts";
 import type { HousekeepingOptions } from "./housekeeping.ts";
 import { createInstanceAdmin } from "./instance-calls.ts";
 import { OperationListeners, Prompts } from "./prompts.ts";
@@ -23,6 +26,9 @@ import { WorkSlots } from "./work-slots.ts";
 import { WorkflowRuns } from "./workflow-runs.ts";
 
 export interface ServiceOptions extends HousekeepingOptions {
+  /** The open project and its configuration, for kit's own workflows; without them, the service has none of these. */
+  readonly project?: BuiltInParts["project"] | undefined;
+  readonly loaded?: Pick<LoadedConfig, "config"> | undefined;
   /** Not started yet; drained with the service. */
   readonly engine: Engine;
   /** False for a command that only reads and removes: the service starts no work. Default true. */
@@ -148,13 +154,15 @@ function openAgents(base: Base) {
 /** Opens the runs of workflows. */
 function openRuns(base: Base, agents: ReturnType<typeof openAgents>): WorkflowRuns {
   const { onError, runtimeParts, engine, fences, observers, sources, causeOf, slots, traces, calls } = base;
+  const { project, loaded } = base.options;
   const { env, mask } = runtimeParts;
   const { validateJson, factory } = agents;
+  const builtIns = project && loaded && new BuiltInWorkflows({ project, config: loaded.config, sources });
   const runtime: WorkflowRuntime = {
     ...{ env, mask, validateJson, factory, stores: fences, causeOf, observers },
     toAdmitted: (...input) => calls.toAdmitted(...input),
   };
-  return new WorkflowRuns({ sources, engine, slots, runtime, traces, onFailure: onError });
+  return new WorkflowRuns({ sources, builtIns, engine, slots, runtime, traces, onFailure: onError });
 }
 
 /** Stores an event in its stream, and passes it to the listeners of its operation. */

@@ -67,5 +67,7 @@ export async function loadOwnCode(): Promise<void> {
     import("./log-page.ts"),
     import("./list-operations.ts"),
     import("./trace.ts"),
+    import("../verify/verify-work-tree.ts"),
+    import("../verify/verify-workflow.ts"),
   ]);
 }

@@ -11,6 +11,7 @@ import type {
   RunSignal,
 } from "../../engine/contract.ts";
 import { runStream } from "../../engine/event-log-contract.ts";
+import { isBuiltInName } from "../../protocol/built-in-workflows.ts";
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
 import type { EventError } from "../../protocol/event.ts";
 import { outageOf } from "../../protocol/outage.ts";
@@ -30,6 +31,7 @@ import { usable } from "../runtime/usable-code.ts";
 import { createJsonValidator } from "../runtime/validate-json.ts";
 import type { Sources } from "../sources/sources.ts";
 import type { RunOptions, WorkflowResult } from "./app.ts";
+import type { BuiltInWorkflows } from "./built-in-workflows.ts";
 import { followEvents } from "./prompts.ts";
 import { toIdempotencyKey } from "./session-input.ts";
 import type { WorkSlots } from "./work-slots.ts";
@@ -42,6 +44,8 @@ export interface StartOptions extends RunOrigin {
 
 export interface WorkflowRunsOptions {
   readonly sources: Sources;
+  /** kit's own workflows; undefined where no project is open. */
+  readonly builtIns?: BuiltInWorkflows | undefined;
   readonly engine: Engine;
   readonly slots: WorkSlots;
   readonly runtime: WorkflowRuntime;
@@ -71,7 +75,9 @@ export class WorkflowRuns implements ProjectRuns {
   readonly #expected = new Map<string, Map<string, WorkflowSchema>>();
 
   nameOf(workflow: string | WorkflowReference<never>): string {
-    return this.#options.sources.workflowName(workflow);
+    const { sources, builtIns } = this.#options;
+    const isBuiltIn = builtIns !== undefined && typeof workflow === "string" && isBuiltInName(workflow);
+    return isBuiltIn ? workflow : sources.workflowName(workflow);
   }
 
   async result(runId: string, signal?: AbortSignal): Promise<unknown> {
@@ -128,16 +134,21 @@ export class WorkflowRuns implements ProjectRuns {
     return isRecord(schema) ? await this.#checkStored(schema, payload) : [];
   }
 
-  /** Starts a run. Throws `workflow_not_found`, and `invalid_request` for a payload that does not match the workflow's schema. */
+  /**
+   * Starts a run. Throws `workflow_not_found`, `invalid_request` for a payload that does not match the workflow's schema, and the reason
+   * for which a workflow of kit's own admits no run.
+   */
   async start(name: string, payload: unknown, options: StartOptions = {}): Promise<RunReceipt> {
-    const { sources, engine, runtime, traces } = this.#options;
+    const { sources, builtIns, engine, runtime, traces } = this.#options;
     const { idempotencyKey, principal, local, parent_run_id, receivedAt: received_at } = options;
     const cause = options.cause ?? (parent_run_id && ({ type: "run", run_id: parent_run_id } as const));
-    const workflow = sources.workflow(name);
-    await checkPayload(workflow.payload, payload, {
+    const builtIn = await builtIns?.find(name);
+    const workflow = builtIn ?? sources.workflow(name);
+    const checked = await checkPayload(workflow.payload, payload, {
       receiver: `the workflow "${workflow.name}"`,
       validateJson: runtime.validateJson,
     });
+    await builtIn?.admit?.(checked as never);
     const idempotency_key = toIdempotencyKey(idempotencyKey);
     const receipt = engine.startRun({
       workflow: name,
@@ -155,14 +166,15 @@ export class WorkflowRuns implements ProjectRuns {
 
   /** Runs the workflow of a run that this or another process has started. */
   async perform(context: RunContext, request: RunRequest): Promise<unknown> {
-    const { sources, engine, runtime, traces, onFailure } = this.#options;
+    const { sources, builtIns, engine, runtime, traces, onFailure } = this.#options;
     if (this.#starting.size > 0) await Promise.allSettled(this.#starting);
     const local = this.#locals.get(context.id);
     const starts = await engine.events.read(runStream(context.id), { limit: 1, types: ["run_start"] });
     const hasStartEvent = starts.length > 0;
     if (hasStartEvent) await traces.recallRun(context.id);
     try {
-      const workflow = usable(() => sources.workflow(request.workflow), context);
+      const builtIn = await builtIns?.find(request.workflow);
+      const workflow = builtIn ?? usable(() => sources.workflow(request.workflow), context);
       // Most programs run no workflow; a server has loaded this with its engine (`load-own-code.ts`).
       const { runWorkflow } = await import("../runtime/run-workflow.ts");
       return await runWorkflow(runtime, workflow, { context, request, hasStartEvent, local, runs: this });

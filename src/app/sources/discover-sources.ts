@@ -7,6 +7,7 @@ import { faultOfDefinedName, nameKey, quoteName } from "../../base/names.ts";
 import { defined, isRecord } from "../../base/record.ts";
 import { faultOf, flag, object } from "../../base/settings.ts";
 import { type FoundFiles, findFiles } from "../../files/find-files.ts";
+import { isReservedName } from "../../protocol/built-in-workflows.ts";
 import type { WebhookDefinition } from "../../webhooks/define-webhook.ts";
 import {
   faultOfWorkflow,
@@ -94,6 +95,11 @@ export async function discoverSources(
       const first = sources.get(key);
       if (fault !== undefined)
         problems.push({ path, message: `${quoteName(name)} cannot be a name: it ${fault}.` });
+      else if (layout.kind === "workflow" && isReservedName(name))
+        problems.push({
+          path,
+          message: `"${name}" cannot be a name: names that begin with "kit." belong to kit's own workflows. Rename the file or its folder.`,
+        });
       else if (first !== undefined)
         problems.push({
           path,
@@ -283,11 +289,15 @@ async function toWebhook(
   return { ...source, kind: "webhook", definition };
 }
 
-export interface LoadedWorkflow extends SourceFile {
-  readonly kind: "workflow";
+/** A workflow of which a run can start. */
+export interface RunnableWorkflow extends Pick<SourceFile, "name"> {
   readonly run: (context: never) => unknown;
   readonly payload?: WorkflowSchema | undefined;
   readonly result?: WorkflowSchema | undefined;
+}
+
+export interface LoadedWorkflow extends SourceFile, RunnableWorkflow {
+  readonly kind: "workflow";
   /** The default export of the file, if it comes from `defineWorkflow`. */
   readonly definition?: WorkflowDefinition | undefined;
   readonly schedules: readonly WorkflowSchedule[];

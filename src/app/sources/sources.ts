@@ -6,6 +6,7 @@ import { type AgentDefinition, mergeProfiles } from "../../agents/define/create-
 import type { SourceGuard } from "../../agents/project-context.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { isReservedName } from "../../protocol/built-in-workflows.ts";
 import type { Dispatch, WorkflowReference } from "../../protocol/run-calls.ts";
 import { AgentWrites } from "./agent-writes.ts";
 import {
@@ -139,6 +140,7 @@ export class Sources {
     const { agents, workflows, problems } = this.#loaded;
     const broken = problems.find(({ source }) => source?.kind === kind && source.name === name);
     const names = (kind === "agent" ? agents : workflows).map((item) => item.name).join(", ");
+    const isReserved = kind === "workflow" && isReservedName(name);
     return new KitError({
       code: kind === "agent" ? "agent_not_found" : "workflow_not_found",
       message:
@@ -148,9 +150,11 @@ export class Sources {
       hint:
         broken !== undefined
           ? `${broken.path}: ${broken.message}`
-          : names === ""
-            ? `Add one as src/${kind}s/${name}.ts.`
-            : `The ${kind}s are: ${names}.`,
+          : isReserved
+            ? `Names that begin with "kit." belong to kit's own workflows, and this application has none of this name.`
+            : names === ""
+              ? `Add one as src/${kind}s/${name}.ts.`
+              : `The ${kind}s are: ${names}.`,
     });
   }
 

@@ -353,7 +353,7 @@ export class Judge {
   }
 
   async #count(name: VerdictRun["name"], running: Promise<TestRun>): Promise<TestRun> {
-    this.#options.onStep?.(name);
+    if (!this.#runs.has(name)) this.#options.onStep?.(name);
     const run = await running;
     const before = this.#runs.get(name) ?? { name, runs: 0, tests: 0, failed: 0, duration_ms: 0 };
     this.#runs.set(name, {

@@ -2,7 +2,12 @@ import { toIsolation } from "../../app/runtime/open-sandbox.ts";
 import { trustHint, trustsCode } from "../../app/trust/trust.ts";
 import { verifySpecs } from "../../app/verify/verify-specs.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { JudgedCriterion, Verdict, VerdictEnd, VerdictRun } from "../../protocol/verdict.ts";
+import {
+  type JudgedCriterion,
+  type Verdict,
+  type VerdictEnd,
+  verdictRunTexts,
+} from "../../protocol/verdict.ts";
 import type { IsolationOptions } from "../../sandboxes/contract.ts";
 import { findWall } from "../../sandboxes/host/wall/find-wall.ts";
 import { asText } from "../choices.ts";
@@ -46,7 +51,7 @@ export const specsVerify: Command = defineCommand({
         ...{ feature, task, criteria: criterion, since, signal },
         settings: config.specs?.verify,
         isolation: await isolationFor(project.root, toIsolation(config.sandbox)),
-        onStep: (step) => output.progress(`Running tests: ${steps[step]} …`),
+        onStep: (step) => output.progress(`Running tests: ${verdictRunTexts[step]} …`),
       });
       output.progress("");
       if (json) output.json(verdict);
@@ -69,16 +74,6 @@ async function isolationFor(root: string, configured: IsolationOptions): Promise
 }
 
 const exitCodes: Readonly<Record<VerdictEnd, number>> = { closed: 0, refused: 1, broken: 1, ask: 3 };
-
-const steps: Readonly<Record<VerdictRun["name"], string>> = {
-  base: "before the change",
-  head: "with the change",
-  old_tests: "the old tests on the new code",
-  again: "once more",
-  old_code: "the new tests on the old code",
-  respaced: "with other spaces in the code",
-  faults: "with a fault in the code",
-};
 
 const ends: Readonly<Record<VerdictEnd, { readonly style: Style; readonly word: string }>> = {
   closed: { style: "green", word: "closed" },
@@ -108,9 +103,8 @@ function print(output: Output, verdict: Verdict): void {
       `${output.noteStyle("yellow", "note:")} The tests ran without isolation: bubblewrap is missing.`,
     );
   const ran = runs.reduce((sum, run) => sum + run.runs, 0);
-  output.note(
-    `${count(changed.length, "file")} changed; ${runner} ran ${count(ran, "time")} in ${(duration_ms / 1_000).toFixed(1)} s.`,
-  );
+  const work = runner === "" ? "no test had to run" : `${runner} ran ${count(ran, "time")}`;
+  output.note(`${count(changed.length, "file")} changed; ${work} in ${(duration_ms / 1_000).toFixed(1)} s.`);
   output.line(`${output.style(ends[end].style, ends[end].word)}: ${listed(criteria)}${meanings[end]}`);
 }
 

@@ -1,4 +1,5 @@
 import { jsonSchemaOf } from "../../agents/output/typed-output.ts";
+import { startActionOf } from "../../protocol/built-in-workflows.ts";
 import { workflowRoutes } from "../../protocol/routes/run-routes.ts";
 import { readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, EndReply, type Handlers, type Route } from "../route.ts";
@@ -53,7 +54,8 @@ export function bindWorkflowRoutes(context: ServiceContext): readonly Route[] {
   };
   return bindRoutes(workflowRoutes, handlers, async ({ segment, principal, action }) => {
     const workflow = segment("name");
-    if (action !== undefined) await authorization.check({ principal, action, workflow });
+    if (action !== undefined)
+      await authorization.check({ principal, action: startActionOf(workflow), workflow });
     checkWorkflow(service.app, workflow);
   });
 }

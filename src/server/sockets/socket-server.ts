@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { KitError } from "../../base/kit-error.ts";
+import { startActionOf } from "../../protocol/built-in-workflows.ts";
 import { bearerProtocolPrefix, socketProtocol } from "../../protocol/socket-protocol.ts";
 import type { Gate, RequestHead } from "../access/access.ts";
 import { type ConnectionSlot, createConnectionSlots } from "../access/connection-slots.ts";
@@ -119,7 +120,7 @@ export class SocketServer {
     await this.#context.authorization.check(
       target.target === "agent"
         ? { principal, action: "agent.prompt", agent: target.name, instance: target.instance_id }
-        : { principal, action: "workflow.run", workflow: target.name },
+        : { principal, action: startActionOf(target.name), workflow: target.name },
     );
     checkTarget(this.#context, target);
     if (this.#isClosing) {

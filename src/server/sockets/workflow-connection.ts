@@ -1,4 +1,5 @@
 import { KitError } from "../../base/kit-error.ts";
+import { startActionOf } from "../../protocol/built-in-workflows.ts";
 import type { ClientFrame } from "../../protocol/socket-frame.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun, toCompleted } from "../streams/run-stream.ts";
@@ -37,8 +38,9 @@ export function serveWorkflow(
     const { signal } = clientGone;
     try {
       // Check the permission again: the handshake can be long ago.
-      await authorization.check({ principal: peer.principal, action: "workflow.run", workflow });
-      const caller = { request: peer.request, principal: peer.principal?.id };
+      const { principal } = peer;
+      await authorization.check({ principal, action: startActionOf(workflow), workflow });
+      const caller = { request: peer.request, principal: principal?.id };
       const { run_id } = await inTraceOf(trace, peer.request, () =>
         service.startRun(workflow, payload, caller),
       );
