@@ -13,7 +13,8 @@ export type AuthResult = boolean | Principal;
  * The actions that `server.authorize` decides about.
  *
  * `project.read` covers reading specs and guidelines, `project.write` writing them, `project.verify` starting a run of `kit.verify`,
- * which runs the tests of the project.
+ * which runs the tests of the project, and `project.run` one of `kit.spec`, whose agents change files and whose closed tasks become
+ * commits.
  * `agent.allow` is checked, after `agent.approve`, for a rule that lets later calls run without an approval.
  * `agent.omit_rules` is checked, after `agent.prompt`, for a fork that leaves out rules of the project.
  * `file.read` is checked for lines of any file of the repository. `agent.list` and `workflow.list` are checked for each name in a list; `run.list` and
@@ -24,6 +25,7 @@ export const serviceActions = [
   "project.read",
   "project.write",
   "project.verify",
+  "project.run",
   "file.read",
   "agent.list",
   "agent.prompt",

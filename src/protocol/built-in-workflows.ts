@@ -3,6 +3,7 @@ import type { ServiceAction } from "./access.ts";
 
 /** kit's own workflows, each with the action that starting it needs. */
 export const builtInActions = {
+  "kit.spec": "project.run",
   "kit.verify": "project.verify",
 } as const satisfies Readonly<Record<`kit.${string}`, ServiceAction>>;
 

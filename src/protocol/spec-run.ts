@@ -24,27 +24,18 @@ export type SpecTaskState = (typeof specTaskStates)[number];
 /** The payload of a run of `kit.spec`. */
 export const specRunBodySchema = z
   .strictObject({
-    feature: z
-      .string()
-      .min(1)
-      .max(200)
-      .meta({
-        description: "The label of the feature, such as checkout, or the name of an OpenSpec change.",
-      }),
+    feature: z.string().min(1).max(200).meta({
+      description: "The label of the feature, such as checkout, or the name of an OpenSpec change.",
+    }),
     tasks: z
       .array(z.string().min(1).max(200))
       .min(1)
       .max(1_000)
       .optional()
       .meta({ description: "Only these, by number or id; default: every open task that is not optional." }),
-    agent: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .meta({
-        description: "The agent that does the tasks; default: specs.run.agent, else the default agent.",
-      }),
+    agent: z.string().min(1).max(200).optional().meta({
+      description: "The agent that does the tasks; default: specs.run.agent, else the default agent.",
+    }),
     tests_by: z
       .string()
       .min(1)

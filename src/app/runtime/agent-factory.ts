@@ -25,7 +25,7 @@ import type { SessionStore } from "../../stores/contract.ts";
 import { faultOfProfile } from "../sources/check-profile.ts";
 import { describeFailure, failureLine } from "../sources/describe-failure.ts";
 import type { SourceFile, SourceModules, SourceProblem } from "../sources/discover-sources.ts";
-import { defaultAgentName, type ProjectSources, type Sources } from "../sources/sources.ts";
+import { defaultAgent, defaultAgentName, type ProjectSources, type Sources } from "../sources/sources.ts";
 import type { InstanceLimits } from "./instances.ts";
 import { origins } from "./observers.ts";
 import type { OpenProjectContext } from "./repositories.ts";
@@ -52,8 +52,6 @@ export interface AgentRequest extends InstanceContext, Pick<AgentIdentity, "run_
   /** Wraps the store of the agent: the service's, or that of its profile. */
   readonly storeFor?: ((own?: SessionStore) => SessionStore) | undefined;
 }
-
-const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () => ({}) };
 
 /** Creates live agents from definitions. It depends on neither the engine nor the service: both come with its options. */
 export class AgentFactory {

@@ -1,3 +1,4 @@
+import type { Engine } from "../../engine/contract.ts";
 import type { Project } from "../../project/project.ts";
 import type { WorkflowDefinition } from "../../workflows/define-workflow.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
@@ -10,6 +11,9 @@ export interface BuiltInParts {
   readonly config: LoadedConfig["config"];
   /** The definitions in the project's files: agents by name. */
   readonly sources: Sources;
+  readonly engine: Engine;
+  /** Whether only a person at a terminal starts runs, who answers for the code of the folder. */
+  readonly isTerminal: boolean;
 }
 
 /** A workflow of kit's own, over the parts of a service. */

@@ -4,6 +4,7 @@ import type { BuiltInParts, BuiltInWorkflow } from "./built-in-workflow.ts";
 
 /** Their modules are loaded with the first run, since most services start none. */
 const loaders: Readonly<Record<BuiltInName, (parts: BuiltInParts) => Promise<BuiltInWorkflow>>> = {
+  "kit.spec": async (parts) => (await import("../spec-run/spec-workflow.ts")).specWorkflow(parts),
   "kit.verify": async (parts) => (await import("../verify/verify-workflow.ts")).verifyWorkflow(parts),
 };
 

@@ -29,6 +29,8 @@ export interface ServiceOptions extends HousekeepingOptions {
   /** The open project and its configuration, for kit's own workflows; without them, the service has none of these. */
   readonly project?: BuiltInParts["project"] | undefined;
   readonly loaded?: Pick<LoadedConfig, "config"> | undefined;
+  /** Whether only a person at a terminal starts work. Default false. */
+  readonly isTerminal?: boolean | undefined;
   /** Not started yet; drained with the service. */
   readonly engine: Engine;
   /** False for a command that only reads and removes: the service starts no work. Default true. */
@@ -154,10 +156,13 @@ function openAgents(base: Base) {
 /** Opens the runs of workflows. */
 function openRuns(base: Base, agents: ReturnType<typeof openAgents>): WorkflowRuns {
   const { onError, runtimeParts, engine, fences, observers, sources, causeOf, slots, traces, calls } = base;
-  const { project, loaded } = base.options;
+  const { project, loaded, isTerminal = false } = base.options;
   const { env, mask } = runtimeParts;
   const { validateJson, factory } = agents;
-  const builtIns = project && loaded && new BuiltInWorkflows({ project, config: loaded.config, sources });
+  const builtIns =
+    project &&
+    loaded &&
+    new BuiltInWorkflows({ project, config: loaded.config, sources, engine, isTerminal });
   const runtime: WorkflowRuntime = {
     ...{ env, mask, validateJson, factory, stores: fences, causeOf, observers },
     toAdmitted: (...input) => calls.toAdmitted(...input),

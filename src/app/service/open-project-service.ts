@@ -22,6 +22,7 @@ export interface ProjectServiceOptions
       | "works"
       | "housekeeping"
       | "keepsWork"
+      | "isTerminal"
       | "keepsEvents"
       | "observers"
       | "onError"

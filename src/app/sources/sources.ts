@@ -27,6 +27,9 @@ import { findSkillFiles, loadSkills } from "./load-skills.ts";
 /** The name of the default agent, which needs no file: it only has the project's tools. */
 export const defaultAgentName = "default";
 
+/** The definition of the agent of that name. */
+export const defaultAgent: AgentDefinition = { kind: "kit.agent", describe: async () => ({}) };
+
 export interface OpenSourcesOptions {
   /** False for a program that defines its agent itself: no code of the project runs. Default true. */
   readonly code?: boolean | undefined;
@@ -88,6 +91,12 @@ export class Sources {
 
   agent(name: string): LoadedAgent | undefined {
     return this.#loaded.agents.find((agent) => agent.name === name);
+  }
+
+  /** The definition of an agent, also of the default one. Throws `agent_not_found`. */
+  definition(name: string): AgentDefinition {
+    this.checkAgent(name);
+    return this.agent(name)?.definition ?? defaultAgent;
   }
 
   /** The file that exports the definition. */

@@ -1,26 +1,37 @@
 import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
-import { specRunBodySchema, specRunResultSchema, specRunWorkflow } from "../../protocol/spec-run.ts";
+import { specRunBodySchema, specRunWorkflow } from "../../protocol/spec-run.ts";
 import { findWall } from "../../sandboxes/host/wall/find-wall.ts";
 import { defineWorkflow } from "../../workflows/define-workflow.ts";
 import { toIsolation } from "../runtime/open-sandbox.ts";
 import type { BuiltInParts, BuiltInWorkflow } from "../service/built-in-workflow.ts";
+import { trustsCode } from "../trust/trust.ts";
 import { runSpec, type SpecRunParts } from "./spec-run.ts";
 import { TaskBranch } from "./task-branch.ts";
 
 /** `kit.spec`: the open tasks of a spec as a durable run. */
-export function specWorkflow({ project, config, sources, engine, isTerminal }: BuiltInParts): BuiltInWorkflow {
+export function specWorkflow({
+  project,
+  config,
+  sources,
+  engine,
+  isTerminal,
+}: BuiltInParts): BuiltInWorkflow {
   const configured = toIsolation(config.sandbox);
+  // A person at the terminal can answer for the code of a folder; other callers cannot, whatever the configuration says.
+  const mayBeOpen = isTerminal && trustsCode(project.root, process.env);
   const parts: SpecRunParts = {
     project,
     config: { specs: config.specs, guidelines: config.guidelines, lint: config.lint },
-    // A person at the terminal can answer for the code of a folder; other callers cannot, whatever the configuration says.
-    isolation: isTerminal ? configured : { ...configured, isolation: "required" },
+    isolation: mayBeOpen ? configured : { ...configured, isolation: "required" },
     agent: (name) => sources.definition(name),
     async otherRun(feature, runId) {
-      const { runs } = await engine.listRuns({ workflow: specRunWorkflow, limit: 1_000 });
-      return runs
-        .filter(({ ended_at, payload }) => ended_at === undefined && isRecord(payload) && payload.feature === feature)
+      const { items } = await engine.listRuns({ workflow: specRunWorkflow, limit: 1_000 });
+      return items
+        .filter(
+          ({ ended_at, payload }) =>
+            ended_at === undefined && isRecord(payload) && payload.feature === feature,
+        )
         .map(({ run_id }) => run_id)
         .find((id) => id < runId);
     },
@@ -31,14 +42,17 @@ export function specWorkflow({ project, config, sources, engine, isTerminal }: B
       if (engine.capabilities.distributed) {
         throw new KitError({
           code: "unavailable",
-          message: "The tasks of a spec are done in work trees of one machine, and this engine shares its work among several.",
+          message:
+            "The tasks of a spec are done in work trees of one machine, and this engine shares its work among several.",
           hint: "Run 'kit run --spec' on a machine with an engine of its own: [engine] without url.",
         });
       }
-      if (!isTerminal) {
+      if (!mayBeOpen) {
         const { wall, ...found } = await findWall();
         if (wall === "none" && "reason" in found)
-          throw forbidden(`The tests of a task run in isolation or, for callers over a network, not at all. ${found.reason}`);
+          throw forbidden(
+            `The tests of a task run in isolation, unless a person at the terminal trusts the folder. ${found.reason}`,
+          );
       }
       for (const name of [agent, tests_by]) if (name !== undefined) sources.checkAgent(name);
       const branch = await TaskBranch.open(project.root, feature);
@@ -46,7 +60,6 @@ export function specWorkflow({ project, config, sources, engine, isTerminal }: B
     },
     definition: defineWorkflow({
       payload: specRunBodySchema,
-      result: specRunResultSchema,
       run: (ctx) => runSpec(parts, ctx),
     }),
   };
@@ -56,6 +69,6 @@ function forbidden(message: string): KitError {
   return new KitError({
     code: "forbidden",
     message,
-    hint: "A person can run 'kit run --spec' at a terminal in the project.",
+    hint: "'kit trust', then 'kit run --spec' at a terminal in the project.",
   });
 }

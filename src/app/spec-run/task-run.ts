@@ -239,8 +239,9 @@ export class TaskRun {
 
   async #leave(state: SpecTaskState, reason: string): Promise<SpecTaskProgress> {
     return await this.#step("leave", async () => {
-      this.#note(state, { reason });
-      return this.#progress(state, { reason, work_tree: this.#workTree.folder });
+      const left = { reason, work_tree: this.#workTree.folder };
+      this.#note(state, left);
+      return this.#progress(state, left);
     });
   }
 

@@ -67,7 +67,7 @@ async function checkRequest(project: Project, request: VerifyRequest): Promise<v
     await project.refresh();
     new CriteriaOfChange(project, { before: new Map(), after: new Map(), paths: [] }).choose(choice);
   }
-  await using trees = await Trees.open(project.root, undefined);
+  await using trees = await Trees.open(project.root);
   await trees.base(since);
 }
 

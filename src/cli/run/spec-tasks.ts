@@ -151,8 +151,8 @@ export class SpecTasks {
   #reasons({ verdict }: SpecTaskProgress): void {
     const { output } = this.#options.context;
     for (const { check, message, path, line } of verdict?.reasons ?? []) {
-      const at = path === undefined ? "" : `  ${formatLocation(path, line)}`;
-      output.note(`  ${output.noteStyle("yellow", check)}${safeLine(at)}`);
+      const at = path === undefined ? "" : `  ${safeLine(formatLocation(path, line))}`;
+      output.note(`  ${output.noteStyle("yellow", check)}${at}`);
       output.note(`  ${safeLine(message)}`);
     }
   }

@@ -72,6 +72,7 @@ export async function openTerminalService({
     project,
     loaded,
     engine,
+    isTerminal: true,
     housekeeping: false,
     endsIdle: false,
     keepsEvents: engine !== "memory",

@@ -61,13 +61,13 @@ const works: readonly (readonly ScriptedTurn[])[] = [
 
 /** Reads only the conversation, so that it goes on after a restart where it was. */
 const model = createScriptedModel(({ prompt }) => {
-  const said = prompt.map(({ role }) => role);
-  const prompts = prompt.filter(({ role }) => role === "user").map(({ content }) => JSON.stringify(content));
-  if (!prompts.some((text) => text.includes("Suggest the closest author")))
+  const texts = prompt.map(({ role, content }) => (role === "user" ? JSON.stringify(content) : ""));
+  const refusals = texts.filter((text) => text.includes("The task is not done.")).length;
+  const task = texts.findLastIndex((text) => /Do this task|The task is not done\./.test(text));
+  if (!texts.some((text) => text.includes("Suggest the closest author")))
     return { text: "I have only learned task 3 of catalog-search." };
-  const refusals = prompts.filter((text) => text.includes("The task is not done.")).length;
-  const turn = said.slice(said.lastIndexOf("user")).filter((role) => role === "assistant").length;
-  return works[Math.min(refusals, works.length - 1)]?.[turn] ?? { text: "There is nothing left that I know." };
+  const turn = prompt.slice(task).filter(({ role }) => role === "assistant").length;
+  return works[refusals]?.[turn] ?? { text: "There is nothing left that I know." };
 });
 
 export default createAgent({ model, instructions: "You do tasks of this bookshop's specs." });
