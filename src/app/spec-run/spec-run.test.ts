@@ -11,6 +11,7 @@ import {
   type SpecTaskProgress,
 } from "../../protocol/spec-run.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
+import { campaignTest } from "../../testing/campaign.suite.ts";
 import type { TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openProjectService } from "../service/open-project-service.ts";
@@ -77,40 +78,44 @@ async function open(
 const ends = ({ tasks: all }: SpecRunResult): readonly string[] =>
   all.map(({ task, state, attempt }) => `${task} ${state} ${attempt}`);
 
-test("each task is done in a work tree of its own, judged, ticked and committed, and the user's checkout stays", async () => {
-  const repository = await specRepository();
-  await writeFile(join(repository.root, "src/mine.mjs"), "what the user types\n");
-  const { run, states } = await open(repository, { answer: () => ({ approved: true }) });
-  const result = await run({});
-  expect(ends(result)).toEqual(["1.1 closed 1", "1.2 closed 1", "2 closed 1"]);
-  expect(result).toMatchObject({ branch: "kit/cart", cost: null });
-  expect(states.filter((state) => state.startsWith("2 "))).toEqual([
-    ...["2 working 0", "2 judging 1", "2 judging 1", "2 waiting 1", "2 closed 1"],
-  ]);
-  const { git } = repository;
-  expect(await git("show", `kit/cart:${tasksPath}`)).toBe(
-    tasks
-      .replace("- [ ] 1. ", "- [x] 1. ")
-      .replace("- [ ] 1.1", "- [x] 1.1")
-      .replace("- [ ] 1.2", "- [x] 1.2")
-      .replace("- [ ] 2. ", "- [x] 2. ")
-      .trimEnd(),
-  );
-  expect(
-    await git(
-      "log",
-      "--format=%s|%(trailers:key=Kit-Task,valueonly)|%(trailers:key=Kit-Approved,valueonly)",
-      "main..kit/cart",
-    ),
-  ).toBe("Tidy up|cart/2\n|by a person\n\nDiscounts|cart/1.2\n|\nAdd up|cart/1.1\n|");
-  for (const { commit = "", verdict } of result.tasks) {
-    // The commit is the judged tree but for the ticks.
-    expect(await git("diff", "--name-only", verdict?.tree ?? "", commit)).toBe(tasksPath);
-  }
-  expect(await git("status", "--porcelain")).toBe("?? src/mine.mjs");
-  expect(await git("worktree", "list")).not.toContain(".kit");
-  expect(await git("rev-parse", "main")).toBe(result.base);
-}, 120_000);
+campaignTest(
+  "each task is done in a work tree of its own, judged, ticked and committed, and the user's checkout stays",
+  async () => {
+    const repository = await specRepository();
+    await writeFile(join(repository.root, "src/mine.mjs"), "what the user types\n");
+    const { run, states } = await open(repository, { answer: () => ({ approved: true }) });
+    const result = await run({});
+    expect(ends(result)).toEqual(["1.1 closed 1", "1.2 closed 1", "2 closed 1"]);
+    expect(result).toMatchObject({ branch: "kit/cart", cost: null });
+    expect(states.filter((state) => state.startsWith("2 "))).toEqual([
+      ...["2 working 0", "2 judging 1", "2 judging 1", "2 waiting 1", "2 closed 1"],
+    ]);
+    const { git } = repository;
+    expect(await git("show", `kit/cart:${tasksPath}`)).toBe(
+      tasks
+        .replace("- [ ] 1. ", "- [x] 1. ")
+        .replace("- [ ] 1.1", "- [x] 1.1")
+        .replace("- [ ] 1.2", "- [x] 1.2")
+        .replace("- [ ] 2. ", "- [x] 2. ")
+        .trimEnd(),
+    );
+    expect(
+      await git(
+        "log",
+        "--format=%s|%(trailers:key=Kit-Task,valueonly)|%(trailers:key=Kit-Approved,valueonly)",
+        "main..kit/cart",
+      ),
+    ).toBe("Tidy up|cart/2\n|by a person\n\nDiscounts|cart/1.2\n|\nAdd up|cart/1.1\n|");
+    for (const { commit = "", verdict } of result.tasks) {
+      // The commit is the judged tree but for the ticks.
+      expect(await git("diff", "--name-only", verdict?.tree ?? "", commit)).toBe(tasksPath);
+    }
+    expect(await git("status", "--porcelain")).toBe("?? src/mine.mjs");
+    expect(await git("worktree", "list")).not.toContain(".kit");
+    expect(await git("rev-parse", "main")).toBe(result.base);
+  },
+  120_000,
+);
 
 test("a refusal is the next prompt, and a task whose tests assert nothing is not closed", async () => {
   const repository = await specRepository();
@@ -130,52 +135,68 @@ test("a refusal is the next prompt, and a task whose tests assert nothing is not
   expect(ends(await run({ tasks: ["1.2"] }))).toEqual(["1.2 closed 1"]);
 }, 120_000);
 
-test("an agent that does nothing, or that only ticks the box, closes nothing", async () => {
-  const repository = await specRepository();
-  const { run } = await open(repository);
-  for (const agent of ["idle", "ticking"] as const) {
-    const result = await run({ agent, tasks: ["1.1"], attempts: 1 });
-    expect(ends(result)).toEqual(["1.1 refused 1"]);
-    expect(result.tasks[0]?.reason).toContain("[no-change]");
-    expect(result.head).toBe(result.base);
-  }
-  expect(await repository.git("show", `kit/cart:${tasksPath}`)).toBe(tasks.trimEnd());
-}, 60_000);
+campaignTest(
+  "an agent that does nothing, or that only ticks the box, closes nothing",
+  async () => {
+    const repository = await specRepository();
+    const { run } = await open(repository);
+    for (const agent of ["idle", "ticking"] as const) {
+      const result = await run({ agent, tasks: ["1.1"], attempts: 1 });
+      expect(ends(result)).toEqual(["1.1 refused 1"]);
+      expect(result.tasks[0]?.reason).toContain("[no-change]");
+      expect(result.head).toBe(result.base);
+    }
+    expect(await repository.git("show", `kit/cart:${tasksPath}`)).toBe(tasks.trimEnd());
+  },
+  60_000,
+);
 
-test("tasks at once change one file: the second is merged with the first and judged again", async () => {
-  const repository = await specRepository();
-  const { run } = await open(repository);
-  const result = await run({ tasks: ["1.1", "1.2"], parallel: 2 });
-  expect(ends(result)).toEqual(["1.1 closed 1", "1.2 closed 1"]);
-  const text = await repository.git("show", "kit/cart:src/cart.mjs");
-  expect(text).toContain("function sum");
-  expect(text).toContain("function discount");
-  expect(await repository.git("rev-list", "--count", "main..kit/cart")).toBe("2");
-  for (const { commit = "", verdict } of result.tasks)
-    expect(await repository.git("diff", "--name-only", verdict?.tree ?? "", commit)).toBe(tasksPath);
-}, 120_000);
+campaignTest(
+  "tasks at once change one file: the second is merged with the first and judged again",
+  async () => {
+    const repository = await specRepository();
+    const { run } = await open(repository);
+    const result = await run({ tasks: ["1.1", "1.2"], parallel: 2 });
+    expect(ends(result)).toEqual(["1.1 closed 1", "1.2 closed 1"]);
+    const text = await repository.git("show", "kit/cart:src/cart.mjs");
+    expect(text).toContain("function sum");
+    expect(text).toContain("function discount");
+    expect(await repository.git("rev-list", "--count", "main..kit/cart")).toBe("2");
+    for (const { commit = "", verdict } of result.tasks)
+      expect(await repository.git("diff", "--name-only", verdict?.tree ?? "", commit)).toBe(tasksPath);
+  },
+  120_000,
+);
 
-test("another agent writes the tests, and the first one cannot spoil them", async () => {
-  const repository = await specRepository();
-  const { run } = await open(repository);
-  const result = await run({ agent: "coding", tests_by: "testing", tasks: ["1.1"] });
-  expect(ends(result)).toEqual(["1.1 closed 1"]);
-  expect(await repository.git("show", "kit/cart:src/sum.test.mjs")).toContain("price: 2");
-}, 60_000);
+campaignTest(
+  "another agent writes the tests, and the first one cannot spoil them",
+  async () => {
+    const repository = await specRepository();
+    const { run } = await open(repository);
+    const result = await run({ agent: "coding", tests_by: "testing", tasks: ["1.1"] });
+    expect(ends(result)).toEqual(["1.1 closed 1"]);
+    expect(await repository.git("show", "kit/cart:src/sum.test.mjs")).toContain("price: 2");
+  },
+  60_000,
+);
 
-test("a person's no with a comment is the next prompt, and a no without one ends the task", async () => {
-  const repository = await specRepository();
-  let asked = 0;
-  const { run } = await open(repository, {
-    answer({ diff }) {
-      asked += 1;
-      expect(diff).toContain("+export const tidied = true;");
-      return asked === 1 ? { approved: false, comment: "Explain it." } : { approved: false };
-    },
-  });
-  expect(ends(await run({ tasks: ["2"] }))).toEqual(["2 denied 2"]);
-  expect(await repository.git("rev-list", "--count", "main..kit/cart")).toBe("0");
-}, 60_000);
+campaignTest(
+  "a person's no with a comment is the next prompt, and a no without one ends the task",
+  async () => {
+    const repository = await specRepository();
+    let asked = 0;
+    const { run } = await open(repository, {
+      answer({ diff }) {
+        asked += 1;
+        expect(diff).toContain("+export const tidied = true;");
+        return asked === 1 ? { approved: false, comment: "Explain it." } : { approved: false };
+      },
+    });
+    expect(ends(await run({ tasks: ["2"] }))).toEqual(["2 denied 2"]);
+    expect(await repository.git("rev-list", "--count", "main..kit/cart")).toBe("0");
+  },
+  60_000,
+);
 
 test("a run without money, an unknown task, a second run and an unknown feature are refused in a sentence", async () => {
   const repository = await specRepository();
@@ -202,17 +223,21 @@ test("a run without money, an unknown task, a second run and an unknown feature 
   await service.engine.cancelRun(waiting.run_id);
 }, 60_000);
 
-test("a project below the top of its repository is done there", async () => {
-  const repository = await specRepository();
-  const { root, git } = repository;
-  await git("mv", "-k", "src", ".kiro", "inner-later").catch(() => undefined);
-  const inner: Record<string, string> = {};
-  for (const path of (await git("ls-files")).split("\n"))
-    inner[`shop/${path}`] = await readFile(join(root, path), "utf8");
-  for (const [path, text] of Object.entries(inner)) await repository.write(path, text);
-  await git("rm", "-r", "-q", "--cached", "src", ".kiro");
-  await repository.commit("Move", 1_700_000_100);
-  const { run } = await open(repository, { root: join(root, "shop") });
-  expect(ends(await run({ tasks: ["1.1"] }))).toEqual(["1.1 closed 1"]);
-  expect(await git("show", `kit/cart:shop/${tasksPath}`)).toContain("- [x] 1.1");
-}, 60_000);
+campaignTest(
+  "a project below the top of its repository is done there",
+  async () => {
+    const repository = await specRepository();
+    const { root, git } = repository;
+    await git("mv", "-k", "src", ".kiro", "inner-later").catch(() => undefined);
+    const inner: Record<string, string> = {};
+    for (const path of (await git("ls-files")).split("\n"))
+      inner[`shop/${path}`] = await readFile(join(root, path), "utf8");
+    for (const [path, text] of Object.entries(inner)) await repository.write(path, text);
+    await git("rm", "-r", "-q", "--cached", "src", ".kiro");
+    await repository.commit("Move", 1_700_000_100);
+    const { run } = await open(repository, { root: join(root, "shop") });
+    expect(ends(await run({ tasks: ["1.1"] }))).toEqual(["1.1 closed 1"]);
+    expect(await git("show", `kit/cart:shop/${tasksPath}`)).toContain("- [x] 1.1");
+  },
+  60_000,
+);
