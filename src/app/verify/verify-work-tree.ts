@@ -6,7 +6,7 @@ import type { Verdict } from "../../protocol/verdict.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
-import { findRunner, isOfTests } from "./runners.ts";
+import { findRunner, isOfTests, type Runner } from "./runners.ts";
 import { CriteriaOfChange } from "./select-criteria.ts";
 import { type Listing, Trees } from "./trees.ts";
 import type { VerifyOptions } from "./verify-options.ts";
@@ -15,6 +15,9 @@ import { Workplace } from "./workplace.ts";
 const defaults = { setup: "link", timeoutS: 300, faults: 24 } as const;
 /** The limit of a run with a fault, which can be an endless loop; the tests took less without it. */
 const faultTimeoutMs = 20_000;
+
+/** Of a change for which the judge runs nothing. */
+const noRunner: Runner = { label: "", command: () => "false" };
 
 /** `verifySpecs`, whose modules are many. */
 export async function verifyWorkTree(project: Project, options: VerifyOptions): Promise<Verdict> {
@@ -28,11 +31,14 @@ export async function verifyWorkTree(project: Project, options: VerifyOptions): 
   const selection = new CriteriaOfChange(project, change);
   const criteria = selection.choose(options);
   const manifest = await trees.texts(after, [`${trees.prefix}package.json`, "package.json"]);
-  const runner = findRunner({
-    configured: settings.test,
-    manifest: manifest.get(`${trees.prefix}package.json`) ?? manifest.get("package.json"),
-    files: project.files(),
-  });
+  // About texts no test says anything: a project whose specs are written before its tests needs no runner.
+  const runner = change.paths.every((path) => change.isDocument(path))
+    ? noRunner
+    : findRunner({
+        configured: settings.test,
+        manifest: manifest.get(`${trees.prefix}package.json`) ?? manifest.get("package.json"),
+        files: project.files(),
+      });
   const workplace = {
     trees,
     runner,
