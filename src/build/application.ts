@@ -10,6 +10,7 @@ import { tryAgents } from "../app/sources/try-agents.ts";
 import { withDeadline } from "../base/abort.ts";
 import { isKnownProvider, knownProviders } from "../models/provider-config.ts";
 import type { Project } from "../project/project.ts";
+import { listCriteria } from "../specs/coverage/list-criteria.ts";
 import { bundleCode, outputPath } from "./bundle-code.ts";
 import { type KitManifest, kitFiles, kitFolder, optionalPackages, readKitManifest } from "./bundle-kit.ts";
 import { type BuildProblem, loadBundler, type OutputFiles, textFile } from "./bundler.ts";
@@ -55,6 +56,8 @@ export interface Application {
   /** Names of the variables to set where the application runs, keys first; without `KIT_API_KEYS`. */
   readonly variables: readonly string[];
   readonly sources: ProjectSources;
+  /** Whether the specs have acceptance criteria, about which a change can be judged. */
+  readonly hasCriteria: boolean;
   readonly agents: readonly DescribedAgent[];
   readonly loaded: LoadedConfig;
   readonly kitVersion: string;
@@ -122,6 +125,7 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
     outside: new Map([...code.outside].map(([name, { reason }]) => [name, reason])),
     variables: variablesOf(agents, loaded, code.variables),
     sources,
+    hasCriteria: listCriteria(project.specs.all()).criteria.length > 0,
     agents,
     loaded,
     kitVersion: manifest.version,

@@ -99,6 +99,9 @@ test("the steps of the GitHub workflow run unchanged: they annotate the change, 
   expect(outputs["Criteria without a test"]).toMatch(
     /^::notice file=\.kiro\/specs\/returns\/requirements\.md,line=\d+,title=returns#1\.1 has no test::/m,
   );
+  expect(outputs["The change does what its specs say"]).toMatch(
+    /^::warning title=kit specs verify%3A no-change::Only specs and documents were changed/m,
+  );
   expect(await readFile(join(project.root, "answer.md"), "utf8")).toMatch(/offline\/guide/);
   expect((await readFile(join(project.root, "gh-arguments.txt"), "utf8")).split("\n")).toEqual(
     expect.arrayContaining(["pr", "comment", "7", "--body-file", "answer.md"]),
