@@ -101,7 +101,7 @@ export const verdictRunTexts: Readonly<Record<VerdictRun["name"], string>> = {
 
 const name = textField(300).min(1, "must not be empty");
 
-/** What to judge: the payload of the workflow `kit.verify`, and the arguments of the MCP tool `verify_specs`. */
+/** The question to a judge: the payload of the workflow `kit.verify`, and the arguments of the MCP tool `verify_specs`. */
 export const verifyRequestSchema = z.strictObject({
   feature: name.exactOptional().meta({ description: "Only criteria of this feature, such as checkout." }),
   task: name.exactOptional().meta({

@@ -238,7 +238,7 @@ export class Judge {
     for (const { criterion, id, namingTests, isClaimed } of judged) {
       if (namingTests.length === 0) {
         const message = `No test names ${id}. Put this key into the title of a test, or above it.`;
-        // Who writes down what is to be done has not said that it is done.
+        // A change that only writes a criterion down does not claim that it is done.
         if (isClaimed) reasons.refuse("no-test", message, { criterion: id });
         else reasons.ask("no-test", message, { criterion: id });
       } else if (namingTests.every(({ isWhole }) => isWhole))

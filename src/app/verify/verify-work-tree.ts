@@ -16,7 +16,7 @@ const defaults = { setup: "link", timeoutS: 300, faults: 24 } as const;
 /** The limit of a run with a fault, which can be an endless loop; the tests took less without it. */
 const faultTimeoutMs = 20_000;
 
-/** Of a change for which the judge runs nothing. */
+/** A change of texts alone has this runner, which is never called. */
 const noRunner: Runner = { label: "", command: () => "false" };
 
 /** `verifySpecs`, whose modules are many. */
@@ -31,7 +31,7 @@ export async function verifyWorkTree(project: Project, options: VerifyOptions): 
   const selection = new CriteriaOfChange(project, change);
   const criteria = selection.choose(options);
   const manifest = await trees.texts(after, [`${trees.prefix}package.json`, "package.json"]);
-  // About texts no test says anything: a project whose specs are written before its tests needs no runner.
+  // A test says nothing about texts, so a project whose specs come before its tests needs no runner.
   const runner = change.paths.every((path) => change.isDocument(path))
     ? noRunner
     : findRunner({

@@ -179,7 +179,7 @@ function githubWorkflow(app: Application): string {
           },
         ],
       },
-      ...(app.hasCriteria ? { verify: verifyJob(setUp, origin) } : {}),
+      ...(app.isJudged ? { verify: verifyJob(setUp, origin) } : {}),
       review: {
         // A change from a fork gets no secrets, and so no model.
         if: "github.event.pull_request.head.repo.full_name == github.repository",

@@ -15,7 +15,7 @@ interface Facts {
   readonly folder?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly unlocked?: string;
-  readonly hasCriteria?: boolean;
+  readonly isJudged?: boolean;
 }
 
 /** The part of an application that targets read. */
@@ -26,7 +26,7 @@ function appOf({
   folder = "",
   dependencies = {},
   unlocked,
-  hasCriteria = false,
+  isJudged = false,
 }: Facts): Application {
   const part = {
     name,
@@ -34,7 +34,7 @@ function appOf({
     folder,
     dependencies,
     unlocked,
-    hasCriteria,
+    isJudged,
     variables,
     agents: [{ name: agent, path: `src/agents/${agent}.ts`, profile: undefined }],
     loaded: { config: {} },
@@ -169,9 +169,9 @@ test("values of the project never become expressions in commands, and only names
   expect(workflow.on).toEqual({ pull_request: {} });
 });
 
-test("a change is judged by a job of its own if the specs have acceptance criteria", () => {
+test("a change is judged by a job of its own where kit can judge it", () => {
   expect(parseYaml(fileOf("github-actions", "kit.yml")).jobs).not.toHaveProperty("verify");
-  const { verify } = parseYaml(fileOf("github-actions", "kit.yml", { hasCriteria: true })).jobs;
+  const { verify } = parseYaml(fileOf("github-actions", "kit.yml", { isJudged: true })).jobs;
   expect(verify.steps[0]).toMatchObject({ with: { "fetch-depth": 0 } });
   expect(verify.steps.at(-1)).toMatchObject({
     env: { BASE: `\${{ github.event.pull_request.base.sha }}` },
