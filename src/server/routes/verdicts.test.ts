@@ -58,6 +58,18 @@ async function serveCart({
 
 const start = "/workflows/kit.verify";
 
+/** Whether a server accepts a WebSocket for a verdict. */
+async function opens(url: string): Promise<boolean> {
+  const socket = new WebSocket(new URL(start, url.replace(/^http/, "ws")), ["kit"]);
+  return await new Promise((resolve) => {
+    socket.addEventListener("error", () => resolve(false));
+    socket.addEventListener("open", () => {
+      socket.close();
+      resolve(true);
+    });
+  });
+}
+
 wallTest("a verdict is the result of a run, whose events show which tests run", async () => {
   const { send } = await serveCart();
   const { status, body } = await send(`${start}?wait=result`, { feature: "cart", task: "1" });
@@ -120,6 +132,9 @@ test("starting a verdict needs the action project.verify, and no other", async (
     body: { error: { message: expect.stringContaining("server.authorize") } },
   });
   expect(asked).toEqual([["project.verify", "kit.verify"]]);
+  expect(await opens(others.url)).toBe(false);
+  expect(await opens(only.url)).toBe(true);
+  expect(asked.slice(1)).toEqual([["project.verify", "kit.verify"]]);
 });
 
 test("a read-only project gives no verdict", async () => {
