@@ -7,9 +7,12 @@ import { knownSecrets } from "../app/runtime/known-secrets.ts";
 import type { SourceProblem } from "../app/sources/discover-sources.ts";
 import { type ProjectSources, Sources } from "../app/sources/sources.ts";
 import { tryAgents } from "../app/sources/try-agents.ts";
+import { findRunner } from "../app/verify/runners.ts";
 import { withDeadline } from "../base/abort.ts";
+import { KitError } from "../base/kit-error.ts";
 import { isKnownProvider, knownProviders } from "../models/provider-config.ts";
 import type { Project } from "../project/project.ts";
+import { listCriteria } from "../specs/coverage/list-criteria.ts";
 import { bundleCode, outputPath } from "./bundle-code.ts";
 import { type KitManifest, kitFiles, kitFolder, optionalPackages, readKitManifest } from "./bundle-kit.ts";
 import { type BuildProblem, loadBundler, type OutputFiles, textFile } from "./bundler.ts";
@@ -55,6 +58,8 @@ export interface Application {
   /** Names of the variables to set where the application runs, keys first; without `KIT_API_KEYS`. */
   readonly variables: readonly string[];
   readonly sources: ProjectSources;
+  /** Whether `kit specs verify` can judge a change: the specs have acceptance criteria, and kit knows how to run the tests. */
+  readonly isJudged: boolean;
   readonly agents: readonly DescribedAgent[];
   readonly loaded: LoadedConfig;
   readonly kitVersion: string;
@@ -122,6 +127,7 @@ export async function createApplication(project: Project, loaded: LoadedConfig):
     outside: new Map([...code.outside].map(([name, { reason }]) => [name, reason])),
     variables: variablesOf(agents, loaded, code.variables),
     sources,
+    isJudged: isJudged(project, loaded),
     agents,
     loaded,
     kitVersion: manifest.version,
@@ -157,6 +163,20 @@ async function readSources(root: string): Promise<ProjectSources> {
     return sources.loaded;
   } finally {
     sources.close();
+  }
+}
+
+function isJudged(project: Project, { config }: LoadedConfig): boolean {
+  if (listCriteria(project.specs.all()).criteria.length === 0) return false;
+  const configured = config.specs?.verify?.test;
+  const manifest = JSON.stringify(readJson(join(project.root, "package.json")));
+  try {
+    findRunner({ configured, manifest, files: project.files() });
+    return true;
+  } catch (error) {
+    if (!(error instanceof KitError)) throw error;
+    // A wrong setting is for its author to see, in the job.
+    return configured !== undefined;
   }
 }
 

@@ -139,6 +139,7 @@ export type {
   TurnItem,
   WorkState,
 } from "../protocol/transcript.ts";
+export type { Verdict, VerifyRequest } from "../protocol/verdict.ts";
 export type { WaitingItem, WaitingPage, WaitingQuery, WaitingSignal } from "../protocol/waiting.ts";
 export type { WorkCause } from "../protocol/work-cause.ts";
 export type {

@@ -12,7 +12,7 @@ import {
   type GuidelinesClient,
   type SpecsClient,
 } from "./project-clients.ts";
-import type { AnyProject, ProjectTypes } from "./project-types.ts";
+import type { AnyProject, ProjectTypes, Startable } from "./project-types.ts";
 import { type PromptStream, promptReply, promptStream } from "./result-stream.ts";
 import { type RouteCall, route } from "./route-call.ts";
 import { createRunsClient, type RunsClient } from "./runs-client.ts";
@@ -51,7 +51,7 @@ export type DefaultPrompt = string | (PromptRequest & { readonly session?: strin
  */
 export class KitClient<Project extends ProjectTypes = AnyProject> {
   readonly agents: AgentsClient<Project["agents"]>;
-  readonly workflows: WorkflowsClient<Project["workflows"]>;
+  readonly workflows: WorkflowsClient<Startable<Project["workflows"]>>;
   readonly runs: RunsClient;
   readonly dispatches: DispatchesClient;
   readonly approvals: ApprovalsClient;
@@ -68,7 +68,9 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
     this.#transport = transport;
     // The project's types describe the same calls more precisely.
     this.agents = createAgentsClient(transport) as unknown as AgentsClient<Project["agents"]>;
-    this.workflows = createWorkflowsClient(transport) as unknown as WorkflowsClient<Project["workflows"]>;
+    this.workflows = createWorkflowsClient(transport) as unknown as WorkflowsClient<
+      Startable<Project["workflows"]>
+    >;
     this.runs = createRunsClient(transport);
     this.dispatches = createDispatchesClient(transport);
     this.approvals = createApprovalsClient(transport);

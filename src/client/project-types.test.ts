@@ -51,13 +51,19 @@ test("a client of a project checks names, payloads and results", () => {
     async () => (await workflows.connect("release")).invoke({ version: "1.0.0" }),
     // @ts-expect-error: the same over a WebSocket.
     async () => (await workflows.connect("release")).invoke({}),
+    async () =>
+      (await workflows.invoke("kit.verify", { feature: "cart", task: "1" })).result.end === "closed",
+    // @ts-expect-error: a verdict has no such end.
+    async () => (await workflows.invoke("kit.verify")).result.end === "done",
+    // @ts-expect-error: kit.verify takes no such field.
+    () => workflows.start("kit.verify", { features: "cart" }),
     async () => {
       const { result } = await workflows.invoke("plain", { anything: 1 });
       // @ts-expect-error: a workflow without types has a result of which nothing is known.
       return result.length;
     },
   ];
-  expect(calls).toHaveLength(13);
+  expect(calls).toHaveLength(16);
 });
 
 test("a client without a project accepts any name and any payload", () => {

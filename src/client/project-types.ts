@@ -1,4 +1,6 @@
+import type { BuiltInName } from "../protocol/built-in-workflows.ts";
 import type { RunCompleted } from "../protocol/run.ts";
+import type { Verdict, VerifyRequest } from "../protocol/verdict.ts";
 
 /**
  * The agents and workflows of a project, each by its name with the module of its file. `kit types` writes them to
@@ -27,6 +29,15 @@ interface SchemaOf<Input> {
 interface Definition<Payload, Result> {
   readonly "~types"?: { readonly payload: (payload: Payload) => void; readonly result: Result } | undefined;
 }
+
+/** kit's own workflows, which no file of a project defines. */
+interface BuiltIns {
+  readonly "kit.verify": Definition<VerifyRequest, Verdict>;
+}
+/** The workflows that a client can start: those of the project, and kit's own. */
+export type Startable<Workflows> = Omit<Workflows, BuiltInName> & {
+  readonly [Name in BuiltInName]: BuiltIns[Name];
+};
 
 /**
  * The payload of a workflow: from `defineWorkflow` as the default export or as `workflow`, or from the schema `payload`

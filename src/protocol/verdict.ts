@@ -101,25 +101,23 @@ export const verdictRunTexts: Readonly<Record<VerdictRun["name"], string>> = {
 
 const name = textField(300).min(1, "must not be empty");
 
-/** What to judge: the payload of the workflow `kit.verify`, and the arguments of the MCP tool `verify_specs`. */
-export const verifyRequestSchema = z
-  .strictObject({
-    feature: name.exactOptional().meta({ description: "Only criteria of this feature, such as checkout." }),
-    task: name.exactOptional().meta({
-      description: "The criteria of this task: its number in the feature, or its id.",
-    }),
-    criteria: z
-      .array(name)
-      .min(1, "must name a criterion")
-      .max(500)
-      .exactOptional()
-      .meta({ description: "Exactly these criteria, by their keys, such as checkout#1.2." }),
-    since: name.exactOptional().meta({
-      description:
-        "The change is what differs from the merge base with this revision of Git. Default: the main branch.",
-    }),
-  })
-  .meta({ id: "VerifyRequest" });
+/** The question to a judge: the payload of the workflow `kit.verify`, and the arguments of the MCP tool `verify_specs`. */
+export const verifyRequestSchema = z.strictObject({
+  feature: name.exactOptional().meta({ description: "Only criteria of this feature, such as checkout." }),
+  task: name.exactOptional().meta({
+    description: "The criteria of this task: its number in the feature, or its id.",
+  }),
+  criteria: z
+    .array(name)
+    .min(1, "must name a criterion")
+    .max(500)
+    .exactOptional()
+    .meta({ description: "Exactly these criteria, by their keys, such as checkout#1.2." }),
+  since: name.exactOptional().meta({
+    description:
+      "The change is what differs from the merge base with this revision of Git. Default: the main branch.",
+  }),
+});
 export interface VerifyRequest extends Infer<typeof verifyRequestSchema> {}
 
 /** Whether a change does what the specs say, decided by running tests. */

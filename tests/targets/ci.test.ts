@@ -28,7 +28,10 @@ const git = async (...args: readonly string[]): Promise<string> => {
 };
 
 beforeAll(async () => {
-  project = await createTargetProject({ ".gitignore": "node_modules/\n.kit/\n" });
+  project = await createTargetProject({
+    ".gitignore": "node_modules/\n.kit/\n",
+    "tests/open.test.mjs": 'import { test } from "node:test";\ntest("the shop opens", () => undefined);\n',
+  });
   await git("init", "--quiet", "--initial-branch", "main");
   await git("add", "--all");
   await git("commit", "--quiet", "--message", "One");
@@ -87,7 +90,7 @@ test("the steps of the GitHub workflow run unchanged: they annotate the change, 
     const { HOME } = process.env;
     const options = {
       cwd: project.root,
-      env: { HOME, PATH: `${tools}:${process.env.PATH}`, ...variables },
+      env: { HOME, PATH: `${tools}:${process.env.PATH}`, ...workflow.env, ...variables },
     };
     // The runner does the same for `shell: bash`.
     const { stdout } = await run("bash", ["--noprofile", "--norc", "-eo", "pipefail", "-c", script], options);
@@ -98,6 +101,9 @@ test("the steps of the GitHub workflow run unchanged: they annotate the change, 
   );
   expect(outputs["Criteria without a test"]).toMatch(
     /^::notice file=\.kiro\/specs\/returns\/requirements\.md,line=\d+,title=returns#1\.1 has no test::/m,
+  );
+  expect(outputs["The change does what its specs say"]).toMatch(
+    /^::warning title=kit specs verify%3A no-test::No test names returns#1\.1\./m,
   );
   expect(await readFile(join(project.root, "answer.md"), "utf8")).toMatch(/offline\/guide/);
   expect((await readFile(join(project.root, "gh-arguments.txt"), "utf8")).split("\n")).toEqual(

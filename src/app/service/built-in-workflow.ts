@@ -4,7 +4,7 @@ import type { WorkflowDefinition } from "../../workflows/define-workflow.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Sources } from "../sources/sources.ts";
 
-/** What kit's own workflows are made of. */
+/** The parts of a service over which kit makes its own workflows. */
 export interface BuiltInParts {
   /** Open, and closed after the last run. */
   readonly project: Project;

@@ -35,44 +35,46 @@ test("an application without an open project has no workflow of kit's own", asyn
     });
 });
 
-wallTest("a workflow, and the next process after a crash, get a verdict of kit.verify", async () => {
-  const cart = await changedCart();
-  const { root } = cart;
-  await cart.write(
-    "src/workflows/gate.ts",
-    `export const run = (ctx) => ctx.run("kit.verify", { feature: "cart", task: "1" });\n`,
-  );
-  let opened: { service: ProjectService; close(): Promise<void> } | undefined;
-  const open = async (): Promise<ProjectService> => {
-    const loaded = await loadConfig({ cwd: root, environment: {} });
-    const project = await openProject({ root, config: loaded.config, indexFile: ":memory:" });
-    const store = new InMemorySessionStore();
-    const service = await openProjectService({ project, loaded, store });
-    opened = {
-      service,
-      async close() {
-        await service.close({ timeoutMs: 0 });
-        await project.close();
-      },
+wallTest(
+  "a workflow gets a verdict of kit.verify, from the next process if the first one ends meanwhile",
+  async () => {
+    const cart = await changedCart();
+    const { root } = cart;
+    await cart.write(
+      "src/workflows/gate.ts",
+      `export const run = (ctx) => ctx.run("kit.verify", { feature: "cart", task: "1" });\n`,
+    );
+    let opened: { service: ProjectService; close(): Promise<void> } | undefined;
+    const open = async (): Promise<ProjectService> => {
+      const loaded = await loadConfig({ cwd: root, environment: {} });
+      const project = await openProject({ root, config: loaded.config, indexFile: ":memory:" });
+      const store = new InMemorySessionStore();
+      const service = await openProjectService({ project, loaded, store });
+      opened = {
+        service,
+        async close() {
+          await service.close({ timeoutMs: 0 });
+          await project.close();
+        },
+      };
+      return service;
     };
-    return service;
-  };
-  onTestFinished(async () => {
+    onTestFinished(async () => {
+      await opened?.close();
+      await cart[Symbol.asyncDispose]();
+    });
+    const first = await open();
+    expect(first.app.workflows().map(({ name }) => name)).toEqual(["gate"]);
+    const { run_id } = await first.startRun("gate", {});
+    const started = Promise.withResolvers<void>();
+    const stop = first.app.onEvent((event) => event.type === "log" && started.resolve());
+    await started.promise;
+    stop();
     await opened?.close();
-    await cart[Symbol.asyncDispose]();
-  });
-  const first = await open();
-  expect(first.app.workflows().map(({ name }) => name)).toEqual(["gate"]);
-  const { run_id } = await first.startRun("kit.verify", { feature: "cart", task: "1" });
-  const started = Promise.withResolvers<void>();
-  const stop = first.app.onEvent((event) => event.type === "log" && started.resolve());
-  await started.promise;
-  stop();
-  await opened?.close();
-  const second = await open();
-  expect(await second.engine.awaitRun(run_id)).toMatchObject({
-    status: "completed",
-    result: { end: "closed", isolated: true, criteria: [{ id: "cart#1.1" }] },
-  });
-  expect((await second.app.run("gate")).result).toMatchObject({ end: "closed" });
-});
+    const second = await open();
+    expect(await second.engine.awaitRun(run_id)).toMatchObject({
+      status: "completed",
+      result: { end: "closed", isolated: true, criteria: [{ id: "cart#1.1" }] },
+    });
+  },
+);

@@ -71,7 +71,7 @@ export class Judge {
     const judged = this.#options.criteria.map((chosen) => this.#toJudged(chosen));
     if (change.paths.every((path) => change.isDocument(path))) {
       const isSame = change.paths.length === 0;
-      if (judged.length > 0)
+      if (judged.some(({ isClaimed }) => isClaimed))
         reasons.refuse(
           "no-change",
           isSame ? "Nothing differs from the base." : "Only specs and documents were changed.",
@@ -100,9 +100,10 @@ export class Judge {
         "no-criteria",
         "The change is about no criterion: no test of it names one, no task was ticked, and no criterion was changed.",
       );
-    if (judged.length === 0 || reasons.isDecided) return judged;
-    await this.#checkAgain(judged);
-    const noticing = reasons.isDecided ? [] : await this.#checkOldCode(judged);
+    const tested = judged.filter(({ namingTests }) => namingTests.length > 0);
+    if (tested.length === 0 || reasons.isDecided) return judged;
+    await this.#checkAgain(tested);
+    const noticing = reasons.isDecided ? [] : await this.#checkOldCode(tested);
     if (!reasons.isDecided && noticing.length > 0 && this.#options.faults > 0)
       await this.#checkFaults(noticing);
     return judged;
@@ -234,15 +235,12 @@ export class Judge {
   ): void {
     const { selection, change } = this.#options;
     const reasons = this.#reasons;
-    for (const { criterion, id, namingTests } of judged) {
+    for (const { criterion, id, namingTests, isClaimed } of judged) {
       if (namingTests.length === 0) {
-        reasons.refuse(
-          "no-test",
-          `No test names ${id}. Put this key into the title of a test, or above it.`,
-          {
-            criterion: id,
-          },
-        );
+        const message = `No test names ${id}. Put this key into the title of a test, or above it.`;
+        // A change that only writes a criterion down does not claim that it is done.
+        if (isClaimed) reasons.refuse("no-test", message, { criterion: id });
+        else reasons.ask("no-test", message, { criterion: id });
       } else if (namingTests.every(({ isWhole }) => isWhole))
         reasons.ask("no-test", `Tests name only the requirement of ${id}, not the criterion.`, {
           criterion: id,

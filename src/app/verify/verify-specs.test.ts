@@ -233,6 +233,23 @@ campaignTest("a change that kit cannot judge is a question, and not a refusal", 
   expect(checksOf(documented)).toBe("ask no-change");
 });
 
+test("specs that are written before the work are no claim, and need neither a test nor a runner", async () => {
+  const written = {
+    ".kiro/specs/cart/requirements.md": `${requirements}4. WHEN a cart is shared THEN the system SHALL show it to both.\n`,
+  };
+  expect(checksOf(await judgeChange(base, written))).toBe("ask no-change");
+  const { "src/cart.test.mjs": _, ...untested } = base;
+  expect(await judgeChange(untested, written)).toMatchObject({ end: "ask", runner: "", runs: [] });
+});
+
+campaignTest("a criterion that is written beside other work is a question", async () => {
+  const change = {
+    ".kiro/specs/cart/requirements.md": `${requirements}4. WHEN a cart is shared THEN the system SHALL show it to both.\n`,
+    "src/cart.mjs": `// Totals.\n${cart}`,
+  };
+  expect(checksOf(await judgeChange(base, change))).toBe("ask no-test");
+});
+
 campaignTest("an old test that had to change is a question, and names what it said", async () => {
   const rounded = cart.replace("return sum;", "return Math.round(sum);");
   const verdict = await judgeChange(

@@ -6,7 +6,7 @@ import type { Verdict } from "../../protocol/verdict.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
-import { findRunner, isOfTests } from "./runners.ts";
+import { findRunner, isOfTests, type Runner } from "./runners.ts";
 import { CriteriaOfChange } from "./select-criteria.ts";
 import { type Listing, Trees } from "./trees.ts";
 import type { VerifyOptions } from "./verify-options.ts";
@@ -15,6 +15,9 @@ import { Workplace } from "./workplace.ts";
 const defaults = { setup: "link", timeoutS: 300, faults: 24 } as const;
 /** The limit of a run with a fault, which can be an endless loop; the tests took less without it. */
 const faultTimeoutMs = 20_000;
+
+/** A change of texts alone has this runner, which is never called. */
+const noRunner: Runner = { label: "", command: () => "false" };
 
 /** A change in a work tree of kit's own. */
 export interface WorkTreeOptions extends VerifyOptions {
@@ -36,11 +39,14 @@ export async function verifyWorkTree(project: Project, options: WorkTreeOptions)
   const selection = new CriteriaOfChange(project, change);
   const criteria = selection.choose(options);
   const manifest = await trees.texts(after, [`${trees.prefix}package.json`, "package.json"]);
-  const runner = findRunner({
-    configured: settings.test,
-    manifest: manifest.get(`${trees.prefix}package.json`) ?? manifest.get("package.json"),
-    files: project.files(),
-  });
+  // A test says nothing about texts, so a project whose specs come before its tests needs no runner.
+  const runner = change.paths.every((path) => change.isDocument(path))
+    ? noRunner
+    : findRunner({
+        configured: settings.test,
+        manifest: manifest.get(`${trees.prefix}package.json`) ?? manifest.get("package.json"),
+        files: project.files(),
+      });
   const workplace = {
     trees,
     runner,

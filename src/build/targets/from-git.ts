@@ -179,6 +179,7 @@ function githubWorkflow(app: Application): string {
           },
         ],
       },
+      ...(app.isJudged ? { verify: verifyJob(setUp, origin) } : {}),
       review: {
         // A change from a fork gets no secrets, and so no model.
         if: "github.event.pull_request.head.repo.full_name == github.repository",
@@ -205,6 +206,16 @@ function githubWorkflow(app: Application): string {
     },
   };
   return `# ${remark}\n${stringify(workflow, yamlStyle)}`;
+}
+
+/** A job of its own: it runs the tests several times, and the other answers do not wait for that. A person decides about an `ask`. */
+function verifyJob(setUp: readonly object[], env: Readonly<Record<string, string>>): object {
+  const run = 'npx --no kit specs verify --lenient --since "$BASE" --format github';
+  return {
+    "runs-on": "ubuntu-latest",
+    "timeout-minutes": 60,
+    steps: [...setUp, { name: "The change does what its specs say", env, run }],
+  };
 }
 
 /** Without a source to sync from, there is nothing to compare; the rules are checked for contradictions instead. */

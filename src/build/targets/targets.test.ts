@@ -15,6 +15,7 @@ interface Facts {
   readonly folder?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly unlocked?: string;
+  readonly isJudged?: boolean;
 }
 
 /** The part of an application that targets read. */
@@ -25,6 +26,7 @@ function appOf({
   folder = "",
   dependencies = {},
   unlocked,
+  isJudged = false,
 }: Facts): Application {
   const part = {
     name,
@@ -32,6 +34,7 @@ function appOf({
     folder,
     dependencies,
     unlocked,
+    isJudged,
     variables,
     agents: [{ name: agent, path: `src/agents/${agent}.ts`, profile: undefined }],
     loaded: { config: {} },
@@ -164,6 +167,16 @@ test("values of the project never become expressions in commands, and only names
   }
   expect(workflow.permissions).toEqual({ contents: "read" });
   expect(workflow.on).toEqual({ pull_request: {} });
+});
+
+test("a change is judged by a job of its own where kit can judge it", () => {
+  expect(parseYaml(fileOf("github-actions", "kit.yml")).jobs).not.toHaveProperty("verify");
+  const { verify } = parseYaml(fileOf("github-actions", "kit.yml", { isJudged: true })).jobs;
+  expect(verify.steps[0]).toMatchObject({ with: { "fetch-depth": 0 } });
+  expect(verify.steps.at(-1)).toMatchObject({
+    env: { BASE: `\${{ github.event.pull_request.base.sha }}` },
+    run: 'npx --no kit specs verify --lenient --since "$BASE" --format github',
+  });
 });
 
 test("containers keep their state on a volume, run as a non-root user, one at a time, and never sleep", () => {

@@ -83,7 +83,7 @@ const ends: Readonly<Record<VerdictEnd, { readonly style: Style; readonly word: 
 };
 
 function annotate(output: Output, { end, reasons, criteria }: Verdict): void {
-  for (const { check, message, path = "", line, end: reasonEnd } of reasons) {
+  for (const { check, message, path, line, end: reasonEnd } of reasons) {
     const level = reasonEnd === "ask" ? "warning" : "error";
     output.line(toGithubCommand(level, { path, line, title: `kit specs verify: ${check}`, message }));
   }

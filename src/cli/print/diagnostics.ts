@@ -93,11 +93,11 @@ export function toGithubAnnotation({ severity, rule, ...rest }: Diagnostic): str
   return toGithubCommand(severity, { ...rest, title: rule });
 }
 
-/** The same for any message about a file. */
+/** The same for any message, mostly about a file. */
 export function toGithubCommand(
   level: "error" | "warning" | "notice",
   remark: {
-    readonly path: string;
+    readonly path?: string | undefined;
     readonly line?: number | undefined;
     readonly column?: number | undefined;
     readonly end_column?: number | undefined;
@@ -106,7 +106,7 @@ export function toGithubCommand(
   },
 ): string {
   const properties = [
-    `file=${escapeProperty(safeLine(remark.path))}`,
+    ...(remark.path === undefined ? [] : [`file=${escapeProperty(safeLine(remark.path))}`]),
     ...(remark.line === undefined ? [] : [`line=${remark.line}`]),
     ...(remark.column === undefined ? [] : [`col=${remark.column}`]),
     // The runner's last column is the last one of the range.

@@ -18,12 +18,20 @@ import { specGetTool } from "./tools/spec-get.ts";
 import { specImpactTool } from "./tools/spec-impact.ts";
 import { specSearchTool } from "./tools/spec-search.ts";
 import { specStaleTool } from "./tools/spec-stale.ts";
+import { type VerifyCall, verifySpecsTool } from "./tools/verify-specs.ts";
 
 const instructions =
   "kit knows the specifications and coding guidelines of this repository. Before you write or change a file, ask guidelines_for which rules apply to it. Ask spec_search what a feature must do. Before you finish, ask spec_impact what your change affects and which tests to run. Answers name file and line. If an answer ends in [cut: …], call again with its cursor for the rest.";
 
+const verifyInstruction = "Before you say that a task is done, call verify_specs, and mend what it refuses.";
+
+export interface ProjectServerOptions extends ToolOptions {
+  /** Adds the tool `verify_specs`, which runs the project's tests. Default: the server has no such tool. */
+  readonly verify?: VerifyCall | undefined;
+}
+
 /**
- * Creates an MCP server with read-only tools for a project's specs, guidelines and impact.
+ * Creates an MCP server with read-only tools for a project's specs, guidelines and impact and, with `verify`, one that judges a change.
  *
  * @example
  * ```ts
@@ -34,11 +42,18 @@ const instructions =
  * export default server; // connect it to a transport of the MCP package
  * ```
  */
-export function createMcpServer(project: Project, options: ToolOptions = {}): McpServer {
+export function createMcpServer(
+  project: Project,
+  { verify, ...options }: ProjectServerOptions = {},
+): McpServer {
   const { specs, guidelines } = project;
   const server = new McpServer(
     { name: "kit", title: `kit: ${project.name}`, version },
-    { instructions, capabilities: { tools: {}, resources: {} }, maxToolInputElements: 5_000 },
+    {
+      instructions: verify === undefined ? instructions : `${instructions} ${verifyInstruction}`,
+      capabilities: { tools: {}, resources: {} },
+      maxToolInputElements: 5_000,
+    },
   );
   const withProgress = { ...options, indexing: project.indexing };
   // This tool waits until the guidelines of the file are indexed, so its answers are always complete.
@@ -51,6 +66,8 @@ export function createMcpServer(project: Project, options: ToolOptions = {}): Mc
   addTool(server, specImpactTool(project), withProgress);
   addTool(server, specCoverageTool(project), withProgress);
   addTool(server, specStaleTool(project), withProgress);
+  // A verdict waits until the index is current.
+  if (verify !== undefined) addTool(server, verifySpecsTool(verify), options);
   addResources(server, project);
   return server;
 }

@@ -1,17 +1,30 @@
-import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
+import type { CallToolResult, McpServer, ServerContext } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 
-/** A read-only tool: schemas of its input and output, and the output as text for a model. */
+/** How far a call is. `progress` only grows. */
+export interface ToolProgress {
+  readonly progress: number;
+  readonly total: number;
+  readonly message: string;
+}
+
+/** A tool that changes no file of the project: schemas of its input and output, and the output as text for a model. */
 export interface ReadTool<Input, Output extends object> {
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly input: z.ZodType<Input>;
   readonly output: z.ZodType<Output>;
-  readonly run: (input: Input, signal: AbortSignal) => Output | Promise<Output>;
+  /** Whether a call runs the project's tests, so that a client may ask a person first. */
+  readonly runsTests?: true;
+  readonly run: (
+    input: Input,
+    signal: AbortSignal,
+    report?: (progress: ToolProgress) => void,
+  ) => Output | Promise<Output>;
   readonly toText: (output: Output) => string;
   /** Lists the specs and guidelines in the text, for the receipts of an agent's turns. */
   readonly shows?: (output: Output) => readonly ReceiptItem[];
@@ -31,21 +44,40 @@ export function addTool<Input, Output extends object>(
   { onError, indexing }: ToolOptions,
 ): void {
   const { name, title, description, input: inputSchema, output: outputSchema } = tool;
-  const annotations = { title, readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+  const readOnlyHint = tool.runsTests !== true;
+  const annotations = {
+    ...{ title, readOnlyHint, idempotentHint: true, openWorldHint: false },
+    ...(readOnlyHint ? {} : { destructiveHint: false }),
+  };
   server.registerTool(
     name,
     { title, description, inputSchema, outputSchema, annotations },
     async (input: Input, context): Promise<CallToolResult> => {
+      const { signal } = context.mcpReq;
       try {
-        const output = await tool.run(input, context.mcpReq.signal);
+        const output = await tool.run(input, signal, reporterOf(context));
         const { text, ...rest } = withProgress(tool.toText(output), indexing?.());
         return { content: [{ type: "text", text }], structuredContent: { ...output }, ...rest };
       } catch (error) {
-        const { text, ...rest } = withProgress(messageOf(error, onError), indexing?.());
+        const { text, ...rest } = withProgress(
+          messageOf(error, signal.aborted ? undefined : onError),
+          indexing?.(),
+        );
         return { content: [{ type: "text", text }], isError: true, ...rest };
       }
     },
   );
+}
+
+/** Sends progress to a client that has asked for it. */
+function reporterOf({ mcpReq }: ServerContext): (progress: ToolProgress) => void {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return () => undefined;
+  return (progress) => {
+    const params = { progressToken, ...progress };
+    // A client that has disconnected needs no progress.
+    mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined);
+  };
 }
 
 /** While indexing runs, adds to the text and to `_meta` that the answer may be incomplete. */

@@ -2,11 +2,10 @@ import { stdin, stdout } from "node:process";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { onAbort } from "../../base/abort.ts";
 import type { Project } from "../../project/project.ts";
-import { createMcpServer } from "./create-mcp-server.ts";
-import type { ToolOptions } from "./read-tool.ts";
+import { createMcpServer, type ProjectServerOptions } from "./create-mcp-server.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-export interface ServeMcpOptions extends ToolOptions {
+export interface ServeMcpOptions extends ProjectServerOptions {
   /** Aborting it stops serving. */
   readonly signal?: AbortSignal;
 }
@@ -26,7 +25,7 @@ export interface ServeMcpOptions extends ToolOptions {
  * ```
  */
 export async function serveMcp(project: Project, options: ServeMcpOptions = {}): Promise<void> {
-  const { onError, signal } = options;
+  const { onError, signal, verify } = options;
   const transport = new StdioTransport({ input: stdin, output: stdout });
   const stopped = Promise.withResolvers<void>();
   onAbort(signal, () => stopped.resolve());
@@ -41,7 +40,7 @@ export async function serveMcp(project: Project, options: ServeMcpOptions = {}):
     })
     .catch((error: unknown) => hasEnded || onError?.(error));
   try {
-    const connection = serveStdio(() => createMcpServer(project, { onError }), {
+    const connection = serveStdio(() => createMcpServer(project, { onError, verify }), {
       transport,
       ...(onError === undefined ? {} : { onerror: onError }),
     });

@@ -125,7 +125,7 @@ export const workflowRoutes = defineRoutes({
     operation: "startRun",
     summary: "Run a workflow",
     description:
-      "Replies 202 once the run is stored; with `wait=result`, 200 with the result, or the run's error. With `Accept: text/event-stream` the reply streams the run's events, then one `result` or `error`. A run continues if its client disconnects.",
+      "Replies 202 once the run is stored; with `wait=result`, 200 with the result, or the run's error. With `Accept: text/event-stream` the reply streams the run's events, then one `result` or `error`. A run continues if its client disconnects. The workflow `kit.verify` is kit's own: it judges the work tree (`feature`, `task`, `criteria`, `since`; all optional), and needs the action `project.verify`.",
     parameters: { name: "The workflow's name." },
     headers: ["Idempotency-Key"],
     query: startRunQuerySchema,
