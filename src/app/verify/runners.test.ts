@@ -124,6 +124,10 @@ test("a runner is found by the manifest, else by the tests", () => {
   expect(found("{", "src/a.test.ts")).toBe("node --test");
   expect(found(undefined, "tests/test_a.py", "a.py")).toBe("python3 -m pytest");
   expect(() => found(undefined, "a.go")).toThrow("kit does not know how to run the tests of this project.");
+  const topManifest = '{"devDependencies":{"vitest":"^5"}}';
+  const below = { configured: undefined, manifest: undefined, topManifest, files: ["a.test.ts"] };
+  expect(findRunner(below).label).toBe("vitest run");
+  expect(findRunner({ ...below, hasNodeTests: true }).label).toBe("node --test");
   const configured = findRunner({
     configured: "go test {files} -o {report}",
     manifest: undefined,

@@ -44,26 +44,39 @@ const pytest: Runner = {
   ],
 };
 
+/** Whether the text of a test says that `node --test` runs it. */
+export function isOfNodeTest(text: string): boolean {
+  return /["']node:test["']/.test(text);
+}
+
 /**
- * The runner of a project: the configured command, else that of its manifests: Vitest, Jest, pytest, or `node --test`. Throws
- * `invalid_request` if there is none.
+ * The runner of a project: the configured command, else that of its manifest: Vitest, Jest, pytest, or `node --test`. A project below the
+ * top of its repository has the runner of the top, unless its tests say another one. Throws `invalid_request` if there is none.
  */
 export function findRunner({
   configured,
   manifest,
+  topManifest,
+  hasNodeTests = false,
   files,
 }: {
   /** `specs.verify.test`: a line for the shell with `{report}` and, if some files can be run alone, `{files}`. */
   readonly configured: string | undefined;
-  /** The text of `package.json`. */
+  /** The text of the project's `package.json`. */
   readonly manifest: string | undefined;
+  /** That of the top of its repository. */
+  readonly topManifest?: string | undefined;
+  /** Whether a test of the project is one of `node:test`. */
+  readonly hasNodeTests?: boolean;
   /** The files of the project, relative to its root. */
   readonly files: readonly string[];
 }): Runner {
   if (configured !== undefined) return configuredRunner(configured);
-  const packages = packagesOf(manifest);
-  if (packages.has("vitest")) return vitest;
-  if (packages.has("jest")) return jest;
+  const own = runnerOf(manifest);
+  if (own !== undefined) return own;
+  if (hasNodeTests) return nodeTest;
+  const atTop = runnerOf(topManifest);
+  if (atTop !== undefined) return atTop;
   const tests = files.filter((path) => isTestPath(path));
   const isPython = (path: string): boolean => path.endsWith(".py");
   if (tests.some((path) => /\.[cm]?[jt]s$/.test(path)) && !tests.every(isPython)) return nodeTest;
@@ -73,6 +86,12 @@ export function findRunner({
     message: "kit does not know how to run the tests of this project.",
     hint: 'Say it in kit.toml: [specs.verify] test = "your-runner --junit {report} {files}". The runner writes JUnit XML, or the JSON of Vitest and Jest, to {report}.',
   });
+}
+
+function runnerOf(manifest: string | undefined): Runner | undefined {
+  const packages = packagesOf(manifest);
+  if (packages.has("vitest")) return vitest;
+  return packages.has("jest") ? jest : undefined;
 }
 
 function configuredRunner(line: string): Runner {

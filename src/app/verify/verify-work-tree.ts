@@ -6,7 +6,8 @@ import type { Verdict } from "../../protocol/verdict.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
-import { findRunner, isOfTests, type Runner } from "./runners.ts";
+import { findRunner, isOfNodeTest, isOfTests, type Runner } from "./runners.ts";
+
 import { CriteriaOfChange } from "./select-criteria.ts";
 import { type Listing, Trees } from "./trees.ts";
 import type { VerifyOptions } from "./verify-options.ts";
@@ -44,7 +45,9 @@ export async function verifyWorkTree(project: Project, options: WorkTreeOptions)
     ? noRunner
     : findRunner({
         configured: settings.test,
-        manifest: manifest.get(`${trees.prefix}package.json`) ?? manifest.get("package.json"),
+        manifest: manifest.get(`${trees.prefix}package.json`),
+        topManifest: manifest.get("package.json"),
+        hasNodeTests: [...change.after].some(([path, text]) => change.isTest(path) && isOfNodeTest(text)),
         files: project.files(),
       });
   const workplace = {
