@@ -111,6 +111,13 @@ export type {
   SpecPage,
   SpecQuery,
 } from "../protocol/spec-query.ts";
+export type {
+  SpecRunBody,
+  SpecRunResult,
+  SpecTaskDecision,
+  SpecTaskProgress,
+  SpecTaskState,
+} from "../protocol/spec-run.ts";
 export type { StalePage, StaleQuery } from "../protocol/stale.ts";
 export type { FileChange, SyncBody, SyncResult } from "../protocol/sync.ts";
 export type { LastResult, RecordedResults, TestReport } from "../protocol/test-results.ts";

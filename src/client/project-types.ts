@@ -1,5 +1,6 @@
 import type { BuiltInName } from "../protocol/built-in-workflows.ts";
 import type { RunCompleted } from "../protocol/run.ts";
+import type { SpecRunBody, SpecRunResult } from "../protocol/spec-run.ts";
 import type { Verdict, VerifyRequest } from "../protocol/verdict.ts";
 
 /**
@@ -32,6 +33,7 @@ interface Definition<Payload, Result> {
 
 /** kit's own workflows, which no file of a project defines. */
 interface BuiltIns {
+  readonly "kit.spec": Definition<SpecRunBody, SpecRunResult>;
   readonly "kit.verify": Definition<VerifyRequest, Verdict>;
 }
 /** The workflows that a client can start: those of the project, and kit's own. */

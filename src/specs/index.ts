@@ -55,6 +55,7 @@ export { slugOf } from "./model/block-title.ts";
 export { mentionsIn } from "./model/mentions.ts";
 export { classifyCriterion, type EarsClassification } from "./model/scenario.ts";
 export { type LineRange, type TaskItem, taskItemsIn } from "./model/task-list.ts";
+export { type BoxedTask, tickTask } from "./model/tick-task.ts";
 export { validateBlocks } from "./model/validate.ts";
 export {
   createSpecRegistry,

@@ -7,7 +7,6 @@ import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
 import { findRunner, isOfNodeTest, isOfTests, type Runner } from "./runners.ts";
-
 import { CriteriaOfChange } from "./select-criteria.ts";
 import { type Listing, Trees } from "./trees.ts";
 import type { VerifyOptions } from "./verify-options.ts";
