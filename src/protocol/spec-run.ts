@@ -99,7 +99,7 @@ export const specRunResultSchema = z
   .meta({ id: "SpecRunResult" });
 export interface SpecRunResult extends Infer<typeof specRunResultSchema> {}
 
-/** What a person answers to a task that waits, as the signal `decisionSignal`. */
+/** The answer of a person about a task that waits, as the payload of the signal `decisionSignal`. */
 export const specTaskDecisionSchema = z
   .strictObject({
     approved: z.boolean(),

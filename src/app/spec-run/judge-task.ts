@@ -9,7 +9,7 @@ import type { PlannedTask } from "./plan-tasks.ts";
 import type { TaskBranch } from "./task-branch.ts";
 import type { TaskWorkTree } from "./work-tree.ts";
 
-/** What all tasks of a run are judged with. */
+/** The parts that the judge of all tasks of a run shares. */
 export interface JudgeParts {
   readonly branch: TaskBranch;
   /** The part of the configuration that selects files, with `specs.verify`. */
@@ -33,7 +33,7 @@ export interface KeptTests {
 }
 
 /** How often kit looks again at a work tree that changes while it is judged. */
-const mostLooks = 3;
+const mostAttempts = 3;
 
 /**
  * Judges the work on a task, after undoing changes of files that are not the agent's. The judged tree is in the repository then.
@@ -57,7 +57,7 @@ export async function judgeTask(
   },
 ): Promise<JudgedTask> {
   const { branch, config, isolation } = parts;
-  for (let look = 1; look <= mostLooks; look += 1) {
+  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
     const undone = await undoForeign(parts, { workTree, base, tests });
     const project = await openProject({
       root: workTree.root,

@@ -211,7 +211,7 @@ test("a run without money, an unknown task, a second run and an unknown feature 
     message: 'No feature "basket" has tasks in the last commit.',
     hint: "These have open tasks: cart. A new spec must be committed first.",
   });
-  await expect(run({ agent: "nobody" })).rejects.toMatchObject({ code: "agent_not_found" });
+  await expect(run({ agent: "missing" })).rejects.toMatchObject({ code: "agent_not_found" });
   const waiting = await service.startRun("kit.spec", { feature: "cart", agent: "honest", tasks: ["2"] });
   await expect
     .poll(async () => (await service.engine.getRun(waiting.run_id))?.status, { timeout: 20_000 })

@@ -12,10 +12,11 @@ import type { WorkflowContext } from "../../workflows/workflow-context.ts";
 import { stateFolder } from "../state-folder.ts";
 import { Trees } from "../verify/trees.ts";
 import { type PlannedTask, planTasks } from "./plan-tasks.ts";
+import { Spending } from "./spending.ts";
 import { type Identity, TaskBranch, toRefName } from "./task-branch.ts";
 import { type RunOfTasks, TaskRun } from "./task-run.ts";
 
-/** What the runs of a project have in common. */
+/** The parts that the runs of a project share. */
 export interface SpecRunParts {
   readonly project: Pick<Project, "root" | "specs">;
   readonly config: ProjectConfig;
@@ -160,25 +161,4 @@ function groupsOf(tasks: readonly PlannedTask[], most: number): readonly (readon
     else groups.push([task]);
   }
   return groups;
-}
-
-/** The money of a run, in US dollars. */
-export class Spending {
-  readonly #most: number | undefined;
-  /** Null if the price of a call is unknown. */
-  total: number | null = 0;
-
-  constructor(most: number | undefined) {
-    this.#most = most;
-  }
-
-  add(cost: number | null): void {
-    this.total = this.total === null || cost === null ? null : this.total + cost;
-  }
-
-  /** What is left, if there is a limit. An unknown price counts as all of it. */
-  get left(): number | undefined {
-    if (this.#most === undefined) return undefined;
-    return this.total === null ? 0 : Math.max(0, this.#most - this.total);
-  }
 }

@@ -9,7 +9,7 @@ export interface Identity {
   readonly email: string;
 }
 
-/** What a commit of a closed task consists of. */
+/** The parts of the commit of a closed task. */
 export interface TaskCommit {
   readonly tree: string;
   readonly parent: string;
@@ -125,7 +125,7 @@ export class TaskBranch {
     return name === undefined || name === "" || email === undefined || email === "" ? kit : { name, email };
   }
 
-  /** What a tree changes, for a person; cut to a number of characters. */
+  /** The difference between two trees as a person reads it; cut to a number of characters. */
   async diff(base: string, tree: string, most: number): Promise<string> {
     const text = await this.#text(["diff-tree", "-p", "-r", "--no-color", base, tree]);
     return text.length <= most ? text : `${text.slice(0, most)}\n… ${text.length - most} more characters.\n`;

@@ -20,7 +20,7 @@ import { closeTask } from "./close-task.ts";
 import { type JudgedTask, type JudgeParts, judgeTask, type KeptTests, keepTests } from "./judge-task.ts";
 import { mergeWork } from "./merge-work.ts";
 import type { PlannedTask } from "./plan-tasks.ts";
-import type { Spending } from "./spec-run.ts";
+import type { Spending } from "./spending.ts";
 import type { Identity, TaskBranch } from "./task-branch.ts";
 import {
   conflictPrompt,
@@ -37,7 +37,7 @@ interface NamedAgent {
   readonly definition: AgentDefinition;
 }
 
-/** What the tasks of a run share. */
+/** The parts that the tasks of a run share. */
 export interface RunOfTasks {
   readonly ctx: WorkflowContext<SpecRunBody>;
   readonly feature: string;
@@ -157,7 +157,7 @@ export class TaskRun {
       if ("commit" in closed) return { end: "closed", commit: closed.commit };
       if (closed.conflicts.length > 0)
         return { end: "again", prompt: conflictPrompt(this.#task, closed.conflicts) };
-      // What was judged is not what would be committed now: judge the merge.
+      // The commit would have another tree than the judged one now, so the next round judges the merge.
     }
     throw new KitError({
       code: "conflict",

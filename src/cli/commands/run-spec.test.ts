@@ -41,7 +41,7 @@ test("options that belong elsewhere, unknown features and unknown agents are nam
     [["--spec", "cart", "--max-cost", "much"], '--max-cost takes US dollars, not "much".'],
     [["--spec", "basket", "--dry-run"], 'No feature "basket" has tasks'],
     [["--spec", "cart", "--task", "1", "--dry-run"], "is done when its subtasks are: name these."],
-    [["--spec", "cart", "--agent", "nobody"], 'There is no agent named "nobody"'],
+    [["--spec", "cart", "--agent", "missing"], 'There is no agent named "missing"'],
   ] as const) {
     const { exitCode, stderr } = await run(...args);
     expect([args, exitCode, stderr]).toEqual([args, expect.any(Number), expect.stringContaining(message)]);

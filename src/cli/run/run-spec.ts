@@ -1,7 +1,7 @@
 import type { ProjectService } from "../../app/service/service.ts";
 import { planTasks } from "../../app/spec-run/plan-tasks.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { defined, isRecord } from "../../base/record.ts";
+import { isRecord } from "../../base/record.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Project } from "../../project/project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -77,7 +77,7 @@ export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
     });
     return await follow(client, request);
   } finally {
-    // What is under way goes on with the next start.
+    // The next start goes on with the work.
     await service.close({ timeoutMs: 0 });
   }
 }
@@ -130,7 +130,7 @@ async function findOrStart(
     ({ ended_at, payload }) =>
       ended_at === undefined && isRecord(payload) && payload.feature === body.feature,
   );
-  if (open === undefined) return (await client.workflows.start(specRunWorkflow, defined({ ...body }))).run_id;
+  if (open === undefined) return (await client.workflows.start(specRunWorkflow, body)).run_id;
   output.note(`Goes on with the run ${open.run_id}, as it was begun.`);
   return open.run_id;
 }

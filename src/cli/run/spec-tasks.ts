@@ -30,7 +30,7 @@ const pollMs = 300;
 export class SpecTasks {
   readonly #options: SpecTasksOptions;
   readonly #waiting = new Map<string, SpecTaskProgress>();
-  readonly #shown = new Map<string, string>();
+  readonly #lastKey = new Map<string, string>();
   readonly #closing = new AbortController();
   #questions: Promise<void> = Promise.resolve();
   /** When this terminal began to look, in ms since 1970. */
@@ -114,8 +114,8 @@ export class SpecTasks {
     const { task: number, title, state, attempt, verdict, reason, commit, work_tree } = task;
     const name = `${safeLine(number)}  ${safeLine(title)}`;
     const key = `${state} ${attempt} ${verdict?.tree ?? ""} ${verdict?.end ?? ""}`;
-    if (this.#shown.get(number) === key) return;
-    this.#shown.set(number, key);
+    if (this.#lastKey.get(number) === key) return;
+    this.#lastKey.set(number, key);
     switch (state) {
       case "closed":
         this.#line("green", "closed", `${name}${suffix(attempt, commit)}`);

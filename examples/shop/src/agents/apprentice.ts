@@ -48,7 +48,7 @@ const edit = (path: string, old: string, text: string): ScriptedTurn => ({
   toolCalls: [{ name: "edit", input: { path, old, new: text } }],
 });
 
-/** What it does after its first prompt, and after a refusal. */
+/** Its turns after the first prompt, and after a refusal. */
 const works: readonly (readonly ScriptedTurn[])[] = [
   [
     edit(search, before, `${code.trimStart()}\n${before}`),

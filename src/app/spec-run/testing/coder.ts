@@ -17,7 +17,7 @@ interface Work {
   readonly empty: string;
 }
 
-/** What the tasks of `specRepository` need. */
+/** The work on each task of `specRepository`. */
 const works: readonly Work[] = [
   {
     title: "Add up",
