@@ -15,7 +15,8 @@ const folders = ["src", "tests", "scripts", "bench", "console/src"];
 async function countLines(): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const files = (await Promise.all(folders.map((folder) => listFiles(join(repositoryRoot, folder))))).flat();
-  for (const file of files.filter((path) => /\.tsx?$/.test(path))) {
+  // `npm run bench:peers` installs packages below `bench/`.
+  for (const file of files.filter((path) => /\.tsx?$/.test(path) && !path.includes("node_modules"))) {
     const [top, room = ""] = relative(repositoryRoot, file).split(sep);
     const isTest = /\.(test|suite)\.tsx?$/.test(file) || top === "tests";
     if (!isTest && top !== "src") continue;
