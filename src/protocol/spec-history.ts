@@ -15,7 +15,7 @@ export const criterionHistoryQuerySchema = z.strictObject({
 export interface CriterionHistoryQuery extends Infer<typeof criterionHistoryQuerySchema> {}
 
 /** How the tests of a criterion ended on a commit. */
-export const pastStateSchema = z
+const pastStateSchema = z
   .object({
     criterion: z.string(),
     state: z.enum(criterionStates).meta({

@@ -1,4 +1,5 @@
-import { assertCriteria, criterionHistory, worseCriteria } from "../../project/features/spec-history.ts";
+import { suggest } from "../../base/error-text.ts";
+import { criterionHistory, worseCriteria } from "../../project/features/spec-history.ts";
 import type { Project } from "../../project/project.ts";
 import { readSources } from "../../project/results/results-store.ts";
 import type { CriterionState } from "../../protocol/enums.ts";
@@ -7,6 +8,7 @@ import type { CommandContext, ExitCode } from "../command.ts";
 import { toGithubCommand } from "../print/diagnostics.ts";
 import type { Style } from "../print/output.ts";
 import { type Column, count, placeColumn, printTable } from "../print/table.ts";
+import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { toRefreshOptions } from "../with-project.ts";
 
@@ -25,12 +27,15 @@ export function printHistory(
   context: CommandContext,
 ): ExitCode {
   const { output, json } = context;
-  const { criteria } = readSources(project.specs.all()).criteria;
-  assertCriteria(
-    project,
-    keys,
-    criteria.map(({ id }) => id),
-  );
+  const known = readSources(project.specs.all()).criteria.criteria.map(({ id }) => id);
+  for (const key of keys) {
+    if (known.includes(key)) continue;
+    const near = suggest(key, known);
+    throw usageError(
+      `No spec has the criterion "${key}".`,
+      near === undefined ? "'kit specs coverage --all' lists the criteria." : `Did you mean ${near}?`,
+    );
+  }
   const pages = keys.map((criterion) => ({
     criterion,
     ...criterionHistory(project, { criterion, limit: limit ?? (json ? undefined : mostShown) }),

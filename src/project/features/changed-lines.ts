@@ -1,5 +1,5 @@
 /** How many lines two texts differ in. */
-export interface ChangedLines {
+interface ChangedLines {
   readonly added: number;
   readonly removed: number;
 }

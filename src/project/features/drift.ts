@@ -15,10 +15,10 @@ import { changedLines } from "./changed-lines.ts";
 import { readFileInside } from "./write-file.ts";
 
 /** How a code file differs from a commit, spaces aside. */
-export type CodeChange = Pick<StaleFile, "commits" | "lines_added" | "lines_removed">;
+type CodeChange = Pick<StaleFile, "commits" | "lines_added" | "lines_removed">;
 
 /** A block with its code files. */
-export interface DriftQuestion {
+interface DriftQuestion {
   readonly block: SpecBlock;
   readonly code: readonly string[];
 }
@@ -30,7 +30,7 @@ export interface Base {
   readonly time: number;
 }
 
-export interface Drift {
+interface Drift {
   readonly base: Base;
   /** By path; only files that differ. */
   readonly changes: ReadonlyMap<string, CodeChange>;

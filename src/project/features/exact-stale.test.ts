@@ -151,6 +151,6 @@ test("for any history of edits, a replay over all commits finds the same blocks 
         await repository.init();
       },
     ),
-    { numRuns: rounds(5, 60) },
+    { numRuns: rounds(4, 30) },
   );
 });

@@ -1,9 +1,8 @@
-import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { CriterionHistory, CriterionHistoryQuery, WorseReport } from "../../protocol/spec-history.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { digestOf, pageSize, parseCursor, toCursor, wrongCursor } from "../query/page.ts";
-import { readHistoryKeys, readPastStates, readStatesOf } from "../results/history-store.ts";
+import { readPastStates, readStatesOf } from "../results/history-store.ts";
 import { readRevision, resolveRevision } from "../scan/git/git-state.ts";
 import { specCoverage } from "./coverage.ts";
 
@@ -46,24 +45,6 @@ export function criterionHistory(
     history: page.map(({ past }) => past),
     ...(entries.length > size && last !== undefined && { next_cursor: toCursor(digest, [last.report]) }),
   };
-}
-
-/** Throws `invalid_request`, with the nearest key, for a criterion that neither a spec nor the history has. */
-export function assertCriteria(
-  project: Pick<Project, "root">,
-  keys: readonly string[],
-  known: Iterable<string>,
-): void {
-  const all = new Set([...known, ...readHistoryKeys(project.root)]);
-  for (const key of keys) {
-    if (all.has(key)) continue;
-    const near = suggest(key, all);
-    throw new KitError({
-      code: "invalid_request",
-      message: `No spec has the criterion "${key}".`,
-      hint: near === undefined ? "'kit specs coverage --all' lists the criteria." : `Did you mean ${near}?`,
-    });
-  }
 }
 
 /**

@@ -37,7 +37,7 @@ export function writeHistory(root: string, { recorded_at, origin, criteria }: Re
   withStore(root, (database) =>
     createTransaction(database)(() => {
       const revision = revisionOf(origin) ?? null;
-      const earlier = revision === null ? [] : reportsOf(database, "revision = ?", revision);
+      const earlier = revision === null ? [] : reportReader(database)(revision);
       const list = JSON.stringify([...criteria.keys()].sort());
       query(database, "INSERT OR IGNORE INTO lists (criteria) VALUES (?)").run(list);
       const report = query<{ id: number }>(
@@ -119,19 +119,23 @@ interface Report {
   readonly criteria: ReadonlySet<string>;
 }
 
-/** The last reports of a commit, newest first: machines that share its tests are few. */
-function reportsOf(database: Database, condition: string, ...values: readonly string[]): readonly Report[] {
-  const rows = query<{ id: number; list: number; criteria: string }>(
+/** Finds the last reports of a commit, newest first: machines that share its tests are few. */
+function reportReader(
+  database: Database,
+  condition = "r.revision = ?",
+): (...values: readonly string[]) => readonly Report[] {
+  const reports = query<{ id: number; list: number }>(
     database,
-    `SELECT r.id, r.list, l.criteria FROM reports r JOIN lists l ON l.id = r.list
-     WHERE ${condition} ORDER BY r.id DESC LIMIT 100`,
-  ).all(...values);
+    `SELECT r.id, r.list FROM reports r WHERE ${condition} ORDER BY r.id DESC LIMIT 100`,
+  );
+  const lists = query<{ criteria: string }>(database, "SELECT criteria FROM lists WHERE id = ?");
   const sets = new Map<number, ReadonlySet<string>>();
-  return rows.map(({ id, list, criteria }) => {
-    const known = sets.get(list) ?? new Set<string>(JSON.parse(criteria));
-    sets.set(list, known);
-    return { id, criteria: known };
-  });
+  return (...values) =>
+    reports.all(...values).map(({ id, list }) => {
+      const criteria = sets.get(list) ?? new Set<string>(JSON.parse(lists.get(list)?.criteria ?? "[]"));
+      sets.set(list, criteria);
+      return { id, criteria };
+    });
 }
 
 /** The states of the criteria on a commit; undefined if no report is of it. */
@@ -141,7 +145,7 @@ export function readStatesOf(
 ): ReadonlyMap<string, CriterionState> | undefined {
   return readStore(root, (database) => {
     // A report can name its commit in fewer digits.
-    const reports = reportsOf(database, "(revision = ? OR instr(?, revision) = 1)", tree, commit);
+    const reports = reportReader(database, "r.revision = ? OR instr(?, r.revision) = 1")(tree, commit);
     if (reports.length === 0) return undefined;
     const stateAt = stateReader(database);
     const states = new Map<string, CriterionState>();
@@ -153,14 +157,6 @@ export function readStatesOf(
       }
     return states;
   });
-}
-
-/** Keys of all criteria that a report was about. */
-export function readHistoryKeys(root: string): readonly string[] {
-  const keys = readStore(root, (database) =>
-    query<{ criterion: string }>(database, "SELECT DISTINCT criterion FROM states").all(),
-  );
-  return keys?.map(({ criterion }) => criterion) ?? [];
 }
 
 interface HistoryRequest {
@@ -198,6 +194,7 @@ export function readPastStates(
 /** Whether a criterion has both passed and failed on the same files. */
 function flakinessReader(database: Database, criterion: string): (revision: string | null) => boolean {
   const stateAt = stateReader(database);
+  const reportsOf = reportReader(database);
   const several = query<{ count: number }>(
     database,
     "SELECT count(*) AS count FROM reports WHERE revision = ?",
@@ -207,8 +204,7 @@ function flakinessReader(database: Database, criterion: string): (revision: stri
     if (revision === null) return false;
     const answer = known.get(revision);
     if (answer !== undefined) return answer;
-    const reports =
-      (several.get(revision)?.count ?? 0) < 2 ? [] : reportsOf(database, "revision = ?", revision);
+    const reports = (several.get(revision)?.count ?? 0) < 2 ? [] : reportsOf(revision);
     const states = new Set(
       reports
         .filter(({ criteria }) => criteria.has(criterion))

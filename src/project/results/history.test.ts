@@ -164,18 +164,19 @@ test("a page of a hundred thousand entries takes milliseconds, and pages have ea
       FROM keys, reports r WHERE r.id > 1;
   `);
   database.close();
-  const took: number[] = [];
+  const began = process.cpuUsage();
   const seen: string[] = [];
+  let pages = 0;
   for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-    const began = performance.now();
     const page = criterionHistory(project, { criterion: "auth#7", ...(cursor !== undefined && { cursor }) });
-    took.push(performance.now() - began);
+    pages += 1;
     seen.push(...page.history.map(({ recorded_at }) => recorded_at));
     cursor = page.next_cursor;
   }
   expect(seen).toHaveLength(1_000);
   expect(seen).toEqual([...new Set(seen)].toSorted().toReversed());
-  expect(took.toSorted((one, other) => one - other)[Math.floor(took.length / 2)]).toBeLessThan(10);
+  const { user, system } = process.cpuUsage(began);
+  expect((user + system) / 1_000 / pages).toBeLessThan(10);
   const query = { criterion: "auth#7", after: "2022-09-20", limit: 1_000 };
   const after = criterionHistory(project, query).history.map(({ recorded_at }) => recorded_at);
   expect(after).toEqual(seen.filter((time) => time > "2022-09-20T00:00:00.000Z"));

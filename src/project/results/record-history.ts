@@ -1,38 +1,31 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
-import type { ResultOrigin } from "../../protocol/test-results.ts";
-import { type CoverageOptions, specCoverage } from "../features/coverage.ts";
+import { coverageBy } from "../features/coverage.ts";
 import type { Project } from "../project.ts";
 import { type CriterionParts, type FilePart, writeHistory } from "./history-store.ts";
-
-interface NewResults {
-  readonly recorded_at: string;
-  readonly origin: ResultOrigin;
-  /** The test files of the report. */
-  readonly files: ReadonlySet<string>;
-}
+import type { RecordedReport } from "./results-store.ts";
 
 /**
- * Keeps how the criteria of a report stand on its commit. Only results of this report count here: the last result of another file can be
- * one of another commit.
+ * Keeps how the criteria of a report stand on its commit. Only results of this report count: the last result of another file can be one of
+ * another commit, and other reports can come in meanwhile.
  */
 export async function recordHistory(
   project: Pick<Project, "root" | "specs" | "files" | "realPath">,
-  { recorded_at, origin, files }: NewResults,
-  options: CoverageOptions = {},
+  { recorded_at, origin, files }: Pick<RecordedReport, "recorded_at" | "origin" | "files">,
 ): Promise<void> {
-  const { criteria } = await specCoverage(project, options);
+  const results = {
+    of: (path: string) => files.get(path)?.map((result) => ({ ...result, recorded_at, origin })) ?? [],
+    files: () => files.keys(),
+    hasChanged: () => false,
+  };
+  const { criteria } = await coverageBy(results, project);
   const states = new Map<string, CriterionParts>();
   for (const { id, tests } of criteria) {
     // A comment at the top of a file belongs to no test that could run.
     const counted = tests.filter(({ titles }) => titles?.length !== 0);
+    if (counted.every(({ result }) => result === undefined)) continue;
     const byFile = Map.groupBy(counted, ({ path }) => project.realPath(path));
-    const isReported = (path: string): boolean => files.has(path);
-    const isAbout = [...byFile].some(
-      ([path, own]) => isReported(path) && own.some(({ result }) => result !== undefined),
-    );
-    if (!isAbout) continue;
     const parts = [...byFile].map(
-      ([path, own]) => [path, isReported(path) ? toPart(own) : undefined] as const,
+      ([path, own]) => [path, files.has(path) ? toPart(own) : undefined] as const,
     );
     states.set(id, new Map(parts));
   }

@@ -78,7 +78,7 @@ export async function recordResults(
   if (files.size > 0) {
     const digests = await digestsOf(project, [...files.keys(), ...readTestResults(project.root).files()]);
     writeTestResults(project.root, { recorded_at, origin, files, digests });
-    await recordHistory(project, { recorded_at, origin, files: new Set(files.keys()) });
+    await recordHistory(project, { recorded_at, origin, files });
   }
   return {
     format,

@@ -67,7 +67,7 @@ const definition: StoreDefinition = {
 
 const fileName = ".kit/test-results.db";
 
-interface RecordedReport {
+export interface RecordedReport {
   readonly recorded_at: string;
   /** By path. */
   readonly files: ReadonlyMap<string, readonly Omit<StoredResult, "recorded_at" | "origin">[]>;
