@@ -57,4 +57,9 @@ export const specsCommands: readonly CommandEntry[] = [
     summary: "List specs whose code changed after them",
     load: async () => (await import("./commands/specs-stale.ts")).specsStale,
   },
+  {
+    name: "overlap",
+    summary: "List what two open changes or branches change at once",
+    load: async () => (await import("./commands/specs-overlap.ts")).specsOverlap,
+  },
 ];

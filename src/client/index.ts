@@ -93,6 +93,7 @@ export type {
   TouchedSession,
 } from "../protocol/session-page.ts";
 export type { SpecBlock } from "../protocol/spec-block.ts";
+export type { CriterionHistory, CriterionHistoryQuery, PastState } from "../protocol/spec-history.ts";
 export type {
   OutlineBlock,
   OutlinePage,

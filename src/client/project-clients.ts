@@ -15,6 +15,7 @@ import type {
 } from "../protocol/guideline-query.ts";
 import type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
+import type { CriterionHistory, CriterionHistoryQuery } from "../protocol/spec-history.ts";
 import type {
   OutlinePage,
   OutlineQuery,
@@ -45,6 +46,8 @@ export interface SpecsClient {
   impact(request: ImpactBody, options?: CallOptions): Promise<Impact>;
   /** Returns the acceptance criteria and the tests that name them. */
   coverage(query?: CoverageQuery, options?: CallOptions): Promise<CoveragePage>;
+  /** Returns how the tests of a criterion ended over time, newest first. */
+  history(query: CriterionHistoryQuery, options?: CallOptions): Promise<CriterionHistory>;
   /** Returns the specs whose code changed after the spec. */
   stale(query?: StaleQuery, options?: CallOptions): Promise<StalePage>;
   graph(options?: CallOptions): Promise<SpecGraph>;
@@ -70,6 +73,7 @@ export function createSpecsClient({ request }: Transport): SpecsClient {
     coverage: (query = {}, options) => request(route("GET /api/specs/coverage", { query, options })),
     recordResults: (body, options) =>
       request(route("POST /api/specs/results", { body, options, repeatable: true })),
+    history: (query, options) => request(route("GET /api/specs/history", { query, options })),
     stale: (query = {}, options) => request(route("GET /api/specs/stale", { query, options })),
     graph: (options) => request(route("GET /api/specs/graph", { options })),
     validate: (blocks, options) =>

@@ -13,10 +13,20 @@ export type {
  * `kit/project`: the types of `openProject` in `kit`, and functions that need more than the index: tests, Git history, changed
  * files.
  */
+export type {
+  CriterionHistory,
+  CriterionHistoryQuery,
+  PastState,
+  WorseCriterion,
+  WorseReport,
+} from "../protocol/spec-history.ts";
 export type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../protocol/stale.ts";
 export type { LastResult, RecordedResults, ResultOrigin } from "../protocol/test-results.ts";
 export { isTestPath } from "../specs/model/mentions.ts";
 export { type CoverageOptions, specCoverage } from "./features/coverage.ts";
+export { type Overlap, type OverlapReport, specOverlaps } from "./features/overlap.ts";
+export type { OverlapOptions, OverlapPart } from "./features/overlap-sides.ts";
+export { criterionHistory, worseCriteria } from "./features/spec-history.ts";
 export { acceptStale, type StaleOptions, staleSpecs } from "./features/stale.ts";
 export type {
   OpenProjectOptions,

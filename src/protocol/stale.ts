@@ -16,6 +16,13 @@ const staleFileSchema = z.object({
   changed_at: z.string().optional(),
   /** The hash of that commit; absent if the change is not committed yet. */
   commit: z.string().optional(),
+  commits: z.int().optional().meta({
+    description: "Number of commits of the file since `base`; absent if no change is committed.",
+  }),
+  lines_added: z.int().optional().meta({
+    description: "Since `base`, without lines that differ in spaces alone; absent for a file without lines.",
+  }),
+  lines_removed: z.int().optional(),
 });
 export interface StaleFile extends Infer<typeof staleFileSchema> {}
 
@@ -25,7 +32,8 @@ const staleSpecSchema = z.object({
   title: z.string(),
   path: z.string(),
   line: z.int().min(1),
-  /** ISO 8601 time of the last commit of the spec's file. */
+  base: z.string().meta({ description: "The last commit that changed the lines of the block." }),
+  /** ISO 8601 time of that commit. */
   updated_at: z.string(),
   /** ISO 8601 time at which a person last confirmed the block. */
   accepted_at: z.string().optional(),

@@ -128,6 +128,8 @@ test("specs, guidelines and the service answer as described", async () => {
   const report = '<testsuite><testcase name="a" file="src/agents/echo.ts"/></testsuite>';
   await ask(results, "/api/specs/results", { body: { report } });
   await ask(results, "/api/specs/results", { body: { report: "<testsuite>" } });
+  await ask("GET /api/specs/history", "/api/specs/history?criterion=auth%231.1");
+  await ask("GET /api/specs/history", "/api/specs/history");
   await ask("GET /api/specs/stale", "/api/specs/stale");
   await ask("GET /api/specs/stale", "/api/specs/stale?cursor=none");
   await ask("POST /api/specs/validate", "/api/specs/validate", { body: { blocks: [{}, specs[0]] } });

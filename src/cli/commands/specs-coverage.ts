@@ -11,8 +11,10 @@ import { type Command, defineCommand, flag, listOption, option } from "../comman
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import type { Output, Style } from "../print/output.ts";
 import { type Column, count, formatLocation, placeColumn, printTable } from "../print/table.ts";
+import { usageError } from "../report-error.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { toRefreshOptions, withProject } from "../with-project.ts";
+import { printHistory, printWorse } from "./specs-history.ts";
 
 export const specsCoverage: Command = defineCommand({
   options: {
@@ -21,6 +23,16 @@ export const specsCoverage: Command = defineCommand({
       "--fail-under <percent>",
       "Exit with 1 when fewer percent are covered",
       wholeNumber(0, 100),
+    ),
+    history: listOption(
+      "--history <keys>",
+      "How the tests of these criteria ended over time, such as checkout#1.2",
+      asText,
+    ),
+    worseThan: option(
+      "--worse-than <revision>",
+      "List the criteria that passed on that commit and do not pass here; exit with 1 if there are some",
+      asText,
     ),
     format: remarkFormat,
     all: flag("-a, --all", "List every criterion with its tests"),
@@ -31,13 +43,19 @@ export const specsCoverage: Command = defineCommand({
     "kit specs coverage",
     "kit specs coverage --feature checkout --all",
     "kit specs coverage --fail-under 80",
+    "kit specs coverage --history checkout#1.2",
+    "kit specs coverage --worse-than origin/main",
     "kit specs coverage --format github",
   ],
   details:
-    "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. A test with similar words is only a suggestion.",
+    "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. A test with similar words is only a suggestion. --history and --worse-than use the reports that 'kit specs results' and 'kit specs verify' have recorded.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
-      const { feature, failUnder = 0, all = false, limit, cursor, format } = options;
+      const { feature, failUnder = 0, all = false, limit, cursor, format, history, worseThan } = options;
+      if (history !== undefined && worseThan !== undefined)
+        throw usageError("--history and --worse-than exclude each other.");
+      if (history !== undefined) return printHistory(project, { keys: history, limit }, context);
+      if (worseThan !== undefined) return printWorse(project, { than: worseThan, format }, context);
       const report = await specCoverage(project, {
         ...toRefreshOptions(context),
         ...(feature === undefined ? {} : { features: feature }),

@@ -30,7 +30,7 @@ export const specsStale: Command = defineCommand({
     "kit specs stale --check",
   ],
   details:
-    "A spec is stale when a file that it names changed in Git after the spec did. Acceptances are stored in a file that belongs in Git.",
+    "A spec is stale when a file that it names differs from the commit that changed the lines of the spec last. Spaces do not count. Acceptances are stored in a file that belongs in Git.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const { output, signal } = context;
@@ -61,7 +61,10 @@ export const specsStale: Command = defineCommand({
 const columnsFor = (specs: ProjectSpecs): readonly Column<StaleSpec>[] => [
   { header: "SPEC", value: ({ id }) => id, forPeople: nameForPeople(specs), style: () => "cyan" },
   { header: "TITLE", value: ({ title }) => title, wraps: true },
-  { header: "SPEC CHANGED", value: ({ updated_at }) => updated_at.slice(0, 10) },
+  {
+    header: "SPEC CHANGED",
+    value: ({ base, updated_at }) => `${base.slice(0, 7)} (${updated_at.slice(0, 10)})`,
+  },
   { header: "CODE CHANGED", value: ({ files }) => files.map(changeOf).join(", "), wraps: true },
   placeColumn(({ path, line }) => ({ path, line })),
 ];
@@ -71,9 +74,14 @@ function nameForPeople(specs: ProjectSpecs): (spec: StaleSpec) => string {
   return ({ id, path }) => nameOf({ id, path, framework: specs.frameworkOf(path) ?? "custom" });
 }
 
-function changeOf({ path, changed_at, commit }: StaleFile): string {
-  const when = commit === undefined ? "not committed" : (changed_at ?? "").slice(0, 10);
-  return `${path} (${when})`;
+/** `src/cart.ts (2026-11-20, 2 commits, +10 -3)`. */
+function changeOf({ path, changed_at, commit, commits, lines_added, lines_removed }: StaleFile): string {
+  const parts = [
+    commit === undefined ? "not committed" : (changed_at ?? "").slice(0, 10),
+    ...(commits === undefined ? [] : [count(commits, "commit")]),
+    ...(lines_added === undefined ? [] : [`+${lines_added} -${lines_removed ?? 0}`]),
+  ];
+  return `${path} (${parts.join(", ")})`;
 }
 
 function printReport(

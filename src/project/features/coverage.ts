@@ -67,14 +67,24 @@ const mostTests = 100;
  * ```
  */
 export async function specCoverage(
-  project: Pick<Project, "root" | "specs" | "files" | "realPath">,
+  project: CoveredProject,
+  options: CoverageOptions = {},
+): Promise<CoverageReport> {
+  return await coverageBy(readTestResults(project.root), project, options);
+}
+
+type CoveredProject = Pick<Project, "root" | "specs" | "files" | "realPath">;
+
+/** The same by other results than the last ones of each file. */
+export async function coverageBy(
+  results: TestResults,
+  project: CoveredProject,
   options: CoverageOptions = {},
 ): Promise<CoverageReport> {
   const sources = readSources(project.specs.all());
   const { naming } = sources;
   const index = indexCriteria(sources.criteria);
   const selection = selectFeatures(index, options.features);
-  const results = readTestResults(project.root);
   const evidence = new Map<number, CriterionTest[]>();
   const addTest = (criterion: number, test: CriterionTest): void => {
     const tests = evidence.get(criterion);

@@ -58,8 +58,9 @@ const report = async (root: string): Promise<StaleReport> => await using(root, s
 const ids = ({ stale }: StaleReport): readonly string[] => stale.map(({ id }) => id);
 const [login, logout] = ["fw_a-auth-requirements-req1", "fw_a-auth-requirements-req2"];
 
-test("a block is stale when code that it names changed after the spec's file", async () => {
+test("a block is stale when code that it names changed after the block", async () => {
   await using folder = await repository();
+  const base = await folder.git("rev-parse", "HEAD");
   expect(await report(folder.root)).toEqual({ stale: [], checked: 2, notes: [] });
   await folder.write("src/session.ts", "2\n");
   const commit = await folder.commit("change the session", 2_000_000);
@@ -69,8 +70,18 @@ test("a block is stale when code that it names changed after the spec's file", a
       title: "Requirement 2: Log out",
       path: ".kiro/specs/auth/requirements.md",
       line: 11,
+      base,
       updated_at: "1970-01-12T13:46:40Z",
-      files: [{ path: "src/session.ts", changed_at: "1970-01-24T03:33:20Z", commit }],
+      files: [
+        {
+          path: "src/session.ts",
+          changed_at: "1970-01-24T03:33:20Z",
+          commit,
+          commits: 1,
+          lines_added: 1,
+          lines_removed: 1,
+        },
+      ],
     },
   ]);
 });
@@ -103,9 +114,11 @@ test("changes that are not committed count, on both sides", async () => {
   await folder.write("src/login.ts", "2\n");
   const { stale } = await report(folder.root);
   expect(stale.map(({ id, files: changed }) => [id, changed])).toEqual([
-    [login, [{ path: "src/login.ts", changed_at: "1970-01-12T13:46:40Z" }]],
+    [login, [{ path: "src/login.ts", changed_at: "1970-01-12T13:46:40Z", lines_added: 1, lines_removed: 1 }]],
   ]);
   await folder.write(".kiro/specs/auth/requirements.md", `${requirements}\n`);
+  expect(ids(await report(folder.root)), "the lines of the block are as they were").toEqual([login]);
+  await folder.write(".kiro/specs/auth/requirements.md", requirements.replace("open", "begin"));
   expect(ids(await report(folder.root))).toEqual([]);
 });
 

@@ -13,6 +13,7 @@ import { isRuleBlock } from "../../specs/frameworks.ts";
 import type { Project } from "../project.ts";
 import { pageList } from "../query/page.ts";
 import { type GitState, readChangedFiles, readGitState } from "../scan/git/git-state.ts";
+import { type Base, readDrift } from "./drift.ts";
 import { assertWritable, readFileInside, type WritableRoot, writeFileInside } from "./write-file.ts";
 
 export interface StaleOptions {
@@ -22,9 +23,9 @@ export interface StaleOptions {
 type StaleProject = Pick<Project, "root" | "specs" | "datesOf">;
 
 /**
- * Finds the blocks whose `code_refs` changed in Git after the spec's own file did, unless a user accepted the block with the
- * current code. Uncommitted changes count on both sides: a spec that is being edited is not stale. Done tasks and obsolete blocks
- * describe the past, so they are never stale.
+ * Finds the blocks whose `code_refs` differ from the commit that changed the lines of the block last, by more than spaces, unless a user
+ * accepted the block with the current code. Uncommitted changes count on both sides: a block that is being edited is not stale. Done tasks
+ * and obsolete blocks describe the past, so they are never stale.
  *
  * Without a repository no block is stale, and the report has a note.
  *
@@ -51,20 +52,39 @@ export async function staleSpecs(project: StaleProject, options: StaleOptions = 
   const { acceptances, unreadableLines } = await readAcceptances(root);
   const accepted = Map.groupBy(acceptances, ({ id }) => id);
   const hashes = createHashes(root);
+  const questions = withCode.flatMap((block) => {
+    const code = comparedCode(project, block, uncommitted);
+    return code.length === 0 ? [] : [{ block, code }];
+  });
+  const drift = await readDrift(project, questions, {
+    head: state.head,
+    historyKey: state.historyKey,
+    uncommitted,
+    signal,
+  });
   const stale: StaleSpec[] = [];
-  for (const block of withCode) {
-    signal?.throwIfAborted();
-    const candidate = staleFiles(project, block, uncommitted);
-    if (candidate === undefined) continue;
+  for (const { block } of questions) {
+    const found = drift?.get(block);
+    if (found === undefined) continue;
     const acceptances = accepted.get(block.id) ?? [];
     const files: StaleFile[] = [];
-    for (const file of candidate.files) {
-      if (!(await isAccepted(file.path, acceptances, hashes))) files.push(file);
+    for (const [path, change] of found.changes) {
+      if (await isAccepted(path, acceptances, hashes)) continue;
+      const dates = project.datesOf(path);
+      files.push({
+        path,
+        ...(dates !== undefined && { changed_at: toIso(dates.last) }),
+        ...(dates !== undefined && !uncommitted.has(path) && { commit: dates.commit }),
+        ...change,
+      });
     }
-    if (files.length > 0) stale.push(toStaleSpec(block, { ...candidate, files, accepted: acceptances }));
+    if (files.length > 0) stale.push(toStaleSpec(block, { base: found.base, files, accepted: acceptances }));
   }
   const notes = [
     ...notesOn(state),
+    ...(drift === undefined
+      ? ["Git did not tell how the code has changed, so kit cannot tell which specs are stale."]
+      : []),
     ...unreadableLines.map((line) => `${acceptancesFile}, line ${line}, cannot be read.`),
   ];
   return { stale, checked: withCode.length, notes };
@@ -143,34 +163,29 @@ export function codeOf(block: Pick<SpecBlock, "framework" | "spec_type" | "metad
   return isRuleBlock(block) ? files.filter((path) => codeFile.test(path)) : files;
 }
 
-interface Candidate {
-  /** In seconds since 1970. */
-  readonly updatedAt: number;
-  readonly files: readonly StaleFile[];
-}
-
-function staleFiles(
+/** The code files of a block that are committed or new, if the block's own file is committed. */
+function comparedCode(
   project: StaleProject,
   block: SpecBlock,
   uncommitted: ReadonlySet<string>,
-): Candidate | undefined {
-  const specDates = project.datesOf(block.path);
-  if (specDates === undefined || uncommitted.has(block.path)) return undefined;
-  const files = codeOf(block).flatMap((path): readonly StaleFile[] => {
-    const dates = project.datesOf(path);
-    const committed = dates === undefined ? {} : { changed_at: toIso(dates.last) };
-    if (uncommitted.has(path)) return [{ path, ...committed }];
-    if (dates === undefined || dates.last <= specDates.last || dates.commit === specDates.commit) return [];
-    return [{ path, ...committed, commit: dates.commit }];
-  });
-  return files.length === 0 ? undefined : { updatedAt: specDates.last, files };
+): readonly string[] {
+  if (project.datesOf(block.path) === undefined) return [];
+  return codeOf(block).filter((path) => project.datesOf(path) !== undefined || uncommitted.has(path));
 }
 
 function toStaleSpec(
   block: SpecBlock,
-  candidate: Candidate & { readonly accepted: readonly Acceptance[] },
+  {
+    base,
+    files,
+    accepted,
+  }: {
+    readonly base: Base;
+    readonly files: readonly StaleFile[];
+    readonly accepted: readonly Acceptance[];
+  },
 ): StaleSpec {
-  const last = candidate.accepted
+  const last = accepted
     .map(({ at }) => at)
     .sort()
     .at(-1);
@@ -179,9 +194,10 @@ function toStaleSpec(
     title: block.title,
     path: block.path,
     line: block.metadata.source?.start_line ?? 1,
-    updated_at: toIso(candidate.updatedAt),
+    base: base.commit,
+    updated_at: toIso(base.time),
     accepted_at: last,
-    files: candidate.files,
+    files,
   };
 }
 

@@ -7,6 +7,7 @@ import { createHashes } from "../features/stale.ts";
 import { assertWritable } from "../features/write-file.ts";
 import type { Project } from "../project.ts";
 import { readRevision } from "../scan/git/git-state.ts";
+import { recordHistory } from "./record-history.ts";
 import {
   criterionName,
   digestOfText,
@@ -77,6 +78,7 @@ export async function recordResults(
   if (files.size > 0) {
     const digests = await digestsOf(project, [...files.keys(), ...readTestResults(project.root).files()]);
     writeTestResults(project.root, { recorded_at, origin, files, digests });
+    await recordHistory(project, { recorded_at, origin, files });
   }
   return {
     format,
@@ -100,7 +102,9 @@ async function originOf(
   if (commit !== undefined) {
     if (!commitPattern.test(commit))
       throw badReport("The commit must be its 7 to 64 hexadecimal digits.", "commit");
-    return { ...sender, commit };
+    // Reports of one commit belong together, however many digits of it they name.
+    const known = tree === undefined ? await readRevision(root, { commit }) : undefined;
+    return { ...sender, commit, ...defined({ tree: tree ?? known?.tree }) };
   }
   const present = await readRevision(root);
   return present === undefined ? sender : { ...present, ...sender };

@@ -40,6 +40,18 @@ export interface TestResults {
 const seenTable =
   "CREATE TABLE seen (name TEXT PRIMARY KEY, digest TEXT NOT NULL, since TEXT NOT NULL) WITHOUT ROWID;";
 
+/**
+ * The states of criteria over time. A report has the list of the criteria that it is about. A state has a row only if it, or the day,
+ * is another one than in the row before, so the state at a report is that of the last row up to it.
+ */
+const historyTables = `
+  CREATE TABLE lists (id INTEGER PRIMARY KEY, criteria TEXT NOT NULL UNIQUE);
+  CREATE TABLE reports (id INTEGER PRIMARY KEY, recorded_at TEXT NOT NULL, origin TEXT NOT NULL, revision TEXT, list INTEGER NOT NULL);
+  CREATE INDEX reports_of_revision ON reports (revision) WHERE revision IS NOT NULL;
+  CREATE TABLE states (criterion TEXT NOT NULL, report INTEGER NOT NULL, state TEXT NOT NULL, parts TEXT NOT NULL,
+    PRIMARY KEY (criterion, report)) WITHOUT ROWID;
+`;
+
 /** Results have a separate database: unlike the index, they cannot be rebuilt from the files of the project. */
 const definition: StoreDefinition = {
   store: "The store of test results",
@@ -47,14 +59,15 @@ const definition: StoreDefinition = {
   create: `
     CREATE TABLE files (path TEXT PRIMARY KEY, recorded_at TEXT NOT NULL, results TEXT NOT NULL, origin TEXT) WITHOUT ROWID;
     ${seenTable}
+    ${historyTables}
   `,
-  upgrades: [seenTable, "ALTER TABLE files ADD COLUMN origin TEXT;"],
+  upgrades: [seenTable, "ALTER TABLE files ADD COLUMN origin TEXT;", historyTables],
   hint: "Remove .kit/test-results.db, and record the reports again: kit specs results <file>.",
 };
 
 const fileName = ".kit/test-results.db";
 
-interface RecordedReport {
+export interface RecordedReport {
   readonly recorded_at: string;
   /** By path. */
   readonly files: ReadonlyMap<string, readonly Omit<StoredResult, "recorded_at" | "origin">[]>;
@@ -132,10 +145,7 @@ interface Row {
 }
 
 function readRows(root: string): Stored {
-  if (lstatSync(join(root, fileName), { throwIfNoEntry: false })?.isFile() !== true)
-    return { rows: new Map(), seen: new Map() };
-  assertNoLinkOut(root, [".kit"]);
-  return withStore(root, (database) => {
+  const stored = readStore(root, (database) => {
     const rows = query<Row>(database, "SELECT path, recorded_at, results, origin FROM files").all();
     const seen = query<SeenRow>(database, "SELECT name, digest, since FROM seen").all();
     return {
@@ -143,6 +153,14 @@ function readRows(root: string): Stored {
       seen: new Map(seen.map((row) => [row.name, row])),
     };
   });
+  return stored ?? { rows: new Map(), seen: new Map() };
+}
+
+/** Asks the store; undefined where no report was ever recorded. */
+export function readStore<Value>(root: string, work: (database: Database) => Value): Value | undefined {
+  if (lstatSync(join(root, fileName), { throwIfNoEntry: false })?.isFile() !== true) return undefined;
+  assertNoLinkOut(root, [".kit"]);
+  return withStore(root, work);
 }
 
 function parse({ results, recorded_at, origin }: Row): readonly StoredResult[] {
@@ -151,7 +169,8 @@ function parse({ results, recorded_at, origin }: Row): readonly StoredResult[] {
   return read.map((result) => ({ ...result, recorded_at, origin: from }));
 }
 
-function withStore<Value>(root: string, work: (database: Database) => Value): Value {
+/** Opens the store for one piece of work; `writeTestResults` has made its folder. */
+export function withStore<Value>(root: string, work: (database: Database) => Value): Value {
   const database = openStore(definition, join(root, fileName), (opened) =>
     opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"),
   );

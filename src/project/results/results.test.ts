@@ -255,7 +255,8 @@ test("a result is stale once the test, the code that the spec names, or the crit
 test("results that an older kit has kept are not called stale", async () => {
   await record(junit(passed("opens a session (auth#1.1)")));
   const database = new DatabaseSync(join(root, ".kit/test-results.db"));
-  database.exec("DROP TABLE seen; ALTER TABLE files DROP COLUMN origin; PRAGMA user_version = 1;");
+  for (const table of ["seen", "lists", "reports", "states"]) database.exec(`DROP TABLE ${table}`);
+  database.exec("ALTER TABLE files DROP COLUMN origin; PRAGMA user_version = 1;");
   database.close();
   writeFileSync(join(root, "src/login.test.ts"), `${loginTest}// more\n`);
   const { totals } = await inProject((project) => specCoverage(project));

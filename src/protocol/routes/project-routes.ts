@@ -22,6 +22,7 @@ import {
 import { fileLinesQuerySchema, fileLinesSchema } from "../project-file.ts";
 import { healthSchema, overviewSchema, serverStateSchema } from "../service.ts";
 import { specBlockSchema } from "../spec-block.ts";
+import { criterionHistoryQuerySchema, criterionHistorySchema } from "../spec-history.ts";
 import {
   outlinePageSchema,
   outlineQuerySchema,
@@ -255,6 +256,15 @@ export const specRoutes = defineRoutes({
     reply: recordedResultsSchema,
     errors: ["store_unavailable"],
     repeatable: true,
+  },
+  "GET /api/specs/history": {
+    ...specs,
+    operation: "getCriterionHistory",
+    summary: "How the tests of a criterion ended over time",
+    description:
+      "Newest first: an entry per report that changed the state of the criterion, and one per day. Empty for a criterion that no report was about.",
+    query: criterionHistoryQuerySchema,
+    reply: criterionHistorySchema,
   },
   "GET /api/specs/stale": {
     ...specs,

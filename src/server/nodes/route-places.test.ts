@@ -48,6 +48,7 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "POST /api/specs/impact": "any",
   "GET /api/specs/coverage": "each",
   "POST /api/specs/results": "each",
+  "GET /api/specs/history": "each",
   "GET /api/specs/stale": "any",
   "POST /api/specs/validate": "any",
   "GET /api/specs/{id}": "any",

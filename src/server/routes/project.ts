@@ -5,6 +5,7 @@ import { type ChangesSince, readChangesSince } from "../../project/features/chan
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
 import { readNamedSpecs } from "../../project/features/named-specs.ts";
 import { readLines } from "../../project/features/read-lines.ts";
+import { criterionHistory } from "../../project/features/spec-history.ts";
 import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { pageDiagnostics } from "../../project/query/page.ts";
@@ -68,6 +69,7 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
       coverage.forget();
       return recordResults(project, report, { format, commit, by: principal?.id });
     },
+    "GET /api/specs/history": ({ query }) => criterionHistory(project, query),
     "GET /api/specs/stale": async ({ query }) => ({
       ...pageStale(await staleSpecs(project), query),
       ...indexingOf(project),

@@ -33,6 +33,33 @@ test("a submitted report appears in coverage, without the application's secrets"
   }
 });
 
+test("the history of a criterion comes in pages, and needs a criterion", async () => {
+  const served = await serveService({ files, env: {} });
+  const client = new KitClient({ baseUrl: served.url });
+  const passing = report("x").replace(/<failure[^>]*\/>/, "");
+  for (const text of [report("x"), passing, report("x")]) await client.specs.recordResults({ report: text });
+  const first = await client.specs.history({ criterion: "auth#1.1", limit: 2 });
+  expect(first.history.map(({ state }) => state)).toEqual(["failing", "passing"]);
+  const second = await client.specs.history({
+    criterion: "auth#1.1",
+    limit: 2,
+    cursor: String(first.next_cursor),
+  });
+  expect(second).toEqual({ history: [expect.objectContaining({ state: "failing", source: "submitted" })] });
+  expect(await client.specs.history({ criterion: "auth#1.1", after: new Date().toISOString() })).toEqual({
+    history: [],
+  });
+  for (const [query, path] of [
+    ["", "query.criterion"],
+    ["?criterion=a%231&after=soon", "query.after"],
+    ["?criterion=a%231&limit=0", "query.limit"],
+  ] as const) {
+    const refused = await served.send(`/api/specs/history${query}`);
+    expect([refused.status, refused.body.error.meta.issues[0].path]).toEqual([400, path]);
+  }
+  await served.close();
+});
+
 test("reports are bounded, and only for who may write the project", async () => {
   const served = await serveService({ files, authorize: ({ action }) => action !== "project.write" });
   const send = (body: unknown) => served.send("/api/specs/results", { body });

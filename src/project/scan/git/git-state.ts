@@ -52,11 +52,19 @@ export interface Revision {
   readonly dirty?: true;
 }
 
-/** Reads the commit that a folder is at. `undefined` outside of a repository, before the first commit, and without Git. */
-export async function readRevision(root: string, signal?: AbortSignal): Promise<Revision | undefined> {
-  const answer = await runGit(["rev-parse", "HEAD", "HEAD^{tree}"], { cwd: root, signal });
+/**
+ * Reads the commit that a folder is at, or the tree of another commit. `undefined` outside of a repository, before the first commit,
+ * without Git, and for a commit that the repository does not have.
+ */
+export async function readRevision(
+  root: string,
+  { signal, commit: other }: { readonly signal?: AbortSignal | undefined; readonly commit?: string } = {},
+): Promise<Revision | undefined> {
+  const name = other ?? "HEAD";
+  const answer = await runGit(["rev-parse", `${name}^{commit}`, `${name}^{tree}`], { cwd: root, signal });
   if (answer.status !== "ok") return undefined;
   const [commit = "", tree = ""] = answer.stdout.toString().split("\n");
+  if (other !== undefined) return { commit, tree };
   const options = { root, since: "HEAD", ...(signal && { signal }) };
   const isClean = await readChangedFiles(options).then(
     (changes) => changes.length === 0,
@@ -167,12 +175,25 @@ async function findBase(options: ChangedFilesOptions): Promise<string> {
 export async function readFilesSince(
   options: ChangedFilesOptions & { readonly paths: readonly string[] },
 ): Promise<ReadonlyMap<string, Uint8Array>> {
-  const { root: cwd, signal } = options;
+  return options.paths.length === 0
+    ? new Map()
+    : await readFilesAt({ ...options, commit: await findBase(options) });
+}
+
+/** The bytes of files as a commit has them, by path; without those that it does not have. */
+export async function readFilesAt({
+  root: cwd,
+  commit,
+  paths: all,
+  signal,
+}: Pick<ChangedFilesOptions, "root" | "signal"> & {
+  readonly commit: string;
+  readonly paths: readonly string[];
+}): Promise<ReadonlyMap<string, Uint8Array>> {
   // A request is a line.
-  const paths = options.paths.filter((path) => !path.includes("\n"));
+  const paths = all.filter((path) => !path.includes("\n"));
   if (paths.length === 0) return new Map();
-  const base = await findBase(options);
-  const input = paths.map((path) => `${base}:./${path}\n`).join("");
+  const input = paths.map((path) => `${commit}:./${path}\n`).join("");
   const result = await runGit(["cat-file", "--batch"], { cwd, signal, input });
   return result.status === "ok" ? parseBatch(result.stdout, paths) : new Map();
 }
@@ -194,7 +215,8 @@ function parseBatch(output: Buffer, paths: readonly string[]): ReadonlyMap<strin
   return files;
 }
 
-async function resolveRevision({ root: cwd, since, signal }: ChangedFilesOptions): Promise<string> {
+/** The commit of a branch, tag or commit as a person types it. Throws like `readChangedFiles`. */
+export async function resolveRevision({ root: cwd, since, signal }: ChangedFilesOptions): Promise<string> {
   const unknown = (reason: string): KitError<"invalid_request"> =>
     new KitError({
       code: "invalid_request",
