@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { specCoverage } from "../../project/features/coverage.ts";
@@ -311,7 +312,8 @@ test("outside of Git, without a runner and without a running test, a sentence sa
   const settings = { test: "echo out of order {report}" };
   const verdict = await judgeChange(base, honest, { settings });
   expect(checksOf(verdict)).toBe("broken broken");
-  expect(verdict.reasons[0]?.message).toContain("out of order");
+  expect(verdict.reasons[0]?.message).toContain("out of order work/out/report");
+  expect(verdict.reasons[0]?.message).not.toContain(tmpdir());
 });
 
 test("the work tree, the index and the objects of the repository stay as they are", async () => {

@@ -108,7 +108,7 @@ export class Workplace implements AsyncDisposable {
         await place[Symbol.asyncDispose]();
         throw new KitError({
           code: "unavailable",
-          message: `The setup of the checkout failed: ${tailOf(`${stdout}\n${stderr}`)}`,
+          message: `The setup of the checkout failed: ${place.#withoutPaths(tailOf(`${stdout}\n${stderr}`))}`,
           hint: 'It runs without a network. specs.verify.setup in kit.toml is the command; "link" links the installed packages.',
         });
       }
@@ -136,7 +136,7 @@ export class Workplace implements AsyncDisposable {
     });
     const report = await this.#sandbox.readFile(name).catch(() => "");
     const cases = report === "" ? [] : await this.#read(report);
-    const output = tailOf(`${result.stdout}\n${result.stderr}`);
+    const output = this.#withoutPaths(tailOf(`${result.stdout}\n${result.stderr}`));
     return {
       cases,
       report: cases.length === 0 ? "" : report,
@@ -171,7 +171,19 @@ export class Workplace implements AsyncDisposable {
       // A run that was ended early leaves a broken report, or one without tests.
       () => [],
     );
-    return tests.map(({ locations, ...test }) => ({ ...test, path: find(locations) ?? "" }));
+    return tests.map(({ locations, message, failure, ...test }) => ({
+      ...test,
+      message: message === undefined ? undefined : this.#withoutPaths(message),
+      failure: failure === undefined ? undefined : this.#withoutPaths(failure),
+      path: find(locations) ?? "",
+    }));
+  }
+
+  /** Names files from the project on: a verdict leaves the machine, and its reader knows neither the checkout nor the server's folders. */
+  #withoutPaths(text: string): string {
+    const folders = [join(this.#folder, "work", this.#cwd), this.#folder, this.#options.trees.top];
+    const starts = folders.map((folder) => `${folder.replace(/\/$/, "")}/`).filter((start) => start !== "/");
+    return starts.reduce((rest, start) => rest.replaceAll(`file://${start}`, "").replaceAll(start, ""), text);
   }
 }
 
