@@ -68,6 +68,7 @@ export async function loadOwnCode(): Promise<void> {
     import("./list-operations.ts"),
     import("./trace.ts"),
     import("../verify/verify-work-tree.ts"),
+    import("../spec-run/spec-workflow.ts"),
     import("../verify/verify-workflow.ts"),
   ]);
 }

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { type GitArguments, type RunGitOptions, runGit } from "../../processes/git.ts";
@@ -141,8 +142,7 @@ export class TaskBranch {
   async unlink(folder: string): Promise<void> {
     const removed = await this.#run(["worktree", "remove", "--force", "--force", folder]);
     if (removed.status === "ok") return;
-    const { removeNow } = await import("../../sandboxes/host/wall/own-folders.ts");
-    await removeNow(folder);
+    await rm(folder, { recursive: true, force: true });
     await this.#run(["worktree", "prune"]);
   }
 

@@ -1,5 +1,5 @@
 import { createAgent } from "kit";
-import { createScriptedModel, type ScriptedTurn } from "kit/testing";
+import type { Script, ScriptedTurn } from "kit/testing";
 
 /**
  * A pretended coding agent: its model is a script, so it needs no key and no network. It does task 3 of the spec catalog-search, first with
@@ -60,7 +60,7 @@ const works: readonly (readonly ScriptedTurn[])[] = [
 ];
 
 /** Reads only the conversation, so that it goes on after a restart where it was. */
-const model = createScriptedModel(({ prompt }) => {
+const script: Script = ({ prompt }) => {
   const texts = prompt.map(({ role, content }) => (role === "user" ? JSON.stringify(content) : ""));
   const refusals = texts.filter((text) => text.includes("The task is not done.")).length;
   const task = texts.findLastIndex((text) => /Do this task|The task is not done\./.test(text));
@@ -68,6 +68,9 @@ const model = createScriptedModel(({ prompt }) => {
     return { text: "I have only learned task 3 of catalog-search." };
   const turn = prompt.slice(task).filter(({ role }) => role === "assistant").length;
   return works[refusals]?.[turn] ?? { text: "There is nothing left that I know." };
-});
+};
 
-export default createAgent({ model, instructions: "You do tasks of this bookshop's specs." });
+export default createAgent(async () => {
+  const { createScriptedModel } = await import("kit/testing");
+  return { model: createScriptedModel(script), instructions: "You do tasks of this bookshop's specs." };
+});
