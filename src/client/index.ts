@@ -111,6 +111,7 @@ export type {
   SpecPage,
   SpecQuery,
 } from "../protocol/spec-query.ts";
+export type { SpecRunResult, SpecTaskProgress } from "../protocol/spec-run.ts";
 export type { StalePage, StaleQuery } from "../protocol/stale.ts";
 export type { FileChange, SyncBody, SyncResult } from "../protocol/sync.ts";
 export type { LastResult, RecordedResults, TestReport } from "../protocol/test-results.ts";
@@ -139,6 +140,7 @@ export type {
   TurnItem,
   WorkState,
 } from "../protocol/transcript.ts";
+export type { Verdict } from "../protocol/verdict.ts";
 export type { WaitingItem, WaitingPage, WaitingQuery, WaitingSignal } from "../protocol/waiting.ts";
 export type { WorkCause } from "../protocol/work-cause.ts";
 export type {
