@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
-import { diffLines } from "./line-diff.ts";
+import { type DiffLine, diffLines } from "./line-diff.ts";
+import { parsePatch } from "./patch.ts";
 import { visible } from "./text.ts";
 
 const mostLines = 1_001;
@@ -14,13 +15,28 @@ const signs = { " ": " ", "-": "−", "+": "+", "@": "…" } as const;
 const names = { " ": "", "-": "removed: ", "+": "added: ", "@": "left out: " } as const;
 
 /** A change of a file, line by line. */
-export function Diff(change: DiffProps): ReactNode {
+export function Diff({ path, before, after }: DiffProps): ReactNode {
+  return <ChangedFile path={path} lines={diffLines(before, after)} />;
+}
+
+/** A diff of Git, file by file. */
+export function Patch({ text }: { readonly text: string }): ReactNode {
+  return (
+    <div className="flex min-w-0 flex-col gap-2">
+      {parsePatch(text).map(({ path, lines }) => (
+        <ChangedFile key={path} path={path} lines={lines} />
+      ))}
+    </div>
+  );
+}
+
+function ChangedFile(file: LinesProps): ReactNode {
   return (
     <figure className="overflow-hidden rounded-md border border-line bg-sunken">
       <figcaption className="border-line border-b px-3 py-1.5 font-mono text-soft text-xs foreign">
-        {visible(change.path)}
+        {visible(file.path)}
       </figcaption>
-      <DiffLines {...change} />
+      <Lines {...file} />
     </figure>
   );
 }
@@ -33,7 +49,15 @@ interface DiffProps {
 
 /** The changed lines, without the file's name. */
 export function DiffLines({ path, before, after }: DiffProps): ReactNode {
-  const lines = diffLines(before, after);
+  return <Lines path={path} lines={diffLines(before, after)} />;
+}
+
+interface LinesProps {
+  readonly path: string;
+  readonly lines: readonly DiffLine[];
+}
+
+function Lines({ path, lines }: LinesProps): ReactNode {
   return (
     <div
       role="group"

@@ -3,19 +3,21 @@ import type { WaitingItem } from "../../../../src/client/index.ts";
 import { ListRow } from "../../ui/list-row.tsx";
 import { firstWords } from "../../ui/text.ts";
 import { Moment } from "../../ui/time.tsx";
+import { describeQuestion } from "../runs/task-question.ts";
 
 /** One item of the inbox in a list; it leads to where one decides. */
 export function InboxRow({ item }: { readonly item: WaitingItem }): ReactNode {
-  if (item.kind === "signal")
+  if (item.kind === "signal") {
+    const question = describeQuestion(item);
     return (
       <ListRow
         link={{ to: "/console/runs/$runId", params: { runId: item.run_id } }}
         status="run"
-        title={item.workflow}
+        title={question ?? item.workflow}
         aside={`…${item.run_id.slice(-6)}`}
         detail={
           <>
-            waits for {firstWords(item.signal)}
+            {question === undefined ? `waits for ${firstWords(item.signal)}` : "kit asks whether it is done"}
             {item.until === undefined ? null : (
               <>
                 , at most until <Moment at={item.until} />
@@ -26,6 +28,7 @@ export function InboxRow({ item }: { readonly item: WaitingItem }): ReactNode {
         at={item.requested_at}
       />
     );
+  }
   const { tool, args, agent, instance_id } = item.approval;
   return (
     <ListRow

@@ -12,6 +12,8 @@ import { visible } from "../../ui/text.ts";
 import { Age, Moment } from "../../ui/time.tsx";
 import { touchedBy, WaitingCall } from "../../ui/tool-call.tsx";
 import { RunLink } from "../runs/cause-link.tsx";
+import { describeQuestion, readQuestion } from "../runs/task-question.ts";
+import { usePlan } from "../runs/use-plan.ts";
 import { AppliesTo } from "./touched-files.tsx";
 
 type Signal = Extract<WaitingItem, { kind: "signal" }>;
@@ -65,15 +67,17 @@ export function WaitingScreen(): ReactNode {
   );
 }
 
-function SignalCard({
-  item: { run_id, workflow, signal, schema, requested_at, until, payload_start },
-}: {
-  readonly item: Signal;
-}): ReactNode {
+function SignalCard({ item }: { readonly item: Signal }): ReactNode {
+  const { run_id, workflow, signal, schema, requested_at, until, payload_start } = item;
+  const question = describeQuestion(item);
+  const task = usePlan(run_id, question !== undefined)?.find(
+    ({ number }) => number === readQuestion(item, signal)?.task,
+  );
+  const title = task === undefined ? question : `${question}: ${task.title}`;
   return (
     <li className="flex min-w-0 flex-col gap-3 rounded-lg border border-line bg-panel p-4">
       <div className="flex flex-wrap items-baseline gap-x-2 gap-y-1 text-sm">
-        <h2 className="font-semibold text-sm foreign">{visible(signal)}</h2>
+        <h2 className="font-semibold text-sm foreign">{visible(title ?? signal)}</h2>
         <span className="text-soft">
           of <bdi>{visible(workflow)}</bdi>, <RunLink id={run_id} />
         </span>
@@ -87,10 +91,19 @@ function SignalCard({
           )}
         </span>
       </div>
-      {payload_start === undefined ? null : (
+      {question !== undefined ? (
+        <p className="text-sm text-soft">
+          kit has judged the work, and asks whether the task is done.{" "}
+          <Link to="/console/runs/$runId" params={{ runId: run_id }} className="text-accent underline">
+            Look at the change and decide
+          </Link>
+        </p>
+      ) : payload_start === undefined ? null : (
         <p className="font-mono text-soft text-xs foreign">{visible(payload_start)}</p>
       )}
-      {isReadOnly ? null : <SignalForm runId={run_id} name={signal} schema={schema} />}
+      {isReadOnly || question !== undefined ? null : (
+        <SignalForm runId={run_id} name={signal} schema={schema} />
+      )}
     </li>
   );
 }

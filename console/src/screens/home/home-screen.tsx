@@ -6,7 +6,7 @@ import { Body, Page, Panel } from "../../ui/page.tsx";
 import { Answer, Notice } from "../../ui/states.tsx";
 import { FileQuestion } from "./file-question.tsx";
 import { RepositoryState } from "./repository-state.tsx";
-import { useWork, Work } from "./work.tsx";
+import { useWork, Waiting, Work } from "./work.tsx";
 
 /** The first screen: the rules of a file, what waits or failed, and what the repository has and lacks. */
 export function HomeScreen(): ReactNode {
@@ -27,7 +27,11 @@ export function HomeScreen(): ReactNode {
               <Figures overview={found} />
               <div className="grid items-start gap-6 lg:grid-cols-2">
                 {found.agents === undefined ? null : found.agents.length === 0 ? (
-                  <FirstAgent />
+                  <div className="flex min-w-0 flex-col gap-6">
+                    {/* A run can wait although no agent is served. */}
+                    {(work.inbox.data?.total ?? 0) > 0 ? <Waiting inbox={work.inbox} /> : null}
+                    <FirstAgent />
+                  </div>
                 ) : (
                   <Work work={work} agent={found.agents[0] ?? ""} />
                 )}

@@ -59,35 +59,7 @@ export function Work({ work: { inbox, failures, sessions, isPending }, agent }: 
     );
   return (
     <div className="flex min-w-0 flex-col gap-6">
-      <Answer query={inbox}>
-        {({ items, total }) => (
-          <Panel
-            title="Waiting for you"
-            count={total}
-            actions={
-              total === 0 ? null : (
-                <Link to="/console/approvals" className={moreStyle}>
-                  Decide
-                </Link>
-              )
-            }
-          >
-            {items.length === 0 ? (
-              <p className="px-4 py-3 text-soft text-sm">Nothing waits for you.</p>
-            ) : (
-              <ul className="divide-y divide-line">
-                {items.map((item) => (
-                  <li
-                    key={item.kind === "call" ? item.approval.approval_id : `${item.run_id} ${item.position}`}
-                  >
-                    <InboxRow item={item} />
-                  </li>
-                ))}
-              </ul>
-            )}
-          </Panel>
-        )}
-      </Answer>
+      <Waiting inbox={inbox} />
       <Answer query={failures}>
         {({
           sessions: broken,
@@ -167,6 +139,41 @@ export function Work({ work: { inbox, failures, sessions, isPending }, agent }: 
         }}
       </Answer>
     </div>
+  );
+}
+
+/** Lists the first calls and runs that wait for a person. */
+export function Waiting({ inbox }: Pick<WorkProps["work"], "inbox">): ReactNode {
+  return (
+    <Answer query={inbox}>
+      {({ items, total }) => (
+        <Panel
+          title="Waiting for you"
+          count={total}
+          actions={
+            total === 0 ? null : (
+              <Link to="/console/approvals" className={moreStyle}>
+                Decide
+              </Link>
+            )
+          }
+        >
+          {items.length === 0 ? (
+            <p className="px-4 py-3 text-soft text-sm">Nothing waits for you.</p>
+          ) : (
+            <ul className="divide-y divide-line">
+              {items.map((item) => (
+                <li
+                  key={item.kind === "call" ? item.approval.approval_id : `${item.run_id} ${item.position}`}
+                >
+                  <InboxRow item={item} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </Panel>
+      )}
+    </Answer>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useParams } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
-import type { KitEvent, RunRecord } from "../../../../src/client/index.ts";
+import type { KitEvent, RunRecord, Verdict } from "../../../../src/client/index.ts";
 import { isReadOnly } from "../../api/server.ts";
 import { asked, useChange, useClient, useServer } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
@@ -16,7 +16,11 @@ import { Age } from "../../ui/time.tsx";
 import { CauseLink, RunLink } from "./cause-link.tsx";
 import { RunJournal } from "./run-journal.tsx";
 import { Wait } from "./run-row.tsx";
+import { otherWaits, SpecRunPanel } from "./spec-run-panel.tsx";
+import { foldTask, type SpecTasks } from "./spec-tasks.ts";
 import { StartRun } from "./start-run.tsx";
+import { specWorkflow, verifyWorkflow } from "./task-question.ts";
+import { VerdictView } from "./verdict-view.tsx";
 
 const isOver = ({ status }: RunRecord): boolean =>
   status === "completed" || status === "failed" || status === "cancelled";
@@ -68,15 +72,24 @@ export function RunScreen(): ReactNode {
   );
 }
 
+interface RunEvents {
+  /** The newest. */
+  readonly events: readonly KitEvent[];
+  /** The tasks of a spec, from all events. */
+  readonly tasks: SpecTasks;
+}
+
+const noEvents: RunEvents = { events: [], tasks: new Map() };
+
 /** The live events of the run itself. */
-function useRunEvents(runId: string): readonly KitEvent[] {
+function useRunEvents(runId: string): RunEvents {
   const client = useClient();
-  const [events, setEvents] = useState<readonly KitEvent[]>([]);
+  const [read, setRead] = useState(noEvents);
   useEffect(() => {
     const leaving = new AbortController();
-    setEvents([]);
+    setRead(noEvents);
     const { signal } = leaving;
-    const read = async (): Promise<void> => {
+    const follow = async (): Promise<void> => {
       let waiting: KitEvent[] = [];
       for await (const event of client.runs.stream(runId, {}, { signal })) {
         if (event.type === "text_delta" || event.type === "reasoning_delta") continue;
@@ -85,29 +98,42 @@ function useRunEvents(runId: string): readonly KitEvent[] {
           setTimeout(() => {
             const fresh = waiting;
             waiting = [];
-            setEvents((old) => [...old, ...fresh].slice(-2_000));
+            setRead(({ events, tasks }) => ({
+              events: [...events, ...fresh].slice(-2_000),
+              tasks: fresh.reduce(foldTask, tasks),
+            }));
           }, 50);
         }
       }
     };
     // The record shows how it ended.
-    asked(client, read).catch(() => undefined);
+    asked(client, follow).catch(() => undefined);
     return () => leaving.abort();
   }, [client, runId]);
-  return events;
+  return read;
 }
 
 function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
-  const { error, problem, waiting_for = [], payload, result } = run;
-  const events = useRunEvents(run.run_id);
+  const { error, problem, workflow, payload, result } = run;
+  const { events, tasks } = useRunEvents(run.run_id);
+  const isSpec = workflow === specWorkflow;
+  const waits = otherWaits(run, tasks);
   return (
     <>
       {error === undefined ? null : <ErrorBox error={error} />}
       {problem === undefined ? null : <ErrorBox error={problem} />}
-      {waiting_for.length === 0 ? null : (
+      {isSpec ? <SpecRunPanel run={run} begun={tasks} isOver={isOver(run)} /> : null}
+      {workflow === verifyWorkflow && run.status === "completed" ? (
+        <Panel title="Verdict">
+          <div className="flex flex-col gap-4 p-4 text-sm">
+            <VerdictView verdict={result as Verdict} />
+          </div>
+        </Panel>
+      ) : null}
+      {waits.length === 0 ? null : (
         <Panel title="Waits">
           <ul className="divide-y divide-line">
-            {waiting_for.map((wait) => (
+            {waits.map((wait) => (
               <li
                 key={JSON.stringify(wait)}
                 className="flex min-h-11 flex-wrap items-center gap-3 px-4 py-1.5 text-sm"
@@ -150,15 +176,18 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
                   ) : (
                     <CauseLink cause={run.cause} />
                   ),
+                ...(isSpec ? settingsOf(payload) : {}),
               }}
             />
           </Panel>
-          <Panel title="Payload">
-            <div className="p-3">
-              <Code value={payload} label="payload" />
-            </div>
-          </Panel>
-          {result === undefined ? null : (
+          {isSpec ? null : (
+            <Panel title="Payload">
+              <div className="p-3">
+                <Code value={payload} label="payload" />
+              </div>
+            </Panel>
+          )}
+          {result === undefined || isSpec || workflow === verifyWorkflow ? null : (
             <Panel title="Result">
               <div className="p-3">
                 <Code value={result} label="result" />
@@ -168,6 +197,16 @@ function RunContent({ run }: { readonly run: RunRecord }): ReactNode {
         </div>
       </div>
     </>
+  );
+}
+
+/** The settings of a run of `kit.spec`, as facts: `Tests by`, `Max cost`. */
+function settingsOf(payload: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(payload ?? {}).map(([name, value]) => [
+      `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll("_", " ")}`,
+      visible(Array.isArray(value) ? value.join(", ") : String(value)),
+    ]),
   );
 }
 

@@ -1,9 +1,10 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { SpecBlock, SpecPage, SpecQuery } from "../../../../src/client/index.ts";
+import type { OutlineQuery, SpecBlock, SpecPage, SpecQuery } from "../../../../src/client/index.ts";
 import { asked, useClient, useServer } from "../../api/use-server.ts";
 import { BarField, Chip } from "../../ui/chips.tsx";
+import { Command } from "../../ui/command.tsx";
 import { Filter } from "../../ui/filter.tsx";
 import { Page } from "../../ui/page.tsx";
 import { askForMore, Rows } from "../../ui/rows.tsx";
@@ -36,6 +37,11 @@ export function SpecsScreen(): ReactNode {
       title={feature === undefined ? "Specs" : visible(feature)}
       crumbs={feature === undefined ? [] : [{ label: "Specs", link: { to: "/console/specs" } }]}
       isFixed
+      actions={
+        framework === undefined || feature === undefined ? null : (
+          <SpecRunCommand framework={framework} feature={feature} />
+        )
+      }
       tabs={<SpecTabs />}
       bar={
         <>
@@ -72,6 +78,22 @@ export function SpecsScreen(): ReactNode {
       )}
     </Page>
   );
+}
+
+/** The command that does the open tasks of a feature, if it has some. */
+function SpecRunCommand({ framework, feature }: Pick<OutlineQuery, "framework" | "feature">): ReactNode {
+  const answer = useServer({
+    key: ["specs", "open-tasks", framework, feature],
+    async ask(client, signal) {
+      const tasks = { framework, feature, spec_type: "task", limit: 1_000 } as const;
+      const { blocks } = await client.specs.outline(tasks, { signal });
+      if (!blocks.some(({ status }) => status === "open" || status === "in_progress")) return null;
+      return (await client.specs.features({ framework, feature, limit: 1 }, { signal })).features[0] ?? null;
+    },
+  });
+  const name = answer.data?.name;
+  // Any other name would need quotes, which are not the same in every terminal.
+  return name !== undefined && /^\w[\w./-]*$/.test(name) ? <Command text={`kit run --spec ${name}`} /> : null;
 }
 
 /** Lists the results of a search, best first; page by page as the reader scrolls. */
