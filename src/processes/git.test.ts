@@ -8,6 +8,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { glob } from "node:fs/promises";
@@ -89,6 +90,26 @@ test("starts no program that the configuration of a repository names", async () 
   expect(await runGit(["apply"], { cwd: root, input: String(patch.stdout) })).toMatchObject({ status: "ok" });
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("three\n");
   expect(existsSync(marker)).toBe(false);
+});
+
+test("writes an index without a filter, also for a file that is as new as the index", async () => {
+  writeFileSync(join(root, ".gitattributes"), "*.txt filter=y\n");
+  gitIn(root, "config", "filter.y.clean", `touch '${marker}'; cat`);
+  const index = join(folder, "index");
+  for (const call of [
+    ["read-tree", "HEAD"],
+    ["add", "--all"],
+    ["write-tree"],
+    ["update-index", "--refresh"],
+    ["checkout-index", "--all", "--force"],
+    ["write-tree"],
+  ] as const) {
+    writeFileSync(join(root, "a.txt"), "two\n");
+    // Git looks into a file whose time is not before that of the index.
+    utimesSync(join(root, "a.txt"), new Date(), new Date(Date.now() + 60_000));
+    expect((await runGit(call, { cwd: root, index })).status, call.join(" ")).toBe("ok");
+    expect(existsSync(marker), call.join(" ")).toBe(false);
+  }
 });
 
 test("starts no program that the configuration of a nested repository names", async () => {

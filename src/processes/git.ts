@@ -41,7 +41,10 @@ export interface RunGitOptions {
 interface Subcommand {
   /** Options that keep it from starting programs of the configuration. */
   readonly options?: readonly string[];
-  /** It reads or writes files of the work tree, for which Git starts the filters of the configuration. */
+  /**
+   * It reads or writes files of the work tree, for which Git starts the filters of the configuration; or it writes an index, for which Git
+   * reads the files that changed in the second of the index.
+   */
   readonly filters?: true;
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -72,15 +75,13 @@ const subcommands = {
   "merge-base": {},
   // Merges the texts of three files itself; the merge drivers of a repository are for whole trees.
   "merge-file": {},
-  // Without -u it reads trees into an index, and touches no file.
-  "read-tree": {},
+  "read-tree": { filters: true },
   "rev-parse": {},
-  "update-index": {},
+  "update-index": { filters: true },
   // Its hook is off, as all hooks are.
   "update-ref": {},
-  // With --no-checkout it writes no file of the work tree.
-  worktree: {},
-  "write-tree": {},
+  worktree: { filters: true },
+  "write-tree": { filters: true },
 } satisfies Record<string, Subcommand>;
 
 export type GitArguments = readonly [keyof typeof subcommands, ...string[]];

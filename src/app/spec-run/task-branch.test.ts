@@ -1,4 +1,5 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createSpecRegistry } from "../../specs/registry.ts";
@@ -107,6 +108,50 @@ test("work on other lines is merged, and work on the same lines is a conflict th
   await work.reset(head, clash.tree);
   expect(await readFile(join(work.root, "src/a.mjs"), "utf8")).toBe("ONE\ntwo\nthree\nfour\nfive\n");
   expect(await readFile(join(work.root, "src/b.mjs"), "utf8")).toBe("B\n");
+});
+
+test("no hook, filter or merge driver of the repository runs while kit makes, merges and commits", async () => {
+  await using repository = await repositoryOf();
+  const { root, git } = repository;
+  const mark = join(root, "ran.log");
+  const program = `sh -c 'echo ran >> ${mark}; cat'`;
+  await repository.write(".gitattributes", "*.mjs filter=evil merge=evil diff=evil\n");
+  await repository.commit("Attributes", 1_700_000_010);
+  for (const [key, value] of [
+    ["filter.evil.clean", program],
+    ["filter.evil.smudge", program],
+    ["filter.evil.process", program],
+    ["merge.evil.driver", program],
+    ["diff.evil.textconv", program],
+    ["diff.external", program],
+    ["core.fsmonitor", program],
+  ] as const)
+    await git("config", key, value);
+  for (const hook of [
+    "post-checkout",
+    "reference-transaction",
+    "post-commit",
+    "pre-commit",
+    "post-index-change",
+  ]) {
+    await repository.write(`.git/hooks/${hook}`, `#!/bin/sh\necho ${hook} >> ${mark}\n`);
+    await chmod(join(root, ".git/hooks", hook), 0o755);
+  }
+  const branch = await TaskBranch.open(root, "cart");
+  const base = await branch.begin();
+  const work = new TaskWorkTree(branch, join(root, ".kit/work/cart.1"));
+  await work.create(base);
+  await writeFile(join(work.root, "src/a.mjs"), "one\ntwo\nthree\nfour\nFIVE\n");
+  const second = await work.snapshot();
+  await writeFile(join(work.root, "src/a.mjs"), "ONE\ntwo\nthree\nfour\nfive\n");
+  await work.restore(base, (path) => path.endsWith(".md"));
+  const head = (await close(branch, base, await work.snapshot())) ?? "";
+  const merged = await mergeWork(branch, { base, tree: second, head });
+  await work.reset(head, merged.tree);
+  expect(await readFile(join(work.root, "src/a.mjs"), "utf8")).toBe("ONE\ntwo\nthree\nfour\nFIVE\n");
+  expect(await branch.diff(base, merged.tree, 10_000)).toContain("+FIVE");
+  await work.remove();
+  expect(existsSync(mark) ? await readFile(mark, "utf8") : "").toBe("");
 });
 
 test("the branch follows HEAD until both have commits of their own", async () => {
