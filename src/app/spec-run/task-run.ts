@@ -85,7 +85,8 @@ export class TaskRun {
     const { attempts, spending } = this.#run;
     this.#base = await this.#step("begin", async () => {
       this.#note("working");
-      const base = await this.#run.branch.begin();
+      // Commits that the user makes on HEAD meanwhile are no matter of a run that has begun.
+      const base = (await this.#run.branch.tip()) ?? (await this.#run.branch.begin());
       await this.#workTree.create(base);
       return base;
     });
@@ -224,6 +225,8 @@ export class TaskRun {
       mergeProfiles(await definition.describe(context), {
         sandbox: local({
           root,
+          // Only kit's commits close a task: an agent's own could carry a tick that no verdict is about.
+          readOnlyRepository: true,
           env: { PATH: await installedFolders({ top: branch.top, prefix: branch.prefix }) },
         }),
         allowWrite: true,

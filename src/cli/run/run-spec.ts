@@ -65,7 +65,7 @@ export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
       });
     }
     context.output.note("The server of this project does the work.");
-    return await follow(server, request);
+    return await follow(server, request, { asksHere: true });
   }
   const { service, fetch } = await request.open();
   try {
@@ -75,14 +75,19 @@ export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
       signal: context.signal,
       retry: { attempts: 1 },
     });
-    return await follow(client, request);
+    // The service in this process asks for its own calls.
+    return await follow(client, request, { asksHere: false });
   } finally {
     // The next start goes on with the work.
     await service.close({ timeoutMs: 0 });
   }
 }
 
-async function follow(client: KitClient, { context, body, stream }: SpecRunRequest): Promise<ExitCode> {
+async function follow(
+  client: KitClient,
+  { context, body, stream }: SpecRunRequest,
+  { asksHere }: { readonly asksHere: boolean },
+): Promise<ExitCode> {
   const { output, json, signal } = context;
   const runId = await findOrStart(client, body, context);
   const printer = createEventPrinter(context, { stream, answers: false });
@@ -96,7 +101,7 @@ async function follow(client: KitClient, { context, body, stream }: SpecRunReque
         printer.end();
         tasks.onTask(task);
       }
-      if (!isOld(event, tasks)) approvals.onEvent(event);
+      if (asksHere && !isOld(event, tasks)) approvals.onEvent(event);
     }
     if (tasks.isLeft) return tasks.printLeft();
     const record = await client.runs.get(runId);

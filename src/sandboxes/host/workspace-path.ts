@@ -85,6 +85,8 @@ export interface Workspace {
   readonly hidden: readonly string[];
   /** The `.kit` folder in the workspace. If it is missing it is created before a command could create it. */
   readonly stateFolder?: string;
+  /** Whether commands can read the repository of the folder, and change nothing in it. Default false. */
+  readonly readsRepository?: boolean;
   /** Creates the folder outside the workspace for the home and temporary files of isolated commands. */
   readonly ownFolder: () => Promise<string>;
   /** Fires when the sandbox is closed: running commands end. */

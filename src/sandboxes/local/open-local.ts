@@ -35,6 +35,7 @@ export async function openLocal(options: LocalOptions, owner: SandboxOwner): Pro
       outerRules: () => loadOuterRules(root),
       isolation: mergeIsolation(options, owner.isolation),
       hidden,
+      ...(options.readOnlyRepository === true ? { readsRepository: true } : {}),
       ...kept,
       ...(state !== undefined && isInside(root, state) ? { stateFolder: state } : {}),
       ownFolder: ownFolder.make,
@@ -118,6 +119,11 @@ function noFolder(cause?: unknown): KitError {
 export interface LocalOptions extends IsolationOptions {
   /** The workspace; default: the root of the agent's project, otherwise the current folder of the process. */
   readonly root?: string;
+  /**
+   * Whether commands can only read the repository of the workspace: no commit, no branch, no index of theirs counts. Needs isolation.
+   * Default false.
+   */
+  readonly readOnlyRepository?: boolean;
   /**
    * Variables for commands in addition to `PATH`, `HOME`, the language and the like: names of variables of this
    * process (`["NODE_ENV"]`), or values (`{ NODE_ENV: "test" }`). No other variables are passed on.

@@ -92,6 +92,7 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     more: Pick<RepositoryRequest, "isCommon" | "common">,
   ): OwnRepository | undefined => {
     if (!write || folder === undefined || foundWall.wall !== "bubblewrap") return undefined;
+    if (workspace.readsRepository === true) return undefined;
     const opened = openOwnRepository({ folder, root, copies: parts.copies, ...more });
     if (opened !== undefined) cleanup.defer(async () => void notes.push(...(await opened.close())));
     return opened;
@@ -103,6 +104,8 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
     foundWall.wall === "seatbelt" || !write
       ? git.protectedPaths
       : await gitPathsOf(workspace, git, { repository, entries: guarded.repositories });
+  const readOnlyRepository =
+    workspace.readsRepository === true && git.folder !== undefined ? [git.folder] : [];
   const plan = {
     root,
     write,
@@ -113,9 +116,12 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
       ? [
           ...gitPaths.filter((path) => !isInside(root, path)),
           ...outermost(
-            [...gitPaths, ...readOnlyPathsOf(root, command.access), ...guarded.protectedPaths].filter(
-              (path) => isInside(root, path),
-            ),
+            [
+              ...gitPaths,
+              ...readOnlyRepository,
+              ...readOnlyPathsOf(root, command.access),
+              ...guarded.protectedPaths,
+            ].filter((path) => isInside(root, path)),
           ),
         ]
       : [],
@@ -139,7 +145,12 @@ export async function enclose(workspace: Workspace, command: Command): Promise<L
       // Its tools keep caches there, and this wall has no folder to put in their place.
       protectedPaths: plan.protectedPaths.filter((path) => basename(path) !== "node_modules"),
       seen: [...plan.tools, ...plan.seen],
-      changed: git.folder === undefined ? git.changed : [...git.changed, git.folder],
+      changed:
+        workspace.readsRepository === true
+          ? []
+          : git.folder === undefined
+            ? git.changed
+            : [...git.changed, git.folder],
       hidden,
       ownFolder: ownFolders.folder,
       proxyPort: proxyAccess?.port,
