@@ -342,8 +342,8 @@ describe("a workflow", () => {
 
 describe("invalid lines", () => {
   test.each([
-    [[], 2, "Give exactly one of: a workflow, --prompt, --skill."],
-    [["count", "-p", "hi"], 2, "Give exactly one of: a workflow, --prompt, --skill."],
+    [[], 2, "Give exactly one of: a workflow, --prompt, --skill, --spec."],
+    [["count", "-p", "hi"], 2, "Give exactly one of: a workflow, --prompt, --skill, --spec."],
     [["count", "--session", "s"], 2, "--session works with --prompt or --skill only"],
     [["-p", "  "], 2, "The prompt is empty."],
     [["-p", "hi", "--role", "rude"], 2, 'There is no role named "rude".', "The roles are: careful."],
