@@ -117,7 +117,7 @@ campaignTest(
   120_000,
 );
 
-test("a refusal is the next prompt, and a task whose tests assert nothing is not closed", async () => {
+campaignTest("a refusal is the next prompt, and a task whose tests assert nothing is not closed", async () => {
   const repository = await specRepository();
   const { run, states } = await open(repository);
   expect(ends(await run({ agent: "hurried", tasks: ["1.1"] }))).toEqual(["1.1 closed 2"]);
