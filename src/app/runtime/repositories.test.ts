@@ -3,7 +3,12 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openProject } from "../../project/open-project.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { createRepositories, type IdleIndexes, type Repositories } from "./repositories.ts";
+import {
+  createProjectContext,
+  createRepositories,
+  type IdleIndexes,
+  type Repositories,
+} from "./repositories.ts";
 
 async function open(count: number, limits?: IdleIndexes) {
   const folder = await createTemporaryRepository({});
@@ -88,4 +93,15 @@ test("a root that cannot be opened fails each call, until it exists", async () =
   await expect(ruleOf(repositories, root)).rejects.toMatchObject({ code: "invalid_request" });
   await folder.write("late/AGENTS.md", "RULE-LATE\n");
   expect(await ruleOf(repositories, root)).toContain("RULE-LATE");
+});
+
+test("an agent in the work tree of a task works in the project there, not at the top of its repository", async () => {
+  const { own, folder } = await open(0);
+  await folder.write("own/.kit/work/cart.1/.git", "gitdir: elsewhere\n");
+  await folder.write("own/.kit/work/cart.1/shop/AGENTS.md", "RULE-OF-THE-WORK\n");
+  const context = createProjectContext(own);
+  onTestFinished(() => context.close());
+  const at = join(own.root, ".kit/work/cart.1/shop");
+  const repository = context.repositoryAt({ location: { folder: at, shared: true }, cwd: "" });
+  expect(repository.workingFolder).toBe("");
 });

@@ -119,6 +119,8 @@ function isFolder(path: string): boolean {
  */
 function repositoryRoot(folder: string, project: string): string {
   if (folder === project) return project;
+  // kit opens the work tree of a task at the project's root in it, which can lie below the top of the repository.
+  if (folder.startsWith(join(project, ".kit", "work", sep))) return folder;
   const home = homedir();
   for (let at = folder; at !== home; at = dirname(at)) {
     if (at === project || existsSync(join(at, ".git"))) return at;
