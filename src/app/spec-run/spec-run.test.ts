@@ -117,23 +117,27 @@ campaignTest(
   120_000,
 );
 
-campaignTest("a refusal is the next prompt, and a task whose tests assert nothing is not closed", async () => {
-  const repository = await specRepository();
-  const { run, states } = await open(repository);
-  expect(ends(await run({ agent: "hurried", tasks: ["1.1"] }))).toEqual(["1.1 closed 2"]);
-  expect(states).toContain("1.1 working 1");
-  const result = await run({ agent: "empty", tasks: ["1.2"], attempts: 2 });
-  expect(ends(result)).toEqual(["1.2 refused 2"]);
-  const [task] = result.tasks;
-  expect(task).toMatchObject({
-    reason: expect.stringContaining("[asserts-nothing] The tests of cart#1.2 notice none of"),
-    work_tree: expect.stringContaining(join(".kit", "work", "cart.1-2")),
-  });
-  expect(existsSync(join(task?.work_tree ?? "", "src/discount.test.mjs"))).toBe(true);
-  expect(await repository.git("show", `kit/cart:${tasksPath}`)).toContain("- [ ] 1.2");
-  // The next run of the feature begins with what is left, and with a work tree of its own.
-  expect(ends(await run({ tasks: ["1.2"] }))).toEqual(["1.2 closed 1"]);
-}, 120_000);
+campaignTest(
+  "a refusal is the next prompt, and a task whose tests assert nothing is not closed",
+  async () => {
+    const repository = await specRepository();
+    const { run, states } = await open(repository);
+    expect(ends(await run({ agent: "hurried", tasks: ["1.1"] }))).toEqual(["1.1 closed 2"]);
+    expect(states).toContain("1.1 working 1");
+    const result = await run({ agent: "empty", tasks: ["1.2"], attempts: 2 });
+    expect(ends(result)).toEqual(["1.2 refused 2"]);
+    const [task] = result.tasks;
+    expect(task).toMatchObject({
+      reason: expect.stringContaining("[asserts-nothing] The tests of cart#1.2 notice none of"),
+      work_tree: expect.stringContaining(join(".kit", "work", "cart.1-2")),
+    });
+    expect(existsSync(join(task?.work_tree ?? "", "src/discount.test.mjs"))).toBe(true);
+    expect(await repository.git("show", `kit/cart:${tasksPath}`)).toContain("- [ ] 1.2");
+    // The next run of the feature begins with what is left, and with a work tree of its own.
+    expect(ends(await run({ tasks: ["1.2"] }))).toEqual(["1.2 closed 1"]);
+  },
+  300_000,
+);
 
 campaignTest(
   "an agent that does nothing, or that only ticks the box, closes nothing",
@@ -221,7 +225,7 @@ test("a run without money, an unknown task, a second run and an unknown feature 
     message: `Another run works on cart already: ${waiting.run_id}.`,
   });
   await service.engine.cancelRun(waiting.run_id);
-}, 60_000);
+}, 180_000);
 
 campaignTest(
   "a project below the top of its repository is done there",

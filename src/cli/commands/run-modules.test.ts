@@ -40,7 +40,12 @@ test("a prompt loads only the modules that it needs: no engine, workflow, Python
     expect(modules.length).toBeLessThanOrEqual(mostModules);
     const unneeded =
       /^engine\/embedded\/|backend-(?:run|turn)|policy\/forms\/|check-command|workflow|^server\/|(?:e2b|modal|daytona|runloop)-sandbox|python-session/;
-    const needed = ["app/service/workflow-runs.ts", "workflows/define-workflow.ts"];
+    const needed = [
+      "app/service/built-in-workflows.ts",
+      "app/service/workflow-runs.ts",
+      "protocol/built-in-workflows.ts",
+      "workflows/define-workflow.ts",
+    ];
     expect(modules.filter((path) => unneeded.test(path) && !needed.includes(path))).toEqual([]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
