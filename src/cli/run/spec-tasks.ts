@@ -6,7 +6,7 @@ import { decisionSignal, type SpecTaskProgress, specTaskProgressSchema } from ".
 import type { CommandContext, ExitCode } from "../command.ts";
 import { canAsk, type Style } from "../print/output.ts";
 import { formatLocation } from "../print/table.ts";
-import { safeLine, safeLines } from "../text/safe-text.ts";
+import { safeLine, safeLines, truncate } from "../text/safe-text.ts";
 import { askPerson } from "./terminal-approvals.ts";
 
 /** The progress of a task in an event of its run. */
@@ -23,6 +23,8 @@ interface SpecTasksOptions {
   readonly isQuiet: boolean;
 }
 
+/** The columns of the word that says how a task ended, with the gap behind it. */
+const wordWidth = 9;
 /** How often kit looks whether the run has nothing left to do but to wait, in ms. */
 const pollMs = 300;
 
@@ -118,23 +120,23 @@ export class SpecTasks {
     this.#lastKey.set(number, key);
     switch (state) {
       case "closed":
-        this.#line("green", "closed", `${name}${suffix(attempt, commit)}`);
+        this.#line(["green", state], name, suffix(attempt, commit));
         break;
       case "refused":
       case "denied":
       case "skipped":
-        this.#line("red", state, name);
+        this.#line(["red", state], name);
         if (reason !== undefined && reason !== "" && state !== "refused")
           output.note(`  ${safeLines(reason)}`);
         if (work_tree !== undefined) output.note(`  Its files are in ${safeLine(work_tree)}`);
         break;
       case "waiting":
-        this.#line("yellow", "waiting", name);
+        this.#line(["yellow", state], name);
         this.#reasons(task);
         break;
       default:
         if (state === "working" && verdict !== undefined && attempt > 0 && verdict.end !== "closed") {
-          this.#line("yellow", "again", `${name} (attempt ${attempt} refused)`);
+          this.#line(["yellow", "again"], name, ` (attempt ${attempt} refused)`);
           this.#reasons(task);
         }
         output.progress(
@@ -143,9 +145,11 @@ export class SpecTasks {
     }
   }
 
-  #line(style: Style, word: string, text: string): void {
+  /** The word, then as much of the name as the line has room for. */
+  #line([style, word]: readonly [Style, string], name: string, after = ""): void {
     const { output } = this.#options.context;
-    output.line(`${output.style(style, word.padEnd(7))}  ${text}`);
+    const room = output.width - wordWidth - after.length;
+    output.line(`${output.style(style, word.padEnd(wordWidth))}${truncate(name, room)}${after}`);
   }
 
   #reasons({ verdict }: SpecTaskProgress): void {
