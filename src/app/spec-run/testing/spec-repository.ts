@@ -43,7 +43,7 @@ export async function specRepository(
   const repository = await createTemporaryRepository({
     ".gitignore": ".kit\nnode_modules\n",
     // Few faults are enough for these tests, and keep them short.
-    "kit.toml": "[specs.verify]\nfaults = 4\n",
+    "kit.toml": "[specs.verify]\nfaults = 2\n",
     ".kiro/specs/cart/requirements.md": requirements,
     [tasksPath]: tasks,
     "src/cart.mjs": "// sum\n\nexport const version = 1;\n\n// discount\n\n// tidy\n",
