@@ -65,7 +65,7 @@ export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
       });
     }
     context.output.note("The server of this project does the work.");
-    return await follow(server, request, { asksHere: true });
+    return await follow(server, request, { mayAsk: true });
   }
   const { service, fetch } = await request.open();
   try {
@@ -76,7 +76,7 @@ export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
       retry: { attempts: 1 },
     });
     // The service in this process asks for its own calls.
-    return await follow(client, request, { asksHere: false });
+    return await follow(client, request, { mayAsk: false });
   } finally {
     // The next start goes on with the work.
     await service.close({ timeoutMs: 0 });
@@ -86,7 +86,7 @@ export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
 async function follow(
   client: KitClient,
   { context, body, stream }: SpecRunRequest,
-  { asksHere }: { readonly asksHere: boolean },
+  { mayAsk }: { readonly mayAsk: boolean },
 ): Promise<ExitCode> {
   const { output, json, signal } = context;
   const runId = await findOrStart(client, body, context);
@@ -101,7 +101,7 @@ async function follow(
         printer.end();
         tasks.onTask(task);
       }
-      if (asksHere && !isOld(event, tasks)) approvals.onEvent(event);
+      if (mayAsk && !isOld(event, tasks)) approvals.onEvent(event);
     }
     if (tasks.isLeft) return tasks.printLeft();
     const record = await client.runs.get(runId);
