@@ -9,7 +9,7 @@ const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 0);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 1);
 const [families, kills] = rounds > 0 ? [40, Math.min(rounds, 20)] : [12, 4];
 /** After a kill, what ran is begun again one piece after the other. */
-const patience = { timeout: 60_000 };
+const patience = { timeout: 120_000 };
 const kinds = ["signal", "step", "approval"];
 
 const files = {
