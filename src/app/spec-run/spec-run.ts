@@ -40,8 +40,12 @@ export async function runSpec(
   const branch = await TaskBranch.open(parts.project.root, feature, ctx.signal);
   const run = toRun(parts, { ctx, branch, registry, identity: plan.identity });
   const tasks: SpecTaskProgress[] = [];
-  for (const group of groupsOf(plan.tasks, most))
-    tasks.push(...(await Promise.all(group.map((task) => new TaskRun(run, task).toEnd()))));
+  for (const group of groupsOf(plan.tasks, most)) {
+    const works = group.map((task) => new TaskRun(run, task));
+    // Opening an agent is no step and takes some time: between steps of tasks at once, it would change their order in a replay.
+    for (const work of works) await work.open();
+    tasks.push(...(await Promise.all(works.map((work) => work.toEnd()))));
+  }
   const head = await ctx.step("head", async () => (await branch.tip()) ?? plan.base);
   return { feature, branch: branch.name, base: plan.base, head, tasks, cost: run.spending.total };
 }

@@ -1,3 +1,4 @@
+import { mkdir, rm } from "node:fs/promises";
 import { type AgentDefinition, createAgent, mergeProfiles } from "../../agents/define/create-agent.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { Session } from "../../agents/session/session.ts";
@@ -74,11 +75,22 @@ export class TaskRun {
   #tests: KeptTests | undefined;
   #verdict: Verdict | undefined;
   #session: string | undefined;
+  #testing: Session | undefined;
+  #working: Session | undefined;
 
   constructor(run: RunOfTasks, task: PlannedTask) {
     this.#run = run;
     this.#task = task;
     this.#workTree = new TaskWorkTree(run.branch, run.folderOf(task), run.ctx.signal);
+  }
+
+  /** Opens the agents of the task, before its first step. */
+  async open(): Promise<void> {
+    const { tester, coder } = this.#run;
+    await mkdir(this.#workTree.root, { recursive: true });
+    if (tester !== undefined && this.#task.criteria.length > 0)
+      this.#testing = await this.#openAgent(tester, "tests");
+    this.#working = await this.#openAgent(coder, "work");
   }
 
   async toEnd(): Promise<SpecTaskProgress> {
@@ -90,9 +102,9 @@ export class TaskRun {
       await this.#workTree.create(base);
       return base;
     });
-    if (this.#run.tester !== undefined && this.#task.criteria.length > 0)
-      await this.#writeTests(this.#run.tester);
-    const session = await this.#open(this.#run.coder, "work");
+    if (this.#testing !== undefined) await this.#writeTests(this.#testing);
+    const session = this.#working;
+    if (session === undefined) throw new Error("The agents of a task are opened before its first step.");
     let prompt = taskPrompt(this.#task, { hasTests: this.#tests !== undefined });
     while (this.#attempt < attempts) {
       if (spending.left === 0)
@@ -106,6 +118,8 @@ export class TaskRun {
           await this.#workTree.remove();
           return true;
         });
+        // A replay of the run has made the folder again.
+        if (!this.#workTree.exists) await rm(this.#workTree.folder, { recursive: true, force: true });
         return this.#progress("closed", { commit: attempted.commit });
       }
       if (attempted.end === "denied") return await this.#leave("denied", "A person has not accepted it.");
@@ -115,8 +129,7 @@ export class TaskRun {
     return await this.#leave("refused", why);
   }
 
-  async #writeTests(tester: NamedAgent): Promise<void> {
-    const session = await this.#open(tester, "tests");
+  async #writeTests(session: Session): Promise<void> {
     const isOver = await this.#prompt(session, testsPrompt(this.#task));
     if (isOver !== undefined) return;
     this.#tests = await this.#step("keep tests", async () => {
@@ -217,7 +230,7 @@ export class TaskRun {
   }
 
   /** An agent in the work tree, with the rights of its own profile there, and the right to write. */
-  async #open({ name, definition }: NamedAgent, session: string): Promise<Session> {
+  async #openAgent({ name, definition }: NamedAgent, purpose: string): Promise<Session> {
     const { ctx, branch, spending } = this.#run;
     const { left } = spending;
     const root = this.#workTree.root;
@@ -236,6 +249,8 @@ export class TaskRun {
     const id = `${ctx.id}-${this.#task.number.replaceAll(/[^\w.-]+/g, "-")}`;
     // Under its own name, a request over HTTP could prompt it outside of the work tree.
     const agent: Agent = await ctx.init(at, { id, name: `kit.${name}` });
+    // The journal tells the prompts of tasks at once apart by the names of their sessions.
+    const session = `${purpose} ${this.#task.number}`;
     this.#session = `${agent.name}/${agent.id}/${session}`;
     return agent.session(session);
   }
