@@ -215,11 +215,14 @@ export class RunRows implements RunStore {
     );
   }
 
+  /** A repeated call succeeds: the first may have been committed although its answer was lost. */
   async settle({ id }: RunRow, { status, result, error }: RunEnd, fence: number): Promise<void> {
     const row = await this.#base.database.row(
-      `UPDATE $s.runs SET ended_at = $3, cancelling = false, status = CASE WHEN cancelling THEN 'cancelled' ELSE $4 END,
-         result = CASE WHEN cancelling THEN NULL ELSE $5 END, error = CASE WHEN cancelling THEN NULL ELSE $6 END
-       WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING 1`,
+      `WITH settled AS (
+         UPDATE $s.runs SET ended_at = $3, cancelling = false, status = CASE WHEN cancelling THEN 'cancelled' ELSE $4 END,
+           result = CASE WHEN cancelling THEN NULL ELSE $5 END, error = CASE WHEN cancelling THEN NULL ELSE $6 END
+         WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING 1)
+       SELECT 1 FROM settled UNION ALL SELECT 1 FROM $s.runs WHERE id = $1 AND fence = $2 AND ended_at IS NOT NULL`,
       [id, fence, this.#base.clock.now(), status, result, error],
     );
     if (row === undefined) throw leaseLost();

@@ -173,8 +173,9 @@ export class Runs
     if (this.#isOwn(runId)) this.#pollSoon();
   }
 
-  /** Handles the news that a run has ended. */
+  /** Handles the news that a run has ended. Another node can have cancelled one whose stream this node writes. */
   onEnded(runId: string): void {
+    if (this.#isOwn(runId)) this.#recordEnd(runId).catch(() => undefined);
     this.#waiters.wake(runId);
   }
 
@@ -192,10 +193,7 @@ export class Runs
 
   /** Requeues the runs that former owners of shards were executing, and enqueues the queued runs. */
   async takeOver(shards: readonly number[]): Promise<void> {
-    for (const run of await recoverRuns(this.#base, shards)) {
-      if (run.status === "cancelled") await recordCancelled(this.#events, run, this.#base.clock.now());
-      this.#noteEnd(run.run_id);
-    }
+    for (const { run_id } of await recoverRuns(this.#base, shards)) await this.#recordEnd(run_id);
     await queueHeld(this.#base, shards);
     for (const run_id of await awaitedEnds(this.#base, shards)) await this.#wakeAwaiting(run_id);
     await this.#polls.add(null);
@@ -374,8 +372,7 @@ export class Runs
       return true;
     }
     queue.leave({ id: runId, line: lineOfRun(row) });
-    await recordCancelled(this.#events, row, clock.now());
-    this.#noteEnd(runId);
+    await this.#recordEnd(runId);
     return true;
   }
 
@@ -390,11 +387,17 @@ export class Runs
     return rows.map(({ run_id }) => run_id);
   }
 
+  async #recordEnd(runId: string): Promise<void> {
+    const row = await this.#find(runId);
+    if (row?.status === "cancelled") await recordCancelled(this.#events, row, this.#base.clock.now());
+    this.#noteEnd(runId);
+  }
+
   #noteEnd(runId: string): void {
     try {
       this.#events.end(runStream(runId));
     } catch {
-      // Another node writes the stream, and ends it when it gets the news.
+      // Another node writes the stream, and ends it when it gets the news: `onEnded`.
     }
     this.#waiters.wake(runId);
     this.#base.news.publish(["ended", runId]);

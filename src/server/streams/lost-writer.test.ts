@@ -71,3 +71,23 @@ test("a reader of a deleted instance reads the new one from its first event, at 
     await node.send("/agents/echo/anew", { method: "DELETE" });
   }
 });
+
+test("a reader of a run gets its end, whichever node cancels it", async () => {
+  for (const node of nodes) {
+    const { run_id } = await node.service.engine.startRun({ workflow: "waiting", payload: {} });
+    const other = nodes.find(({ cluster }) => !cluster.owns({ run_id }));
+    await expect
+      .poll(
+        async () =>
+          (await database.row<{ status: string }>("SELECT status FROM $s.runs WHERE run_id = $1", [run_id]))
+            ?.status,
+      )
+      .toBe("waiting");
+    const events = new KitClient({ baseUrl: node.url }).runs.stream(run_id)[Symbol.asyncIterator]();
+    expect((await events.next()).value).toMatchObject({ type: "run_start" });
+    const end = events.next();
+    expect(await other?.service.engine.cancelRun(run_id)).toBe(true);
+    expect((await end).value).toMatchObject({ type: "run_end", reason: "cancelled" });
+    await expect(events.next()).rejects.toThrow("The run was cancelled.");
+  }
+}, 60_000);

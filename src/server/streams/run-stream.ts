@@ -1,3 +1,5 @@
+import { linkSignals } from "../../base/abort.ts";
+import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { runStream } from "../../engine/event-log-contract.ts";
@@ -58,20 +60,39 @@ export async function isOver(
 }
 
 const pageSize = 500;
+/** How long the last events of an ended run may take from their writer to a reader. */
+const lastEventsMs = 5_000;
 
 /** Yields the events of a run after an index, to its end. Those of an ended run are read from the log. */
 export async function* followRun(
-  { events, getRun }: Pick<Engine, "events" | "getRun">,
+  { events, getRun, awaitRun }: Pick<Engine, "events" | "getRun" | "awaitRun">,
   runId: string,
   { after = 0, signal }: { readonly after?: number | undefined; readonly signal: AbortSignal },
 ): AsyncGenerator<KitEvent> {
   const stream = runStream(runId);
+  let position = after;
   const record = await getRun(runId);
   if (record !== undefined && !hasEnded(record)) {
-    yield* events.subscribe(stream, { after, signal });
-    return;
+    // The row of a run tells its end for certain. The mark in the stream is lost if the writer dies just then.
+    const isLate = new AbortController();
+    const reading = new AbortController();
+    awaitRun(runId, { signal: reading.signal })
+      .then(() => systemClock.sleep(lastEventsMs, reading.signal))
+      .then(() => isLate.abort())
+      .catch(() => undefined);
+    const either = linkSignals([signal, isLate.signal]);
+    try {
+      for await (const event of events.subscribe(stream, { after, signal: either.signal })) {
+        position = event.index;
+        yield event;
+      }
+    } finally {
+      reading.abort();
+      either.unlink();
+    }
+    if (!isLate.signal.aborted) return;
   }
-  for (let position = after; ; ) {
+  for (;;) {
     const page = await events.read(stream, { after: position, limit: pageSize });
     yield* page;
     const last = page.at(-1);
