@@ -3,6 +3,7 @@ import { isTestPath } from "../../specs/model/mentions.ts";
 import { checkFaults, type FaultCheck } from "./fault-check.ts";
 import type { JudgedChange } from "./judged-change.ts";
 import { Reasons } from "./reasons.ts";
+import { isFixture } from "./runners.ts";
 import type { ChosenCriterion, CriteriaOfChange, NamingTest } from "./select-criteria.ts";
 import { casesAt, filesOf, type Judged, passes, quoted, statusOf, titleOf } from "./test-cases.ts";
 import type { Listing } from "./trees.ts";
@@ -133,6 +134,15 @@ export class Judge {
     return [...this.#options.change.after.keys()].filter((path) => isTestPath(path));
   }
 
+  /** The texts of the test files before the change. */
+  #oldTestTexts(): readonly (readonly [path: string, text: string])[] {
+    const { paths, before, after } = this.#options.change;
+    const changed = new Set(paths);
+    return [...before, ...[...after].filter(([path]) => !changed.has(path))].filter(([path]) =>
+      isTestPath(path),
+    );
+  }
+
   #ran(base: TestRun, head: TestRun): boolean {
     for (const [name, run] of [
       ["the base", base],
@@ -233,7 +243,7 @@ export class Judge {
     judged: readonly Judged[],
     { base, head, oldTests }: Readonly<Record<"base" | "head" | "oldTests", TestRun>>,
   ): void {
-    const { selection, change } = this.#options;
+    const { selection } = this.#options;
     const reasons = this.#reasons;
     for (const { criterion, id, namingTests, isClaimed } of judged) {
       if (namingTests.length === 0) {
@@ -260,8 +270,9 @@ export class Judge {
         else if (cases.some(({ status }) => status === "skipped"))
           reasons.refuse("not-run", `${titleOf(place)} was skipped.`, where);
       }
-      for (const path of change.paths.filter((one) => isTestPath(one))) {
-        for (const place of selection.testsNaming(path, change.before.get(path) ?? "").get(criterion) ?? []) {
+      // A test can also be changed by its fixtures and snapshots.
+      for (const [path, text] of this.#oldTestTexts()) {
+        for (const place of selection.testsNaming(path, text).get(criterion) ?? []) {
           if (place.titles?.length === 0) continue;
           const before = casesAt(base.cases, place);
           if (!before.some(({ status }) => status === "failed")) continue;
@@ -334,12 +345,12 @@ export class Judge {
     await checkFaults({ change, judged, reasons: this.#reasons, place, most, timeoutMs, count });
   }
 
-  /** The listing of a mixture: the files of the tests from one side, all others from the other. */
+  /** The listing of a mixture: the files of the tests from one side, all others from the other. Old tests get the fixtures that they lacked. */
   #composed(name: "old_tests" | "old_code"): Listing {
     const { base, head, isOfTests } = this.#options.change;
     const [tests, code] = name === "old_tests" ? [base, head] : [head, base];
     return new Map([
-      ...[...code].filter(([path]) => !isOfTests(path)),
+      ...[...code].filter(([path]) => !isOfTests(path) || (name === "old_tests" && isFixture(path))),
       ...[...tests].filter(([path]) => isOfTests(path)),
     ]);
   }

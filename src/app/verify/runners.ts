@@ -1,6 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
+import { isCode } from "./faults.ts";
 
 /** How the tests of a project are run. */
 export interface Runner {
@@ -125,9 +126,14 @@ function packagesOf(manifest: string | undefined): ReadonlySet<string> {
 }
 
 const besideTests =
-  /(?:^|\/)(?:__tests__|__mocks__|__snapshots__|__fixtures__|fixtures|test|tests|testing|spec|specs|e2e)\/|\.(?:snap|test-d\.ts)$/;
+  /(?:^|\/)(?:__tests__|__mocks__|__snapshots__|__fixtures__|fixtures|testdata|test|tests|testing|spec|specs|e2e)\/|\.(?:snap|test-d\.ts)$/;
 const runnerSettings =
   /(?:^|\/)(?:(?:vitest|vite|jest|playwright|cypress)\.(?:config|workspace|setup)\.[cm]?[jt]s|conftest\.py|pytest\.ini|tox\.ini|\.mocharc\.\w+|(?:setup|test)[-_.]?(?:setup|tests?)\.[cm]?[jt]s)$/;
+
+/** Whether a file of the tests holds only data: what a test expects or reads. */
+export function isFixture(path: string): boolean {
+  return /(?:^|\/)(?:__snapshots__|__fixtures__|fixtures|testdata)\/|\.snap$/.test(path) && !isCode(path);
+}
 
 /** Whether a file belongs to the tests: their helpers, fixtures, snapshots and the settings of their runner do, too. */
 export function isOfTests(path: string): boolean {

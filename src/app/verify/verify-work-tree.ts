@@ -6,7 +6,7 @@ import type { Verdict } from "../../protocol/verdict.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
-import { findRunner, isOfNodeTest, isOfTests, type Runner } from "./runners.ts";
+import { findRunner, isFixture, isOfNodeTest, isOfTests, type Runner } from "./runners.ts";
 import { CriteriaOfChange } from "./select-criteria.ts";
 import { type Listing, Trees } from "./trees.ts";
 import type { VerifyOptions } from "./verify-options.ts";
@@ -113,7 +113,7 @@ async function changeOf(
     (path) => path.startsWith(prefix) && isOfTests(inProject(path)) && isCode(path),
   );
   const isDocument = (path: string): boolean =>
-    project.specs.frameworkOf(path) !== undefined || document.test(path);
+    project.specs.frameworkOf(path) !== undefined || (document.test(path) && !isFixture(path));
   const isTest = (path: string): boolean => isOfTests(path) && !isDocument(path);
   const texts = async (listing: Listing, paths: readonly string[]): Promise<ReadonlyMap<string, string>> =>
     new Map([...(await trees.texts(listing, paths))].map(([path, text]) => [inProject(path), text]));
