@@ -366,7 +366,10 @@ function toTest(
   return {
     locations: [file, suite?.file, classname, suite?.name].flatMap((location) => location || []),
     // Vitest joins all titles of a test in its name. For other runners, a suite whose name is not a path is one of the titles.
-    titles: [...(suite === undefined ? [] : [suite.name]), ...name.split(" > "), name],
+    // The reporter of Node escapes quotes twice.
+    titles: [...(suite === undefined ? [] : [suite.name]), ...name.split(" > "), name].map((title) =>
+      title.replaceAll("&quot;", '"'),
+    ),
     status,
     duration_ms: time !== undefined && Number.isFinite(seconds) ? seconds * 1_000 : undefined,
     message: message === "" ? undefined : message,
