@@ -135,9 +135,12 @@ wallTest(
   },
 );
 
-test("a check of a whole file covers all of its rules, and one of an unknown rule is an error", async () => {
+test("a check of a whole file covers all of its rules, and one of an unknown rule or a wrong glob is an error", async () => {
   const report = await check({}, [{ ...money, rule: "AGENTS.md" }]);
   expect(report).toMatchObject({ checks: [{ name: "AGENTS.md", end: "kept" }], unchecked: [] });
+  await expect(check({}, [{ ...money, files: ["src/**", "src/"] }])).rejects.toThrow(
+    "src/ of AGENTS.md#money",
+  );
   await expect(check({}, [{ ...money, rule: "AGENTS.md#mony" }])).rejects.toThrow(
     "did you mean AGENTS.md#money?",
   );

@@ -46,7 +46,7 @@ export async function checkRules(project: Project, options: CheckRulesOptions): 
   const env = { PATH: await installedFolders({ top: root, prefix: "" }) };
   const existing = new Set(present);
   const place: CheckPlace = {
-    root,
+    withoutRoot: (text) => text.replaceAll(`${root}/`, ""),
     isFile: (path) => existing.has(path),
     exec: (request) =>
       sandbox.exec({ ...request, env: { ...request.env, ...env }, signal, access: readOnlyAccess }),

@@ -20,8 +20,8 @@ export interface RuleCheckOutcome {
 /** Where a check runs: the project, or a checkout of it. */
 export interface CheckPlace {
   exec(request: Pick<ExecRequest, "command" | "timeoutMs" | "maxOutputBytes" | "env">): Promise<ExecResult>;
-  /** The absolute root of the project there. */
-  readonly root: string;
+  /** A text with paths as the project names them. */
+  withoutRoot(text: string): string;
   /** Whether the project has a file. */
   isFile(path: string): boolean;
 }
@@ -33,9 +33,15 @@ const mostOutputBytes = 256 * 1024;
 /** Characters of the beginning and of the end. */
 const edgeLength = 1_000;
 
-/** Whether a check is about a file. */
-export function matcherOf({ files }: Pick<RuleCheck, "files">): (path: string) => boolean {
+/** Tells whether a check is about a file. Throws `invalid_request` for a glob that can match none. */
+export function matcherOf({ rule, files }: RuleCheck): (path: string) => boolean {
   const globs = [files].flat().map(compileGlob);
+  for (const { source, invalid } of globs)
+    if (invalid !== undefined)
+      throw new KitError({
+        code: "invalid_request",
+        message: `guidelines.check: ${source.slice(0, 200)} of ${rule} matches no file: ${invalid}.`,
+      });
   return (path) => globs.some((glob) => glob.matches(path));
 }
 
@@ -73,7 +79,7 @@ async function runOnce(
   if (result instanceof KitError) return { end: "failed", findings: [], output: result.message };
   const { exit_code: code, timed_out, stdout, stderr } = result;
   if (code === 0) return { end: "kept", findings: [], output: "" };
-  const printed = `${stdout}\n${stderr}`.replaceAll(`${place.root}/`, "");
+  const printed = place.withoutRoot(`${stdout}\n${stderr}`);
   const excerpt = toExcerpt(printed);
   // 126, 127 and the numbers of signals: a shell could not start a program, or it was killed.
   if (code === null || code === 126 || code === 127 || (code > 128 && code < 160)) {
@@ -83,7 +89,7 @@ async function runOnce(
   }
   return {
     end: "broken",
-    findings: parseFindings(printed, place),
+    findings: parseFindings(printed, place.isFile),
     output: excerpt === "" ? `It ended with exit code ${code}, and printed nothing.` : excerpt,
   };
 }

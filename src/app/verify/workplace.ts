@@ -151,7 +151,7 @@ export class Workplace implements AsyncDisposable {
   checkPlace(): CheckPlace {
     const { signal, trees } = this.#options;
     return {
-      root: join(this.#folder, "work", this.#cwd).replace(/\/$/, ""),
+      withoutRoot: (text) => this.#withoutPaths(text),
       isFile: (path) => this.#listing.has(`${trees.prefix}${path}`),
       exec: (request) => this.#sandbox.exec({ ...request, cwd: this.#cwd, signal }),
     };

@@ -46,6 +46,7 @@ Nothing checks these rules:
 `,
     stderr: "1 rule broken, 0 kept, 1 without a file to check; 1 rule without a check.\n",
   });
+  expect((await check("src")).stdout).toContain("src/b.js:1:");
   expect(await check("src/a.js", "README.md")).toMatchObject({
     exitCode: 0,
     stdout: expect.stringMatching(/^kept {4}AGENTS\.md#money {2}1 file\n/),

@@ -1,7 +1,8 @@
 import { type CheckedRule, checkRules, type RuleReport } from "../../app/rule-checks/check-rules.ts";
 import { toIsolation } from "../../app/runtime/open-sandbox.ts";
 import { untrustedCode } from "../../app/trust/trust.ts";
-import { readChangesSince } from "../../project/features/changes-since.ts";
+import type { Project } from "../../project/project.ts";
+import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";
 import { asText } from "../choices.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
@@ -14,7 +15,10 @@ import { withProject } from "../with-project.ts";
 
 export const guidelinesCheck: Command = defineCommand({
   arguments: [
-    { usage: "[files...]", description: "Only these files; default: all that the checks are about" },
+    {
+      usage: "[files...]",
+      description: "Only these files and folders; default: all that the checks are about",
+    },
   ],
   options: {
     since: option(
@@ -40,16 +44,16 @@ export const guidelinesCheck: Command = defineCommand({
         // It may give rules checks: without them, no rule would seem to be broken.
         if (skippedFile !== undefined) throw untrustedCode(skippedFile);
         const { output, signal, json } = context;
-        const given = args.map((path) => toProjectPath(path, context));
-        const changed = since === undefined ? [] : (await readChangesSince(project, { since, signal })).files;
+        const { root } = project;
+        const given = args.flatMap((arg) => filesAt(project, toProjectPath(arg, context)));
+        const changed =
+          since === undefined ? [] : toChangedPaths(await readChangedFiles({ root, since, signal }));
         const checks = config.guidelines?.check ?? [];
         const report = await checkRules(project, {
           checks,
           files: args.length === 0 && since === undefined ? undefined : [...new Set([...given, ...changed])],
           isolation:
-            checks.length === 0
-              ? {}
-              : await isolationFor(project.root, toIsolation(config.sandbox), "checks"),
+            checks.length === 0 ? {} : await isolationFor(root, toIsolation(config.sandbox), "checks"),
           signal,
           onCheck: ({ rule }) => output.progress(`Checking ${safeLine(rule)} …`),
         });
@@ -62,6 +66,12 @@ export const guidelinesCheck: Command = defineCommand({
       { namesUnrunCode: true },
     ),
 });
+
+/** The files below a folder, or a file, which can be gone. */
+function filesAt(project: Pick<Project, "files">, path: string): readonly string[] {
+  const below = project.files().filter((file) => path === "" || file.startsWith(`${path}/`));
+  return below.length > 0 ? below : [path];
+}
 
 const styles: Readonly<Record<CheckedRule["end"], Style>> = {
   broken: "red",

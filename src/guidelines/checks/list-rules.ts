@@ -40,10 +40,10 @@ export function findRules(
   const [, given = name, heading] = /^(.*)#([^#]*)$/s.exec(name) ?? [];
   const file = realPath(given.replace(/^(?:\.\/)+/, ""));
   const inFile = rules.filter(({ path }) => path === file);
-  const full = heading === undefined ? file : `${file}#${slugOf(heading)}`;
-  const found = heading === undefined ? inFile : inFile.filter((rule) => rule.name === full);
+  const plainName = heading === undefined ? file : `${file}#${slugOf(heading)}`;
+  const found = heading === undefined ? inFile : inFile.filter((rule) => rule.name === plainName);
   if (found.length > 0) return found;
-  const near = suggest(full, [...rules.map((rule) => rule.name), ...rules.map(({ path }) => path)]);
+  const near = suggest(plainName, [...rules.map((rule) => rule.name), ...rules.map(({ path }) => path)]);
   const others = inFile.map((rule) => rule.name).filter((other) => other !== near);
   throw new KitError({
     code: "invalid_request",

@@ -22,38 +22,27 @@ const mostPlaces = 20;
  * Finds the remarks in what a check printed. A line counts only if it names a file of the project, so that a stack trace is none.
  *
  * @param isFile Whether the project has a file, by its path relative to the root.
- * @param root The absolute folder in which the check ran, for tools that print absolute paths.
  */
-export function parseFindings(
-  output: string,
-  { isFile, root = "" }: { readonly isFile: (path: string) => boolean; readonly root?: string },
-): readonly RuleFinding[] {
+export function parseFindings(output: string, isFile: (path: string) => boolean): readonly RuleFinding[] {
   const findings: RuleFinding[] = [];
   for (const line of output.split(/\r\n|\n|\r/)) {
-    const finding = line.length > longestLine ? undefined : parseLine(line.trim(), { isFile, root });
+    const finding = line.length > longestLine ? undefined : parseLine(line.trim(), isFile);
     if (finding !== undefined) findings.push(finding);
     if (findings.length === mostFindings) break;
   }
   return findings;
 }
 
-function parseLine(
-  line: string,
-  { isFile, root }: { readonly isFile: (path: string) => boolean; readonly root: string },
-): RuleFinding | undefined {
+function parseLine(line: string, isFile: (path: string) => boolean): RuleFinding | undefined {
   let tried = 0;
   for (const match of line.matchAll(place)) {
     const [all, line1, column1, line2, column2] = match;
-    const path = line.slice(0, match.index);
-    const file = (root !== "" && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path).replace(
-      /^(?:\.\/)+/,
-      "",
-    );
+    const path = line.slice(0, match.index).replace(/^(?:\.\/)+/, "");
     const [number, column] = [Number(line1 ?? line2), Number(column1 ?? column2 ?? 0)];
     const message = line.slice(match.index + all.length).trim();
-    if (number > 0 && message !== "" && isFile(file))
+    if (number > 0 && message !== "" && isFile(path))
       return {
-        path: file,
+        path,
         line: number,
         ...(column > 0 && { column }),
         message: message.slice(0, longestMessage),
