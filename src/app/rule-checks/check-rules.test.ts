@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { symlink } from "node:fs/promises";
+import { chmod, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openProject } from "../../project/open-project.ts";
@@ -134,6 +134,21 @@ wallTest(
     }
   },
 );
+
+test("the packages of the repository are there for a project below its top", async () => {
+  await using repository = await createTemporaryRepository({
+    "node_modules/.bin/accepts": "#!/bin/sh\nexec node -e \"require('accepted')\"\n",
+    "node_modules/accepted/index.js": "",
+    "shop/AGENTS.md": base["AGENTS.md"],
+    "shop/src/a.mjs": "",
+  });
+  await repository.init();
+  await chmod(join(repository.root, "node_modules/.bin/accepts"), 0o755);
+  const project = await openProject({ root: join(repository.root, "shop"), indexFile: ":memory:" });
+  const report = await checkRules(project, { checks: [{ ...money, run: "accepts {files}" }], isolation: {} });
+  await project.close();
+  expect(report.checks).toMatchObject([{ end: "kept", output: "" }]);
+});
 
 test("a check of a whole file covers all of its rules, and one of an unknown rule or a wrong glob is an error", async () => {
   const report = await check({}, [{ ...money, rule: "AGENTS.md" }]);

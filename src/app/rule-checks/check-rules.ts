@@ -1,5 +1,6 @@
 import { guardOf } from "../../agents/policy/protected-paths.ts";
 import { findRules, listRules, listUnchecked, type Rule } from "../../guidelines/checks/list-rules.ts";
+import { runGit } from "../../processes/git.ts";
 import type { Project } from "../../project/project.ts";
 import type { RuleCheck } from "../../project/project-config.ts";
 import type { IsolationOptions } from "../../sandboxes/contract.ts";
@@ -43,7 +44,9 @@ export async function checkRules(project: Project, options: CheckRulesOptions): 
   const rules = listRules(records);
   const found = checks.map((check) => ({ check, rules: findRules(check.rule, rules, realPath) }));
   const sandbox = await openLocal({ root, ...isolation }, { ...owner, project_root: root });
-  const env = { PATH: await installedFolders({ top: root, prefix: "" }) };
+  const git = await runGit(["rev-parse", "--show-toplevel", "--show-prefix"], { cwd: root, signal });
+  const [top = root, prefix = ""] = git.status === "ok" ? git.stdout.toString().split("\n") : [];
+  const env = { PATH: await installedFolders({ top, prefix }) };
   const existing = new Set(present);
   const place: CheckPlace = {
     withoutRoot: (text) => text.replaceAll(`${root}/`, ""),
