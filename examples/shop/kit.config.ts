@@ -8,4 +8,8 @@ export default defineConfig({
     // A custom format: see adapters/gherkin.ts.
     adapters: [gherkinAdapter],
   },
+  guidelines: {
+    // A program tells whether a change keeps the rule: `kit guidelines check`, `kit specs verify`.
+    check: [{ rule: "CLAUDE.md#money", files: "src/**/*.ts", run: "node tools/whole-cents.mjs {files}" }],
+  },
 });

@@ -33,7 +33,7 @@ export const chapters: readonly CommandChapter[] = [
       },
       {
         name: "guidelines",
-        summary: "Coding guidelines: list, explain, convert, lint, sync, …",
+        summary: "Coding guidelines: list, explain, lint, check, sync, …",
         examples: [
           "kit guidelines explain src/app.ts",
           "kit guidelines lint",
@@ -69,6 +69,11 @@ export const chapters: readonly CommandChapter[] = [
             name: "lint",
             summary: "Find contradictions, copies that differ, and globs and links that lead nowhere",
             load: async () => (await import("./commands/validate-and-lint.ts")).guidelinesLint,
+          },
+          {
+            name: "check",
+            summary: "Run the checks of rules on changed files, and list the rules that nothing checks",
+            load: async () => (await import("./commands/guidelines-check.ts")).guidelinesCheck,
           },
           {
             name: "sync",

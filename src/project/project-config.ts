@@ -6,6 +6,7 @@ import {
   list,
   live,
   name,
+  oneOrMore,
   table,
   tableWith,
   text,
@@ -89,6 +90,23 @@ export const specsTable = table({
   ),
 });
 
+/** A command that tells whether a change keeps a rule. */
+const ruleCheckTable = tableWith(
+  {
+    /** A file of rules, or one rule of it by its heading: `AGENTS.md#money`. */
+    rule: text,
+    /** Globs of the files that the rule is about. */
+    files: oneOrMore(text),
+    /** A line for the shell; `{files}` stands for the files to check. Exit code 0: the rule is kept. */
+    run: text,
+  },
+  {
+    /** The limit of one run; default 60. */
+    timeout_seconds: integer(1, 3_600),
+  },
+);
+export interface RuleCheck extends Infer<typeof ruleCheckTable> {}
+
 export const guidelinesTable = table({
   include: list(text),
   exclude: list(text),
@@ -96,6 +114,8 @@ export const guidelinesTable = table({
   source: syncFormat,
   /** The formats that `sync` writes; default: every other format that the project has. */
   targets: list(syncFormat),
+  /** The checks of rules, for `kit guidelines check` and `kit specs verify`. */
+  check: list(ruleCheckTable),
 });
 
 export const lintTable = table({

@@ -79,6 +79,7 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
   const guidelines: ProjectGuidelines = {
     list: reads.list,
     get: reads.get,
+    records: () => reads.records().filter(({ source_type }) => source_type !== "sample"),
     diagnostics: () =>
       index.cached("kept-guideline-diagnostics", () => {
         const ignored = createIgnoreList(config.lint?.ignore);

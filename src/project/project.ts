@@ -1,3 +1,4 @@
+import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { ConversionResult, ExportResult, Guideline, GuidelineList } from "../protocol/guideline.ts";
 import type {
@@ -83,6 +84,8 @@ export interface FixResult {
 export interface ProjectGuidelines {
   list(query: GuidelineQuery): GuidelineList;
   get(id: string): Guideline | undefined;
+  /** The guidelines as their files say them, without samples; in path, then position order. */
+  records(): readonly GuidelineRecord[];
   diagnostics(): readonly Diagnostic[];
   /** `user` adds the files of the home folder that the tool reads in every project. */
   explain(file: string, tool?: ExplainTool, options?: { readonly user?: boolean }): Explanation;

@@ -19,6 +19,8 @@ export type VerdictEnd = (typeof verdictEnds)[number];
  * - `passes-without`: without the change, one of them does not pass.
  * - `reads-source`: they do not depend on the spaces of the code.
  * - `asserts-nothing`, `no-faults`: they notice a fault in the changed code by an assertion; faults can be put into it.
+ * - `rule-broken`: the checks of rules, as the base has them, accept the changed files. `rule-unclear`: they run, and the change is not also
+ *   one of the rule or its check.
  */
 export const verdictChecks = [
   "no-change",
@@ -36,6 +38,8 @@ export const verdictChecks = [
   "reads-source",
   "asserts-nothing",
   "no-faults",
+  "rule-broken",
+  "rule-unclear",
 ] as const;
 export type VerdictCheck = (typeof verdictChecks)[number];
 
@@ -44,6 +48,7 @@ const verdictReasonSchema = z.object({
   end: z.enum(["refused", "ask", "broken"]).meta({ description: "The end that this reason leads to." }),
   message: z.string(),
   criterion: z.string().optional(),
+  rule: z.string().optional().meta({ description: "The name of a rule, such as AGENTS.md#money." }),
   path: z.string().optional().meta({ description: "POSIX, relative to the project root." }),
   line: z.int().min(1).optional(),
 });

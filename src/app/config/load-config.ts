@@ -138,6 +138,11 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   };
 }
 
+/** The configuration that a text of `kit.toml` says. Throws `invalid_request` like `loadConfig`. */
+export async function parseTomlConfig(text: string, name: string): Promise<KitConfig> {
+  return await readConfig(await parseToml(text, name), name);
+}
+
 async function fileOf({ cwd, file }: LoadConfigOptions): Promise<string | undefined> {
   return file === undefined ? await findConfig(cwd) : resolve(cwd, file);
 }

@@ -72,6 +72,7 @@ export async function judgeTask(
         base,
         packagesOf: branch.top,
         settings: config.specs?.verify,
+        checks: config.guidelines?.check,
         isolation,
         signal,
       });

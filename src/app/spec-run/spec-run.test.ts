@@ -118,6 +118,31 @@ campaignTest(
 );
 
 campaignTest(
+  "a task whose change breaks a rule is not closed, and the agent reads which rule, and where",
+  async () => {
+    const repository = await specRepository({
+      "AGENTS.md": "# Cart\n\n## Loops\n\nNo reduce.\n",
+      "tools/no-reduce.sh": 'grep -nH reduce "$@" && exit 1\nexit 0\n',
+      "kit.toml":
+        '[specs.verify]\nfaults = 2\n[[guidelines.check]]\nrule = "AGENTS.md#loops"\nfiles = "src/*.mjs"\nrun = "sh tools/no-reduce.sh {files}"\n',
+    });
+    const { run } = await open(repository);
+    expect(await run({ tasks: ["1.1"], attempts: 1 })).toMatchObject({
+      tasks: [
+        {
+          state: "refused",
+          reason: expect.stringMatching(
+            /^- \[rule-broken\] AGENTS\.md#loops \("Loops"\) is broken in src\/cart\.mjs:2: return lines\.reduce.*\(src\/cart\.mjs:2\)$/,
+          ),
+        },
+      ],
+    });
+    expect(ends(await run({ tasks: ["1.2"], attempts: 1 }))).toEqual(["1.2 closed 1"]);
+  },
+  120_000,
+);
+
+campaignTest(
   "a refusal is the next prompt, and a task whose tests assert nothing is not closed",
   async () => {
     const repository = await specRepository();

@@ -1,7 +1,7 @@
 import { defined } from "../../base/record.ts";
 import type { VerdictCheck, VerdictEnd, VerdictReason } from "../../protocol/verdict.ts";
 
-type Place = Pick<Partial<VerdictReason>, "criterion" | "path" | "line">;
+type Place = Pick<Partial<VerdictReason>, "criterion" | "rule" | "path" | "line">;
 /** More reasons of one check would tell nothing new. */
 const mostOfOneCheck = 20;
 

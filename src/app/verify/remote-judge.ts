@@ -21,6 +21,7 @@ export interface RemoteJudge {
 
 export function createRemoteJudge(project: Project, config: LoadedConfig["config"]): RemoteJudge {
   const settings = config.specs?.verify;
+  const checks = config.guidelines?.check;
   // A person at the terminal can answer for the code of a folder; these callers cannot, whatever the configuration says.
   const isolation = { ...toIsolation(config.sandbox), isolation: "required" } as const;
   return {
@@ -36,7 +37,7 @@ export function createRemoteJudge(project: Project, config: LoadedConfig["config
       // A run that resumes may do so in a process that may less.
       await checkMayJudge(project);
       try {
-        return await verifySpecs(project, { ...request, ...how, settings, isolation });
+        return await verifySpecs(project, { ...request, ...how, settings, checks, isolation });
       } catch (error) {
         throw withHint(error);
       }

@@ -134,7 +134,10 @@ test("a runner is found by the manifest, else by the tests", () => {
     files: [],
   });
   expect(configured.label).toBe("go test -o {report}");
-  expect(configured.command("/o/r 1", ["a'b.go"])).toBe(`go test 'a'\\''b.go' -o '/o/r 1'`);
+  expect(configured.command("/o/r 1", ["a'b.go", "-x.go"])).toEqual([
+    ...["/bin/sh", "-c", "--", `go test "$@" -o '/o/r 1'`],
+    ...["sh", "a'b.go", "./-x.go"],
+  ]);
   expect(() => findRunner({ configured: "go test", manifest: undefined, files: [] })).toThrow(
     "where its runner writes the report",
   );

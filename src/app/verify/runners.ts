@@ -104,9 +104,17 @@ function configuredRunner(line: string): Runner {
     });
   return {
     label: line.replace(/\s*\{files\}/, ""),
-    command: (report, files = []) =>
-      line.replaceAll("{report}", quoted(report)).replaceAll("{files}", files.map(quoted).join(" ")),
+    command: (report, files = []) => lineForFiles(line.replaceAll("{report}", quoted(report)), files),
   };
+}
+
+/**
+ * A line for the shell in which `{files}` stands for some files. They are arguments of the shell and not a part of the line, so no name
+ * of a file is read as code, whatever quotes are around `{files}`; nor is one read as an option.
+ */
+export function lineForFiles(line: string, files: readonly string[]): readonly string[] {
+  const words = files.map((path) => (path.startsWith("-") ? `./${path}` : path));
+  return ["/bin/sh", "-c", "--", line.replaceAll("{files}", '"$@"'), "sh", ...words];
 }
 
 function quoted(word: string): string {

@@ -3,6 +3,7 @@ import { defined } from "../../base/record.ts";
 import type { Project } from "../../project/project.ts";
 import { recordResults } from "../../project/results/record-results.ts";
 import type { Verdict } from "../../protocol/verdict.ts";
+import { checkRulesOfChange } from "./check-rules-of-change.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
@@ -58,23 +59,29 @@ export async function verifyWorkTree(project: Project, options: WorkTreeOptions)
     signal,
     packagesOf: packagesOf ?? trees.top,
   };
+  const place = (listing: Listing): Promise<Workplace> => Workplace.open(workplace, listing);
   const judge = new Judge({
     change,
     selection,
     criteria,
-    place: (listing) => Workplace.open(workplace, listing),
+    place,
     faults: settings.faults ?? defaults.faults,
     withoutCriteria: settings.without_criteria ?? "ask",
     faultTimeoutMs: Math.min(faultTimeoutMs, workplace.timeoutMs),
     onStep: options.onStep,
   });
   const { reasons, report, ...judgment } = await judge.judge();
+  const { prefix } = trees;
+  const rulesIsolated =
+    reasons.end === "broken" ||
+    (await checkRulesOfChange({ project, change, prefix, checks: options.checks ?? [], reasons, place }));
   if (report !== "" && !project.readOnly) await record(project, report, { commit: base, tree });
   return {
     end: reasons.end,
     base,
     tree,
     ...judgment,
+    isolated: judgment.isolated && rulesIsolated,
     criteria: [...judgment.criteria],
     notes: [...judgment.notes],
     runs: [...judgment.runs],

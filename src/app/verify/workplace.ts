@@ -7,6 +7,7 @@ import type { IsolationOptions, Sandbox } from "../../sandboxes/contract.ts";
 import { createHostSandbox } from "../../sandboxes/host/create-host-sandbox.ts";
 import { removeAtExit, removeNow } from "../../sandboxes/host/wall/own-folders.ts";
 import { isInside } from "../../sandboxes/host/workspace-path.ts";
+import type { CheckPlace } from "../rule-checks/run-check.ts";
 import type { Runner } from "./runners.ts";
 import type { Listing, Trees } from "./trees.ts";
 
@@ -143,6 +144,16 @@ export class Workplace implements AsyncDisposable {
       timed_out: result.timed_out,
       duration_ms: Math.round(result.duration_ms),
       output,
+    };
+  }
+
+  /** The place for the checks of rules. */
+  checkPlace(): CheckPlace {
+    const { signal, trees } = this.#options;
+    return {
+      withoutRoot: (text) => this.#withoutPaths(text),
+      isFile: (path) => this.#listing.has(`${trees.prefix}${path}`),
+      exec: (request) => this.#sandbox.exec({ ...request, cwd: this.#cwd, signal }),
     };
   }
 

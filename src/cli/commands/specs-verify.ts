@@ -1,17 +1,14 @@
 import { toIsolation } from "../../app/runtime/open-sandbox.ts";
-import { trustHint, trustsCode } from "../../app/trust/trust.ts";
 import { verifySpecs } from "../../app/verify/verify-specs.ts";
-import { KitError } from "../../base/kit-error.ts";
 import {
   type JudgedCriterion,
   type Verdict,
   type VerdictEnd,
   verdictRunTexts,
 } from "../../protocol/verdict.ts";
-import type { IsolationOptions } from "../../sandboxes/contract.ts";
-import { findWall } from "../../sandboxes/host/wall/find-wall.ts";
 import { asText } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
+import { isolationFor } from "../isolation-for.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import type { Output, Style } from "../print/output.ts";
 import { count, formatLocation } from "../print/table.ts";
@@ -50,7 +47,8 @@ export const specsVerify: Command = defineCommand({
       const verdict = await verifySpecs(project, {
         ...{ feature, task, criteria: criterion, since, signal },
         settings: config.specs?.verify,
-        isolation: await isolationFor(project.root, toIsolation(config.sandbox)),
+        checks: config.guidelines?.check,
+        isolation: await isolationFor(project.root, toIsolation(config.sandbox), "tests"),
         onStep: (step) => output.progress(`Running tests: ${verdictRunTexts[step]} …`),
       });
       output.progress("");
@@ -60,18 +58,6 @@ export const specsVerify: Command = defineCommand({
       return verdict.end === "ask" && lenient ? 0 : exitCodes[verdict.end];
     }),
 });
-
-/** Without the trust of a person, the tests of a folder run in isolation or not at all, whatever its configuration says. */
-async function isolationFor(root: string, configured: IsolationOptions): Promise<IsolationOptions> {
-  if (trustsCode(root, process.env)) return configured;
-  const found = await findWall();
-  if (found.wall !== "none") return { ...configured, isolation: "required" };
-  throw new KitError({
-    code: "forbidden",
-    message: `The tests would run without isolation, and you have not trusted the code of this folder. ${found.reason} ${found.hint}`,
-    hint: trustHint,
-  });
-}
 
 const exitCodes: Readonly<Record<VerdictEnd, number>> = { closed: 0, refused: 1, broken: 1, ask: 3 };
 
