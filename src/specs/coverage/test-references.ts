@@ -1,8 +1,7 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { namesIn, requirementLabels } from "../adapters/kiro/kiro-document.ts";
+import { namesIn } from "../adapters/kiro/kiro-document.ts";
 import { splitLines } from "../markdown/characters.ts";
-import { scanMarkdown } from "../markdown/scan-markdown.ts";
 import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";
 import { featurePathOf } from "./list-criteria.ts";
 
@@ -185,20 +184,16 @@ function criteriaFor(
 }
 
 /**
- * The criteria that a task is about: those of its `_Requirements: 1.2_`, else the codes in its text (`FR-003`). "All" promises too much
- * to mean each criterion of a feature.
+ * The criteria that a task names in `metadata.criteria`. The name of a feature that several have means that of the task's own folder.
  */
 export function criteriaOfTask(
   index: CriteriaIndex,
-  block: Pick<SpecBlock, "path" | "content">,
+  { path, metadata: { criteria = [] } }: Pick<SpecBlock, "path" | "metadata">,
 ): readonly { readonly criterion: number; readonly isWhole: boolean }[] {
-  const feature = index.featureByPath.get(featurePathOf(block.path));
-  if (feature === undefined) return [];
-  const scan = scanMarkdown(block.content);
-  const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
-  const numbers = labels.flatMap(({ names }) => names.map((name) => name.number));
-  const codes = readTestText(block.content).references.flatMap((reference) =>
-    reference.kind === "number" && /^[a-z]/i.test(reference.number) ? [reference.number] : [],
-  );
-  return (numbers.length > 0 ? numbers : codes).flatMap((each) => criteriaNamed(index, feature, each));
+  return criteria.flatMap((key) => {
+    const at = key.lastIndexOf("#");
+    const name = key.slice(0, at).toLowerCase();
+    const feature = index.featureByName.get(name) ?? index.featureByPath.get(featurePathOf(path));
+    return feature === undefined ? [] : criteriaNamed(index, feature, key.slice(at + 1));
+  });
 }

@@ -1,5 +1,6 @@
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
+import { criteriaInTask } from "../../coverage/task-criteria.ts";
 import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/characters.ts";
 import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { blockTitle } from "../../model/block-title.ts";
@@ -79,6 +80,7 @@ function toDraft(
     task: number,
     ...(parallel && { parallel }),
     ...(story !== undefined && { story }),
+    ...criteriaInTask(folder, content),
     ...where,
   };
   const all = [{ from: item.line, to: item.line }, ...lines];
