@@ -4,17 +4,23 @@ import { labelFeatures } from "./list-criteria.ts";
 import { readTestText } from "./test-references.ts";
 
 /**
- * `metadata.criteria` of a task in the folder of a feature: the keys of the criteria that its text names, by `_Requirements: 1.2_`, else by codes (`FR-003`). The
- * number of a whole requirement is a key, too. "All" promises too much to mean each criterion of a feature.
+ * `metadata.criteria` of a task in the folder of a feature: the keys of the criteria that its text names, by `_Requirements: 1.2_`, else by
+ * codes (`FR-003`); `named` has those that only its format knows. The number of a whole requirement is a key, too. "All" promises too
+ * much to mean each criterion of a feature.
  */
-export function criteriaInTask(folder: string, text: string): { readonly criteria?: string[] } {
+export function criteriaInTask(
+  folder: string,
+  text: string,
+  named: readonly string[] = [],
+): { readonly criteria?: string[] } {
   const scan = scanMarkdown(text);
   const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
   const numbers = labels.flatMap(({ names }) => names.map(({ number }) => number));
-  const codes = readTestText(text).references.flatMap((reference) =>
+  const written = readTestText(text).references.flatMap((reference) =>
     reference.kind === "number" && /^[a-z]/i.test(reference.number) ? [reference.number] : [],
   );
   const [feature] = labelFeatures([folder]);
-  const named = new Set((numbers.length > 0 ? numbers : codes).filter((number) => number !== "*"));
-  return named.size === 0 ? {} : { criteria: [...named].map((number) => `${feature?.label}#${number}`) };
+  const all = new Set(numbers.length > 0 ? numbers : [...named, ...written]);
+  all.delete("*");
+  return all.size === 0 ? {} : { criteria: [...all].map((number) => `${feature?.label}#${number}`) };
 }

@@ -20,13 +20,13 @@ export interface TestTitle {
   readonly text: string;
 }
 
-/** A test file, parsed once for all of coverage. */
+/** A test file, parsed once for all of coverage. Plain data, which the index keeps. */
 export interface TestText {
   /** In line order. */
   readonly references: readonly TestReference[];
   readonly titles: readonly TestTitle[];
-  /** A line of the file, trimmed and cut. */
-  quote(line: number): string;
+  /** The lines of references, by their numbers: trimmed, and at most 200 characters. */
+  readonly quotes: Readonly<Record<number, string>>;
 }
 
 const number = String.raw`\d{1,4}(?:[._]\d{1,4}){0,3}`;
@@ -70,14 +70,15 @@ export function readTestText(text: string): TestText {
   const lineAt = lineFinder(starts);
   const references = [...referencesOf(text, lineAt)].sort((a, b) => a.line - b.line);
   const titles = [...titlesOf(text, lineAt)].sort((a, b) => a.line - b.line);
-  const quote = (line: number): string => {
+  const quotes: Record<number, string> = {};
+  for (const { line, kind } of references) {
+    // Paths and names of features only tell which feature the others mean.
+    if (kind === "path" || kind === "feature") continue;
     const start = starts[line - 1] ?? 0;
-    return text
-      .slice(start, Math.min(ends[line - 1] ?? start, start + 2000))
-      .trim()
-      .slice(0, 200);
-  };
-  return { references, titles, quote };
+    const end = Math.min(ends[line - 1] ?? start, start + 2000);
+    quotes[line] ??= text.slice(start, end).trim().slice(0, 200);
+  }
+  return { references, titles, quotes };
 }
 
 function* referencesOf(text: string, lineAt: (offset: number) => number): Generator<TestReference> {
@@ -190,10 +191,12 @@ export function criteriaOfTask(
   index: CriteriaIndex,
   { path, metadata: { criteria = [] } }: Pick<SpecBlock, "path" | "metadata">,
 ): readonly { readonly criterion: number; readonly isWhole: boolean }[] {
+  const own = index.featureByPath.get(featurePathOf(path));
+  const ownName = `/${index.features[own ?? -1]?.label.toLowerCase()}`;
   return criteria.flatMap((key) => {
     const at = key.lastIndexOf("#");
     const name = key.slice(0, at).toLowerCase();
-    const feature = index.featureByName.get(name) ?? index.featureByPath.get(featurePathOf(path));
+    const feature = ownName.endsWith(`/${name}`) ? own : (index.featureByName.get(name) ?? undefined);
     return feature === undefined ? [] : criteriaNamed(index, feature, key.slice(at + 1));
   });
 }
