@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
-import { readSmallFile } from "./git-folder.ts";
+import { findGitFolder, type GitFolder, readSmallFile } from "./git-folder.ts";
 
 /** The repository that Git would use. */
 interface FoundRepository {
@@ -65,6 +65,37 @@ function examine(folder: string, gitFolder: string): FoundRepository {
         refused:
           "The .git of this folder leads to a repository that does not know this folder (its core.worktree would name it).",
       };
+}
+
+/** The largest list of packed branches that kit reads, in bytes. */
+const maxPackedBytes = 64 * 1024 * 1024;
+
+/**
+ * The checked-out commit, from the files of the repository alone. Undefined outside of a repository, before the first commit, for a
+ * `.git` that leads to a foreign repository, and if only Git can tell.
+ */
+export function headCommitOf(root: string): string | undefined {
+  try {
+    const git = findGitFolder(root);
+    if (git === undefined || repositoryAt(root)?.refused !== undefined) return undefined;
+    let value = readSmallFile(join(git.own, "HEAD"))?.trim();
+    // A name can stand for another one; Git follows five.
+    for (let hop = 0; hop < 5 && value !== undefined; hop += 1) {
+      if (/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)) return value;
+      const [, ref] = /^ref: (refs\/.+)$/.exec(value) ?? [];
+      if (ref === undefined || ref.split("/").includes("..")) return undefined;
+      value = readSmallFile(join(git.common, ref))?.trim() ?? packedCommit(git, ref);
+    }
+    return undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function packedCommit({ common }: GitFolder, ref: string): string | undefined {
+  const text = readSmallFile(join(common, "packed-refs"), maxPackedBytes);
+  const line = text?.split("\n").find((each) => each.endsWith(` ${ref}`));
+  return line?.slice(0, line.indexOf(" "));
 }
 
 function statOf(path: string): Stats | undefined {

@@ -31,6 +31,7 @@ import { createGuidelineStore, type ProjectFacts, readBlocks } from "./store/blo
 import { keysOfId } from "./store/block-row.ts";
 import { IndexSession, loadLinks } from "./store/index-session.ts";
 import { IndexPlace, parseStored, readMeta, type SharedIndex } from "./store/open-index.ts";
+import { RepositoryWatch } from "./watch/repository-watch.ts";
 import type { ProjectWatch } from "./watch/watch-project.ts";
 
 /** Like `openProject`; the index can also be in a database of the caller. */
@@ -264,6 +265,7 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
       ) || undefined,
     datesOf: (path) => session.read((database) => readDates(database, index.aliases().realOf(path))),
     readSource,
+    repository: new RepositoryWatch(root),
     readText,
     indexing: () => state.progress ?? session.cached("indexing", indexingOf),
     async ready(path) {

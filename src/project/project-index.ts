@@ -6,6 +6,7 @@ import type { Project, RefreshOptions, ScanSummary } from "./project.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
 import type { SourceReader } from "./scan/source-reader.ts";
 import type { Aliases, Tree } from "./scan/tree.ts";
+import type { RepositoryWatch } from "./watch/repository-watch.ts";
 
 /** The index of an open project, which the parts of a `Project` read. */
 export interface ProjectIndex {
@@ -39,6 +40,7 @@ export interface ProjectIndex {
   /** First and last commit of a file, in seconds since 1970, the last one's hash and the first one's author. */
   datesOf(path: string): FileDates | undefined;
   readonly readSource: SourceReader;
+  readonly repository: RepositoryWatch;
   /** The text of any project file, decoded; undefined for one that cannot be read. Never leaves the root. */
   readText(path: string): string | undefined;
   /** Set while answers can lack files that are not indexed yet. */
