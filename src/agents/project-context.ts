@@ -42,7 +42,7 @@ export interface Workplace {
 export interface ProjectContext {
   /** The repository of a workspace: the one of the agents themselves, or another one. */
   repositoryAt(workplace: Workplace): Repository;
-  /** The state of that repository, without a process; undefined if it is not one of Git. */
+  /** The state of that repository, without a process; undefined outside of Git, and if only the sandbox can read the workspace. */
   stateAt(location: WorkspaceLocation | undefined): RepositoryState | undefined;
   /** `spec_search`, `spec_impact`, `guidelines_for` of the agents' own repository. */
   readonly tools: readonly AnyTool[];

@@ -249,7 +249,7 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
     root,
     read: (question) => session.read(question),
     cached: (name, question) => session.cached(name, question),
-    keep: (change) => session.keep(change),
+    writeRows: (change) => session.writeRows(change),
     generation: () => session.changes(),
     tree: () => session.tree(),
     files: () => session.cached("files", () => filesOf(session.tree())),

@@ -19,7 +19,7 @@ export interface ProjectIndex {
   /** The answer to a question, kept under a name until anything in the index has changed. */
   cached<Result>(name: string, question: (database: Connection) => Result): Result;
   /** Changes rows that no pass writes; throws SQLITE_BUSY while another writer is at work. */
-  keep(change: (database: Connection) => void): void;
+  writeRows(change: (database: Connection) => void): void;
   /** Differs from an earlier value when anything that can be read has changed. */
   generation(): number;
   tree(): Tree;

@@ -94,9 +94,13 @@ export class SessionInMemory implements LiveSession {
 
   workplace(signal: AbortSignal): MaybePromise<Workplace> {
     if (this.#options.sandbox !== undefined) return this.#options.sandbox.workplace(signal);
+    return this.#located() ?? this.#workplaceOpened(signal);
+  }
+
+  #located(): Workplace | undefined {
     if (this.#workplace !== undefined) return this.#workplace;
-    const location = this.location();
-    if (location === undefined) return this.#workplaceOpened(signal);
+    const location = this.#factory.locate?.(this.#owner);
+    if (location === undefined) return undefined;
     const { cwd } = this.profile;
     const place = { location, cwd: cwd === undefined ? "" : folderAt({ location, cwd: "" }, cwd) };
     this.#workplace = place;
@@ -105,7 +109,7 @@ export class SessionInMemory implements LiveSession {
 
   location(): WorkspaceLocation | undefined {
     if (this.#options.sandbox !== undefined) return this.#options.sandbox.location();
-    return this.#workplace === undefined ? this.#factory.locate?.(this.#owner) : this.#workplace.location;
+    return this.#located()?.location;
   }
 
   /** Asks the open sandbox. If opening fails, the tools report it. */

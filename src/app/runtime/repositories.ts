@@ -87,7 +87,8 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
         : ownProjectFor(workplace, folder);
     },
     stateAt(location) {
-      const root = location === undefined ? ownProject.root : rootAt(location);
+      if (location === undefined) return undefined;
+      const root = rootAt(location);
       if (root === ownProject.root) return indexOf(ownProject).repository.current();
       const commit = headCommitOf(root);
       // Nothing watches a repository other than the project's.
@@ -96,10 +97,12 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
     close: repositories.close,
   };
 
-  function rootAt({ folder, shared, above }: WorkspaceLocation): string {
-    if (shared) return repositoryRoot(folder, ownProject.root);
-    const isMissing = above !== undefined && !hasWorkspaces(above);
-    return !isMissing && existsSync(join(folder, ".git")) ? folder : ownProject.root;
+  function rootAt(location: WorkspaceLocation): string {
+    const { shared, above } = location;
+    if (shared) return repositoryRoot(location.folder, ownProject.root);
+    // The folder of a session is computed only where there is one.
+    if (above !== undefined && !hasWorkspaces(above)) return ownProject.root;
+    return existsSync(join(location.folder, ".git")) ? location.folder : ownProject.root;
   }
 
   /** A workspace that only its sandbox can read has instructions, but no index. */

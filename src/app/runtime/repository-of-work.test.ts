@@ -280,8 +280,8 @@ test("the first entry and the start of an operation say the commit of the reposi
     const ofInstance = starts.filter(({ instance_id }) => instance_id === id);
     expect(ofInstance.map(({ repository }) => repository)).toEqual([{ commit }, { commit }]);
     const entries = await store.read({ agent: "default", instance_id: id, session: "default" }, 0);
-    const named = entries.filter(({ operation_id }) => operation_id !== undefined);
-    const operations = [...Map.groupBy(named, ({ operation_id }) => operation_id).values()];
+    const owned = entries.filter(({ operation_id }) => operation_id !== undefined);
+    const operations = [...Map.groupBy(owned, ({ operation_id }) => operation_id).values()];
     expect(operations.map(([entry]) => entry?.repository)).toEqual([{ commit }, { commit }]);
     expect(operations.flatMap((all) => all.slice(1)).filter((entry) => "repository" in entry)).toEqual([]);
   }

@@ -11,7 +11,7 @@ import { isSettled } from "../scan/tree.ts";
 import { parseStored } from "../store/open-index.ts";
 import { contentHash } from "./stale.ts";
 
-/** What the index keeps of a file that is no source: its digest, and what a test names. */
+/** The facts about a file that is no source: its digest, and the references and titles of a test. */
 export interface KeptFile {
   readonly digest: string;
   readonly test?: TestText;
@@ -23,7 +23,7 @@ export interface KeptFiles {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-type Index = Pick<ProjectIndex, "root" | "read" | "keep" | "readSource" | "hasFile">;
+type Index = Pick<ProjectIndex, "root" | "read" | "writeRows" | "readSource" | "hasFile">;
 
 interface Row extends KeptFile {
   readonly stamp: string;
@@ -64,7 +64,7 @@ export async function readKept(
       start = performance.now();
     }
   }
-  if (added.size > 0) keep(index, added);
+  if (added.size > 0) writeRows(index, added);
   return { files, diagnostics };
 }
 
@@ -105,9 +105,9 @@ function stampOf({ size, mtimeMs, ctimeMs, ino }: Stats): string {
   return `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 }
 
-function keep(index: Index, added: ReadonlyMap<string, Row>): void {
+function writeRows(index: Index, added: ReadonlyMap<string, Row>): void {
   try {
-    index.keep((database) => {
+    index.writeRows((database) => {
       for (const [path, { stamp, digest, test }] of added)
         database.run(
           "INSERT OR REPLACE INTO kept (path, stamp, digest, test) VALUES (?, ?, ?, ?)",

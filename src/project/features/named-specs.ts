@@ -7,8 +7,8 @@ export async function readNamedSpecs(
   project: Pick<Project, "specs" | "files" | "realPath">,
   files: readonly string[],
 ): Promise<NamedSpecs> {
-  const named = files.length === 0 ? [] : await namedCriteria(project, { files });
-  const byPath = Map.groupBy(named, ({ path }) => path);
+  const references = files.length === 0 ? [] : await namedCriteria(project, { files });
+  const byPath = Map.groupBy(references, ({ path }) => path);
   return new Map(
     files.flatMap((file) => {
       const ids = byPath.get(project.realPath(file))?.map(({ spec_id }) => spec_id);

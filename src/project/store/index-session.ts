@@ -146,7 +146,7 @@ export class IndexSession {
   }
 
   /** Changes rows that no pass writes, in one transaction; throws SQLITE_BUSY at once. */
-  keep(change: (database: Connection) => void): void {
+  writeRows(change: (database: Connection) => void): void {
     this.#atOnce((database) => database.transaction(() => change(database)));
   }
 

@@ -1,5 +1,4 @@
-import { headKeyOf } from "../../files/git-folder.ts";
-import { headCommitOf } from "../../files/git-repository.ts";
+import { createHeadReader } from "../../files/git-repository.ts";
 import type { RepositoryState } from "../../protocol/repository.ts";
 import { readDirty } from "../scan/git/git-state.ts";
 
@@ -15,11 +14,8 @@ const gitShare = 0.05;
 export class RepositoryWatch {
   readonly #root: string;
   readonly #watches = new Set<object>();
-  #head: { readonly key: string | undefined; readonly commit: string | undefined } = {
-    key: "none",
-    commit: undefined,
-  };
-  #answer: { readonly key: string | undefined; readonly dirty: boolean } | undefined;
+  readonly #readCommit: () => string | undefined;
+  #answer: RepositoryState | undefined;
   #changes = 0;
   /** The value of `#changes` at the last question. */
   #asked = 0;
@@ -29,16 +25,14 @@ export class RepositoryWatch {
 
   constructor(root: string) {
     this.#root = root;
+    this.#readCommit = createHeadReader(root);
   }
 
   /** Undefined outside of a repository, before the first commit, and where only Git can tell. */
   current(): RepositoryState | undefined {
-    const key = headKeyOf(this.#root);
-    if (this.#head.key !== key) this.#head = { key, commit: headCommitOf(this.#root) };
-    const { commit } = this.#head;
+    const commit = this.#readCommit();
     if (commit === undefined) return undefined;
-    const answer = this.#answer;
-    return answer?.key === key && answer !== undefined ? { commit, dirty: answer.dirty } : { commit };
+    return this.#answer?.commit === commit ? this.#answer : { commit };
   }
 
   /** Begins to report changes; `changed` must be called after each one. */
@@ -81,10 +75,11 @@ export class RepositoryWatch {
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
-    const [key, began] = [headKeyOf(this.#root), performance.now()];
+    const [commit, began] = [this.#readCommit(), performance.now()];
     this.#asked = this.#changes;
-    const dirty = key === "none" ? undefined : await readDirty(this.#root, signal);
+    const dirty = commit === undefined ? undefined : await readDirty(this.#root, signal);
     this.#pauseMs = Math.max(leastPauseMs, (performance.now() - began) / gitShare);
-    if (dirty !== undefined && this.#asked === this.#changes) this.#answer = { key, dirty };
+    if (commit !== undefined && dirty !== undefined && this.#asked === this.#changes)
+      this.#answer = { commit, dirty };
   }
 }

@@ -383,14 +383,14 @@ test("a task means the criteria of its own feature where others have the same na
   });
   const index = indexCriteria(listCriteria(blocks));
   const tasks = blocks.filter(({ spec_type }) => spec_type === "task");
-  const named = tasks.map((block) =>
+  const ids = tasks.map((block) =>
     criteriaOfTask(index, block).map(({ criterion }) => index.criteria[criterion]?.id),
   );
   expect(tasks.map(({ metadata }) => metadata.criteria)).toEqual([
     ["auth#1.2", "auth#2"],
     ["gift-cards#1.2", "gift-cards#2"],
   ]);
-  expect(named).toEqual([
+  expect(ids).toEqual([
     ["web/auth#1.2", "web/auth#2.1", "web/auth#2.2"],
     ["gift-cards#1.2", "gift-cards#2.1"],
   ]);

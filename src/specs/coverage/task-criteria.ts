@@ -5,13 +5,13 @@ import { readTestText } from "./test-references.ts";
 
 /**
  * `metadata.criteria` of a task in the folder of a feature: the keys of the criteria that its text names, by `_Requirements: 1.2_`, else by
- * codes (`FR-003`); `named` has those that only its format knows. The number of a whole requirement is a key, too. "All" promises too
+ * codes (`FR-003`); `codes` has those that only its format knows. The number of a whole requirement is a key, too. "All" promises too
  * much to mean each criterion of a feature.
  */
 export function criteriaInTask(
   folder: string,
   text: string,
-  named: readonly string[] = [],
+  codes: readonly string[] = [],
 ): { readonly criteria?: string[] } {
   const scan = scanMarkdown(text);
   const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
@@ -20,7 +20,7 @@ export function criteriaInTask(
     reference.kind === "number" && /^[a-z]/i.test(reference.number) ? [reference.number] : [],
   );
   const [feature] = labelFeatures([folder]);
-  const all = new Set(numbers.length > 0 ? numbers : [...named, ...written]);
+  const all = new Set(numbers.length > 0 ? numbers : [...codes, ...written]);
   all.delete("*");
   return all.size === 0 ? {} : { criteria: [...all].map((number) => `${feature?.label}#${number}`) };
 }
