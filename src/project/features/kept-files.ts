@@ -8,7 +8,6 @@ import type { Connection } from "../../sqlite/statements.ts";
 import type { RefreshOptions } from "../project.ts";
 import type { ProjectIndex } from "../project-index.ts";
 import { isSettled } from "../scan/tree.ts";
-import { parseStored } from "../store/open-index.ts";
 import { contentHash } from "./stale.ts";
 
 /** The facts about a file that is no source: its digest, and the references and titles of a test. */
@@ -74,11 +73,21 @@ function readRows(database: Connection, paths: readonly string[]): ReadonlyMap<s
     JSON.stringify(paths),
   );
   return new Map(
-    rows.map(([path, stamp, digest, test]) => [
-      path,
-      test === "" ? { stamp, digest } : { stamp, digest, test: parseStored<TestText>(test) },
-    ]),
+    rows.flatMap(([path, ...row]) => {
+      const known = toRow(...row);
+      return known === undefined ? [] : [[path, known] as const];
+    }),
   );
+}
+
+/** A row as it was written; undefined for a damaged one, whose file is read again. */
+function toRow(stamp: string, digest: string, test: string): Row | undefined {
+  if (test === "") return { stamp, digest };
+  try {
+    return { stamp, digest, test: JSON.parse(test) as TestText };
+  } catch {
+    return undefined;
+  }
 }
 
 function readRow({ readSource }: Index, path: string, stats: Stats): Row | Diagnostic {

@@ -1,7 +1,7 @@
 import { requirementLabels } from "../adapters/kiro/kiro-document.ts";
 import { scanMarkdown } from "../markdown/scan-markdown.ts";
-import { labelFeatures } from "./list-criteria.ts";
-import { readTestText } from "./test-references.ts";
+import { labelFeatures } from "./feature-labels.ts";
+import { writtenNumbers } from "./written-numbers.ts";
 
 /**
  * `metadata.criteria` of a task in the folder of a feature: the keys of the criteria that its text names, by `_Requirements: 1.2_`, else by
@@ -16,9 +16,10 @@ export function criteriaInTask(
   const scan = scanMarkdown(text);
   const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
   const numbers = labels.flatMap(({ names }) => names.map(({ number }) => number));
-  const written = readTestText(text).references.flatMap((reference) =>
-    reference.kind === "number" && /^[a-z]/i.test(reference.number) ? [reference.number] : [],
-  );
+  const written = [...writtenNumbers(text)]
+    .filter(({ number }) => /^[a-z]/i.test(number))
+    .sort((one, other) => one.index - other.index)
+    .map(({ number }) => number);
   const [feature] = labelFeatures([folder]);
   const all = new Set(numbers.length > 0 ? numbers : [...codes, ...written]);
   all.delete("*");

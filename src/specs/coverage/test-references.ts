@@ -1,9 +1,9 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { namesIn } from "../adapters/kiro/kiro-document.ts";
 import { splitLines } from "../markdown/characters.ts";
 import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";
 import { featurePathOf } from "./list-criteria.ts";
+import { writtenNumbers } from "./written-numbers.ts";
 
 /** A part of a test's text that can name a criterion, a feature or a spec file. */
 export type TestReference = { readonly line: number } & (
@@ -29,30 +29,14 @@ export interface TestText {
   readonly quotes: Readonly<Record<number, string>>;
 }
 
-const number = String.raw`\d{1,4}(?:[._]\d{1,4}){0,3}`;
-const between = String.raw`[ \t]{0,4}(?:,|、|;|&|and|to|-|–|—)[ \t]{0,4}(?:and[ \t]{1,4})?(?:(?:requirements?|reqs?)[ \t]{1,4})?`;
-
 /** `auth#1.2`, `.kiro/specs/auth/requirements.md#1.2`. */
 const key =
   /(?<![\p{L}\p{N}_#./@-])([\p{L}\p{N}_.][\p{L}\p{N}_./-]{0,199})#([\p{L}\p{N}][\p{L}\p{N}._-]{0,99})/gu;
-/**
- * `Requirement 1.2`, `Validates: Requirements 1.1, 2.3`, `test_requirement_1_2`, `AC-1.2`, `US3`; not
- * `### Requirement 1`, a heading in the text of a fixture.
- */
-const numbers = new RegExp(
-  String.raw`(?<![\p{L}\p{N}]|##[ \t])(requirements?|reqs?|acceptance[ _-]criteri(?:on|a)|criteri(?:on|a)|ac|user[ _-]stor(?:y|ies)|us|要件|需求)([ \t_:#.*-]{0,6})(${number}(?:${between}${number}){0,50})(?![\p{L}\p{N}])`,
-  "giu",
-);
-/** `FR-001`, `test_fr_001_x`; without a hyphen or the like only in capitals. */
-const codes = /(?<![\p{L}\p{N}])(N?FR|SC|BR)([-_ ]?)(\d{1,4}[a-z]?)(?![\p{L}\p{N}])/giu;
 const features =
   /(?<![\p{L}\p{N}])(?:feature|spec|capability)[ \t]{0,4}[:=(][ \t]{0,4}["'`]?([^\r\n,;"'`)*]{1,120})/giu;
 const paths =
   /(?<![\p{L}\p{N}_./-])(?:\.{0,2}\/){0,20}([\p{L}\p{N}_.@-]{1,100}(?:\/[\p{L}\p{N}_.@()[\]-]{1,100}){1,20})/gu;
 const ids = /(?<![\p{L}\p{N}_-])fw_[a-e]-[\p{L}\p{N}.-]{1,200}/gu;
-
-/** Words so common that a number after them means a requirement only if it is dotted or marked. */
-const shortWords = new Set(["req", "reqs", "ac", "us"]);
 
 const callTitle =
   /\b(?:it|test|describe|specify|scenario|context|DisplayName)(?:\.\w{1,20}){0,3}[ \t]{0,4}\([ \t\r\n]{0,20}(["'`])((?:(?!\1)[^\\\r\n]|\\.){1,300})\1/g;
@@ -85,29 +69,13 @@ function* referencesOf(text: string, lineAt: (offset: number) => number): Genera
   for (const { index, 1: name = "", 2: written = "" } of text.matchAll(key)) {
     yield { kind: "key", line: lineAt(index), name, number: written.replace(/[._-]+$/, "") };
   }
-  for (const { index, 1: word = "", 2: mark = "", 3: list = "" } of text.matchAll(numbers)) {
-    for (const found of numbersOf(word, mark, list))
-      yield { kind: "number", line: lineAt(index), number: found };
-  }
-  for (const { index, 1: word = "", 2: mark = "", 3: digits = "" } of text.matchAll(codes)) {
-    if (mark === "_" || mark === "-" || word === word.toUpperCase()) {
-      yield { kind: "number", line: lineAt(index), number: `${word}-${digits}` };
-    }
-  }
+  for (const { index, number } of writtenNumbers(text)) yield { kind: "number", line: lineAt(index), number };
   for (const { index, 1: name = "" } of text.matchAll(features)) {
     yield { kind: "feature", line: lineAt(index), name: name.trim() };
   }
   for (const { index, 1: path = "" } of text.matchAll(paths))
     yield { kind: "path", line: lineAt(index), path };
   for (const { index, 0: id } of text.matchAll(ids)) yield { kind: "spec", line: lineAt(index), id };
-}
-
-function numbersOf(word: string, mark: string, list: string): readonly string[] {
-  const isShort = shortWords.has(word.toLowerCase());
-  const isMarked = word === word.toUpperCase() && (mark === "" || mark === "-");
-  if (isShort && !isMarked && !/\d[._]\d/.test(list)) return [];
-  const isStory = /^us/i.test(word);
-  return namesIn(list.replaceAll("_", ".")).map(({ number: found }) => (isStory ? `US${found}` : found));
 }
 
 function* titlesOf(text: string, lineAt: (offset: number) => number): Generator<TestTitle> {
