@@ -24,7 +24,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/app": { packages: [], kilobytes: 2 },
   "kit/contracts": { packages: [], kilobytes: 1 },
   "kit/protocol": { packages: [], kilobytes: 18 },
-  "kit/specs": { packages: ["yaml"], kilobytes: 290 },
+  "kit/specs": { packages: ["yaml"], kilobytes: 300 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 156 },
   "kit/project": { packages: [], kilobytes: 220 },
   "kit/client": { packages: [], kilobytes: 104, download: 18 },

@@ -8,7 +8,7 @@ import type { Message } from "../protocol/message.ts";
 import type { ApplicationCalls } from "../protocol/run-calls.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
-import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
+import type { IsolationOptions, Sandbox, SandboxFactory, WorkspaceLocation } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
@@ -226,6 +226,8 @@ export interface LiveSession {
   sandbox(): Promise<Sandbox>;
   /** The session's working folder; opens the sandbox only if the factory cannot tell. */
   workplace(signal: AbortSignal): MaybePromise<Workplace>;
+  /** The folder of the workspace; undefined if only the open sandbox can tell. */
+  location(): WorkspaceLocation | undefined;
   /** Enqueues `work` as one operation. */
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
   /** The stored state, for readers; does not wait for the queue. */
@@ -246,7 +248,7 @@ export interface LiveSessionOptions {
   readonly parent?: SessionKey;
   readonly profile?: AgentProfile;
   /** A task shares its parent's sandbox and does not close it. */
-  readonly sandbox?: Pick<LiveSession, "sandbox" | "workplace">;
+  readonly sandbox?: Pick<LiveSession, "sandbox" | "workplace" | "location">;
   readonly depth?: number;
 }
 

@@ -1,3 +1,4 @@
+import type { RepositoryState } from "../protocol/repository.ts";
 import type { Sandbox, WorkspaceLocation } from "../sandboxes/contract.ts";
 import type { MaybePromise } from "../stores/contract.ts";
 import type { AnyTool } from "./define/tool.ts";
@@ -41,6 +42,8 @@ export interface Workplace {
 export interface ProjectContext {
   /** The repository of a workspace: the one of the agents themselves, or another one. */
   repositoryAt(workplace: Workplace): Repository;
+  /** The state of that repository, without a process; undefined outside of Git, and if only the sandbox can read the workspace. */
+  stateAt(location: WorkspaceLocation | undefined): RepositoryState | undefined;
   /** `spec_search`, `spec_impact`, `guidelines_for` of the agents' own repository. */
   readonly tools: readonly AnyTool[];
 }

@@ -53,10 +53,10 @@ function stampOf(file: string): string {
 }
 
 /** The text of a file of at most 1 MiB; `undefined` if it cannot be read or is not a regular file. */
-export function readSmallFile(file: string): string | undefined {
+export function readSmallFile(file: string, maxBytes = 1024 * 1024): string | undefined {
   try {
     const stats = statSync(file, { throwIfNoEntry: false });
-    return stats?.isFile() === true && stats.size <= 1024 * 1024 ? readFileSync(file, "utf8") : undefined;
+    return stats?.isFile() === true && stats.size <= maxBytes ? readFileSync(file, "utf8") : undefined;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
-import { readSmallFile } from "./git-folder.ts";
+import { findGitFolder, type GitFolder, readSmallFile } from "./git-folder.ts";
 
 /** The repository that Git would use. */
 interface FoundRepository {
@@ -67,9 +67,88 @@ function examine(folder: string, gitFolder: string): FoundRepository {
       };
 }
 
+/** The largest list of packed branches that kit reads, in bytes. */
+const maxPackedBytes = 64 * 1024 * 1024;
+
+/**
+ * The checked-out commit, from the files of the repository alone. Undefined outside of a repository, before the first commit, for a
+ * `.git` that leads to a foreign repository, and if only Git can tell.
+ */
+export function headCommitOf(root: string): string | undefined {
+  const git = gitFolderAt(root);
+  if (git === undefined || repositoryAt(root)?.refused !== undefined) return undefined;
+  let value = readSmallFile(join(git.own, "HEAD"))?.trim();
+  // A name can stand for another one; Git follows five.
+  for (let hop = 0; hop < 5 && value !== undefined; hop += 1) {
+    if (/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)) return value;
+    const [, ref] = /^ref: (refs\/.+)$/.exec(value) ?? [];
+    if (ref === undefined || ref.split("/").includes("..")) return undefined;
+    value = readSmallFile(join(git.common, ref))?.trim() ?? packedCommit(git, ref);
+  }
+  return undefined;
+}
+
+/**
+ * Returns a reader of the same, for many questions about one folder: it compares the stamps of the few files that decide, and reads them
+ * again only where one differs. Git replaces these files, so each has a new stamp.
+ */
+export function createHeadReader(root: string): () => string | undefined {
+  let files: readonly string[] = [];
+  let stamps: readonly number[] = [];
+  let commit: string | undefined;
+  const isSame = (at: number): boolean => {
+    const stats = statOf(files[at] ?? "");
+    return stats === undefined
+      ? stamps[2 * at] === 0
+      : stamps[2 * at] === stats.ino && stamps[2 * at + 1] === stats.mtimeMs;
+  };
+  return () => {
+    let at = 0;
+    while (at < files.length && isSame(at)) at += 1;
+    if (at < files.length || files.length === 0) {
+      files = decidingFiles(root);
+      stamps = files.map(statOf).flatMap((stats) => [stats?.ino ?? 0, stats?.mtimeMs ?? 0]);
+      commit = headCommitOf(root);
+    }
+    return commit;
+  };
+}
+
+/** The entries `.git` that would come first, then what names the commit. */
+function decidingFiles(root: string): string[] {
+  const files: string[] = [];
+  for (let folder = root; ; folder = dirname(folder)) {
+    const entry = join(folder, ".git");
+    files.push(entry);
+    if (statOf(entry) !== undefined || folder === dirname(folder)) break;
+  }
+  const git = gitFolderAt(root);
+  if (git === undefined) return files;
+  const head = join(git.own, "HEAD");
+  const ref = /^ref: (refs\/.+)/.exec(readSmallFile(head) ?? "")?.[1];
+  return [...files.slice(0, -1), head, join(git.common, ref ?? "HEAD"), join(git.common, "packed-refs")];
+}
+
+/** The same as `findGitFolder`; undefined also where the system refuses to tell. */
+function gitFolderAt(root: string): GitFolder | undefined {
+  try {
+    return findGitFolder(root);
+  } catch {
+    return undefined;
+  }
+}
+
+function packedCommit({ common }: GitFolder, ref: string): string | undefined {
+  const text = readSmallFile(join(common, "packed-refs"), maxPackedBytes);
+  const line = text?.split("\n").find((each) => each.endsWith(` ${ref}`));
+  return line?.slice(0, line.indexOf(" "));
+}
+
+const noThrow = { throwIfNoEntry: false } as const;
+
 function statOf(path: string): Stats | undefined {
   try {
-    return lstatSync(path, { throwIfNoEntry: false });
+    return lstatSync(path, noThrow);
   } catch {
     return undefined;
   }

@@ -24,6 +24,11 @@ export type { StaleAcceptance, StaleFile, StaleReport, StaleSpec } from "../prot
 export type { LastResult, RecordedResults, ResultOrigin } from "../protocol/test-results.ts";
 export { isTestPath } from "../specs/model/mentions.ts";
 export { type CoverageOptions, specCoverage } from "./features/coverage.ts";
+export {
+  type CriterionReference,
+  namedCriteria,
+  type ReferenceOptions,
+} from "./features/criteria-links.ts";
 export { type Overlap, type OverlapReport, specOverlaps } from "./features/overlap.ts";
 export type { OverlapOptions, OverlapPart } from "./features/overlap-sides.ts";
 export { criterionHistory, worseCriteria } from "./features/spec-history.ts";

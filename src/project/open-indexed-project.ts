@@ -13,7 +13,7 @@ import type { SpecQuery } from "../protocol/spec-query.ts";
 import type { Connection } from "../sqlite/statements.ts";
 import type { OpenProjectOptions, Project, ProjectSpecs, RefreshOptions, ScanSummary } from "./project.ts";
 import { createProjectGuidelines } from "./project-guidelines.ts";
-import type { ProjectIndex } from "./project-index.ts";
+import { connectIndex, type ProjectIndex } from "./project-index.ts";
 import { compareSpecs } from "./query/compare-specs.ts";
 import { specDiagnostics } from "./query/edges.ts";
 import { findImpact, specGraph } from "./query/impact.ts";
@@ -31,6 +31,7 @@ import { createGuidelineStore, type ProjectFacts, readBlocks } from "./store/blo
 import { keysOfId } from "./store/block-row.ts";
 import { IndexSession, loadLinks } from "./store/index-session.ts";
 import { IndexPlace, parseStored, readMeta, type SharedIndex } from "./store/open-index.ts";
+import { RepositoryWatch } from "./watch/repository-watch.ts";
 import type { ProjectWatch } from "./watch/watch-project.ts";
 
 /** Like `openProject`; the index can also be in a database of the caller. */
@@ -76,7 +77,7 @@ export async function openIndexedProject(
     root,
     name: basename(root),
     readOnly,
-    specs: createProjectSpecs(index, catalog),
+    specs: connectIndex(createProjectSpecs(index, catalog), index),
     guidelines: createProjectGuidelines({ index, name: basename(root), readOnly, config }),
     files: index.files,
     realPath: (path) => index.aliases().realOf(path),
@@ -248,6 +249,7 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
     root,
     read: (question) => session.read(question),
     cached: (name, question) => session.cached(name, question),
+    writeRows: (change) => session.writeRows(change),
     generation: () => session.changes(),
     tree: () => session.tree(),
     files: () => session.cached("files", () => filesOf(session.tree())),
@@ -262,6 +264,8 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
         (database) => database.get<[string]>("SELECT hash FROM files WHERE path = ?", path)?.[0],
       ) || undefined,
     datesOf: (path) => session.read((database) => readDates(database, index.aliases().realOf(path))),
+    readSource,
+    repository: new RepositoryWatch(root),
     readText,
     indexing: () => state.progress ?? session.cached("indexing", indexingOf),
     async ready(path) {

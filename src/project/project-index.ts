@@ -2,9 +2,11 @@ import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/statements.ts";
-import type { RefreshOptions, ScanSummary } from "./project.ts";
+import type { Project, RefreshOptions, ScanSummary } from "./project.ts";
 import type { FileDates } from "./scan/git/file-dates.ts";
+import type { SourceReader } from "./scan/source-reader.ts";
 import type { Aliases, Tree } from "./scan/tree.ts";
+import type { RepositoryWatch } from "./watch/repository-watch.ts";
 
 /** The index of an open project, which the parts of a `Project` read. */
 export interface ProjectIndex {
@@ -16,6 +18,8 @@ export interface ProjectIndex {
   read<Result>(question: (database: Connection) => Result): Result;
   /** The answer to a question, kept under a name until anything in the index has changed. */
   cached<Result>(name: string, question: (database: Connection) => Result): Result;
+  /** Changes rows that no pass writes; throws SQLITE_BUSY while another writer is at work. */
+  writeRows(change: (database: Connection) => void): void;
   /** Differs from an earlier value when anything that can be read has changed. */
   generation(): number;
   tree(): Tree;
@@ -35,6 +39,8 @@ export interface ProjectIndex {
   fileHash(path: string): string | undefined;
   /** First and last commit of a file, in seconds since 1970, the last one's hash and the first one's author. */
   datesOf(path: string): FileDates | undefined;
+  readonly readSource: SourceReader;
+  readonly repository: RepositoryWatch;
   /** The text of any project file, decoded; undefined for one that cannot be read. Never leaves the root. */
   readText(path: string): string | undefined;
   /** Set while answers can lack files that are not indexed yet. */
@@ -43,6 +49,21 @@ export interface ProjectIndex {
   ready(path: string): Promise<void>;
   refresh(options?: IndexRefreshOptions): Promise<ScanSummary>;
   close(): Promise<void>;
+}
+
+const indexes = new WeakMap<Project["specs"], ProjectIndex>();
+
+/** Remembers the index of a project for the functions that need more than its queries. */
+export function connectIndex(specs: Project["specs"], index: ProjectIndex): Project["specs"] {
+  indexes.set(specs, index);
+  return specs;
+}
+
+/** The index of a project that `openProject` has opened. */
+export function indexOf({ specs }: Pick<Project, "specs">): ProjectIndex {
+  const index = indexes.get(specs);
+  if (index === undefined) throw new TypeError("Use a project as openProject returns it.");
+  return index;
 }
 
 export interface IndexRefreshOptions extends RefreshOptions {

@@ -11,6 +11,9 @@ export type { CoverageEvidence } from "./enums.ts";
 export const coverageQuerySchema = z.strictObject({
   feature: textField(200).optional().meta({ description: "Only this feature, such as checkout." }),
   spec: textField(1_024).optional().meta({ description: "Only the criteria of this spec block, by its id." }),
+  file: textField(1_024).optional().meta({
+    description: "Only the criteria that this test file names, by its path from the root of the project.",
+  }),
   show: z
     .enum(["all", ...criterionStates, "not_passing", "stale"])
     .optional()

@@ -4,6 +4,7 @@ import { errorCauseSchema, eventErrorSchema } from "./errors.ts";
 import type { Infer } from "./fields.ts";
 import { usageSchema } from "./message.ts";
 import { prefixSchema, receiptSchema } from "./receipt.ts";
+import { repositoryStateSchema } from "./repository.ts";
 
 export type { OperationKind } from "./enums.ts";
 export type { EventError } from "./errors.ts";
@@ -97,6 +98,8 @@ export const eventSchema = z
       message: text.optional(),
       /** Number of images sent with the message; the history holds them. Absent for none. */
       images: z.int().optional(),
+      /** The repository in which the operation works. Absent outside of Git, and in older logs. */
+      repository: z.optional(repositoryStateSchema),
       /** For a fork: the turn of another session that it repeats. */
       forked_from: z.object({ session: text, turn_id: text }).optional(),
       /** The step of the run that started the operation. */

@@ -2,8 +2,12 @@ import * as z from "zod/mini";
 import type { Infer } from "./fields.ts";
 import { messageSchema } from "./message.ts";
 import { turnRecordSchema } from "./receipt.ts";
+import { repositoryStateSchema } from "./repository.ts";
 
 export type { SessionInfo, SessionKey, TouchedSession, TouchedSessionPage } from "./session-page.ts";
+
+/** On the first entry of an operation. Absent outside of Git, and in older logs. */
+const repository = z.optional(repositoryStateSchema);
 
 /** An entry of a session's log, read from a store. Unknown fields are ignored. */
 export const sessionEntrySchema = z.discriminatedUnion("type", [
@@ -14,6 +18,7 @@ export const sessionEntrySchema = z.discriminatedUnion("type", [
     operation_id: z.string(),
     /** On a model's answer: the parts of its prompt, if they differ from those of the previous turn. */
     turn: z.optional(turnRecordSchema),
+    repository,
   }),
   z.object({
     version: z.literal(1),
@@ -26,6 +31,7 @@ export const sessionEntrySchema = z.discriminatedUnion("type", [
     timestamp: z.string(),
     /** The operation that compacted the history; absent in older logs. */
     operation_id: z.optional(z.string()),
+    repository,
   }),
   z.object({
     version: z.literal(1),
@@ -39,6 +45,7 @@ export const sessionEntrySchema = z.discriminatedUnion("type", [
      * does not keep it in memory until then.
      */
     operation_id: z.optional(z.string()),
+    repository,
   }),
 ]);
 /** One line of a session's log. The session's state is a fold over its lines (`agents/log/session-state.ts`). */

@@ -50,6 +50,10 @@ const specMetadataSchema = z
     ears_patterns: z.array(earsEntrySchema).optional(),
     user_story: z.string().optional(),
     status: z.string().optional(),
+    criteria: z.array(z.string()).optional().meta({
+      description:
+        "On a task of Kiro or Spec Kit: the keys of the criteria and requirements that it names (`checkout#1.4`), with the name of its feature's folder.",
+    }),
   })
   .meta({ id: "SpecMetadata", description: "Free-form, with some keys that all adapters share." });
 export interface SpecMetadata extends Infer<typeof specMetadataSchema> {}

@@ -67,7 +67,8 @@ function entry(text: string): SessionEntry {
     content: [{ type: "text", text }],
     timestamp: "2026-11-20T10:00:00.000Z",
   } as const;
-  return { version: 1, type: "message", operation_id: "op_1", message };
+  const repository = { commit: "3f2a1c9", dirty: true };
+  return { version: 1, type: "message", operation_id: "op_1", message, repository };
 }
 
 const checks: Readonly<Record<string, Check>> = {

@@ -2,9 +2,10 @@ import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
 import type { ToolCallPart, ToolMessage, ToolResultPart, UserMessage } from "../../protocol/message.ts";
+import type { RepositoryState } from "../../protocol/repository.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
-import { applyEntries, applyNew, commit, reloadState, type SessionState } from "./session-state.ts";
+import { applyEntries, applyNew, begunAt, commit, reloadState, type SessionState } from "./session-state.ts";
 
 /** Conflicts with other writers before an append gives up. */
 const maxReloads = 20;
@@ -21,6 +22,8 @@ export interface OperationLogOptions {
   readonly signal: AbortSignal;
   /** Whether the operation will be resumed, which writes its unsaved work. */
   readonly resumes: boolean;
+  /** The state of the repository, for the operation's first entry. */
+  readonly repository: RepositoryState | undefined;
   /** Keeps entries in memory while the store is unavailable. */
   readonly unsaved: { add(work: Unsaved): void };
 }
@@ -196,7 +199,14 @@ export class OperationLog {
     const closing = isReply ? undefined : closingEntry(this.#options.state, this.#options);
     const written = isReply && others.length > 0 ? afterOthers(entries, others, this.#options) : entries;
     const all = closing === undefined ? written : [closing, ...written];
-    return all.length === 0 ? undefined : commit(this.#options, all, input);
+    return all.length === 0 ? undefined : commit(this.#options, this.#withRepository(all), input);
+  }
+
+  #withRepository(entries: readonly SessionEntry[]): readonly SessionEntry[] {
+    const { repository, state, id } = this.#options;
+    if (repository === undefined || begunAt(state, id) !== undefined) return entries;
+    const first = entries.find(({ operation_id }) => operation_id === id);
+    return entries.map((entry) => (entry === first ? { ...entry, repository } : entry));
   }
 
   /** Waits until the log has all entries of the state. */

@@ -215,7 +215,7 @@ test("a rule that a fork leaves out is left out in its tasks, too", async () => 
   const agent = createTestAgent(
     model,
     { subagents: [{ name: "counter", instructions: "You count." }] },
-    { ...shared, store, project: { tools: [], repositoryAt: () => repository } },
+    { ...shared, store, project: { tools: [], repositoryAt: () => repository, stateAt: () => undefined } },
   );
   const origin = {
     session: "default",

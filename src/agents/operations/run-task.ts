@@ -90,10 +90,14 @@ export async function startTask<Result>(
 }
 
 /** The parent's sandbox, with another working folder. */
-function inFolder(parent: LiveSession, cwd: string | undefined): Pick<LiveSession, "sandbox" | "workplace"> {
+function inFolder(
+  parent: LiveSession,
+  cwd: string | undefined,
+): Pick<LiveSession, "sandbox" | "workplace" | "location"> {
   if (cwd === undefined) return parent;
   return {
     sandbox: async () => (await parent.sandbox()).at(cwd),
+    location: () => parent.location(),
     async workplace(signal) {
       const workplace = await parent.workplace(signal);
       return { ...workplace, cwd: folderAt(workplace, cwd) };

@@ -2,7 +2,7 @@ import { raceSignal } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
+import type { Sandbox, SandboxFactory, SandboxOwner, WorkspaceLocation } from "../../sandboxes/contract.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type {
   Harness,
@@ -94,13 +94,22 @@ export class SessionInMemory implements LiveSession {
 
   workplace(signal: AbortSignal): MaybePromise<Workplace> {
     if (this.#options.sandbox !== undefined) return this.#options.sandbox.workplace(signal);
+    return this.#located() ?? this.#workplaceOpened(signal);
+  }
+
+  #located(): Workplace | undefined {
     if (this.#workplace !== undefined) return this.#workplace;
     const location = this.#factory.locate?.(this.#owner);
-    if (location === undefined) return this.#workplaceOpened(signal);
+    if (location === undefined) return undefined;
     const { cwd } = this.profile;
     const place = { location, cwd: cwd === undefined ? "" : folderAt({ location, cwd: "" }, cwd) };
     this.#workplace = place;
     return place;
+  }
+
+  location(): WorkspaceLocation | undefined {
+    if (this.#options.sandbox !== undefined) return this.#options.sandbox.location();
+    return this.#located()?.location;
   }
 
   /** Asks the open sandbox. If opening fails, the tools report it. */

@@ -5,12 +5,13 @@ import { KitError } from "../../base/kit-error.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
 import { type OperationEnd, operationEndNote } from "../../protocol/operation-end.ts";
+import type { RepositoryState } from "../../protocol/repository.ts";
 import type { TracePlace } from "../../protocol/tracing.ts";
 import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
 import { type EventScope, type OperationTracing, taskOfPart } from "../events.ts";
 import { attemptOf, type OperationAttempt } from "../log/attempt.ts";
 import { forkOf, rulesLeftOut } from "../log/fork.ts";
-import { OperationLog } from "../log/operation-log.ts";
+import { OperationLog, type OperationLogOptions } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
 import { begunAt, type SessionState } from "../log/session-state.ts";
 import { isSuspension, suspensionBefore, willResume } from "../log/suspension.ts";
@@ -62,6 +63,7 @@ export async function runOperation<Value>(
   const { now } = harness.runtime.clock;
   const started = suspension?.startedAt ?? now();
   let opened = false;
+  let repository: RepositoryState | undefined;
   const open = (past?: PastOperation, state?: SessionState): void => {
     opened = true;
     if (skipped()) return;
@@ -78,6 +80,7 @@ export async function runOperation<Value>(
       ...placeOf(attempt),
       ...from,
       ...sent,
+      ...(repository === undefined ? undefined : { repository }),
       ...origin,
     });
   };
@@ -86,6 +89,7 @@ export async function runOperation<Value>(
   // Undefined for work that goes on later: under the same id, after a rest, in the next attempt, or in another process.
   let end: "completed" | OperationEnd["status"] | undefined;
   try {
+    repository = harness.runtime.project?.stateAt(live.location());
     if (request.resumes !== true) open();
     // Write unsaved work of an earlier operation first, then read the history.
     const unsaved = unsavedOf(harness.store, harness.runtime.clock);
@@ -98,7 +102,16 @@ export async function runOperation<Value>(
     const past =
       request.resumes === true ? await loadPastOperation(harness.store, state, { id, isFresh }) : undefined;
     if (!opened) open(past, state);
-    const operation = toOperation(running, unsaved, { id, state, emit, skipped, past, suspension, failures });
+    const operation = toOperation(running, unsaved, {
+      id,
+      state,
+      emit,
+      skipped,
+      past,
+      suspension,
+      failures,
+      repository,
+    });
     running.operation = operation;
     if (past === undefined) {
       const closed = operation.log.append([]);
@@ -215,7 +228,8 @@ function scopeOf({ harness, live, request }: RunningOperation): EventScope {
 function toOperation(
   { harness, live, controller, request }: RunningOperation,
   unsaved: UnsavedWork,
-  parts: Pick<Operation, "id" | "state" | "emit" | "skipped" | "past" | "suspension" | "failures">,
+  parts: Pick<Operation, "id" | "state" | "emit" | "skipped" | "past" | "suspension" | "failures"> &
+    Pick<OperationLogOptions, "repository">,
 ): Operation {
   const { id, state, emit, skipped, past, suspension, failures } = parts;
   const { store, runtime } = harness;
@@ -232,6 +246,7 @@ function toOperation(
     clock: runtime.clock,
     signal,
     resumes: request.resumes === true,
+    repository: parts.repository,
     unsaved,
   });
   // Every field stands here: an object that grows by spreads costs several times as much.

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { AnyTool, ToolDefinition } from "../../agents/define/tool.ts";
 import type { ProjectContext, Repository, Workplace } from "../../agents/project-context.ts";
+import { headCommitOf } from "../../files/git-repository.ts";
 import { isOnlyImports } from "../../guidelines/guideline-imports.ts";
 import { guidelineAdapterFor } from "../../guidelines/read-guidelines.ts";
 import type { ReadTool } from "../../mcp/server/read-tool.ts";
@@ -11,7 +12,9 @@ import { specImpactTool } from "../../mcp/server/tools/spec-impact.ts";
 import { specSearchTool } from "../../mcp/server/tools/spec-search.ts";
 import { openProject } from "../../project/open-project.ts";
 import type { Project } from "../../project/project.ts";
+import { indexOf } from "../../project/project-index.ts";
 import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
+import type { WorkspaceLocation } from "../../sandboxes/contract.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { createInstructionReader, type Glance, glanceAt, holds } from "./read-instructions.ts";
 
@@ -83,8 +86,24 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
         ? at(folder, workplace, folder)
         : ownProjectFor(workplace, folder);
     },
+    stateAt(location) {
+      if (location === undefined) return undefined;
+      const root = rootAt(location);
+      if (root === ownProject.root) return indexOf(ownProject).repository.current();
+      const commit = headCommitOf(root);
+      // Nothing watches a repository other than the project's.
+      return commit === undefined ? undefined : { commit };
+    },
     close: repositories.close,
   };
+
+  function rootAt(location: WorkspaceLocation): string {
+    const { shared, above } = location;
+    if (shared) return repositoryRoot(location.folder, ownProject.root);
+    // The folder of a session is computed only where there is one.
+    if (above !== undefined && !hasWorkspaces(above)) return ownProject.root;
+    return existsSync(join(location.folder, ".git")) ? location.folder : ownProject.root;
+  }
 
   /** A workspace that only its sandbox can read has instructions, but no index. */
   function elsewhere({ cwd, sandbox }: Workplace): Repository {

@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
-import { cp, readdir, rename } from "node:fs/promises";
+import { cp, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { Session } from "../../agents/session/session.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestApp } from "../../testing/test-app.ts";
@@ -62,15 +64,19 @@ async function open(script: Script, clones: readonly string[] = ["one"], profile
     offered.push((call.tools ?? []).map(({ name }) => name));
     return typeof script === "function" ? script(call, index) : (script[index] ?? { text: "Done." });
   });
+  const store = new InMemorySessionStore();
+  const starts: Extract<KitEvent, { type: "operation_start" }>[] = [];
   const app = await openTestApp({
     root: project.root,
     model,
+    store,
     sandbox: inCloneOfInstance(folder.root),
     defaults: profile,
   });
   onTestFinished(() => app.close());
+  app.onEvent((event) => event.type === "operation_start" && starts.push(event));
   const session = async (id: string): Promise<Session> => (await app.instance("default", id)).session();
-  return { session, received, offered, folder, project };
+  return { session, received, offered, folder, project, store, starts };
 }
 
 const read = (path: string, id = "c") => ({ toolCalls: [{ id, name: "read", input: { path } }] });
@@ -257,4 +263,30 @@ test("a workspace is created when a tool first needs it, not for a prompt alone"
   expect(await readdir(folder)).toEqual([]);
   await own.prompt("Look.");
   expect(await readdir(folder)).toHaveLength(1);
+});
+
+test("the first entry and the start of an operation say the commit of the repository in which it works", async () => {
+  const { session, folder, store, starts } = await open([read("src/a.ts")], ["one", "two"]);
+  const own = async (...args: readonly string[]): Promise<string> => folder.git("-C", "two", ...args);
+  const first = await own("rev-parse", "HEAD");
+  await own("checkout", "--quiet", "HEAD~1");
+  const before = await own("rev-parse", "HEAD");
+  for (const [id, commit] of [
+    ["one", first],
+    ["two", before],
+  ] as const) {
+    await (await session(id)).prompt("Review.");
+    await (await session(id)).prompt("Again.");
+    const ofInstance = starts.filter(({ instance_id }) => instance_id === id);
+    expect(ofInstance.map(({ repository }) => repository)).toEqual([{ commit }, { commit }]);
+    const entries = await store.read({ agent: "default", instance_id: id, session: "default" }, 0);
+    const owned = entries.filter(({ operation_id }) => operation_id !== undefined);
+    const operations = [...Map.groupBy(owned, ({ operation_id }) => operation_id).values()];
+    expect(operations.map(([entry]) => entry?.repository)).toEqual([{ commit }, { commit }]);
+    expect(operations.flatMap((all) => all.slice(1)).filter((entry) => "repository" in entry)).toEqual([]);
+  }
+  // Outside of Git there is none.
+  await rm(join(folder.root, "one/.git"), { recursive: true });
+  await (await session("one")).prompt("And now?");
+  expect(starts.at(-1)).not.toHaveProperty("repository");
 });

@@ -1,10 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
-import { featuresNaming, titlesAt } from "../../project/features/coverage.ts";
+import { type ProjectCriteria, readCriteria, titlesAt } from "../../project/features/criteria-links.ts";
 import type { Project } from "../../project/project.ts";
-import { readSources } from "../../project/results/results-store.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { ChangedSpec } from "../../protocol/spec-query.ts";
-import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria-index.ts";
+import type { CriteriaIndex } from "../../specs/coverage/criteria-index.ts";
 import { resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import {
   criteriaOfTask,
@@ -59,16 +58,13 @@ export class CriteriaOfChange {
   readonly #project: Pick<Project, "specs" | "files" | "realPath">;
   readonly #texts: ChangeTexts;
   readonly #read = new Map<string, { readonly text: string; readonly namingTests: TestsByCriterion }[]>();
-  readonly #naming: ReturnType<typeof readSources>["naming"];
-  readonly #namedFeatures: ReturnType<typeof featuresNaming>;
+  readonly #criteria: ProjectCriteria;
 
   constructor(project: Pick<Project, "specs" | "files" | "realPath">, texts: ChangeTexts) {
-    const sources = readSources(project.specs.all());
     this.#project = project;
     this.#texts = texts;
-    this.index = indexCriteria(sources.criteria);
-    this.#naming = sources.naming;
-    this.#namedFeatures = featuresNaming(this.index, sources.naming);
+    this.#criteria = readCriteria(project);
+    this.index = this.#criteria.index;
   }
 
   /** The criteria to judge. Throws `invalid_request` for a feature, task or criterion that the specs do not have. */
@@ -100,7 +96,7 @@ export class CriteriaOfChange {
     const { namedCriteria } = resolveReferences(this.index, {
       path,
       references: read.references,
-      namedBy: this.#namedFeatures.get(path) ?? [],
+      namedBy: this.#criteria.namedFeatures.get(path) ?? [],
     });
     const lines = text.split("\n");
     const namingTests = namedCriteria.map(({ criterion, line, isWhole }) => ({
@@ -117,7 +113,7 @@ export class CriteriaOfChange {
 
   /** Test files that a requirement names for a criterion, in a spec file that the change leaves alone. */
   filesNamedFor(criterion: number): readonly string[] {
-    return testsNamedBySpecs(this.index, this.#naming).flatMap((test) =>
+    return testsNamedBySpecs(this.index, this.#criteria.sources.naming).flatMap((test) =>
       test.criterion === criterion && !test.isClaim && !this.#texts.paths.includes(this.#pathOf(criterion))
         ? [this.#project.realPath(test.path)]
         : [],

@@ -1,4 +1,5 @@
 import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
+import type { Project } from "../../project/project.ts";
 import type {
   CoverageCount,
   CoveragePage,
@@ -6,8 +7,10 @@ import type {
   FeatureCoverage,
 } from "../../protocol/coverage.ts";
 import type { CriterionState } from "../../protocol/enums.ts";
+import { isTestPath } from "../../specs/model/mentions.ts";
 import { asText, wholeNumber } from "../choices.ts";
-import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
+import { type Command, type CommandContext, defineCommand, flag, listOption, option } from "../command.ts";
+import { toProjectPath } from "../find-root.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
 import type { Output, Style } from "../print/output.ts";
 import { type Column, count, formatLocation, placeColumn, printTable } from "../print/table.ts";
@@ -17,6 +20,7 @@ import { toRefreshOptions, withProject } from "../with-project.ts";
 import { printHistory, printWorse } from "./specs-history.ts";
 
 export const specsCoverage: Command = defineCommand({
+  arguments: [{ usage: "[file]", description: "A test file: list only the criteria that it names" }],
   options: {
     feature: listOption("--feature <names>", "Only these features, separated by commas", asText),
     failUnder: option(
@@ -42,6 +46,7 @@ export const specsCoverage: Command = defineCommand({
   examples: [
     "kit specs coverage",
     "kit specs coverage --feature checkout --all",
+    "kit specs coverage src/cart/cart.test.ts",
     "kit specs coverage --fail-under 80",
     "kit specs coverage --history checkout#1.2",
     "kit specs coverage --worse-than origin/main",
@@ -49,8 +54,9 @@ export const specsCoverage: Command = defineCommand({
   ],
   details:
     "A test covers a criterion when it names it: by path, by requirement number within its feature, or by key such as checkout#1.2. A test with similar words is only a suggestion. --history and --worse-than use the reports that 'kit specs results' and 'kit specs verify' have recorded.",
-  run: ({ options }, context) =>
+  run: ({ args: [name], options }, context) =>
     withProject(context, async ({ project }) => {
+      const file = name === undefined ? undefined : toTestFile(name, project, context);
       const { feature, failUnder = 0, all = false, limit, cursor, format, history, worseThan } = options;
       if (history !== undefined && worseThan !== undefined)
         throw usageError("--history and --worse-than exclude each other.");
@@ -62,18 +68,37 @@ export const specsCoverage: Command = defineCommand({
       });
       context.output.progress("");
       // A terminal shows the criteria without tests; --json has the tests of every criterion, like the route.
-      const show = all || context.json ? "all" : "uncovered";
-      const page = { limit, cursor };
-      const printed = all
-        ? { ...report, total_count: report.criteria.length }
-        : pageCoverage(report, { show, ...page });
+      const show = all || context.json || file !== undefined ? "all" : "uncovered";
+      const printed =
+        all && file === undefined
+          ? { ...report, total_count: report.criteria.length }
+          : pageCoverage(report, { file, show, limit: all ? 1000 : limit, cursor });
       if (context.json) context.output.json(printed);
       else if (format === "github") annotate(context.output, report);
+      else if (file !== undefined) printFile(context.output, printed, file);
       else printReport(context.output, printed, { all });
       const { covered, criteria } = report.totals;
       return criteria > 0 && (100 * covered) / criteria < failUnder ? 1 : 0;
     }),
 });
+
+function toTestFile(name: string, project: Project, context: CommandContext): string {
+  const path = project.realPath(toProjectPath(name, context));
+  if (isTestPath(path) && project.files().includes(path)) return path;
+  throw usageError(
+    `${name} is not a test file of this project.`,
+    "A test file has the name of one, such as cart.test.ts, or is in a folder of tests.",
+  );
+}
+
+/** Prints the criteria that a test file names, with the lines that name them. */
+function printFile(output: Output, { criteria, total_count }: CoveragePage, file: string): void {
+  const rows = criteria.map((criterion) => {
+    return { ...criterion, tests: criterion.tests.filter(({ path }) => path === file) };
+  });
+  printTable(output, rows, criterionColumns);
+  output.note(`${file} names ${count(total_count, "criterion", "criteria")}.`);
+}
 
 /** Annotates each criterion without a test at its line. */
 function annotate(output: Output, { criteria, totals }: Pick<CoveragePage, "criteria" | "totals">): void {

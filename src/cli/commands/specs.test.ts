@@ -279,6 +279,10 @@ describe("coverage and stale", () => {
     expect(stdout).not.toContain("checkout#1.1");
     expect(stderr).toContain("1 of 3 criteria covered (33 %)");
     expect((await kit("coverage", "--all")).stdout).toContain("checkout#1.1\tcovered\t");
+    const ofFile = await kit("coverage", "src/checkout/cart.test.ts");
+    expect(ofFile.stdout).toMatch(/^checkout#1\.1\tcovered\t.*\tsrc\/checkout\/cart\.test\.ts:\d+\n$/);
+    expect(ofFile.stderr).toContain("src/checkout/cart.test.ts names 1 criterion.");
+    expect(await kit("coverage", "src/checkout/cart.ts")).toMatchObject({ exitCode: 2, stdout: "" });
     expect((await kit("coverage", "--fail-under", "34")).exitCode).toBe(1);
     expect((await kit("coverage", "--fail-under", "33")).exitCode).toBe(0);
     expect((await kit("coverage", "--feature", "checkuot")).stderr).toContain("Did you mean checkout?");

@@ -1,6 +1,5 @@
 import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { defined } from "../../base/record.ts";
 import type {
   CoveragePage,
   CoverageQuery,
@@ -12,45 +11,41 @@ import type {
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { LastResult } from "../../protocol/test-results.ts";
 import { buildCoverageReport } from "../../specs/coverage/build-report.ts";
-import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria-index.ts";
-import { type ResolvedReferences, resolveReferences } from "../../specs/coverage/resolve-references.ts";
+import type { CriteriaIndex } from "../../specs/coverage/criteria-index.ts";
 import { createTitleComparison, type SimilarTitle } from "../../specs/coverage/similar-titles.ts";
-import {
-  readTestText,
-  type TestText,
-  type TestTitle,
-  testsNamedBySpecs,
-} from "../../specs/coverage/test-references.ts";
-import { isTestPath } from "../../specs/model/mentions.ts";
+import { testsNamedBySpecs } from "../../specs/coverage/test-references.ts";
 import type { Project, RefreshOptions } from "../project.ts";
+import { indexOf } from "../project-index.ts";
 import { pageList } from "../query/page.ts";
 import {
   criterionName,
   digestOfText,
-  type ResultSources,
-  readSources,
   readTestResults,
   type StoredResult,
   type TestResults,
 } from "../results/results-store.ts";
-import { createHashes } from "./stale.ts";
-import { readFileInside } from "./write-file.ts";
+import {
+  type ProjectCriteria,
+  readCriteria,
+  readTestLinks,
+  type TestLinks,
+  testsIn,
+} from "./criteria-links.ts";
+import { readKept } from "./kept-files.ts";
 
 export interface CoverageOptions extends RefreshOptions {
   /** Only criteria of these features, by label (`auth`). */
   readonly features?: readonly string[];
 }
 
-/** Test files beyond this are generated, and skipped with a diagnostic. */
-const maxTestBytes = 2 * 1024 * 1024;
 /** The limit of places that the report lists per criterion. */
 const mostTests = 100;
 
 /**
  * Finds the acceptance criteria that a test names, with file and line as evidence.
  *
- * Counts explicit links only (see `CoverageEvidence`); tests with similar words are suggestions. Reads every test file of the
- * project once, in time linear in their size. A test has the result of its last report, found by its title; a renamed test has no
+ * Counts explicit links only (see `CoverageEvidence`); tests with similar words are suggestions. Reads the test files that have changed
+ * since the last call, of this process or another one, in time linear in their size. A test has the result of its last report, found by its title; a renamed test has no
  * result.
  *
  * @see decisions/2026-11-21-coverage-evidence.md
@@ -81,9 +76,7 @@ export async function coverageBy(
   project: CoveredProject,
   options: CoverageOptions = {},
 ): Promise<CoverageReport> {
-  const sources = readSources(project.specs.all());
-  const { naming } = sources;
-  const index = indexCriteria(sources.criteria);
+  const { index, sources } = readCriteria(project);
   const selection = selectFeatures(index, options.features);
   const evidence = new Map<number, CriterionTest[]>();
   const addTest = (criterion: number, test: CriterionTest): void => {
@@ -91,50 +84,40 @@ export async function coverageBy(
     if (tests === undefined) evidence.set(criterion, [test]);
     else if (tests.length < mostTests && !isKnown(tests, test)) tests.push(test);
   };
-  const namedFeatures = featuresNaming(index, naming);
   const guesses = new Map<number, SimilarTitle[]>();
   const addGuess = (criterion: number, guess: SimilarTitle): void => {
     guesses.set(criterion, [...(guesses.get(criterion) ?? []), guess]);
   };
-  for (const { criterion, isClaim, ...test } of testsNamedBySpecs(index, naming)) {
+  for (const { criterion, isClaim, ...test } of testsNamedBySpecs(index, sources.naming)) {
     const { path, line, quote } = test;
     if (isClaim) addGuess(criterion, { path, line, score: 1, text: quote });
     else addTest(criterion, withResult(test, lastResultOf(results.of(project.realPath(path)), undefined)));
   }
 
-  const names = project.files().filter((path) => isTestPath(path));
-  const paths = [...new Set(names.map(project.realPath))];
-  // Without criteria no test can count, so no test is read.
-  const read = index.criteria.length === 0 ? [] : paths;
-  const diagnostics: Diagnostic[] = [];
-  const titles: { path: string; titles: readonly TestTitle[]; features: ReadonlySet<number> }[] = [];
-  for (const [done, path] of read.entries()) {
-    options.signal?.throwIfAborted();
-    if (done % 100 === 0) options.onProgress?.({ done, total: read.length, phase: "tests" });
-    const text = await readTest(project.root, path, diagnostics);
-    if (text === undefined) continue;
-    const { references } = text;
-    const resolved = resolveReferences(index, { path, references, namedBy: namedFeatures.get(path) ?? [] });
+  const { links, count, kept, diagnostics: unreadable } = await readTestLinks(project, options);
+  const diagnostics: Diagnostic[] = [...unreadable];
+  for (const link of links) {
+    const { path, text, resolved } = link;
     const fileResults = results.of(path);
-    for (const { criterion, test } of testsOf(resolved, { path, text }))
+    for (const { criterion, test } of testsIn(link))
       addTest(criterion, withResult(test, lastResultOf(fileResults, test.titles)));
     for (const { criterion, line } of resolved.uncertain)
-      addGuess(criterion, { path, line, score: guessScore, text: text.quote(line) });
+      addGuess(criterion, { path, line, score: guessScore, text: text.quotes[line] ?? "" });
     diagnostics.push(...resolved.dangling.map(({ line, key }) => danglingKey({ path, line, key })));
-    titles.push({ path, titles: text.titles, features: resolved.features });
   }
 
   const missing = index.criteria.flatMap((_, criterion) => (evidence.has(criterion) ? [] : [criterion]));
   const suggestions = createTitleComparison(index.criteria, missing);
-  for (const file of titles) suggestions.add(file);
+  for (const { path, text, resolved } of links)
+    suggestions.add({ path, titles: text.titles, features: resolved.features });
   return buildCoverageReport({
     ...index,
-    evidence: await withAges(evidence, { sources, results, root: project.root }),
+    evidence: await withAges(evidence, { sources, results, project, kept }),
     suggestions: {
       suggestionsFor: (at) => [...(guesses.get(at) ?? []), ...suggestions.suggestionsFor(at)],
     },
     selection,
-    testFiles: paths.length,
+    testFiles: count,
     diagnostics,
   });
 }
@@ -148,28 +131,36 @@ const guessScore = 0.5;
  */
 async function withAges(
   evidence: ReadonlyMap<number, readonly CriterionTest[]>,
-  { sources, results, root }: { sources: ResultSources; results: TestResults; root: string },
+  parts: Pick<ProjectCriteria, "sources"> &
+    Pick<TestLinks, "kept"> & { readonly results: TestResults; readonly project: CoveredProject },
 ): Promise<ReadonlyMap<number, readonly CriterionTest[]>> {
-  const hashes = createHashes(root);
-  const aged = new Map<number, readonly CriterionTest[]>();
-  for (const [at, tests] of evidence) {
+  const { sources, results, project, kept } = parts;
+  const run = [...evidence].filter(([, tests]) => tests.some(({ result }) => result !== undefined));
+  const others = run.flatMap(([at, tests]) => [
+    ...tests.map(({ path }) => path),
+    ...(sources.codeOfBlock.get(sources.criteria.criteria[at]?.spec_id ?? "") ?? []),
+  ]);
+  const unread = [...new Set(others)].filter((path) => !kept.has(path));
+  const { files } = await readKept(indexOf(project), unread);
+  const digestOf = (path: string): string => (kept.get(path) ?? files.get(path))?.digest ?? "";
+  const aged = new Map(evidence);
+  for (const [at, tests] of run) {
     const criterion = sources.criteria.criteria[at];
-    const marked: CriterionTest[] = [];
-    for (const test of tests) {
+    if (criterion === undefined) continue;
+    const marked = tests.map((test): CriterionTest => {
+      if (test.result === undefined) return test;
+      const since = test.result.recorded_at;
+      const hasChanged = (path: string): boolean =>
+        results.hasChanged(path, { digest: digestOf(path), since });
       const stale: StaleResult[] = [];
-      if (criterion !== undefined && test.result !== undefined) {
-        const since = test.result.recorded_at;
-        const hasChanged = async (path: string): Promise<boolean> =>
-          results.hasChanged(path, { digest: (await hashes(path)) ?? "", since });
-        if (await hasChanged(test.path)) stale.push({ cause: "test", path: test.path });
-        for (const path of sources.codeOfBlock.get(criterion.spec_id) ?? [])
-          if (await hasChanged(path)) stale.push({ cause: "code", path });
-        const digest = digestOfText(criterion.text);
-        if (results.hasChanged(criterionName(criterion.id), { digest, since }))
-          stale.push({ cause: "criterion", path: criterion.path });
-      }
-      marked.push(stale.length === 0 ? test : { ...test, stale });
-    }
+      if (hasChanged(test.path)) stale.push({ cause: "test", path: test.path });
+      for (const path of sources.codeOfBlock.get(criterion.spec_id) ?? [])
+        if (hasChanged(path)) stale.push({ cause: "code", path });
+      const digest = digestOfText(criterion.text);
+      if (results.hasChanged(criterionName(criterion.id), { digest, since }))
+        stale.push({ cause: "criterion", path: criterion.path });
+      return stale.length === 0 ? test : { ...test, stale };
+    });
     aged.set(at, marked);
   }
   return aged;
@@ -181,11 +172,14 @@ function withResult(test: CriterionTest, result: LastResult | undefined): Criter
 
 /** One page of the criteria of a report. */
 export function pageCoverage(report: CoverageReport, query: Omit<CoverageQuery, "feature">): CoveragePage {
-  const { show = "all", spec, ...page } = query;
+  const { show = "all", spec, file, ...page } = query;
   const criteria = report.criteria.filter(
-    (criterion) => isShown(criterion, show) && (spec === undefined || criterion.spec_id === spec),
+    (criterion) =>
+      isShown(criterion, show) &&
+      (spec === undefined || criterion.spec_id === spec) &&
+      (file === undefined || criterion.tests.some(({ path }) => path === file)),
   );
-  const about = ["coverage", show, spec, report.by_feature.map(({ feature }) => feature)];
+  const about = ["coverage", show, spec, file, report.by_feature.map(({ feature }) => feature)];
   const { items, ...rest } = pageList(criteria, page, { about, keyOf: ({ id, line }) => `${id} ${line}` });
   return { ...report, criteria: items, ...rest };
 }
@@ -215,46 +209,6 @@ function selectFeatures(
   );
 }
 
-/** The features with a block that names a test file, by file. */
-export function featuresNaming(
-  index: CriteriaIndex,
-  naming: ResultSources["naming"],
-): ReadonlyMap<string, ReadonlySet<number>> {
-  const found = new Map<string, Set<number>>();
-  for (const { path, criterion } of testsNamedBySpecs(index, naming)) {
-    const features = found.get(path) ?? new Set();
-    found.set(path, features.add(index.criteria[criterion]?.feature ?? -1));
-  }
-  return found;
-}
-
-/** Reads the references and titles of a test file; a file that cannot be read is a diagnostic. */
-export async function readTest(
-  root: string,
-  path: string,
-  diagnostics: Diagnostic[],
-): Promise<TestText | undefined> {
-  try {
-    const bytes = await readFileInside(root, { path, maxBytes: maxTestBytes });
-    return bytes && readTestText(new TextDecoder().decode(bytes));
-  } catch (error) {
-    if (!(error instanceof KitError)) throw error;
-    diagnostics.push({ severity: "warning", rule: "unreadable-file", message: error.message, path });
-    return undefined;
-  }
-}
-
-function testsOf(
-  { namedCriteria }: ResolvedReferences,
-  { path, text }: { readonly path: string; readonly text: TestText },
-): { readonly criterion: number; readonly test: CriterionTest }[] {
-  return namedCriteria.map(({ criterion, line, evidence, isWhole }) => {
-    const titles = titlesAt(text.titles, line);
-    const test: CriterionTest = { path, line, evidence, ...defined({ titles }), quote: text.quote(line) };
-    return { criterion, test: isWhole ? { ...test, whole_requirement: true } : test };
-  });
-}
-
 /** A line that names a criterion twice is one place. */
 function isKnown(tests: readonly CriterionTest[], { path, line }: CriterionTest): boolean {
   return tests.some((test) => test.path === path && test.line === line);
@@ -264,9 +218,6 @@ function danglingKey({ path, line, key }: { path: string; line: number; key: str
   const message = `No spec has the criterion ${key}.`;
   return { severity: "warning", rule: "dangling-reference", code: "criterion_unknown", message, path, line };
 }
-
-/** The largest distance, in lines, between a test and a comment above it that belongs to the test. */
-const commentReach = 3;
 
 /**
  * The last result of the tests with these titles, or of all tests of a file without titles. `undefined` if no result has such a
@@ -295,19 +246,6 @@ function lastResultOf(
     ...(durations.length > 0 && { duration_ms: durations.reduce((sum, duration) => sum + duration, 0) }),
     ...(status === "failed" && message !== undefined && { message }),
   };
-}
-
-/** The titles of the tests at a line; `undefined` for a file without titles. */
-export function titlesAt(titles: readonly TestTitle[], line: number): readonly string[] | undefined {
-  if (titles.length === 0) return undefined;
-  const at = (expected: number): readonly string[] =>
-    titles.filter((title) => title.line === expected).map(({ text }) => text);
-  const onLine = at(line);
-  if (onLine.length > 0) return onLine;
-  const next = titles.find((title) => title.line > line);
-  if (next !== undefined && next.line - line <= commentReach) return at(next.line);
-  const last = titles.findLast((title) => title.line < line);
-  return last === undefined ? [] : at(last.line);
 }
 
 /** Places where runners put a value in: `%s`, `$name`, `${name}`. */

@@ -230,7 +230,7 @@ export function createHashes(root: string): (path: string) => Promise<string | u
 }
 
 /** The first 32 hex digits of SHA-256; ignores line ends, because Git can change them. */
-function contentHash(bytes: Uint8Array): string {
+export function contentHash(bytes: Uint8Array): string {
   const text = Buffer.from(bytes).toString("latin1").replaceAll("\r\n", "\n");
   return createHash("sha256").update(text, "latin1").digest("hex").slice(0, 32);
 }

@@ -9,7 +9,7 @@ import type {
   SpecFeatureQuery,
 } from "../../protocol/spec-outline.ts";
 import { isProposed } from "../../specs/adapters/openspec/openspec-document.ts";
-import { labelFeatures } from "../../specs/coverage/list-criteria.ts";
+import { labelFeatures } from "../../specs/coverage/feature-labels.ts";
 import { toId } from "../../specs/model/assemble-blocks.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import type { SourceCatalog } from "../scan/source-catalog.ts";

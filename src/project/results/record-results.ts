@@ -3,15 +3,16 @@ import { parseJson } from "../../base/parse-json.ts";
 import { defined, isRecord } from "../../base/record.ts";
 import { commitPattern, type ReportFormat } from "../../protocol/enums.ts";
 import type { RecordedResults, ResultOrigin } from "../../protocol/test-results.ts";
-import { createHashes } from "../features/stale.ts";
+import { readCriteria } from "../features/criteria-links.ts";
+import { readKept } from "../features/kept-files.ts";
 import { assertWritable } from "../features/write-file.ts";
 import type { Project } from "../project.ts";
+import { indexOf } from "../project-index.ts";
 import { readRevision } from "../scan/git/git-state.ts";
 import { recordHistory } from "./record-history.ts";
 import {
   criterionName,
   digestOfText,
-  readSources,
   readTestResults,
   type StoredResult,
   writeTestResults,
@@ -115,11 +116,10 @@ async function digestsOf(
   project: Pick<Project, "root" | "specs">,
   tests: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const { criteria, codeOfBlock } = readSources(project.specs.all());
-  const hashes = createHashes(project.root);
-  const digests = new Map<string, string>();
-  for (const path of new Set([...tests, ...[...codeOfBlock.values()].flatMap((paths) => [...paths])]))
-    digests.set(path, (await hashes(path)) ?? "");
+  const { criteria, codeOfBlock } = readCriteria(project).sources;
+  const paths = [...new Set([...tests, ...[...codeOfBlock.values()].flatMap((code) => [...code])])];
+  const { files } = await readKept(indexOf(project), paths);
+  const digests = new Map(paths.map((path) => [path, files.get(path)?.digest ?? ""]));
   for (const criterion of criteria.criteria)
     digests.set(criterionName(criterion.id), digestOfText(criterion.text));
   return digests;

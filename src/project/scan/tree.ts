@@ -100,15 +100,20 @@ export interface Sighting {
  * File systems keep time in ticks. An entry that changed within the present tick can change again without a new time. Its stamp
  * is made to differ from every later stamp, so the next pass reads the entry again ("racily clean" entries in Git).
  */
-export function setStamp(folder: Folder, at: number, { stats, nowMs }: Sighting): void {
+export function setStamp(folder: Folder, at: number, sighting: Sighting): void {
   const { stamps } = folder;
+  const { stats } = sighting;
   const from = at * stampLength;
-  const tickMs = Number.isInteger(stats.ctimeMs) ? 2000 : 20;
-  const isSettled = nowMs - stats.ctimeMs > tickMs;
-  stamps[from] = isSettled ? stats.size : null;
+  stamps[from] = isSettled(sighting) ? stats.size : null;
   stamps[from + 1] = stats.mtimeMs;
   stamps[from + 2] = stats.ctimeMs;
   stamps[from + 3] = stats.ino;
+}
+
+/** Whether an entry cannot change again without another time. */
+export function isSettled({ stats, nowMs }: Sighting): boolean {
+  const tickMs = Number.isInteger(stats.ctimeMs) ? 2000 : 20;
+  return nowMs - stats.ctimeMs > tickMs;
 }
 
 /** Empty stamps for a folder with this many sources. */

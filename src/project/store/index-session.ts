@@ -145,6 +145,11 @@ export class IndexSession {
     return this.#atOnce((database) => writeBatch(database, batch));
   }
 
+  /** Changes rows that no pass writes, in one transaction; throws SQLITE_BUSY at once. */
+  writeRows(change: (database: Connection) => void): void {
+    this.#atOnce((database) => database.transaction(() => change(database)));
+  }
+
   /** Gives a pass the turn to write; returns false where another pass has it, or another process is writing. */
   claimTurn(pass: string): boolean {
     const { database } = this.begin();

@@ -23,7 +23,7 @@ import { exclusively } from "./exclusively.ts";
 const applicationId = 0x6b697431;
 
 /** Raise it with every change of the tables or of what adapters make of a file. */
-const schemaVersion = 6;
+const schemaVersion = 7;
 
 /**
  * Tables of the index. Everything in it can be made again from the files of the project. Lists and records
@@ -38,6 +38,7 @@ const schemaVersion = 6;
  * - `refs`: the files, blocks and aliases that blocks name (`block-row.ts`).
  * - `features`: the files that hold documents of a feature.
  * - `dates`: first and last commit of a file, in seconds since 1970, and the name of its first author.
+ * - `kept`: files that are no sources, as they were when a question about tests read them; `test` is a `TestText`.
  * - `search`: the words of the blocks; its text is not kept twice (contentless).
  */
 const schema = `
@@ -73,6 +74,7 @@ CREATE INDEX features_by_file ON features (file);
 CREATE TABLE dates (
   path TEXT PRIMARY KEY, first INTEGER, last INTEGER NOT NULL, hash TEXT NOT NULL, author TEXT
 ) WITHOUT ROWID;
+CREATE TABLE kept (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, digest TEXT NOT NULL, test TEXT NOT NULL) WITHOUT ROWID;
 CREATE VIRTUAL TABLE search USING fts5(
   title, body, tags, marks, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
 );

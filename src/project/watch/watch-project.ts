@@ -27,6 +27,7 @@ export class ProjectWatch {
   readonly #options: WatchProjectOptions;
   readonly #folderWatch: FolderWatch;
   readonly #gitWatches: readonly FSWatcher[];
+  readonly #repository: ReturnType<ProjectIndex["repository"]["open"]>;
   /** The folders that the next pass scans. */
   readonly #dirty = new Set<string>();
   #isEverythingDirty = false;
@@ -40,6 +41,7 @@ export class ProjectWatch {
   constructor(index: ProjectIndex, options: WatchProjectOptions) {
     this.#index = index;
     this.#options = options;
+    this.#repository = index.repository.open();
     this.#folderWatch = createFolderWatch({
       root: index.root,
       onChange: (folder) => this.#folderChanged(folder),
@@ -56,6 +58,7 @@ export class ProjectWatch {
     this.#stopCommitTimers();
     this.#folderWatch.close();
     for (const watcher of this.#gitWatches) watcher.close();
+    await this.#repository.close();
     await this.#running;
   }
 
@@ -92,11 +95,13 @@ export class ProjectWatch {
     if (folder === undefined) this.#isEverythingDirty = true;
     else if (this.#index.tree().has(folder)) this.#dirty.add(folder);
     else return;
+    this.#repository.changed();
     this.#schedule();
   }
 
   #committed(): void {
     this.#stopCommitTimers();
+    this.#repository.changed();
     const check = (): void => {
       this.#isGitDirty = true;
       this.#schedule();
@@ -112,6 +117,8 @@ export class ProjectWatch {
   #failed(error: unknown): void {
     if (this.#poll !== undefined || this.#isClosed) return;
     this.#options.onError?.(error);
+    // A pass does not see every change.
+    void this.#repository.close();
     this.#poll = setInterval(() => {
       this.#isEverythingDirty = true;
       this.#schedule();

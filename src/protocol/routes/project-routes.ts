@@ -240,7 +240,7 @@ export const specRoutes = defineRoutes({
     operation: "getSpecCoverage",
     summary: "Acceptance criteria, the tests that name them, and their results",
     description:
-      "Reads the project's test files for the first page of a list; later pages use the same data. Results come from `POST /api/specs/results`, matched by the titles of tests.",
+      "Reads the test files that have changed for the first page of a list; later pages use the same data. Results come from `POST /api/specs/results`, matched by the titles of tests.",
     query: coverageQuerySchema,
     reply: coveragePageSchema,
   },

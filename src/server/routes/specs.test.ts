@@ -129,6 +129,9 @@ test("further pages of criteria come from the state that the first page showed, 
   expect((await client.specs.coverage({ spec, show: "not_passing" })).total_count).toBe(3);
   expect((await client.specs.coverage({ spec: "nope" })).criteria).toEqual([]);
   writeFileSync(join(served.root, "src/other.test.ts"), files["src/other.test.ts"] ?? "");
+  const ofFile = async (file: string) =>
+    (await client.specs.coverage({ file })).criteria.map(({ number }) => number);
+  expect([await ofFile("src/other.test.ts"), await ofFile("src/nope.test.ts")]).toEqual([["1.2"], []]);
 });
 
 test("an impact is shown with requirements, designs, tasks, tests and files, each edge with its source line", async () => {

@@ -6,10 +6,11 @@ import { kiroAdapter } from "../adapters/kiro/kiro-adapter.ts";
 import { speckitAdapter } from "../adapters/speckit/speckit-adapter.ts";
 import { assignIds } from "../model/assemble-blocks.ts";
 import { type CriteriaIndex, indexCriteria, toNumberKey } from "./criteria-index.ts";
-import { labelFeatures, listCriteria } from "./list-criteria.ts";
+import { labelFeatures } from "./feature-labels.ts";
+import { listCriteria } from "./list-criteria.ts";
 import { resolveReferences } from "./resolve-references.ts";
 import { createTitleComparison } from "./similar-titles.ts";
-import { readTestText, testsNamedBySpecs } from "./test-references.ts";
+import { criteriaOfTask, readTestText, testsNamedBySpecs } from "./test-references.ts";
 
 function blocksOf(files: Readonly<Record<string, string>>): SpecBlock[] {
   const drafts = Object.entries(files).flatMap(([path, text]) =>
@@ -285,7 +286,7 @@ test("titles are read from the tests of several languages", () => {
     '@DisplayName("Ships on Monday")',
     "const testing = describeIt(1)",
   ].join("\n");
-  const { titles, quote } = readTestText(text);
+  const { titles, quotes } = readTestText(`${text}\n  // auth#1.2, auth#9.9  \n`);
   expect(titles.map(({ line, text: title }) => `${line} ${title}`)).toEqual([
     "1 charges a card",
     "2 twice %i",
@@ -298,7 +299,7 @@ test("titles are read from the tests of several languages", () => {
     "9 should ship free",
     "10 Ships on Monday",
   ]);
-  expect(quote(2)).toBe("it.each([1])(`twice %i`, () => {})");
+  expect(quotes).toEqual({ 12: "// auth#1.2, auth#9.9" });
 });
 
 test("a title with the rare words of a criterion is suggested, a title with one common word is not", () => {
@@ -370,4 +371,28 @@ test.each([
   const start = processorMs();
   readTestText(text);
   expect(processorMs() - start).toBeLessThan(1500);
+});
+
+test("a task means the criteria of its own feature where others have the same name", () => {
+  const task = "- [ ] 1. Work\n  - _Requirements: 1.2, 2_\n";
+  const blocks = blocksOf({
+    ".kiro/specs/auth/requirements.md": requirements(2, 1),
+    "web/.kiro/specs/auth/requirements.md": requirements(3, 2),
+    "web/.kiro/specs/auth/tasks.md": task,
+    ".kiro/specs/gift-cards/requirements.md": requirements(2, 1),
+    ".kiro/specs/gift-cards/tasks.md": task,
+  });
+  const index = indexCriteria(listCriteria(blocks));
+  const tasks = blocks.filter(({ spec_type }) => spec_type === "task");
+  const ids = tasks.map((block) =>
+    criteriaOfTask(index, block).map(({ criterion }) => index.criteria[criterion]?.id),
+  );
+  expect(tasks.map(({ metadata }) => metadata.criteria)).toEqual([
+    ["auth#1.2", "auth#2"],
+    ["gift-cards#1.2", "gift-cards#2"],
+  ]);
+  expect(ids).toEqual([
+    ["web/auth#1.2", "web/auth#2.1", "web/auth#2.2"],
+    ["gift-cards#1.2", "gift-cards#2.1"],
+  ]);
 });

@@ -1,10 +1,9 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { namesIn, requirementLabels } from "../adapters/kiro/kiro-document.ts";
 import { splitLines } from "../markdown/characters.ts";
-import { scanMarkdown } from "../markdown/scan-markdown.ts";
 import { type CriteriaIndex, criteriaNamed } from "./criteria-index.ts";
 import { featurePathOf } from "./list-criteria.ts";
+import { writtenNumbers } from "./written-numbers.ts";
 
 /** A part of a test's text that can name a criterion, a feature or a spec file. */
 export type TestReference = { readonly line: number } & (
@@ -21,39 +20,23 @@ export interface TestTitle {
   readonly text: string;
 }
 
-/** A test file, parsed once for all of coverage. */
+/** A test file, parsed once for all of coverage. Plain data, which the index keeps. */
 export interface TestText {
   /** In line order. */
   readonly references: readonly TestReference[];
   readonly titles: readonly TestTitle[];
-  /** A line of the file, trimmed and cut. */
-  quote(line: number): string;
+  /** The lines of references, by their numbers: trimmed, and at most 200 characters. */
+  readonly quotes: Readonly<Record<number, string>>;
 }
-
-const number = String.raw`\d{1,4}(?:[._]\d{1,4}){0,3}`;
-const between = String.raw`[ \t]{0,4}(?:,|、|;|&|and|to|-|–|—)[ \t]{0,4}(?:and[ \t]{1,4})?(?:(?:requirements?|reqs?)[ \t]{1,4})?`;
 
 /** `auth#1.2`, `.kiro/specs/auth/requirements.md#1.2`. */
 const key =
   /(?<![\p{L}\p{N}_#./@-])([\p{L}\p{N}_.][\p{L}\p{N}_./-]{0,199})#([\p{L}\p{N}][\p{L}\p{N}._-]{0,99})/gu;
-/**
- * `Requirement 1.2`, `Validates: Requirements 1.1, 2.3`, `test_requirement_1_2`, `AC-1.2`, `US3`; not
- * `### Requirement 1`, a heading in the text of a fixture.
- */
-const numbers = new RegExp(
-  String.raw`(?<![\p{L}\p{N}]|##[ \t])(requirements?|reqs?|acceptance[ _-]criteri(?:on|a)|criteri(?:on|a)|ac|user[ _-]stor(?:y|ies)|us|要件|需求)([ \t_:#.*-]{0,6})(${number}(?:${between}${number}){0,50})(?![\p{L}\p{N}])`,
-  "giu",
-);
-/** `FR-001`, `test_fr_001_x`; without a hyphen or the like only in capitals. */
-const codes = /(?<![\p{L}\p{N}])(N?FR|SC|BR)([-_ ]?)(\d{1,4}[a-z]?)(?![\p{L}\p{N}])/giu;
 const features =
   /(?<![\p{L}\p{N}])(?:feature|spec|capability)[ \t]{0,4}[:=(][ \t]{0,4}["'`]?([^\r\n,;"'`)*]{1,120})/giu;
 const paths =
   /(?<![\p{L}\p{N}_./-])(?:\.{0,2}\/){0,20}([\p{L}\p{N}_.@-]{1,100}(?:\/[\p{L}\p{N}_.@()[\]-]{1,100}){1,20})/gu;
 const ids = /(?<![\p{L}\p{N}_-])fw_[a-e]-[\p{L}\p{N}.-]{1,200}/gu;
-
-/** Words so common that a number after them means a requirement only if it is dotted or marked. */
-const shortWords = new Set(["req", "reqs", "ac", "us"]);
 
 const callTitle =
   /\b(?:it|test|describe|specify|scenario|context|DisplayName)(?:\.\w{1,20}){0,3}[ \t]{0,4}\([ \t\r\n]{0,20}(["'`])((?:(?!\1)[^\\\r\n]|\\.){1,300})\1/g;
@@ -71,43 +54,28 @@ export function readTestText(text: string): TestText {
   const lineAt = lineFinder(starts);
   const references = [...referencesOf(text, lineAt)].sort((a, b) => a.line - b.line);
   const titles = [...titlesOf(text, lineAt)].sort((a, b) => a.line - b.line);
-  const quote = (line: number): string => {
+  const quotes: Record<number, string> = {};
+  for (const { line, kind } of references) {
+    // Paths and names of features only tell which feature the others mean.
+    if (kind === "path" || kind === "feature") continue;
     const start = starts[line - 1] ?? 0;
-    return text
-      .slice(start, Math.min(ends[line - 1] ?? start, start + 2000))
-      .trim()
-      .slice(0, 200);
-  };
-  return { references, titles, quote };
+    const end = Math.min(ends[line - 1] ?? start, start + 2000);
+    quotes[line] ??= text.slice(start, end).trim().slice(0, 200);
+  }
+  return { references, titles, quotes };
 }
 
 function* referencesOf(text: string, lineAt: (offset: number) => number): Generator<TestReference> {
   for (const { index, 1: name = "", 2: written = "" } of text.matchAll(key)) {
     yield { kind: "key", line: lineAt(index), name, number: written.replace(/[._-]+$/, "") };
   }
-  for (const { index, 1: word = "", 2: mark = "", 3: list = "" } of text.matchAll(numbers)) {
-    for (const found of numbersOf(word, mark, list))
-      yield { kind: "number", line: lineAt(index), number: found };
-  }
-  for (const { index, 1: word = "", 2: mark = "", 3: digits = "" } of text.matchAll(codes)) {
-    if (mark === "_" || mark === "-" || word === word.toUpperCase()) {
-      yield { kind: "number", line: lineAt(index), number: `${word}-${digits}` };
-    }
-  }
+  for (const { index, number } of writtenNumbers(text)) yield { kind: "number", line: lineAt(index), number };
   for (const { index, 1: name = "" } of text.matchAll(features)) {
     yield { kind: "feature", line: lineAt(index), name: name.trim() };
   }
   for (const { index, 1: path = "" } of text.matchAll(paths))
     yield { kind: "path", line: lineAt(index), path };
   for (const { index, 0: id } of text.matchAll(ids)) yield { kind: "spec", line: lineAt(index), id };
-}
-
-function numbersOf(word: string, mark: string, list: string): readonly string[] {
-  const isShort = shortWords.has(word.toLowerCase());
-  const isMarked = word === word.toUpperCase() && (mark === "" || mark === "-");
-  if (isShort && !isMarked && !/\d[._]\d/.test(list)) return [];
-  const isStory = /^us/i.test(word);
-  return namesIn(list.replaceAll("_", ".")).map(({ number: found }) => (isStory ? `US${found}` : found));
 }
 
 function* titlesOf(text: string, lineAt: (offset: number) => number): Generator<TestTitle> {
@@ -185,20 +153,18 @@ function criteriaFor(
 }
 
 /**
- * The criteria that a task is about: those of its `_Requirements: 1.2_`, else the codes in its text (`FR-003`). "All" promises too much
- * to mean each criterion of a feature.
+ * The criteria that a task names in `metadata.criteria`. The name of a feature that several have means that of the task's own folder.
  */
 export function criteriaOfTask(
   index: CriteriaIndex,
-  block: Pick<SpecBlock, "path" | "content">,
+  { path, metadata: { criteria = [] } }: Pick<SpecBlock, "path" | "metadata">,
 ): readonly { readonly criterion: number; readonly isWhole: boolean }[] {
-  const feature = index.featureByPath.get(featurePathOf(block.path));
-  if (feature === undefined) return [];
-  const scan = scanMarkdown(block.content);
-  const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
-  const numbers = labels.flatMap(({ names }) => names.map((name) => name.number));
-  const codes = readTestText(block.content).references.flatMap((reference) =>
-    reference.kind === "number" && /^[a-z]/i.test(reference.number) ? [reference.number] : [],
-  );
-  return (numbers.length > 0 ? numbers : codes).flatMap((each) => criteriaNamed(index, feature, each));
+  const own = index.featureByPath.get(featurePathOf(path));
+  const ownName = `/${index.features[own ?? -1]?.label.toLowerCase()}`;
+  return criteria.flatMap((key) => {
+    const at = key.lastIndexOf("#");
+    const name = key.slice(0, at).toLowerCase();
+    const feature = ownName.endsWith(`/${name}`) ? own : (index.featureByName.get(name) ?? undefined);
+    return feature === undefined ? [] : criteriaNamed(index, feature, key.slice(at + 1));
+  });
 }

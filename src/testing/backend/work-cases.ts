@@ -14,6 +14,7 @@ const answerSchema = {
 
 const guarded: ProjectContext = {
   tools: [],
+  stateAt: () => undefined,
   repositoryAt: () => ({
     workingFolder: "",
     tools: [],

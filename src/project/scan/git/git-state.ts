@@ -65,12 +65,17 @@ export async function readRevision(
   if (answer.status !== "ok") return undefined;
   const [commit = "", tree = ""] = answer.stdout.toString().split("\n");
   if (other !== undefined) return { commit, tree };
-  const options = { root, since: "HEAD", ...(signal && { signal }) };
-  const isClean = await readChangedFiles(options).then(
-    (changes) => changes.length === 0,
-    () => false,
-  );
-  return isClean ? { commit, tree } : { commit, dirty: true };
+  return (await readDirty(root, signal)) === false ? { commit, tree } : { commit, dirty: true };
+}
+
+/** Whether files below a folder differ from the last commit, untracked ones included; undefined if Git cannot tell. */
+export async function readDirty(root: string, signal?: AbortSignal): Promise<boolean | undefined> {
+  const options = { cwd: root, signal };
+  const diff = await runGit(["diff", "--quiet", "HEAD", "--", "."], options);
+  if (diff.status !== "ok") return diff.status === "failed" && diff.exitCode === 1 ? true : undefined;
+  const others = ["--others", "--exclude-standard", "--directory", "--no-empty-directory", "--", "."];
+  const untracked = await runGit(["ls-files", "-z", ...others], options);
+  return untracked.status === "ok" ? untracked.stdout.length > 0 : undefined;
 }
 
 async function readBoundary(file: string): Promise<ReadonlySet<string>> {

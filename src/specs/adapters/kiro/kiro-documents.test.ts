@@ -68,6 +68,7 @@ test("a task has its detail lines, references and mentions, and not those of its
         { kind: "implements", target: "fw_a-auth-requirements-req2", line: 4 },
       ],
       mentions: [{ path: "src/a.ts", line: 2 }],
+      metadata: { criteria: ["auth#1.1", "auth#2"] },
     },
     {
       content: "- _Requirements: 3.1_\n- **Validates: Requirements 4.2**",
@@ -77,8 +78,14 @@ test("a task has its detail lines, references and mentions, and not those of its
         { kind: "validates", target: "fw_a-auth-requirements-req4", criterion: "4.2", line: 7 },
       ],
       mentions: [{ path: "src/b.ts", line: 5 }],
+      metadata: { criteria: ["auth#3.1", "auth#4.2"] },
     },
   ]);
+  const [all, code] = parse(
+    "tasks",
+    "- [ ] 1. A\n  - _Requirements: All_\n- [ ] 2. Keep NFR-01\n  - with care\n",
+  ).drafts;
+  expect([all?.metadata.criteria, code?.metadata.criteria]).toEqual([undefined, ["auth#NFR-01"]]);
 });
 
 test("a heading with a box adds details to the listed task that it repeats; any other such heading is a task", () => {

@@ -1,6 +1,7 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { TaskStatus } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecDraft, SpecSource } from "../../adapter.ts";
+import { criteriaInTask } from "../../coverage/task-criteria.ts";
 import {
   type MarkdownScan,
   scanMarkdown,
@@ -74,13 +75,13 @@ export function parseTasks(source: SpecSource, document: KiroDocument): ParsedSp
 
 function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): Omit<SpecDraft, "links"> {
   const { item, number, title } = entry;
-  const details = [...item.details, ...entry.elsewhere];
+  const details = detailText(scan, { details: [...item.details, ...entry.elsewhere] });
   return {
     id: { kind: "base", value: `fw_a-${document.feature}-tasks-${number ?? (slugOf(title) || "task")}` },
     framework: "fw_a",
     spec_type: "task",
     title: title || `Task ${number ?? ""}`.trim(),
-    content: contentOf(entry, detailText(scan, { details })),
+    content: contentOf(entry, details),
     tags: ["fw_a", document.feature],
     lifecycle: "active",
     priority: "medium",
@@ -90,6 +91,7 @@ function toDraft(scan: MarkdownScan, entry: TaskEntry, document: KiroDocument): 
       ...(item.state === "~" || statuses[item.state] === undefined ? { state: item.state } : {}),
       ...(item.optional ? { optional: true } : {}),
       ...(entry.isParallel ? { parallel: true } : {}),
+      ...criteriaInTask(document.folder, `${item.text}\n${details}`),
     },
     span: { start_line: item.line, end_line: item.details.at(-1)?.to ?? item.line },
     feature: document.folder,

@@ -181,6 +181,7 @@ test("a task has its state, flags, phase, links and files", () => {
       story: "US2",
       phase: "Phase 3: Story",
       section: "Tests for it",
+      criteria: ["FR-001", "FR-002", "FR-003", "SC-001", "US2"].map((code) => `027-cart#${code}`),
     },
     span: { start_line: 3, end_line: 5 },
     links: ["us2", "fr-001", "fr-002", "fr-003", "sc-001"].map((code) => ({

@@ -1,5 +1,6 @@
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
+import { criteriaInTask } from "../../coverage/task-criteria.ts";
 import { columnsBefore, isBlankLine, withoutColumns } from "../../markdown/characters.ts";
 import { lineText, type MarkdownScan } from "../../markdown/scan-markdown.ts";
 import { blockTitle } from "../../model/block-title.ts";
@@ -74,14 +75,19 @@ function toDraft(
   const number = taskNumber.exec(item.text)?.[1] ?? "";
   const { parallel, story, words } = flagsOf(item.text);
   const content = contentOf(scan, task);
+  const all = [{ from: item.line, to: item.line }, ...lines];
   const metadata: SpecMetadata = {
     status: taskStatusOf(item.state),
     task: number,
     ...(parallel && { parallel }),
     ...(story !== undefined && { story }),
+    ...criteriaInTask(
+      folder,
+      content,
+      [...statementsIn(scan, all)].map(([code]) => code),
+    ),
     ...where,
   };
-  const all = [{ from: item.line, to: item.line }, ...lines];
   const rest = content.slice(item.text.length);
   return {
     id: { kind: "base", value: statementId(feature, number) },
@@ -152,16 +158,24 @@ function taskLinks(
     if (!links.has(target)) links.set(target, { kind: "implements", target, line });
   };
   if (place.story !== undefined) add(storyId(place.feature, place.story.slice(2)), lines[0]?.from ?? 1);
+  for (const [code, line] of statementsIn(scan, lines)) add(statementId(place.feature, code), line);
+  return [...links.values()];
+}
+
+/** The codes of the statements that lines name, with those inside of ranges. */
+function* statementsIn(
+  scan: MarkdownScan,
+  lines: readonly LineRange[],
+): Generator<readonly [code: string, line: number]> {
   for (const line of linesIn(lines)) {
     for (const [, prefix = "", first = "", letter = "", last] of lineText(scan, line).matchAll(statements)) {
       const from = Number(first);
       const to = last === undefined ? from : Math.min(Number(last), from + maxRange);
-      add(statementId(place.feature, `${prefix}${first}${letter}`), line);
+      yield [`${prefix}${first}${letter}`, line];
       for (let number = from + 1; number <= to; number += 1)
-        add(statementId(place.feature, `${prefix}${String(number).padStart(first.length, "0")}`), line);
+        yield [`${prefix}${String(number).padStart(first.length, "0")}`, line];
     }
   }
-  return [...links.values()];
 }
 
 /** The template asks for exact file paths in the words of a task, so plain words are searched, too. */

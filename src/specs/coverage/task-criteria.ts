@@ -1,0 +1,27 @@
+import { requirementLabels } from "../adapters/kiro/kiro-document.ts";
+import { scanMarkdown } from "../markdown/scan-markdown.ts";
+import { labelFeatures } from "./feature-labels.ts";
+import { writtenNumbers } from "./written-numbers.ts";
+
+/**
+ * `metadata.criteria` of a task in the folder of a feature: the keys of the criteria that its text names, by `_Requirements: 1.2_`, else by
+ * codes (`FR-003`); `codes` has those that only its format knows. The number of a whole requirement is a key, too. "All" promises too
+ * much to mean each criterion of a feature.
+ */
+export function criteriaInTask(
+  folder: string,
+  text: string,
+  codes: readonly string[] = [],
+): { readonly criteria?: string[] } {
+  const scan = scanMarkdown(text);
+  const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
+  const numbers = labels.flatMap(({ names }) => names.map(({ number }) => number));
+  const written = [...writtenNumbers(text)]
+    .filter(({ number }) => /^[a-z]/i.test(number))
+    .sort((one, other) => one.index - other.index)
+    .map(({ number }) => number);
+  const [feature] = labelFeatures([folder]);
+  const all = new Set(numbers.length > 0 ? numbers : [...codes, ...written]);
+  all.delete("*");
+  return all.size === 0 ? {} : { criteria: [...all].map((number) => `${feature?.label}#${number}`) };
+}
