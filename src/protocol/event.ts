@@ -95,6 +95,8 @@ export const eventSchema = z
       dispatch_id: text.optional(),
       /** The user's text. Absent if the operation has none, and in older logs. */
       message: text.optional(),
+      /** The client's own id of the message. */
+      client_id: text.optional(),
       /** Number of images sent with the message; the history holds them. Absent for none. */
       images: z.int().optional(),
       /** For a fork: the turn of another session that it repeats. */

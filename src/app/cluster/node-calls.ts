@@ -5,6 +5,7 @@ import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey, TouchedSession } from "../../protocol/session-entry.ts";
 import type { LogPage, LogPageQuery } from "../service/log-page.ts";
+import type { AbortTarget } from "../service/service.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
 
@@ -32,7 +33,7 @@ export interface NodeCalls {
     },
     listeners: CallListeners,
   ): Promise<PromptReply>;
-  abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
+  abort(target: AbortTarget): Promise<boolean>;
   remove(target: InstanceTarget): Promise<boolean>;
   history(target: SessionKey): Promise<readonly Message[]>;
   historyPage(request: { readonly target: SessionKey; readonly query: LogPageQuery }): Promise<LogPage>;

@@ -9,7 +9,7 @@ import type { Fences } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
 import { origins } from "../runtime/observers.ts";
 import type { Input } from "./input.ts";
-import type { InstanceTarget } from "./service.ts";
+import type { AbortTarget, InstanceTarget } from "./service.ts";
 import type { WorkSlots } from "./work-slots.ts";
 
 export interface SessionWorkOptions {
@@ -22,6 +22,7 @@ export interface SessionWorkOptions {
 
 interface RunningInput {
   readonly key: SessionKey;
+  readonly operationId: string;
   /** Stops the operation and waits for its end. */
   abort(): Promise<boolean>;
   /** Resolves when the operation has ended, also after a failure. */
@@ -60,8 +61,9 @@ export class SessionWork {
     const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
       live = await instances.get(key);
       try {
-        const { message, thinking_level: thinkingLevel, model, backend, role, images, files } = request;
-        const choices = defined({ model, backend, role, images, files, thinkingLevel });
+        const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
+        const { model, backend, role, images, files } = rest;
+        const choices = defined({ model, backend, role, images, files, thinkingLevel, clientId });
         const how = { signal, operationId, resumes: resting !== undefined };
         const {
           text,
@@ -78,7 +80,7 @@ export class SessionWork {
     };
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const abort = async (): Promise<boolean> => (await live?.session(key.session).abort()) ?? false;
-    const remove = this.#add({ key, abort, ended });
+    const remove = this.#add({ key, operationId, abort, ended });
     // The only reader of the reply is the caller: a second one would end the asynchronous stack of an error here.
     try {
       await prepare?.();
@@ -100,10 +102,12 @@ export class SessionWork {
     }
   }
 
-  /** Returns the running inputs of an instance, or of one of its sessions. */
-  running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[] {
+  /** Returns the running inputs of an instance, of one of its sessions, or of one operation. */
+  running({ session, operation_id, ...target }: AbortTarget): readonly RunningInput[] {
     return [...(this.#running.get(instanceName(target)) ?? [])].filter(
-      ({ key }) => target.session === undefined || key.session === target.session,
+      ({ key, operationId }) =>
+        (session === undefined || key.session === session) &&
+        (operation_id === undefined || operationId === operation_id),
     );
   }
 
