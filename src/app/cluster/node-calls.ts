@@ -5,9 +5,14 @@ import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey, TouchedSession } from "../../protocol/session-entry.ts";
 import type { LogPage, LogPageQuery } from "../service/log-page.ts";
-import type { AbortTarget } from "../service/service.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
+
+/** The work that an abort ends: all of an instance, all of one of its sessions, or one operation. */
+export interface AbortTarget extends InstanceTarget {
+  readonly session?: string | undefined;
+  readonly operation_id?: string | undefined;
+}
 
 /** The callbacks of a call. */
 export interface CallListeners {

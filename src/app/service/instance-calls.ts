@@ -7,12 +7,12 @@ import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { FullStore } from "../../stores/full-store.ts";
-import type { NodeCalls } from "../cluster/node-calls.ts";
+import type { AbortTarget, NodeCalls } from "../cluster/node-calls.ts";
 import type { Owners } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
 import { findDispatch, followOperation } from "./follow-operation.ts";
-import type { AbortTarget, InstanceTarget, Service } from "./service.ts";
+import type { InstanceTarget, Service } from "./service.ts";
 import type { SessionWork } from "./session-work.ts";
 
 /** How long a removal waits for the ends of the inputs that it has cancelled. */

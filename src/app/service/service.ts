@@ -17,6 +17,7 @@ import type {
   TurnQuery,
 } from "../../protocol/trace.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
+import type { AbortTarget } from "../cluster/node-calls.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import type { App } from "./app.ts";
@@ -45,12 +46,6 @@ export interface PromptCall {
 export interface InstanceTarget {
   readonly agent: string;
   readonly instance_id: string;
-}
-
-/** The work that an abort ends: all of an instance, all of one of its sessions, or one operation. */
-export interface AbortTarget extends InstanceTarget {
-  readonly session?: string | undefined;
-  readonly operation_id?: string | undefined;
 }
 
 /** The sender of work: the principal whose share it uses, and the cause that its record keeps. */

@@ -5,11 +5,12 @@ import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { instanceName } from "../../protocol/session-name.ts";
+import type { AbortTarget } from "../cluster/node-calls.ts";
 import type { Fences } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
 import { origins } from "../runtime/observers.ts";
 import type { Input } from "./input.ts";
-import type { AbortTarget, InstanceTarget } from "./service.ts";
+import type { InstanceTarget } from "./service.ts";
 import type { WorkSlots } from "./work-slots.ts";
 
 export interface SessionWorkOptions {
