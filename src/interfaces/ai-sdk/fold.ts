@@ -46,14 +46,14 @@ export class UiFold {
     return { type: "start", messageId: this.#operationId };
   }
 
-  /** Notes a decision of the page whose event is still to come, so that the stream goes on. */
-  decided(approvalId: string): void {
-    this.#work.decided(approvalId);
-  }
-
   /** Whether nothing goes on until a person decides about a call. */
   get rests(): boolean {
     return this.#work.rests;
+  }
+
+  /** Ids of the approvals that calls wait for. */
+  get waiting(): readonly string[] {
+    return this.#work.waiting;
   }
 
   /** Ends the stream at an event where the operation rests: the page's answer goes on after it. */

@@ -18,15 +18,9 @@ export class OpenWork {
   readonly #root: string;
   readonly #operations = new Map<string, OpenOperation>();
   readonly #tasks = new Map<string, OpenTask>();
-  readonly #decided = new Set<string>();
 
   constructor(operationId: string) {
     this.#root = operationId;
-  }
-
-  /** Notes a decision whose event is still to come. */
-  decided(approvalId: string): void {
-    this.#decided.add(approvalId);
   }
 
   push(event: KitEvent): void {
@@ -47,7 +41,7 @@ export class OpenWork {
         operation.calls.set(event.tool_call_id, undefined);
         return;
       case "approval_request":
-        if (!this.#decided.has(event.approval_id)) operation.calls.set(event.tool_call_id, event.approval_id);
+        operation.calls.set(event.tool_call_id, event.approval_id);
         return;
       case "tool_end":
         operation.calls.delete(event.tool_call_id);
@@ -61,6 +55,12 @@ export class OpenWork {
       default:
         return;
     }
+  }
+
+  /** Ids of the approvals that calls wait for. */
+  get waiting(): readonly string[] {
+    const calls = [...this.#operations.values()].flatMap((operation) => [...operation.calls.values()]);
+    return calls.filter((approval) => approval !== undefined);
   }
 
   /** Whether nothing goes on until a person decides. */

@@ -177,6 +177,9 @@ test("a call waits for the page; its answer lets the call run, and nothing is sa
   const [, stored] = await messagesOf("payer", "paid");
   expect(stored?.parts).toEqual(message.parts);
   expect(paid).toEqual([5]);
+  // A replay does not stop at a call that has been decided since.
+  const replay = await readAnswer(await get(`payer/page/ui/paid/stream?operation_id=${message.id}`));
+  expect(replay.message.parts).toEqual(message.parts);
   // A second answer, from another tab, changes nothing.
   const late = await readAnswer(await post("payer", "paid", [answered(asked.message, false)]), {
     before: asked.message,

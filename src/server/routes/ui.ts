@@ -15,7 +15,7 @@ import { emptyReply } from "../reply.ts";
 import { readLastEventId } from "../request/read-request.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import { checkAgent, instanceOf, type ServiceContext } from "../service-context.ts";
-import { streamUi } from "../streams/ui-stream.ts";
+import { restsNow, streamUi } from "../streams/ui-stream.ts";
 import { decideCall } from "./approvals.ts";
 
 /** `/agents/{name}/{id}/ui`: chat pages with `useChat` of the AI SDK. */
@@ -51,7 +51,6 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
           target: { ...target, operation_id: last.id },
           action: "agent.read",
           after: last.metadata?.kit_index,
-          decided: decisions.map(({ id }) => id),
           begin: async () => {
             for (const { id: approval_id, ...decision } of decisions)
               await decideCall(service, { ...target, approval_id }, { ...decision, by: principal?.id }).catch(
@@ -166,7 +165,7 @@ async function isRunning(
   if (operation.status !== "waiting") return isOpen(operation);
   const fold = new UiFold(operation.operation_id);
   for await (const event of eventsOf(context, target, operation)) fold.push(event);
-  return !fold.rests;
+  return !(await restsNow(context.service, { ...target, operation_id: operation.operation_id }, fold));
 }
 
 /** The files of the newest user's messages, by operation: events have only their number. */
@@ -215,7 +214,8 @@ async function messagesOf(
     last = event;
   }
   if (isOpen(operation)) {
-    if (!fold.rests || last === undefined) return messages;
+    if (last === undefined || !(await restsNow(context.service, { ...target, operation_id }, fold)))
+      return messages;
     chunks.push(...fold.handOver(last));
   }
   const answer = toUiMessage(operation_id, chunks);

@@ -1,4 +1,5 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
+import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
@@ -14,8 +15,6 @@ export interface UiStreamOptions {
   readonly after?: number | undefined;
   /** Whether the page goes on with a stream that broke off, and so has its first chunk. */
   readonly isContinued?: boolean;
-  /** Ids of the approvals that `begin` decides. */
-  readonly decided?: readonly string[];
   /** Runs before the stream opens, once it is known that there is an operation. */
   readonly begin?: () => Promise<void>;
 }
@@ -32,7 +31,7 @@ export async function streamUi(
     ...options
   }: UiStreamOptions & { readonly target: InstanceTarget & { readonly operation_id: string } },
 ): Promise<Response> {
-  const { action, after = 0, isContinued = false, decided = [], begin } = options;
+  const { action, after = 0, isContinued = false, begin } = options;
   const controller = new AbortController();
   const { operation_id, agent, instance_id: instance } = target;
   const slot = streams.reserve(principal);
@@ -41,7 +40,6 @@ export async function streamUi(
     await begin?.();
     const permit = authorization.whilePermitted({ principal, action, agent, instance });
     const fold = new UiFold(operation_id);
-    for (const id of decided) fold.decided(id);
     const source = async function* (): AsyncGenerator<string> {
       if (!isContinued) yield toFrames([fold.start()], { index: 0 });
       for await (const event of events) {
@@ -50,8 +48,9 @@ export async function streamUi(
         const isOver = event.type === "operation" && event.operation_id === operation_id;
         if (index <= after && !isOver) continue;
         await permit();
-        const isEnd = isOver || fold.rests;
-        const last = fold.rests ? fold.handOver(event) : [];
+        const isResting = await restsNow(service, target, fold);
+        const isEnd = isOver || isResting;
+        const last = isResting ? fold.handOver(event) : [];
         if (isEnd || chunks.length > 0) yield toFrames([...chunks, ...last], { index, isEnd });
         if (isEnd) return;
       }
@@ -78,6 +77,29 @@ export async function streamUi(
     controller.abort();
     throw error;
   }
+}
+
+/** The wait for the row, or the decision, of a call that is about to be written. */
+const rowWait = { attempts: 80, delayMs: 25 };
+
+/** Whether the operation rests: each waiting call can be decided, and no decision has followed these events. */
+export async function restsNow(
+  service: ServiceContext["service"],
+  { agent, instance_id, operation_id }: InstanceTarget & { readonly operation_id: string },
+  { rests, waiting }: Pick<UiFold, "rests" | "waiting">,
+): Promise<boolean> {
+  if (!rests) return false;
+  const target = { agent, instance_id, operation_id };
+  for (let attempt = 0; attempt < rowWait.attempts; attempt += 1) {
+    const open = await service.approvals.list({ agent, instance_id });
+    if (waiting.every((id) => open.some(({ approval_id }) => approval_id === id))) return true;
+    // The event of a call is emitted before its row is written, and its row is removed before the event of its decision.
+    const { events } = await service.operationEvents(target, { types: ["approval"], limit: 1_000 });
+    if (events.some((event) => event.type === "approval" && waiting.includes(event.approval_id)))
+      return false;
+    await systemClock.sleep(rowWait.delayMs);
+  }
+  return true;
 }
 
 /**
