@@ -32,6 +32,7 @@ const wired = [
   "python",
   "webhooks",
   "otel",
+  "interfaces",
   "app",
   ...families,
 ];
@@ -55,6 +56,7 @@ const rooms = {
   engine: [...low, "files", "sqlite", "postgres"],
   webhooks: low,
   client: low,
+  interfaces: low,
   python: [...low, "processes"],
   otel: low,
   workflows: [...low, "agents"],
@@ -159,7 +161,7 @@ module.exports = {
       to: { path: "^console/" },
     }),
     error("runs-anywhere", "These rooms are pure: no Node module.", {
-      from: { path: "^src/(base|protocol|specs|guidelines|agents|client)/", pathNot: test },
+      from: { path: "^src/(base|protocol|specs|guidelines|agents|client|interfaces)/", pathNot: test },
       to: { dependencyTypes: ["core"] },
     }),
     ...Object.entries(homes).map(([vendor, home]) =>

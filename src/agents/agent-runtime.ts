@@ -195,6 +195,8 @@ export interface OperationRequest {
   readonly message?: string | undefined;
   /** How many pictures come with the text. */
   readonly images?: number | undefined;
+  /** The client's own id of the message. */
+  readonly clientId?: string | undefined;
   readonly id?: string | undefined;
   /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean | undefined;

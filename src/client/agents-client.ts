@@ -109,6 +109,15 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
       RunEventsInput & { readonly operation_id: string; readonly first_index?: number | undefined },
     options?: CallOptions,
   ): Promise<OperationEvents>;
+  /**
+   * Yields the events of an operation and its tasks as they are emitted, from the first one or after an index to the end of the
+   * operation; one that is queued is waited for. If the connection breaks, the client reconnects. Throws `not_found`.
+   */
+  followOperation(
+    name: NameIn<Agents>,
+    input: InstanceInput & { readonly operation_id: string; readonly after?: number | undefined },
+    options?: CallOptions,
+  ): AsyncIterable<KitEvent>;
   /** Returns the prompt of a turn as the model got it, and the answer. Throws `not_found`. */
   turn(
     name: NameIn<Agents>,
@@ -124,8 +133,15 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
     input: InstanceInput & ForkBody & { readonly turn_id: string },
     options?: CallOptions,
   ): Promise<Forked>;
-  /** Aborts the running prompts of the session or, without one, of the instance. Returns whether there were any. */
-  abort(name: NameIn<Agents>, input: SessionInput, options?: CallOptions): Promise<boolean>;
+  /**
+   * Aborts the running prompts of the session or, without one, of the instance; with `operation_id` only that operation, also if
+   * it is still queued. Returns whether there were any.
+   */
+  abort(
+    name: NameIn<Agents>,
+    input: SessionInput & { readonly operation_id?: string | undefined },
+    options?: CallOptions,
+  ): Promise<boolean>;
   /** Deletes the instance: its sessions, workspaces and events. */
   delete(name: NameIn<Agents>, input: InstanceInput, options?: CallOptions): Promise<void>;
   /** Returns the tool calls that wait for approval, oldest first. */
@@ -196,6 +212,11 @@ export function createAgentsClient(transport: Transport): AgentsClient {
           options,
         }),
       ),
+    followOperation: (name, { id, operation_id, after }, options) => {
+      const params = { name, id, operation_id };
+      const call = route("GET /agents/{name}/{id}/operations/{operation_id}/events", { params, options });
+      return followEvents(transport, { ...call, after });
+    },
     turn: (name, { id, turn_id, ...query }, options) =>
       request(
         route("GET /agents/{name}/{id}/turns/{turn_id}", { params: { name, id, turn_id }, query, options }),

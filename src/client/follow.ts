@@ -117,12 +117,13 @@ function resumeAt(call: Call, after: number | undefined, stream: string | undefi
   return { ...call, headers };
 }
 
-/** Yields the events of a stream without a result. */
+/** Yields the events of a stream to its end, which only some streams have. */
 export async function* followEvents(
   transport: Transport,
   call: Call & { readonly after?: number | undefined },
 ): AsyncGenerator<KitEvent, void> {
   for await (const item of follow(transport, call)) {
+    if (item.kind === "result") return;
     if (item.kind !== "event") throw fromEnvelope(item.body) ?? connectionLost();
     yield item.event;
   }

@@ -147,6 +147,7 @@ export type {
   TurnItem,
   WorkState,
 } from "../protocol/transcript.ts";
+export type { UiChunk, UiMetadata, UiTask } from "../protocol/ui.ts";
 export type { Verdict, VerifyRequest } from "../protocol/verdict.ts";
 export type { WaitingItem, WaitingPage, WaitingQuery, WaitingSignal } from "../protocol/waiting.ts";
 export type { WorkCause } from "../protocol/work-cause.ts";
@@ -158,6 +159,7 @@ export type {
   SessionInput,
 } from "./agents-client.ts";
 export type { CallOptions, KitClientOptions, RetryPolicy, WorkOptions } from "./call-options.ts";
+export { type ChatDecision, type KitChatOptions, KitChatTransport } from "./chat-transport.ts";
 export { type DefaultPrompt, KitClient } from "./kit-client.ts";
 export type { FilesClient, GuidelinesClient, SpecsClient } from "./project-clients.ts";
 export type { AnyProject, CompletedRun, ProjectTypes, WorkflowPayload } from "./project-types.ts";

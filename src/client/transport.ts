@@ -184,7 +184,10 @@ export function delayBefore(error: KitError, attempts: number, retry: RetryPolic
 }
 
 /** Half of the delay is random, so that clients that failed together do not retry together. */
-export function backoff(attempts: number, { baseDelayMs, maxDelayMs }: RetryPolicy): number {
+export function backoff(
+  attempts: number,
+  { baseDelayMs, maxDelayMs }: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">,
+): number {
   const ceilingMs = Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1));
   return ceilingMs / 2 + (Math.random() * ceilingMs) / 2;
 }

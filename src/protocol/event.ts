@@ -96,6 +96,8 @@ export const eventSchema = z
       dispatch_id: text.optional(),
       /** The user's text. Absent if the operation has none, and in older logs. */
       message: text.optional(),
+      /** The client's own id of the message. */
+      client_id: text.optional(),
       /** Number of images sent with the message; the history holds them. Absent for none. */
       images: z.int().optional(),
       /** The repository in which the operation works. Absent outside of Git, and in older logs. */

@@ -98,6 +98,8 @@ const userSchema = z.object({
   timestamp: z.string(),
   /** Set on messages that kit wrote: guidelines, changed instructions, a summary, a repair request, a request to continue. */
   source: z.optional(z.enum(["guidelines", "instructions", "summary", "repair", "resume", "skill"])),
+  /** The client's own id of the message. */
+  client_id: z.optional(z.string()),
   /** The rules and other knowledge that the message shows the model. */
   shows: z.optional(z.array(receiptItemSchema)),
 });

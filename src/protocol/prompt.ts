@@ -109,10 +109,12 @@ export interface PromptChoices extends Infer<typeof choicesSchema> {}
 /** `provider/model`, or several: if a model fails permanently, the next one is tried. */
 export type ModelChoice = NonNullable<PromptChoices["model"]>;
 
-/** The body of `POST /prompt/{session}`: the message and its settings, without the session. */
-export const promptRequestSchema = z.strictObject({
-  message: messageField,
+/** The fields of a prompt besides its message; a dispatch has the same. */
+const promptSettings = {
   ...choicesSchema.shape,
+  client_id: textField(128).min(1, "must not be empty").optional().meta({
+    description: "The client's own id of the message; `operation_start` and the history return it.",
+  }),
   role: textField(200).min(1, "must not be empty").optional(),
   thinking_level: choiceField(thinkingLevels).optional(),
   images: z
@@ -124,8 +126,12 @@ export const promptRequestSchema = z.strictObject({
     .max(100)
     .optional()
     .meta({ description: "Documents and recordings, such as a PDF, if the model accepts them." }),
-});
+};
+
+/** The body of `POST /prompt/{session}`: the message and its settings, without the session. */
+export const promptRequestSchema = z.strictObject({ message: messageField, ...promptSettings });
 export interface PromptRequest extends Infer<typeof promptRequestSchema> {}
+export type PromptSettings = Omit<PromptRequest, "message">;
 
 /** The body of `POST /agents/{name}/{id}`. */
 export const promptBodySchema = z.strictObject({
@@ -156,14 +162,21 @@ export const dispatchBodySchema = z.strictObject({
     .meta({
       description: "A string is the message itself; other JSON is sent to the agent as its JSON text.",
     }),
-  ...choicesSchema.shape,
+  ...promptSettings,
   session: sessionField.optional(),
 });
 export interface DispatchBody extends Infer<typeof dispatchBodySchema> {}
 
 /** The reply of an accepted dispatch. */
 export const dispatchAcceptedSchema = z
-  .object({ status: z.enum(["accepted", "failed"]), ...dispatchReceiptSchema.shape })
+  .object({
+    status: z.enum(["accepted", "failed"]),
+    ...dispatchReceiptSchema.shape,
+    operation_id: z.string().meta({
+      description:
+        "The operation that will work on the input. `GET /agents/{name}/{id}/operations/{operation_id}/events` with `Accept: text/event-stream` follows it to its end.",
+    }),
+  })
   .meta({
     id: "DispatchAccepted",
     description: "The input is on disk; `failed` with `error` if it was sent before and has failed.",
@@ -203,6 +216,7 @@ const historyMessageSchema = z.object({
     .optional()
     .meta({ description: "Identifies the message within its session; increases, with gaps. Only in pages." }),
   operation_id: z.string().optional().meta({ description: "The operation of the message. Only in pages." }),
+  client_id: z.string().optional().meta({ description: "The id that the client gave the message." }),
   source: z.string().optional().meta({
     description: "Set on messages that kit wrote, not the user or the model: `guidelines`, `summary`, …",
   }),
@@ -252,10 +266,16 @@ export const historySchema = z
   .meta({ id: "History", description: "Oldest first." });
 export interface HistoryPage extends Infer<typeof historySchema> {}
 
-export const abortBodySchema = z.strictObject({ session: oneSessionField.optional() });
+export const abortBodySchema = z.strictObject({
+  session: oneSessionField.optional(),
+  operation_id: textField(128).optional().meta({
+    description:
+      "Only this operation, also if it is still queued; one that has ended stays as it is. Default: all that run.",
+  }),
+});
 
 export const abortedSchema = z
-  .object({ aborted: z.boolean().meta({ description: "True if something was running." }) })
+  .object({ aborted: z.boolean().meta({ description: "True if something was running or queued." }) })
   .meta({ id: "Aborted" });
 
 export const deletedSchema = z.object({ deleted: z.literal(true) }).meta({ id: "Deleted" });

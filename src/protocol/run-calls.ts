@@ -1,7 +1,7 @@
 import type { DispatchReceipt } from "./dispatch.ts";
-import type { PromptChoices } from "./prompt.ts";
+import type { PromptSettings } from "./prompt.ts";
 
-export interface DispatchInput extends PromptChoices {
+export interface DispatchInput extends PromptSettings {
   /** The agent's instance. */
   readonly id: string;
   /** Default "default". */

@@ -34,6 +34,7 @@ import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/pr
 import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindServerRoutes } from "./routes/server.ts";
 import { bindSessionRoutes } from "./routes/sessions.ts";
+import { bindUiRoutes } from "./routes/ui.ts";
 import { bindWaitingRoutes } from "./routes/waiting.ts";
 import { bindWebhookRoutes } from "./routes/webhooks.ts";
 import { bindWorkflowRoutes } from "./routes/workflows.ts";
@@ -260,6 +261,7 @@ function createReplies(options: ServerOptions, mask: (text: string) => string) {
 function bindServiceRoutes(context: ServiceContext): readonly Route[] {
   return [
     ...bindAgentRoutes(context),
+    ...bindUiRoutes(context),
     ...bindApprovalRoutes(context),
     ...bindPromptRoutes(context),
     ...bindDispatchRoutes(context),

@@ -101,13 +101,17 @@ const streamSchema = {
     "Server-sent events. `data` of each is an Event; of a last one named `result` it is what the reply is as JSON, of one named `error` an Error.",
 };
 
+function streamSchemaOf({ frames }: Route): Json {
+  return frames === undefined ? streamSchema : { ...streamSchema, description: frames };
+}
+
 /** A stream, and the result of work that a client waits for, always have the status 200. */
 function replies(route: Route, schemas: Json): Json {
   const jsonOf = (part: string): Json => ({
     "application/json": { schema: schemas[`${route.operation}.${part}`] },
   });
   const text = { schema: { type: "string" } };
-  const stream = route.stream === undefined ? {} : { "text/event-stream": { schema: streamSchema } };
+  const stream = route.stream === undefined ? {} : { "text/event-stream": { schema: streamSchemaOf(route) } };
   const page = route.hasPage ? { "text/html": text } : {};
   if (route.status === undefined) {
     const json = route.stream === "always" ? {} : jsonOf("reply");
@@ -155,7 +159,9 @@ function errorReplies(route: Route, schema: unknown): Json {
       {
         description: ofStatus.join(", "),
         ...(namesRetryAfter(ofStatus) ? { headers: { "Retry-After": retryAfter } } : {}),
-        content: { "application/json": { schema } },
+        content: route.hasPlainErrors
+          ? { "text/plain": { schema: { type: "string" } } }
+          : { "application/json": { schema } },
       },
     ]),
   );

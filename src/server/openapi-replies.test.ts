@@ -296,12 +296,34 @@ test("a webhook answers as described", async () => {
   await ask("GET /deliveries", "/deliveries?cursor=none");
 });
 
+test("the routes of chat pages answer as described, with errors in plain text", async () => {
+  const chat = "/agents/{name}/{id}/ui";
+  const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "hello" }] }];
+  const expectDescribed = async (operation: string, path: string, sent: SentJson = {}): Promise<void> => {
+    const reply = await served.stream(path, sent);
+    const described = operations.get(operation)?.responses[reply.status];
+    const [type = ""] = (reply.headers.get("content-type") ?? "").split(";");
+    if (reply.status !== 204) expect(described?.content[type]).toBeDefined();
+    expect(described).toBeDefined();
+    await reply.text();
+    if (reply.status < 400) answered.add(operation);
+  };
+  await expectDescribed(`POST ${chat}`, "/agents/echo/chat/ui", { body: { messages } });
+  await expectDescribed(`POST ${chat}`, "/agents/echo/chat/ui", { body: { messages: [] } });
+  await expectDescribed(`POST ${chat}`, "/agents/none/chat/ui", { body: { messages } });
+  await expectDescribed(`GET ${chat}/{session}/stream`, "/agents/echo/chat/ui/default/stream");
+  await ask(`GET ${chat}/{session}/messages`, "/agents/echo/chat/ui/default/messages?limit=5");
+  await ask(`POST ${chat}/{session}/stop`, "/agents/echo/chat/ui/default/stop", { body: {} });
+});
+
 test("every route with a body refuses one that is not a JSON object, and unwraps a wrapped one", async () => {
   const { run_id } = await served.service.startRun("waiting", {});
   const to = { agent: "echo", instance_id: "bodies", session: "default" };
   const { dispatch_id } = await served.service.dispatch(to, "x");
   const positions: Readonly<Record<string, string>> = { name: "echo", run_id, dispatch_id };
-  const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one));
+  const isJson = (one: string) =>
+    operations.get(one)?.responses[400]?.content["application/json"] !== undefined;
+  const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one) && isJson(one));
   expect(posts.length).toBeGreaterThan(12);
   for (const operation of posts) {
     const path = operation

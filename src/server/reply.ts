@@ -94,6 +94,15 @@ export function emptyReply(headers: Readonly<Record<string, string>>): Response 
   return new Response(null, { status: 204, headers: { ...commonHeaders, ...headers } });
 }
 
+/** Converts an error reply to one whose body is a sentence. */
+export async function toPlainReply(reply: Response): Promise<Response> {
+  const { error }: ErrorEnvelope = JSON.parse(await reply.text());
+  const headers = new Headers(reply.headers);
+  headers.set("content-type", "text/plain; charset=utf-8");
+  headers.delete("content-length");
+  return new Response(`${error.message} ${error.details}`.trimEnd(), { status: reply.status, headers });
+}
+
 export interface ErrorReplyOptions {
   /** Adds stack and hint. */
   readonly dev: boolean;

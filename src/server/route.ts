@@ -19,7 +19,7 @@ import { receivedAtOf } from "./arrivals.ts";
 import { isPagePath, isPageRequest } from "./console/console-request.ts";
 import type { Console } from "./console/create-console.ts";
 import type { ServerLimits } from "./limits.ts";
-import { emptyReply, eventStreamReply, jsonReply } from "./reply.ts";
+import { emptyReply, eventStreamReply, jsonReply, toPlainReply } from "./reply.ts";
 import {
   type BodySource,
   checkInput,
@@ -284,18 +284,19 @@ export function mountRoutes(
   for (const [path, ofPath] of byPath) {
     const allow = allowedMethods(ofPath);
     const byMethod = new Map<string, Route>(ofPath.map((route) => [route.method, route]));
-    app.all(path, (context) =>
-      answer(context, () => {
-        const { method, path: requestPath, raw } = context.req;
+    app.all(path, async (context) => {
+      const { method, path: requestPath, raw } = context.req;
+      const route = byMethod.get(method === "HEAD" ? "GET" : method);
+      const reply = await answer(context, () => {
         if (page !== undefined && isPageRequest({ method, path: requestPath, headers: raw.headers })) {
           return page.answer({ path: requestPath, headers: raw.headers });
         }
-        const route = byMethod.get(method === "HEAD" ? "GET" : method);
         if (route !== undefined) return route.answer(context, server);
         if (method === "OPTIONS") return emptyReply({ allow: allow.join(", ") });
         throw notAllowed(allow);
-      }),
-    );
+      });
+      return route?.hasPlainErrors && reply.status >= 400 ? await toPlainReply(reply) : reply;
+    });
   }
   app.all("*", (context) =>
     answer(context, () => {

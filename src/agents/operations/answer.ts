@@ -127,6 +127,8 @@ interface NewUserMessage {
   readonly files?: readonly (FilePart | ImagePart)[];
   readonly source?: UserMessage["source"];
   readonly shows?: UserMessage["shows"];
+  /** The client's own id of the message. */
+  readonly clientId?: string | undefined;
   /** Entries before the message. */
   readonly before?: readonly SessionEntry[];
   /** Whether the message is the operation's input, which the log accepts once. */
@@ -137,7 +139,7 @@ interface NewUserMessage {
 export function appendUserMessage(
   harness: Pick<Harness, "runtime">,
   operation: Operation,
-  { text, files = [], source, shows, before = [], isInput }: NewUserMessage,
+  { text, files = [], source, shows, clientId, before = [], isInput }: NewUserMessage,
 ): MaybePromise<void> {
   const message: UserMessage = {
     role: "user",
@@ -145,6 +147,7 @@ export function appendUserMessage(
     timestamp: isoTime(harness.runtime.clock.now()),
     ...(source === undefined ? {} : { source }),
     ...(shows === undefined ? {} : { shows }),
+    ...(clientId === undefined ? {} : { client_id: clientId }),
   };
   const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
   return operation.log.append([...before, entry], isInput);

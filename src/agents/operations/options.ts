@@ -46,6 +46,8 @@ const promptFields = {
   images: list(live<ImageInput>("an image", isRecord), "a list of images"),
   /** Documents and recordings, such as a PDF; a type that the model does not read fails with `invalid_request`. */
   files: list(live<FileInput>("a file", isRecord), "a list of files"),
+  /** The client's own id of the message; the first event of the operation and the history return it. */
+  clientId: string,
   /** Names in `env` whose values the sandbox's commands get during this call, and no other. */
   secrets,
   signal,

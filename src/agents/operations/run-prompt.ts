@@ -138,7 +138,7 @@ function appendInput<Result>(
 ): MaybePromise<void> {
   const { text, options, prepared } = input;
   const { source, shows } = input.request;
-  const { images = [], files: documents = [] } = options;
+  const { images = [], files: documents = [], clientId } = options;
   const files = [...images.map(toImagePart), ...documents.map(toFilePart)];
   if (files.length > 0) checkFiles(prepared.models.current, files);
   return appendUserMessage(harness, operation, {
@@ -147,6 +147,7 @@ function appendInput<Result>(
     files,
     source,
     shows,
+    clientId,
     isInput: true,
   });
 }

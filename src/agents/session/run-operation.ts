@@ -71,8 +71,10 @@ export async function runOperation<Value>(
     const forked = fork !== undefined && fork.fork_id === scope.operation_id;
     const from = forked ? { forked_from: { session: fork.session, turn_id: fork.turn_id } } : undefined;
     const resumed = past === undefined || forked ? undefined : ({ resumed: true } as const);
-    const { kind: operation_kind, message, images = 0 } = request;
-    const sent = message === undefined ? undefined : { message, ...(images === 0 ? undefined : { images }) };
+    const { kind: operation_kind, message, images = 0, clientId: client_id } = request;
+    const ownId = client_id === undefined ? undefined : { client_id };
+    const sent =
+      message === undefined ? undefined : { message, ...ownId, ...(images === 0 ? undefined : { images }) };
     emit({
       type: "operation_start",
       operation_kind,

@@ -233,7 +233,7 @@ export class SessionHandle implements Session {
     checkOptions("prompt", options);
     // A text of the wrong type is refused by the operation.
     const message = typeof text === "string" ? text : undefined;
-    const request = { kind, message, images: options.images?.length, id };
+    const request = { kind, message, images: options.images?.length, clientId: options.clientId, id };
     return this.#operate(request, options, (operation) =>
       runPrompt(this.#harness, operation, { text: checkedText(text), options }),
     );
@@ -245,9 +245,8 @@ export class SessionHandle implements Session {
     { operationId, resumes = true, signal }: OperationOptions,
     work: (operation: Operation) => Promise<Value>,
   ): Promise<Value> {
-    const { kind, message, images } = request;
     const id = checkedOperationId(operationId) ?? request.id;
-    const fullRequest = { kind, message, images, id, resumes: operationId !== undefined && resumes, signal };
+    const fullRequest = { ...request, id, resumes: operationId !== undefined && resumes, signal };
     const running = this.#harness.liveSession(this.name).operate(fullRequest, work);
     if (signal === undefined) return running;
     return running.catch((error: unknown) => {

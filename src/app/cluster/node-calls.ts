@@ -8,6 +8,12 @@ import type { LogPage, LogPageQuery } from "../service/log-page.ts";
 
 type InstanceTarget = Omit<SessionKey, "session">;
 
+/** The work that an abort ends: all of an instance, all of one of its sessions, or one operation. */
+export interface AbortTarget extends InstanceTarget {
+  readonly session?: string | undefined;
+  readonly operation_id?: string | undefined;
+}
+
 /** The callbacks of a call. */
 export interface CallListeners {
   /** Fires when the caller disconnects. */
@@ -32,7 +38,7 @@ export interface NodeCalls {
     },
     listeners: CallListeners,
   ): Promise<PromptReply>;
-  abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
+  abort(target: AbortTarget): Promise<boolean>;
   remove(target: InstanceTarget): Promise<boolean>;
   history(target: SessionKey): Promise<readonly Message[]>;
   historyPage(request: { readonly target: SessionKey; readonly query: LogPageQuery }): Promise<LogPage>;

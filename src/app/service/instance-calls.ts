@@ -7,10 +7,11 @@ import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { FullStore } from "../../stores/full-store.ts";
-import type { NodeCalls } from "../cluster/node-calls.ts";
+import type { AbortTarget, NodeCalls } from "../cluster/node-calls.ts";
 import type { Owners } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
+import { findDispatch, followOperation } from "./follow-operation.ts";
 import type { InstanceTarget, Service } from "./service.ts";
 import type { SessionWork } from "./session-work.ts";
 
@@ -35,6 +36,7 @@ export interface InstanceAdmin {
     | "historyPage"
     | "operations"
     | "operationEvents"
+    | "followOperation"
     | "turn"
     | "atWork"
     | "abort"
@@ -78,10 +80,20 @@ export function createInstanceAdmin({
     } while (cursor !== undefined);
     return cancelled;
   };
+  /** Cancels the accepted input of an operation, also if it is queued. Returns the input's id if it was open. */
+  const cancelOperation = async ({
+    operation_id = "",
+    ...target
+  }: AbortTarget): Promise<readonly string[]> => {
+    const dispatch = await findDispatch(engine, { ...target, operation_id });
+    if (dispatch === undefined || (target.session ?? dispatch.session) !== dispatch.session) return [];
+    return (await engine.cancelDispatch(dispatch.dispatch_id)) ? [dispatch.dispatch_id] : [];
+  };
   const abort: NodeCalls["abort"] = async (target) => {
     const running = work.running(target);
     // Cancel the accepted input, or the engine would record the abort as a failure.
-    const cancelled = await cancel(target, "running");
+    const cancelled =
+      target.operation_id === undefined ? await cancel(target, "running") : await cancelOperation(target);
     const aborted = await Promise.all(running.map((input) => input.abort()));
     await Promise.all(running.map(({ ended }) => ended));
     return cancelled.length > 0 || aborted.includes(true);
@@ -132,6 +144,10 @@ export function createInstanceAdmin({
       sources.checkAgent(target.agent);
       const { readOperationEvents } = await import("./trace.ts");
       return await readOperationEvents({ events: log }, target, query);
+    },
+    async followOperation(target, options) {
+      sources.checkAgent(target.agent);
+      return await followOperation({ events: log, engine }, target, options);
     },
     async turn(target, query = {}) {
       sources.checkAgent(target.agent);

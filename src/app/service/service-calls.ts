@@ -10,6 +10,7 @@ import type { App, RunOptions } from "./app.ts";
 import type { ComposedParts } from "./compose-parts.ts";
 import { createInbox, createWaitingSessions } from "./inbox.ts";
 import type { ProjectService } from "./service.ts";
+import { operationOf } from "./stored-input.ts";
 import type { ScheduleSync } from "./sync-schedules.ts";
 import { senderOf } from "./work-calls.ts";
 import { workLost } from "./work-errors.ts";
@@ -95,11 +96,13 @@ export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService 
     sessions,
     prompt: (target, request, call) => prompts.prompt(target, request, call),
     problem: upkeep.problem,
-    dispatch: ({ agent, instance_id: id, session }, input, { principal, receivedAt, ...how } = {}) =>
-      calls.dispatch([agent, { ...how, id, session, input }], {
+    async dispatch({ agent, instance_id: id, session }, input, { principal, receivedAt, ...how } = {}) {
+      const receipt = await calls.dispatch([agent, { ...how, id, session, input }], {
         ...senderOf(principal),
         received_at: receivedAt,
-      }),
+      });
+      return { ...receipt, operation_id: operationOf(receipt.dispatch_id) };
+    },
     ...admin.routed,
     waiting: createInbox({ engine, approvals }),
     waitingSessions: createWaitingSessions({ engine, approvals }),

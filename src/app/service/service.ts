@@ -4,7 +4,7 @@ import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { PromptChoices, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
+import type { PromptReply, PromptRequest, PromptSettings } from "../../protocol/prompt.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type {
@@ -17,9 +17,11 @@ import type {
   TurnQuery,
 } from "../../protocol/trace.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
+import type { AbortTarget } from "../cluster/node-calls.ts";
 import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import type { App } from "./app.ts";
+import type { FollowOptions } from "./follow-operation.ts";
 import type { InboxListing, InboxPage } from "./inbox.ts";
 import type { LogPage, LogPageQuery } from "./log-page.ts";
 import type { Retention } from "./retention.ts";
@@ -75,8 +77,8 @@ export interface Service {
   dispatch(
     target: SessionKey,
     input: unknown,
-    options?: PromptChoices & Pick<PromptCall, "idempotencyKey" | "principal" | "receivedAt">,
-  ): Promise<DispatchReceipt>;
+    options?: PromptSettings & Pick<PromptCall, "idempotencyKey" | "principal" | "receivedAt">,
+  ): Promise<DispatchReceipt & { readonly operation_id: string }>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;
   /** Returns a page of the messages in a session's log. Throws `not_found` for a session without a log. */
@@ -88,6 +90,14 @@ export interface Service {
     target: InstanceTarget & { readonly operation_id: string },
     query?: OperationEventsQuery,
   ): Promise<OperationEvents>;
+  /**
+   * Returns the events of an operation and its tasks, from the first one to the end of the operation; one that is queued is
+   * waited for. Throws `not_found`.
+   */
+  followOperation(
+    target: InstanceTarget & { readonly operation_id: string },
+    options: FollowOptions,
+  ): Promise<AsyncIterable<KitEvent>>;
   /** Returns the request and the answer of a turn. Throws `not_found` for an unknown or deleted turn. */
   turn(target: InstanceTarget & { readonly turn_id: string }, query?: TurnQuery): Promise<TurnDetail>;
   /**
@@ -106,8 +116,11 @@ export interface Service {
   waitingSessions(among?: readonly SessionKey[]): Promise<readonly SessionKey[]>;
   /** Returns a page of what waits for a person, oldest first, and the number of all. */
   waiting(listing: InboxListing): Promise<InboxPage>;
-  /** Aborts the running inputs of the session, or of all sessions of the instance. Returns whether there was one. */
-  abort(target: InstanceTarget & { readonly session?: string | undefined }): Promise<boolean>;
+  /**
+   * Aborts the running inputs of the session, or of all sessions of the instance; with `operation_id` only that operation, also
+   * if it is still queued. Returns whether there was one.
+   */
+  abort(target: AbortTarget): Promise<boolean>;
   /** Aborts an instance and deletes its sessions, workspaces and events. Returns whether it had any. */
   remove(target: InstanceTarget): Promise<boolean>;
   /** Yields the instance's events after an index, then each new one; only those of `session` if it is set. */

@@ -4,9 +4,10 @@ import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { suggest, toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/names.ts";
+import { defined } from "../../base/record.ts";
 import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
 import { backendNames } from "../../protocol/enums.ts";
-import type { PromptChoices, PromptRequest } from "../../protocol/prompt.ts";
+import type { PromptRequest, PromptSettings } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { promptKey } from "./stored-input.ts";
 
@@ -49,12 +50,12 @@ export function toStoredPrompt(request: PromptRequest): unknown {
 }
 
 /** Converts a dispatched input to the form that the engine stores. Throws `invalid_request` for an empty text and for invalid choices. */
-export function toDispatchInput(input: unknown, choices: PromptChoices = {}): unknown {
+export function toDispatchInput(input: unknown, settings: PromptSettings = {}): unknown {
   const sent = typeof input === "string" || input === undefined ? checkedText(input ?? "") : input;
-  const { model, backend } = checkedChoices(choices);
-  if (model !== undefined || backend !== undefined) {
+  const own = defined(checkedSettings(settings));
+  if (Object.keys(own).length > 0) {
     const message = typeof sent === "string" ? sent : JSON.stringify(sent, null, 2);
-    return { [promptKey]: { message, model, backend }, input: sent };
+    return { [promptKey]: checkedPrompt({ message, ...own }), input: sent };
   }
   // JSON that looks like a stored prompt is stored as its text, which the session would get anyway.
   return typeof sent === "object" && sent !== null && promptKey in sent ? JSON.stringify(sent) : sent;
@@ -67,15 +68,16 @@ export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
   return { [promptKey]: checkedPrompt(request), input: { ...request, forked_from }, fork };
 }
 
-/** Checks the choices of a program, which can be plain JavaScript. A custom backend cannot be stored. */
-function checkedChoices({ model, backend }: PromptChoices): PromptChoices {
+/** Checks the settings of a program, which can be plain JavaScript. A custom backend cannot be stored. */
+function checkedSettings(settings: PromptSettings): PromptSettings {
+  const { model, backend, client_id, role, thinking_level, images, files } = settings;
   if (model !== undefined && !isModelChoice(model)) throw invalid(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
     const names = `\`backend\` of a dispatch must be one of ${backendNames.join(", ")}`;
     throw invalid(near === undefined ? names : `${names}; did you mean ${near}?`);
   }
-  return { model, backend };
+  return { model, backend, client_id, role, thinking_level, images, files };
 }
 
 function invalid(fault: string): KitError {

@@ -5,6 +5,7 @@ import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { instanceName } from "../../protocol/session-name.ts";
+import type { AbortTarget } from "../cluster/node-calls.ts";
 import type { Fences } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
 import { origins } from "../runtime/observers.ts";
@@ -22,6 +23,7 @@ export interface SessionWorkOptions {
 
 interface RunningInput {
   readonly key: SessionKey;
+  readonly operationId: string;
   /** Stops the operation and waits for its end. */
   abort(): Promise<boolean>;
   /** Resolves when the operation has ended, also after a failure. */
@@ -60,8 +62,9 @@ export class SessionWork {
     const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
       live = await instances.get(key);
       try {
-        const { message, thinking_level: thinkingLevel, model, backend, role, images, files } = request;
-        const choices = defined({ model, backend, role, images, files, thinkingLevel });
+        const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
+        const { model, backend, role, images, files } = rest;
+        const choices = defined({ model, backend, role, images, files, thinkingLevel, clientId });
         const how = { signal, operationId, resumes: resting !== undefined };
         const {
           text,
@@ -78,7 +81,7 @@ export class SessionWork {
     };
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const abort = async (): Promise<boolean> => (await live?.session(key.session).abort()) ?? false;
-    const remove = this.#add({ key, abort, ended });
+    const remove = this.#add({ key, operationId, abort, ended });
     // The only reader of the reply is the caller: a second one would end the asynchronous stack of an error here.
     try {
       await prepare?.();
@@ -100,10 +103,12 @@ export class SessionWork {
     }
   }
 
-  /** Returns the running inputs of an instance, or of one of its sessions. */
-  running(target: InstanceTarget & { readonly session?: string | undefined }): readonly RunningInput[] {
+  /** Returns the running inputs of an instance, of one of its sessions, or of one operation. */
+  running({ session, operation_id, ...target }: AbortTarget): readonly RunningInput[] {
     return [...(this.#running.get(instanceName(target)) ?? [])].filter(
-      ({ key }) => target.session === undefined || key.session === target.session,
+      ({ key, operationId }) =>
+        (session === undefined || key.session === session) &&
+        (operation_id === undefined || operationId === operation_id),
     );
   }
 

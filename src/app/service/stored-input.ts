@@ -50,6 +50,11 @@ export function operationOf(dispatchId: string): string {
   return `op_${dispatchId.slice(dispatchId.indexOf("_") + 1)}`;
 }
 
+/** Returns the id of the dispatch that an operation works on, if it works on one. */
+export function dispatchOf(operationId: string): string {
+  return `dispatch_${operationId.slice(operationId.indexOf("_") + 1)}`;
+}
+
 /** Separates the owner from the key. A header cannot hold it, so no client can send the key of another principal. */
 const separator = "§";
 const ownerDigits = 32;

@@ -134,8 +134,13 @@ export const agentRoutes = defineRoutes({
     parameters: { ...parameters, operation_id: "`operation_id` from `GET /agents/{name}/{id}/operations`." },
     operation: "listOperationEvents",
     summary: "The events of an operation and of its tasks, oldest first",
+    description:
+      "With `Accept: text/event-stream` the reply streams them to the end of the operation, also of one that is still queued; `limit` has no effect then.",
+    headers: ["Last-Event-ID"],
     query: operationEventsQuerySchema,
     reply: operationEventsSchema,
+    stream: "asked",
+    hasEnd: true,
     errors: ["agent_not_found", "agent_not_webhook", "not_found"],
     action: "agent.read",
   },

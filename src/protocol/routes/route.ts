@@ -33,6 +33,10 @@ export interface RouteSpec {
   readonly replyAtEnd?: z.ZodType;
   /** Whether the reply is a stream of events: if the client's `Accept` asks for it, or always. */
   readonly stream?: "asked" | "always";
+  /** The meaning of the stream's frames, if they are not kit's events. */
+  readonly frames?: string;
+  /** Whether errors are sentences of plain text, which a client of another protocol shows as they are. */
+  readonly hasPlainErrors?: true;
   /** Whether a reader of the stream that reconnects after its last event gets 204. */
   readonly hasEnd?: true;
   /** Whether a browser gets a page instead. */

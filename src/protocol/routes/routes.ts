@@ -8,6 +8,7 @@ import {
   specRoutes,
 } from "./project-routes.ts";
 import { clusterRoutes, dispatchRoutes, runRoutes, webhookRoutes, workflowRoutes } from "./run-routes.ts";
+import { uiRoutes } from "./ui-routes.ts";
 
 /** The routes of every server: queries about the project. */
 const projectRoutes = {
@@ -22,6 +23,7 @@ const projectRoutes = {
 /** The routes of a server with a service: agents, workflows and their work. */
 const serviceRoutes = {
   ...agentRoutes,
+  ...uiRoutes,
   ...approvalRoutes,
   ...waitingRoutes,
   ...promptRoutes,

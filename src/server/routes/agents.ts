@@ -1,4 +1,5 @@
 import type { InstanceTarget, PromptCall } from "../../app/service/service.ts";
+import type { OperationEventsQuery } from "../../app/service/trace.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type StreamState } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -8,6 +9,7 @@ import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts
 import { streamHeader } from "../../protocol/routes/route.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ConnectionSlot } from "../access/connection-slots.ts";
+import { emptyReply } from "../reply.ts";
 import {
   isReconnect,
   readEventPosition,
@@ -53,9 +55,9 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
       return answerPrompt(context, input, { key, request });
     },
     async "POST /agents/{name}/{id}/dispatch"(input) {
-      const { input: message, session = defaultSession, ...choices } = input.body;
+      const { input: message, session = defaultSession, ...settings } = input.body;
       const receipt = await service.dispatch({ ...instanceOf(input), session }, message, {
-        ...choices,
+        ...settings,
         ...callOf(input),
       });
       return { status: receipt.error === undefined ? "accepted" : "failed", ...receipt };
@@ -90,11 +92,12 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
       };
     },
     "GET /agents/{name}/{id}/operations": (input) => service.operations(instanceOf(input), input.query),
-    "GET /agents/{name}/{id}/operations/{operation_id}/events": (input) =>
-      service.operationEvents(
-        { ...instanceOf(input), operation_id: input.segment("operation_id") },
-        input.query,
-      ),
+    "GET /agents/{name}/{id}/operations/{operation_id}/events": (input) => {
+      const target = { ...instanceOf(input), operation_id: input.segment("operation_id") };
+      return acceptsEvents(input.accept)
+        ? streamOperation(context, input, target)
+        : service.operationEvents(target, input.query);
+    },
     "GET /agents/{name}/{id}/turns/{turn_id}": (input) =>
       service.turn({ ...instanceOf(input), turn_id: input.segment("turn_id") }, input.query),
     async "POST /agents/{name}/{id}/turns/{turn_id}/fork"(input) {
@@ -166,7 +169,7 @@ function toHistoryMessage(message: Message): HistoryMessage {
   const { role, content, timestamp } = message;
   const visible = { role, content: content.map(withoutProvider), timestamp };
   if (message.role === "tool") return visible;
-  if (message.role === "user") return { ...visible, source: message.source };
+  if (message.role === "user") return { ...visible, source: message.source, client_id: message.client_id };
   const { source, model, usage, finish_reason } = message;
   return { ...visible, source, model, usage, finish_reason };
 }
@@ -233,6 +236,44 @@ function streamInstance(
   });
   if (begun !== undefined) reply.headers.set(streamHeader, begun);
   return reply;
+}
+
+/** Answers with the events of an operation after an index, to its end; with 204 to a reader that has read the end. */
+async function streamOperation(
+  { service, streams, authorization, toEnvelope }: ServiceContext,
+  {
+    principal,
+    header,
+    query,
+  }: Pick<RouteRequest, "principal" | "header"> & { readonly query: OperationEventsQuery },
+  target: InstanceTarget & { readonly operation_id: string },
+): Promise<Response> {
+  const { first_index, types } = query;
+  const lastRead = readLastEventId({ header });
+  const after = lastRead ?? query.after ?? 0;
+  if (lastRead !== undefined) {
+    const { events } = await service.operationEvents(target, { types: ["operation"], limit: 1_000 });
+    const end = events.find(({ operation_id }) => operation_id === target.operation_id);
+    if (end !== undefined && end.index <= after) return emptyReply({});
+  }
+  const controller = new AbortController();
+  const events = await service.followOperation(target, { first_index, after, signal: controller.signal });
+  const { agent, instance_id: instance } = target;
+  const permit = authorization.whilePermitted({ principal, action: "agent.read", agent, instance });
+  const source = async function* (): AsyncGenerator<string> {
+    for await (const event of events) {
+      if (event.index <= after || types?.includes(event.type) === false) continue;
+      await permit();
+      yield encodeEvent(event);
+    }
+    yield encodeOutcome("result", { operation_id: target.operation_id });
+  };
+  return streams.open(source(), {
+    slot: streams.reserve(principal),
+    resumable: true,
+    onEnd: () => controller.abort(),
+    toLastChunk: (error) => encodeOutcome("error", toEnvelope(error)),
+  });
 }
 
 /**

@@ -21,6 +21,7 @@ test("an input is accepted and runs in its session, and its record has the outco
   expect(body).toEqual({
     status: "accepted",
     dispatch_id: expect.any(String),
+    operation_id: expect.stringMatching(/^op_/),
     accepted_at: expect.stringMatching(/^\d{4}-/),
   });
   await served.service.engine.awaitDispatch(body.dispatch_id);

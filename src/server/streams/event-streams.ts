@@ -21,10 +21,15 @@ export interface StreamOptions {
   readonly resumable: boolean;
   /** Whether the stream ends after `streamMs`, because its reader can request the rest; default `resumable`. */
   readonly ends?: boolean | undefined;
+  /**
+   * Breaks the connection where the server ends the stream early, for clients that take a clean end for the end of the work.
+   * Returns false if the request has no connection of its own.
+   */
+  readonly breakOff?: (() => boolean) | undefined;
   /** Called once when the stream has ended, also after an error. */
   readonly onEnd?: () => void;
-  /** Returns the last chunk of a stream whose source has thrown. */
-  readonly toLastChunk: (error: unknown) => string;
+  /** Returns the last chunk of a stream whose source has thrown; undefined breaks the connection. */
+  readonly toLastChunk: (error: unknown) => string | undefined;
 }
 
 /** The open event streams of a server. */
@@ -106,7 +111,7 @@ export function createEventStreams({ heartbeatMs, streamMs, slots }: EventStream
 
 function createStream(
   source: AsyncIterable<string>,
-  { resumable, onEnd, toLastChunk }: StreamOptions,
+  { resumable, breakOff, onEnd, toLastChunk }: StreamOptions,
 ): { readonly body: ReadableStream<Uint8Array>; readonly stream: OpenStream } {
   const chunks = source[Symbol.asyncIterator]();
   let controller: ReadableStreamDefaultController<Uint8Array>;
@@ -140,6 +145,10 @@ function createStream(
       if (ended) return;
       const last = toLastChunk(error);
       finish();
+      if (last === undefined) {
+        if (breakOff?.() !== true) controller.error(error);
+        return;
+      }
       controller.enqueue(encoder.encode(last));
       controller.close();
     } finally {
@@ -169,6 +178,10 @@ function createStream(
     end() {
       if (ended) return;
       stop();
+      if (breakOff !== undefined) {
+        if (!breakOff()) controller.error(new Error("The server ends the stream early."));
+        return;
+      }
       controller.enqueue(encoder.encode(encodeComment("closing")));
       controller.close();
     },

@@ -1,0 +1,168 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { asSchema, readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from "ai";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KitError } from "../../base/kit-error.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import type { UiChunk } from "../../protocol/ui.ts";
+import { type ServedService, serveService } from "../../server/testing/serve-service.ts";
+import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
+import { createTestService } from "../../testing/test-service.ts";
+import { UiFold } from "./fold.ts";
+import { toUiMessage } from "./ui-message.ts";
+
+const schema = asSchema(uiMessageChunkSchema);
+let served: ServedService;
+beforeAll(async () => {
+  let calls = 0;
+  const answer = ({ prompt }: LanguageModelV4CallOptions): ScriptedTurn => {
+    const text = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
+    const isAnswered = prompt.at(-1)?.role === "tool";
+    calls += 1;
+    const words = ["The ", "answer ", "is ", "said ", "word ", "by ", "word."];
+    if (text.includes("think")) return { reasoning: "First this, then that.", deltas: words };
+    if (text.includes("twice")) {
+      const call = { id: "same", name: "look", input: { at: calls } };
+      return prompt.filter(({ role }) => role === "tool").length < 2
+        ? { deltas: ["I ", "look. "], toolCalls: [call] }
+        : { deltas: words };
+    }
+    if (text.includes("child") && !text.includes("delegate"))
+      return isAnswered ? { text: "The child paid." } : { toolCalls: [{ name: "pay", input: { cents: 3 } }] };
+    if (text.includes("delegate"))
+      return isAnswered ? { deltas: words } : { toolCalls: [{ name: "task", input: { prompt: "child" } }] };
+    if (text.includes("several"))
+      return isAnswered
+        ? { deltas: words }
+        : {
+            toolCalls: [1, 2]
+              .map((cents) => ({ name: "pay", input: { cents } }))
+              .concat({ name: "look", input: { cents: 0 } }),
+          };
+    if (text.includes("breaks") && calls % 2 === 1)
+      return { deltas: words, error: new TypeError("fetch failed"), failAfter: 4 };
+    if (text.includes("refused"))
+      return { error: new KitError({ code: "context_overflow", message: "It is too long." }) };
+    return { deltas: words, ...(text.includes("slow") ? { delayMs: 100 } : {}) };
+  };
+  served = await serveService({
+    files: {
+      "src/agents/all.ts": `export const triggers = { webhook: true };
+const pay = { name: "pay", description: "Pays.", input: { type: "object" }, needsApproval: true, editableArguments: true, execute: (args) => JSON.stringify(args) };
+const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: (args, context) => { context.progress?.({ half: true }); return "seen"; } };
+export default { kind: "kit.agent", describe: async () => ({ tools: [pay, look] }) };
+`,
+    },
+    openService: ({ root }) =>
+      createTestService({ root, model: createScriptedModel(answer, { recordCalls: false }) }),
+  });
+});
+afterAll(() => served.close());
+
+/** Prompts the agent, decides each call that waits, and returns the events as they came, and as they are stored. */
+async function record(input: string, decide: (at: number) => object = () => ({ approved: true })) {
+  const target = { agent: "all", instance_id: "fold" };
+  const { operation_id } = await served.service.dispatch({ ...target, session: "default" }, input);
+  const read = async (onEvent?: (event: KitEvent) => Promise<void>): Promise<readonly KitEvent[]> => {
+    const events: KitEvent[] = [];
+    const { signal } = new AbortController();
+    for await (const event of await served.service.followOperation({ ...target, operation_id }, { signal })) {
+      events.push(event);
+      await onEvent?.(event);
+    }
+    return events;
+  };
+  let decided = 0;
+  const live = await read(async (event) => {
+    if (event.type === "approval_request")
+      await served.send(`/agents/all/fold/approvals/${event.approval_id}`, { body: decide(decided++) });
+    if (event.type === "text_delta" && input === "slow, stopped")
+      await served.service.abort({ ...target, operation_id });
+  });
+  await served.service.prompt({ ...target, session: "other" }, { message: "the next" });
+  await served.service.engine.events.flush();
+  return { operation_id, live, stored: await read() };
+}
+
+function chunksOf(operationId: string, events: readonly KitEvent[]): readonly UiChunk[] {
+  const fold = new UiFold(operationId);
+  return [fold.start(), ...events.flatMap((event) => fold.push(event))];
+}
+
+/** The message that the AI SDK builds. */
+async function read(chunks: readonly UiChunk[]): Promise<UIMessage | undefined> {
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      // A step that has only begun is not shown until the next chunk.
+      controller.enqueue({ type: "message-metadata", messageMetadata: {} });
+      controller.close();
+    },
+  });
+  let message: UIMessage | undefined;
+  for await (const next of readUIMessageStream({ stream, onError: () => undefined })) message = next;
+  return message && JSON.parse(JSON.stringify(message));
+}
+
+interface Scenario {
+  readonly input: string;
+  readonly decide?: (at: number) => object;
+  /** The states of the calls in the message. */
+  readonly calls: readonly string[];
+  /** Whether the operation rests at some event, until a person decides. */
+  readonly rests?: boolean;
+}
+
+const scenarios: readonly Scenario[] = [
+  { input: "think, then speak", calls: [] },
+  {
+    input: "look twice under the same id",
+    calls: ["tool-look output-available", "tool-look output-available"],
+  },
+  {
+    input: "several calls",
+    decide: (at) =>
+      at === 0 ? { approved: true, args: { cents: 9 } } : { approved: false, reason: "too much" },
+    calls: ["tool-pay output-available", "tool-pay output-denied", "tool-look output-available"],
+    rests: true,
+  },
+  {
+    input: "delegate to a child whose call waits",
+    calls: ["tool-task output-available", "tool-pay output-available"],
+    rests: true,
+  },
+  { input: "breaks off once", calls: [] },
+  { input: "refused for good", calls: [] },
+  { input: "slow, stopped", calls: [] },
+];
+
+test.each(scenarios)(
+  "live and stored events, cut anywhere, give the message of the AI SDK: $input",
+  async (scenario) => {
+    const { operation_id, live, stored } = await record(scenario.input, scenario.decide);
+    const whole = chunksOf(operation_id, live);
+    for (const chunk of whole) expect(await schema.validate?.(chunk)).toMatchObject({ success: true });
+    const message = await read(whole);
+    expect(await read(chunksOf(operation_id, stored))).toEqual(message);
+    // Deltas that are cut in other places.
+    const cut = live.flatMap((event): KitEvent[] =>
+      event.type === "text_delta" || event.type === "reasoning_delta"
+        ? [...event.text].map((text) => ({ ...event, text }))
+        : [event],
+    );
+    expect(await read(chunksOf(operation_id, cut))).toEqual(message);
+    for (let end = 1; end <= whole.length; end += 1) {
+      const own = toUiMessage(operation_id, whole.slice(0, end));
+      expect(JSON.parse(JSON.stringify({ metadata: {}, ...own }))).toEqual(await read(whole.slice(0, end)));
+    }
+    const calls = message?.parts.flatMap((part) =>
+      "toolCallId" in part ? [`${part.type} ${part.state}`] : [],
+    );
+    expect(calls).toEqual(scenario.calls);
+    const fold = new UiFold(operation_id);
+    const resting = live.filter((event) => {
+      fold.push(event);
+      return fold.rests;
+    });
+    expect(resting.length > 0).toBe(scenario.rests ?? false);
+  },
+);

@@ -1,0 +1,266 @@
+import type { KitEvent } from "../../protocol/event.ts";
+import type { UiChunk, UiTask } from "../../protocol/ui.ts";
+import { OpenWork } from "./open-work.ts";
+
+type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { type: Type }>;
+type CallEvent = EventOf<"tool_start" | "tool_progress" | "tool_end" | "approval_request" | "approval">;
+
+/** A call as the page knows it. */
+interface UiCall {
+  /** Unique in the message: a provider's id can occur again in a later turn. */
+  readonly id: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly kind: { providerExecuted: true; dynamic?: true };
+  /** Whether the page has it. Calls of tasks are shown once they wait for a decision. */
+  isShown: boolean;
+  isDenied: boolean;
+  hasEnded: boolean;
+}
+
+/**
+ * Folds the events of one operation and its tasks, from the first one on, into chunks of the AI SDK's UI message stream. The
+ * same events give the same message, however their deltas are cut or joined.
+ */
+export class UiFold {
+  readonly #operationId: string;
+  readonly #work: OpenWork;
+  readonly #calls = new Map<string, UiCall>();
+  readonly #tasks = new Map<string, UiTask>();
+  #open:
+    | { readonly kind: "text" | "reasoning"; readonly id: string; readonly turn: string | undefined }
+    | undefined;
+  #parts = 0;
+  #inStep = false;
+  /** The turn that a model answers; until its `turn`, what it said can become void. */
+  #turn: string | undefined;
+  #hasFailed = false;
+
+  constructor(operationId: string) {
+    this.#operationId = operationId;
+    this.#work = new OpenWork(operationId);
+  }
+
+  /** The first chunk of a stream. */
+  start(): UiChunk {
+    return { type: "start", messageId: this.#operationId };
+  }
+
+  /** Whether nothing goes on until a person decides about a call. */
+  get rests(): boolean {
+    return this.#work.rests;
+  }
+
+  /** Ids of the approvals that calls wait for. */
+  get waiting(): readonly string[] {
+    return this.#work.waiting;
+  }
+
+  /** Ends the stream at an event where the operation rests: the page's answer goes on after it. */
+  handOver({ index }: KitEvent): readonly UiChunk[] {
+    return [
+      ...this.#endStep(),
+      { type: "finish", finishReason: "tool-calls", messageMetadata: { kit_index: index } },
+    ];
+  }
+
+  /** Ends the stream of an operation that ended before it had begun. */
+  endUnbegun(): readonly UiChunk[] {
+    return [
+      { type: "abort", reason: "stopped" },
+      { type: "finish", finishReason: "other" },
+    ];
+  }
+
+  /** Returns the chunks of an event. */
+  push(event: KitEvent): readonly UiChunk[] {
+    this.#work.push(event);
+    switch (event.type) {
+      case "tool_start":
+      case "tool_progress":
+      case "tool_end":
+      case "approval_request":
+      case "approval":
+        return this.#ofCall(event);
+      case "task_start": {
+        const { task_id: id, prompt, task_agent: agent, role } = event;
+        const task: UiTask = { prompt, ...(agent && { agent }), ...(role && { role }), state: "running" };
+        this.#tasks.set(id, task);
+        return [{ type: "data-task", id, data: task }];
+      }
+      case "task_end": {
+        const { task_id: id, is_error } = event;
+        const task = this.#tasks.get(id) ?? { prompt: "" };
+        return [{ type: "data-task", id, data: { ...task, state: is_error ? "failed" : "done" } }];
+      }
+      default:
+        // The texts of a task are for its parent, not for the page.
+        return event.operation_id === this.#operationId ? this.#ofOperation(event) : [];
+    }
+  }
+
+  #ofOperation(event: KitEvent): readonly UiChunk[] {
+    switch (event.type) {
+      case "operation_start":
+        // The answer that a killed process was reading is requested again.
+        return this.#turn === undefined ? [] : this.#reset();
+      case "turn_request": {
+        if (event.purpose === "compaction") return [];
+        const isAgain = this.#turn !== undefined;
+        this.#turn = event.turn_id ?? "";
+        if (isAgain) return this.#reset();
+        const ended = this.#endStep();
+        this.#inStep = true;
+        return [...ended, { type: "start-step" }];
+      }
+      case "text_delta":
+        return this.#delta("text", event);
+      case "reasoning_delta":
+        return this.#delta("reasoning", event);
+      case "turn":
+        if (event.purpose === "compaction") return [];
+        this.#turn = undefined;
+        return [...this.#close(), { type: "message-metadata", messageMetadata: { model: event.model } }];
+      case "error": {
+        const { error, will_retry, retry_in_ms } = event;
+        if (will_retry) {
+          const data = { message: error.message, ...(retry_in_ms === undefined ? {} : { retry_in_ms }) };
+          return [{ type: "data-notice", data, transient: true }];
+        }
+        this.#hasFailed = true;
+        return [...this.#close(), { type: "error", errorText: error.message }];
+      }
+      case "aborted":
+        return [...this.#endStep(), { type: "abort", reason: "stopped" }];
+      case "operation":
+        return this.#finish(event);
+      default:
+        return [];
+    }
+  }
+
+  #finish({ is_error, is_aborted, duration_ms, usage }: EventOf<"operation">): readonly UiChunk[] {
+    const messageMetadata = { duration_ms, ...(usage === undefined ? {} : { usage }) };
+    const finishReason = is_aborted === true ? "other" : is_error ? "error" : "stop";
+    const isUnsaid = finishReason === "error" && !this.#hasFailed;
+    return [
+      ...this.#endStep(),
+      ...(isUnsaid ? [{ type: "error", errorText: "The agent failed." } as const] : []),
+      { type: "finish", finishReason, messageMetadata },
+    ];
+  }
+
+  #ofCall(event: CallEvent): readonly UiChunk[] {
+    const key = `${event.operation_id} ${event.tool_call_id}`;
+    const isOwn = event.operation_id === this.#operationId;
+    if (event.type === "tool_start") {
+      const before = this.#calls.get(key);
+      const call: UiCall = {
+        id: this.#callId(event.tool_call_id, before),
+        tool: event.tool,
+        input: event.args,
+        // The calls of MCP servers are dynamic parts, so that those of the project can be typed ones.
+        kind: { providerExecuted: true, ...(event.mcp === undefined ? {} : { dynamic: true }) },
+        isShown: isOwn,
+        isDenied: false,
+        hasEnded: false,
+      };
+      this.#calls.set(key, call);
+      return isOwn ? [...this.#close(), toInput(call, event.args)] : [];
+    }
+    const call = this.#calls.get(key);
+    if (call === undefined) return [];
+    const toolCallId = call.id;
+    if (event.type === "approval_request") {
+      const isNew = !call.isShown;
+      call.isShown = true;
+      const request = { type: "tool-approval-request", toolCallId, approvalId: event.approval_id } as const;
+      return isNew ? [toInput(call, event.args), request] : [request];
+    }
+    if (!call.isShown) return [];
+    switch (event.type) {
+      case "approval": {
+        const { approval_id: approvalId, approved, reason, args } = event;
+        call.isDenied = !approved;
+        const response = {
+          type: "tool-approval-response",
+          approvalId,
+          approved,
+          ...(reason === undefined ? {} : { reason }),
+        } as const;
+        return approved && args !== undefined ? [toInput(call, args), response] : [response];
+      }
+      case "tool_progress":
+        return [
+          {
+            type: "tool-output-available",
+            toolCallId,
+            output: event.progress,
+            preliminary: true,
+            ...call.kind,
+          },
+        ];
+      case "tool_end":
+        call.hasEnded = true;
+        if (call.isDenied) return [{ type: "tool-output-denied", toolCallId }];
+        return event.is_error
+          ? [{ type: "tool-output-error", toolCallId, errorText: event.result, ...call.kind }]
+          : [{ type: "tool-output-available", toolCallId, output: parsed(event.result), ...call.kind }];
+    }
+  }
+
+  /** A call that starts again after a killed process keeps its id. */
+  #callId(id: string, before: UiCall | undefined): string {
+    if (before?.hasEnded === false) return before.id;
+    const used = new Set([...this.#calls.values()].map((call) => call.id));
+    let own = id;
+    for (let count = 2; used.has(own); count += 1) own = `${id}-${count}`;
+    return own;
+  }
+
+  #delta(kind: "text" | "reasoning", event: EventOf<"text_delta" | "reasoning_delta">): readonly UiChunk[] {
+    // A summary of the history is not said to the page.
+    if (this.#turn === undefined) return [];
+    const { turn_id: turn, text: delta } = event;
+    const before: UiChunk[] = [];
+    if (this.#open?.kind !== kind || this.#open.turn !== turn) {
+      before.push(...this.#close());
+      this.#parts += 1;
+      this.#open = { kind, turn, id: `${turn}-${this.#parts}` };
+      before.push({ type: `${kind}-start`, id: this.#open.id });
+    }
+    return [...before, { type: `${kind}-delta`, id: this.#open.id, delta }];
+  }
+
+  /** Voids the text of the running turn. */
+  #reset(): readonly UiChunk[] {
+    return [...this.#close(), { type: "reset-step" }];
+  }
+
+  #close(): readonly UiChunk[] {
+    const open = this.#open;
+    this.#open = undefined;
+    return open === undefined ? [] : [{ type: `${open.kind}-end`, id: open.id }];
+  }
+
+  #endStep(): readonly UiChunk[] {
+    const chunks: UiChunk[] = [...this.#close()];
+    if (this.#inStep) chunks.push({ type: "finish-step" });
+    this.#inStep = false;
+    return chunks;
+  }
+}
+
+function toInput({ id, tool, kind }: UiCall, input: unknown): UiChunk {
+  return { type: "tool-input-available", toolCallId: id, toolName: tool, input, ...kind };
+}
+
+/** Tools return texts; those that are JSON are shown as the values that they were. */
+function parsed(text: string): unknown {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,223 @@
+import { z } from "zod";
+import type { InstanceTarget } from "../../app/service/service.ts";
+import { keyOfSender } from "../../app/service/stored-input.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
+import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
+import { toUiMessage } from "../../interfaces/ai-sdk/ui-message.ts";
+import { toUiFile, toUserInput } from "../../interfaces/ai-sdk/user-message.ts";
+import type { KitEvent } from "../../protocol/event.ts";
+import { uiRoutes } from "../../protocol/routes/ui-routes.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
+import type { OperationRecord } from "../../protocol/trace.ts";
+import type { UiChunk, UiMessage, UiPart } from "../../protocol/ui.ts";
+import { emptyReply } from "../reply.ts";
+import { readLastEventId } from "../request/read-request.ts";
+import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
+import { checkAgent, instanceOf, type ServiceContext } from "../service-context.ts";
+import { restsNow, streamUi } from "../streams/ui-stream.ts";
+import { decideCall } from "./approvals.ts";
+
+/** `/agents/{name}/{id}/ui`: chat pages with `useChat` of the AI SDK. */
+export function bindUiRoutes(context: ServiceContext): readonly Route[] {
+  const { service, authorization } = context;
+  const sessionOf = (input: Pick<RouteRequest<"name" | "id" | "session">, "segment">): SessionKey => ({
+    ...instanceOf(input),
+    session: input.segment("session"),
+  });
+  /** A sender that may not read the instance gets the error for one that does not exist. */
+  const guard = async ({ action, principal, segment }: RouteRequest): Promise<void> => {
+    if (action === undefined) return;
+    const { agent, instance_id: instance } = instanceOf({ segment });
+    const missing = new KitError({ code: "not_found", message: "There is no such chat." });
+    const request = { principal, action, agent, instance };
+    await authorization.checkFound(request, { reading: "agent.read", missing });
+    checkAgent(context, agent);
+  };
+  const handlers: Handlers<typeof uiRoutes> = {
+    async "POST /agents/{name}/{id}/ui"(input) {
+      const { principal, itemAction, receivedAt, body } = input;
+      const { id: session = "default", messages, trigger } = body;
+      const target = instanceOf(input);
+      const last = messages.at(-1);
+      if (trigger === "regenerate-message")
+        throw refused("trigger", "cannot be regenerate-message: kit keeps every answer");
+      if (last?.role === "assistant") {
+        const decisions = decisionsIn(last);
+        const about = { principal, agent: target.agent, instance: target.instance_id };
+        await authorization.check({ ...about, action: itemAction });
+        await authorization.check({ ...about, action: "agent.read" });
+        return await streamUi(context, input, {
+          target: { ...target, operation_id: last.id },
+          action: "agent.read",
+          after: last.metadata?.kit_index,
+          begin: async () => {
+            for (const { id: approval_id, ...decision } of decisions)
+              await decideCall(service, { ...target, approval_id }, { ...decision, by: principal?.id }).catch(
+                ignoreDecided,
+              );
+          },
+        });
+      }
+      if (last?.role !== "user")
+        throw refused("messages", "must end with a message of the user or the assistant");
+      const { message, ...files } = toUserInput(last);
+      const { operation_id } = await service.dispatch({ ...target, session }, message, {
+        ...files,
+        client_id: last.id,
+        // The same message again, after a lost reply, is the same work.
+        idempotencyKey: keyOfSender(principal, `ui-${last.id}`),
+        principal: principal?.id,
+        receivedAt,
+      });
+      return await streamUi(context, input, { target: { ...target, operation_id }, action: input.action });
+    },
+    async "GET /agents/{name}/{id}/ui/{session}/stream"(input) {
+      const { session, ...target } = sessionOf(input);
+      const after = readLastEventId(input);
+      let { operation_id } = input.query;
+      if (operation_id === undefined) {
+        const { operations } = await service.operations(target, { session, limit: 1 });
+        const [newest] = operations;
+        if (newest === undefined || !(await isRunning(context, target, newest))) return emptyReply({});
+        ({ operation_id } = newest);
+      }
+      const isContinued = after !== undefined;
+      return await streamUi(context, input, {
+        target: { ...target, operation_id },
+        action: input.action,
+        after,
+        isContinued,
+      });
+    },
+    async "GET /agents/{name}/{id}/ui/{session}/messages"(input) {
+      const { session, ...target } = sessionOf(input);
+      const { operations, next_before } = await service.operations(target, { ...input.query, session });
+      const files = await filesOf(context, { ...target, session });
+      const messages: UiMessage[] = [];
+      for (const operation of operations.toReversed())
+        messages.push(...(await messagesOf(context, { target, operation, files })));
+      return { messages, next_before };
+    },
+    async "POST /agents/{name}/{id}/ui/{session}/stop"(input) {
+      return { stopped: await service.abort({ ...sessionOf(input), ...input.body }) };
+    },
+  };
+  return bindRoutes(uiRoutes, handlers, guard);
+}
+
+const decisionSchema = z.object({
+  id: z.string().min(1).max(200),
+  approved: z.boolean(),
+  reason: z.string().max(10_000).optional(),
+});
+
+/** The answers to approvals in a message. Throws `invalid_request` if there are none, or if one is not understood. */
+function decisionsIn({ parts, metadata }: UiMessage): readonly z.infer<typeof decisionSchema>[] {
+  const answered = parts.filter(({ state }) => state === "approval-responded");
+  if (answered.length === 0)
+    throw refused("messages", "must end with a user's message, or with answers to approvals");
+  if (metadata?.kit_index === undefined)
+    throw refused("messages", "must have the `metadata` that came with the answer");
+  return answered.map(({ approval }) => {
+    const decision = decisionSchema.safeParse(approval);
+    if (decision.success) return defined(decision.data) as z.infer<typeof decisionSchema>;
+    throw refused("messages", "has an answer to an approval without `id` and `approved`");
+  });
+}
+
+function refused(path: string, fault: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The message of the chat cannot be answered.",
+    meta: { issues: [{ path: `body.${path}`, message: fault }] },
+  });
+}
+
+/** Another person, or an earlier attempt of this request, has decided: the stream tells how. */
+function ignoreDecided(error: unknown): void {
+  if (!(error instanceof KitError) || error.code !== "not_found") throw error;
+}
+
+async function* eventsOf(
+  { service }: ServiceContext,
+  target: InstanceTarget,
+  { operation_id, first_index }: OperationRecord,
+): AsyncGenerator<KitEvent> {
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const query = { first_index, after, limit: 1_000 };
+    const page = await service.operationEvents({ ...target, operation_id }, query);
+    yield* page.events;
+    after = page.next_after;
+  }
+}
+
+function isOpen({ status }: OperationRecord): boolean {
+  return status === "working" || status === "waiting" || status === "retrying";
+}
+
+/** Whether an operation goes on without a person's decision. */
+async function isRunning(
+  context: ServiceContext,
+  target: InstanceTarget,
+  operation: OperationRecord,
+): Promise<boolean> {
+  if (operation.status !== "waiting") return isOpen(operation);
+  const fold = new UiFold(operation.operation_id);
+  for await (const event of eventsOf(context, target, operation)) fold.push(event);
+  return !(await restsNow(context.service, { ...target, operation_id: operation.operation_id }, fold));
+}
+
+/** The files of the newest user's messages, by operation: events have only their number. */
+async function filesOf(
+  { service }: ServiceContext,
+  key: SessionKey,
+): Promise<ReadonlyMap<string, readonly UiPart[]>> {
+  const { entries } = await service.historyPage(key, { limit: 200 }).catch((error: unknown) => {
+    if (error instanceof KitError && error.code === "not_found") return { entries: [] };
+    throw error;
+  });
+  return new Map(
+    entries.flatMap(({ operation_id, message }) => {
+      const files = message.role === "user" ? message.content.filter(({ type }) => type !== "text") : [];
+      return files.length === 0 ? [] : [[operation_id, files.flatMap(toUiFile)] as const];
+    }),
+  );
+}
+
+/** The user's message of an operation and, unless the operation runs, the answer. */
+async function messagesOf(
+  context: ServiceContext,
+  {
+    target,
+    operation,
+    files,
+  }: {
+    readonly target: InstanceTarget;
+    readonly operation: OperationRecord;
+    readonly files: ReadonlyMap<string, readonly UiPart[]>;
+  },
+): Promise<readonly UiMessage[]> {
+  const { operation_id } = operation;
+  const fold = new UiFold(operation_id);
+  const chunks: UiChunk[] = [];
+  const messages: UiMessage[] = [];
+  let last: KitEvent | undefined;
+  for await (const event of eventsOf(context, target, operation)) {
+    if (event.type === "operation_start" && event.operation_id === operation_id && messages.length === 0) {
+      const { message, client_id } = event;
+      const parts = [...(files.get(operation_id) ?? []), { type: "text", text: message ?? "" }];
+      if (message !== undefined)
+        messages.push({ id: client_id ?? `user-${operation_id}`, role: "user", parts });
+    }
+    chunks.push(...fold.push(event));
+    last = event;
+  }
+  if (isOpen(operation)) {
+    if (last === undefined || !(await restsNow(context.service, { ...target, operation_id }, fold)))
+      return messages;
+    chunks.push(...fold.handOver(last));
+  }
+  const answer = toUiMessage(operation_id, chunks);
+  return answer.parts.length === 0 ? messages : [...messages, answer];
+}
