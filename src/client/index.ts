@@ -59,7 +59,7 @@ export type {
   PromptReply,
   PromptRequest,
 } from "../protocol/prompt.ts";
-export { createReceiptReader } from "../protocol/read-records.ts";
+export { createReceiptReader, isRule } from "../protocol/read-records.ts";
 export type { PromptPrefix, ReceiptItem, TurnReceipt } from "../protocol/receipt.ts";
 export type {
   CancelledRuns,

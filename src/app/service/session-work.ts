@@ -60,8 +60,9 @@ export class SessionWork {
     const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
       live = await instances.get(key);
       try {
-        const { message, thinking_level: thinkingLevel, model, backend, role, images, files } = request;
-        const choices = defined({ model, backend, role, images, files, thinkingLevel });
+        const { message, thinking_level: thinkingLevel, omit_rules: omitRules, ...asSent } = request;
+        const { model, backend, role, images, files } = asSent;
+        const choices = defined({ model, backend, role, images, files, thinkingLevel, omitRules });
         const how = { signal, operationId, resumes: resting !== undefined };
         const {
           text,

@@ -23,7 +23,7 @@ import { exclusively } from "./exclusively.ts";
 const applicationId = 0x6b697431;
 
 /** Raise it with every change of the tables or of what adapters make of a file. */
-const schemaVersion = 6;
+const schemaVersion = 7;
 
 /**
  * Tables of the index. Everything in it can be made again from the files of the project. Lists and records

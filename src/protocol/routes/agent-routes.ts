@@ -81,6 +81,7 @@ export const agentRoutes = defineRoutes({
     stream: "asked",
     errors: promptErrors,
     action: "agent.prompt",
+    itemAction: "agent.omit_rules",
   },
   "POST /agents/{name}/{id}/dispatch": {
     ...instance,
@@ -270,6 +271,7 @@ const defaultAgent = {
   reply: promptReplySchema,
   errors: promptErrors,
   action: "agent.prompt",
+  itemAction: "agent.omit_rules",
 } as const;
 
 /** The project's default agent, for projects that need only one. */
