@@ -42,6 +42,7 @@ export type {
   FileExplanation,
   GuidelineQuery,
 } from "../protocol/guideline-query.ts";
+export type { GuidelineUsage, GuidelineUsageQuery, RuleUsage } from "../protocol/guideline-usage.ts";
 export type { Usage } from "../protocol/message.ts";
 export type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 export type {
