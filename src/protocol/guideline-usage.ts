@@ -19,12 +19,10 @@ const ruleUsageSchema = z.object({
   file: z.string().optional(),
   line: z.int().optional(),
   title: z.string().optional(),
-  in_project: z
-    .boolean()
-    .meta({
-      description:
-        "False for one that is not among the project's guidelines now: it was removed, or a rule imports its file.",
-    }),
+  in_project: z.boolean().meta({
+    description:
+      "False for one that is not among the project's guidelines now: it was removed, or a rule imports its file.",
+  }),
   sessions: z
     .int()
     .meta({ description: "Number of sessions with a turn whose prompt had the rule; 0: never shown." }),
