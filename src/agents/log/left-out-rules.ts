@@ -20,7 +20,7 @@ export function rulesLeftOut(
   const names = [...ofAgent, ...ofParent];
   for (const { name, value } of notes) {
     if (name === leftOutNote) names.push(...(value as readonly string[]));
-    if (name === forkNote) names.push(...(value as { readonly without: readonly string[] }).without);
+    if (name === forkNote) names.push(...((value as { readonly without?: readonly string[] }).without ?? []));
   }
   return names.length === 0 ? noRules : new Set(names);
 }
