@@ -104,7 +104,7 @@ export function guidelineId(sourceFile: string, title: string, n = 1): string {
  */
 export function assignGuidelineIds(sourceFile: string, drafts: readonly GuidelineDraft[]): GuidelineRecord[] {
   const taken = new Set<string>();
-  const sections = new Set<string>();
+  const sections = new Map<string, number>();
   const counts = new Map<string, number>();
   return drafts.map((draft, position) => {
     let n = (counts.get(draft.title) ?? 0) + 1;
@@ -120,11 +120,16 @@ export function assignGuidelineIds(sourceFile: string, drafts: readonly Guidelin
   });
 }
 
-/** The name itself, or with a number where it is taken: `money-2`. */
-function freeName(name: string, taken: Set<string>): string {
-  let free = name;
-  for (let n = 2; taken.has(free); n += 1) free = `${name}-${n}`;
-  taken.add(free);
+/** The name itself, or with a number where it is taken: `money-2`. `taken` has the names, each with the last number that was tried. */
+function freeName(name: string, taken: Map<string, number>): string {
+  let n = (taken.get(name) ?? 0) + 1;
+  let free = n === 1 ? name : `${name}-${n}`;
+  while (taken.has(free) && free !== name) {
+    n += 1;
+    free = `${name}-${n}`;
+  }
+  taken.set(name, n);
+  if (free !== name) taken.set(free, 1);
   return free;
 }
 
