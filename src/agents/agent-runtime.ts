@@ -171,8 +171,8 @@ export interface Operation {
   readonly state: SessionState;
   readonly live: LiveSession;
   readonly spending: Spending;
-  /** Rules that a fork and its tasks leave out: ids of guidelines, and files. */
-  readonly rulesLeftOut: ReadonlySet<string>;
+  /** Rules that it and its tasks leave out: ids of rules, and files. */
+  rulesLeftOut: ReadonlySet<string>;
   /** The logged work of a resumed operation. */
   readonly past: PastOperation | undefined;
   /** Set if the operation resumes after a suspension, because its approval was decided. */

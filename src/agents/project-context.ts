@@ -6,6 +6,8 @@ import type { AnyTool } from "./define/tool.ts";
 /** A guideline in the form that the model sees. */
 export interface ShownGuideline {
   readonly id: string;
+  /** Its id as a rule: `AGENTS.md#money`. */
+  readonly rule: string;
   readonly title: string;
   readonly content: string;
   readonly source_file: string;
@@ -21,8 +23,30 @@ export interface ProjectInstructions {
   readonly text: string;
   /** Files that the text contains in full: their guidelines are not shown again. */
   readonly sources: ReadonlySet<string>;
-  /** Each file that the text contains a part of, with its approximate tokens. */
-  readonly files: readonly { readonly path: string; readonly tokens: number }[];
+  /** The sections of the files, in the order of the text. */
+  readonly parts: readonly InstructionPart[];
+}
+
+/** A section of an instruction file in the text of a prompt. */
+export interface InstructionPart {
+  /** `AGENTS.md#money`; the path of the file for what is before its first section. */
+  readonly id: string;
+  readonly path: string;
+  /** First line in that file, from 1. */
+  readonly line: number;
+  /** Approximate. */
+  readonly tokens: number;
+  /** Offsets in the text. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A rule of a repository, which a session can leave out. */
+export interface KnownRule {
+  /** `AGENTS.md#money`. */
+  readonly id: string;
+  readonly file: string;
+  readonly guideline_id: string;
 }
 
 /** Where a session works, as far as it is known before the sandbox is open. */
@@ -56,6 +80,8 @@ export interface Repository {
   readonly tools: readonly AnyTool[] | undefined;
   /** AGENTS.md and CLAUDE.md of the repository and of the folders down to the working folder, as they are now. */
   instructions(): MaybePromise<ProjectInstructions>;
+  /** Every rule of the repository that its index knows. */
+  rules(): Promise<readonly KnownRule[]>;
   /** The guidelines that apply to a workspace path, in reading order. */
   guidelinesFor(path: string): Promise<readonly ShownGuideline[]>;
   /** The spec or guideline source at a workspace path; undefined for any other file. */

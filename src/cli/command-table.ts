@@ -56,6 +56,11 @@ export const chapters: readonly CommandChapter[] = [
             load: async () => (await import("./commands/guidelines.ts")).guidelinesExplain,
           },
           {
+            name: "usage",
+            summary: "Show how often sessions were shown each rule, and what that cost",
+            load: async () => (await import("./commands/guidelines-usage.ts")).guidelinesUsage,
+          },
+          {
             name: "convert",
             summary: "Convert one guideline to another tool's format",
             load: async () => (await import("./commands/guidelines-convert.ts")).guidelinesConvert,

@@ -42,6 +42,7 @@ export type {
   FileExplanation,
   GuidelineQuery,
 } from "../protocol/guideline-query.ts";
+export type { GuidelineUsage, GuidelineUsageQuery, RuleUsage } from "../protocol/guideline-usage.ts";
 export type { Usage } from "../protocol/message.ts";
 export type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 export type {
@@ -59,7 +60,7 @@ export type {
   PromptReply,
   PromptRequest,
 } from "../protocol/prompt.ts";
-export { createReceiptReader } from "../protocol/read-records.ts";
+export { createReceiptReader, isRule } from "../protocol/read-records.ts";
 export type { PromptPrefix, ReceiptItem, TurnReceipt } from "../protocol/receipt.ts";
 export type {
   CancelledRuns,

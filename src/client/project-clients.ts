@@ -13,6 +13,7 @@ import type {
   FileExplanation,
   GuidelineQuery,
 } from "../protocol/guideline-query.ts";
+import type { GuidelineUsage, GuidelineUsageQuery } from "../protocol/guideline-usage.ts";
 import type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 import type { SpecBlock } from "../protocol/spec-block.ts";
 import type { CriterionHistory, CriterionHistoryQuery } from "../protocol/spec-history.ts";
@@ -98,6 +99,8 @@ export interface GuidelinesClient {
   lint(options?: CallOptions): Promise<readonly Diagnostic[]>;
   /** Returns the guideline files of other tools, before and after a sync; writes nothing unless `preview` is false. */
   sync(request?: SyncBody, options?: CallOptions): Promise<SyncResult>;
+  /** Returns how often sessions were shown the rules of the project; default: in the last 30 days. */
+  usage(query?: GuidelineUsageQuery, options?: CallOptions): Promise<GuidelineUsage>;
   /** Returns all guidelines as one file; writes nothing. */
   export(format: ExportFormat, options?: CallOptions): Promise<ExportResult>;
 }
@@ -113,6 +116,7 @@ export function createGuidelinesClient({ request }: Transport): GuidelinesClient
     lint: async (options) => (await request(route("GET /api/guidelines/lint", { options }))).diagnostics,
     sync: (body = {}, options) =>
       request(route("POST /api/guidelines/sync", { body, options, repeatable: body.preview !== false })),
+    usage: (query = {}, options) => request(route("GET /api/guidelines/usage", { query, options })),
     export: (format, options) =>
       request(route("POST /api/guidelines/export", { body: { format }, options, repeatable: true })),
   };

@@ -37,6 +37,8 @@ export interface GuidelineDraft {
   readonly imports: readonly { readonly path: string; readonly line: number }[];
   /** True for the whole of a file (steering, .mdc, rules), false for a section of one. */
   readonly whole_file: boolean;
+  /** The slug of the heading of a section; absent for a whole file, and for the text before its first section. */
+  readonly section?: string;
   /** The format that a sync wrote it from; absent for hand-written ones. */
   readonly managed?: SyncFormat;
 }

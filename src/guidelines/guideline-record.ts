@@ -25,6 +25,14 @@ export interface Reading extends Pick<GuidelineDraft, "tool" | "scope" | "inclus
   readonly read_as: string;
 }
 
+/**
+ * The id of a guideline as a rule: `AGENTS.md#money` for a section, the path for a whole file and for the text before its first
+ * section. Unlike `id`, it does not change with the case or the punctuation of a title.
+ */
+export function ruleIdOf({ source_file, section }: Pick<GuidelineRecord, "source_file" | "section">): string {
+  return section === undefined ? source_file : `${source_file}#${section}`;
+}
+
 /** The name that decides how tools read the file of a guideline. */
 export function nameOf(record: Pick<GuidelineRecord, "source_file" | "read_as">): string {
   return record.read_as ?? record.source_file;
@@ -96,6 +104,7 @@ export function guidelineId(sourceFile: string, title: string, n = 1): string {
  */
 export function assignGuidelineIds(sourceFile: string, drafts: readonly GuidelineDraft[]): GuidelineRecord[] {
   const taken = new Set<string>();
+  const sections = new Map<string, number>();
   const counts = new Map<string, number>();
   return drafts.map((draft, position) => {
     let n = (counts.get(draft.title) ?? 0) + 1;
@@ -106,8 +115,22 @@ export function assignGuidelineIds(sourceFile: string, drafts: readonly Guidelin
     }
     counts.set(draft.title, n);
     taken.add(id);
-    return { ...draft, id, source_file: sourceFile, position };
+    const section = draft.section === undefined ? {} : { section: freeName(draft.section, sections) };
+    return { ...draft, ...section, id, source_file: sourceFile, position };
   });
+}
+
+/** The name itself, or with a number where it is taken: `money-2`. `taken` has the names, each with the last number that was tried. */
+function freeName(name: string, taken: Map<string, number>): string {
+  let n = (taken.get(name) ?? 0) + 1;
+  let free = n === 1 ? name : `${name}-${n}`;
+  while (taken.has(free) && free !== name) {
+    n += 1;
+    free = `${name}-${n}`;
+  }
+  taken.set(name, n);
+  if (free !== name) taken.set(free, 1);
+  return free;
 }
 
 /** The folder of a project-relative path; "" for the root. */

@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
+import { textTokens } from "../base/text-size.ts";
 import { exportGuidelines } from "../guidelines/convert/conversion-targets.ts";
 import { explainFile } from "../guidelines/explain/explain-file.ts";
 import {
   assignGuidelineIds,
   type GuidelineRecord,
   nameOf,
+  ruleIdOf,
   toGuideline,
 } from "../guidelines/guideline-record.ts";
 import { createIgnoreList } from "../guidelines/lint/ignore-findings.ts";
@@ -85,6 +87,24 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
         const ignored = createIgnoreList(config.lint?.ignore);
         return index.guidelineDiagnostics().filter((finding) => !ignored.hasFinding(finding));
       }),
+    rules: () =>
+      index.cached("guideline-rules", () =>
+        index
+          .guidelineRecords()
+          .filter(({ managed }) => managed === undefined)
+          .map((record) => ({
+            id: ruleIdOf(record),
+            guideline_id: record.id,
+            title: record.title,
+            file: record.source_file,
+            line: record.span.start_line,
+            tokens: textTokens(record.content),
+          })),
+      ),
+    ruleIdOf({ id, source_file }) {
+      const record = reads.record(id);
+      return record === undefined ? source_file : ruleIdOf(record);
+    },
     explain: reads.explain,
     export: reads.export,
     lint,

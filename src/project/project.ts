@@ -81,12 +81,29 @@ export interface FixResult {
   readonly written: readonly string[];
 }
 
+/** A guideline as a rule that sessions are shown, can leave out, and can be measured by. */
+export interface ProjectRule {
+  /** `AGENTS.md#money` for a section; the path of the file for a whole file and for what is before its first section. */
+  readonly id: string;
+  readonly guideline_id: string;
+  readonly title: string;
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  /** Approximate. */
+  readonly tokens: number;
+}
+
 export interface ProjectGuidelines {
   list(query: GuidelineQuery): GuidelineList;
   get(id: string): Guideline | undefined;
   /** The guidelines as their files say them, without samples; in path, then position order. */
   records(): readonly GuidelineRecord[];
   diagnostics(): readonly Diagnostic[];
+  /** The guidelines as rules: without samples and copies that a sync wrote, in order of file, then position. */
+  rules(): readonly ProjectRule[];
+  /** The id of a guideline as a rule: `AGENTS.md#money`; its file for one of another project. */
+  ruleIdOf(guideline: Pick<Guideline, "id" | "source_file">): string;
   /** `user` adds the files of the home folder that the tool reads in every project. */
   explain(file: string, tool?: ExplainTool, options?: { readonly user?: boolean }): Explanation;
   /** Throws `guideline_not_found`, `conflict`, or `forbidden` in a read-only project. */

@@ -16,7 +16,7 @@ export type AuthResult = boolean | Principal;
  * which runs the tests of the project, and `project.run` one of `kit.spec`, whose agents change files and whose closed tasks become
  * commits.
  * `agent.allow` is checked, after `agent.approve`, for a rule that lets later calls run without an approval.
- * `agent.omit_rules` is checked, after `agent.prompt`, for a fork that leaves out rules of the project.
+ * `agent.omit_rules` is checked, after `agent.prompt`, for a prompt, a dispatch or a fork that leaves out rules of the project.
  * `file.read` is checked for lines of any file of the repository. `agent.list` and `workflow.list` are checked for each name in a list; `run.list` and
  * `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. The list
  * leaves out each refused entry.

@@ -27,6 +27,7 @@ export type {
   GuidelineQuery,
   ShadowedGuideline,
 } from "./guideline-query.ts";
+export type { GuidelineUsage, GuidelineUsageQuery, RuleUsage } from "./guideline-usage.ts";
 export type {
   AssistantMessage,
   Cost,

@@ -109,6 +109,11 @@ export interface PromptChoices extends Infer<typeof choicesSchema> {}
 /** `provider/model`, or several: if a model fails permanently, the next one is tried. */
 export type ModelChoice = NonNullable<PromptChoices["model"]>;
 
+/** Names of rules to leave out. */
+export const omittedRulesField = z
+  .array(textField(1_000).min(1, "must not be empty"), { error: needed("must be a list of rules and files") })
+  .max(100);
+
 /** The fields of a prompt besides its message; a dispatch has the same. */
 const promptSettings = {
   ...choicesSchema.shape,
@@ -117,6 +122,10 @@ const promptSettings = {
   }),
   role: textField(200).min(1, "must not be empty").optional(),
   thinking_level: choiceField(thinkingLevels).optional(),
+  omit_rules: omittedRulesField.optional().meta({
+    description:
+      "Rules of the project that the session is not shown from its first turn on: files, and sections such as `AGENTS.md#money`. Requires the action `agent.omit_rules`.",
+  }),
   images: z
     .array(imageSchema, { error: needed("must be a list of images") })
     .max(100)

@@ -69,6 +69,21 @@ export async function* partialResults<Result>(
 }
 
 /**
+ * Whether an item of a receipt is a rule of the project; an agent's own instructions are none.
+ *
+ * @example
+ * ```ts
+ * import { isRule, type TurnDetail } from "kit/client";
+ *
+ * export const rulesOf = ({ receipt = [] }: TurnDetail) => receipt.filter(isRule).map(({ id }) => id);
+ * ```
+ */
+export function isRule({ kind, id, file }: Pick<ReceiptItem, "kind" | "id" | "file">): boolean {
+  if (kind !== "instructions") return kind === "guideline";
+  return file !== undefined && (id === file || id.startsWith(`${file}#`));
+}
+
+/**
  * Creates a reader that restores the whole list of each turn. Pass it the receipts of a session in order; see `TurnReceipt`.
  *
  * @example

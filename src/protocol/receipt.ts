@@ -8,7 +8,11 @@ export type { ReceiptKind } from "./enums.ts";
 export const receiptItemSchema = z
   .object({
     kind: z.enum(receiptKinds),
-    /** The id of a guideline or spec, the name of a skill, role or agent, the path of project instructions. */
+    /**
+     * The id of a rule (`AGENTS.md#money`, or the path for a whole file and for what is before its first section), the id of a spec,
+     * or the name of a skill, role or agent. In logs of versions before 0.4 guidelines have their 16 digits, and project
+     * instructions the path of the whole file.
+     */
     id: z.string(),
     /** Absent for an item that comes from no file. */
     file: z.optional(z.string()).check(z.meta({ description: "Relative to the root of the repository." })),
@@ -42,6 +46,10 @@ export const receiptSchema = z
     added: z.optional(z.array(receiptItemSchema)),
     /** `added` holds at most 200 items. */
     omitted: z.optional(z.int()).check(z.meta({ description: "Number of items that `added` leaves out." })),
+    /** Absent if the session leaves out no rule. */
+    left_out: z
+      .optional(z.array(z.string()))
+      .check(z.meta({ description: "Rules that the session leaves out: ids of rules, and files." })),
   })
   .check(z.meta({ id: "TurnReceipt", description: "The content in the model's context in a turn." }));
 export interface TurnReceipt extends Infer<typeof receiptSchema> {}

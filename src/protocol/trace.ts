@@ -12,7 +12,7 @@ import {
   textField,
 } from "./fields.ts";
 import { usageSchema } from "./message.ts";
-import { choicesSchema } from "./prompt.ts";
+import { choicesSchema, omittedRulesField } from "./prompt.ts";
 import { receiptItemSchema } from "./receipt.ts";
 
 /** The query of `GET /agents/{name}/{id}/operations`. */
@@ -125,14 +125,10 @@ export const forkBodySchema = z.strictObject({
   model: choicesSchema.shape.model,
   thinking_level: choiceField(thinkingLevels).optional(),
   role: textField(200).min(1, "must not be empty").optional(),
-  without: z
-    .array(textField(1_000).min(1, "must not be empty"), { error: "must be a list of ids and files" })
-    .max(100)
-    .optional()
-    .meta({
-      description:
-        "Rules to leave out: `id` or `file` of items of the kinds `guideline` and `instructions` in the turn's receipt. Requires the action `agent.omit_rules`.",
-    }),
+  without: omittedRulesField.optional().meta({
+    description:
+      "Rules of the project to leave out: files, and sections such as `AGENTS.md#money`. Requires the action `agent.omit_rules`.",
+  }),
 });
 export interface ForkBody extends Infer<typeof forkBodySchema> {}
 
@@ -200,6 +196,9 @@ export const turnSchema = z
     }),
     receipt_count: z.int().optional().meta({
       description: "Number of items in the whole receipt: a turn lists at most 200 new ones.",
+    }),
+    left_out: z.array(z.string()).optional().meta({
+      description: "Rules of the project that the session leaves out. Absent for none.",
     }),
     finish_reason: z.enum(finishReasons).optional(),
     usage: z.optional(usageSchema),

@@ -199,6 +199,8 @@ test("agents answer as described", async () => {
 test("sessions answer as described", async () => {
   await ask("GET /sessions", "/sessions?limit=2&count=true&order=recent");
   await ask("GET /sessions", "/sessions?cursor=none");
+  await ask("GET /api/guidelines/usage", "/api/guidelines/usage?since=2026-01-01");
+  await ask("GET /api/guidelines/usage", "/api/guidelines/usage?since=soon");
   const prune = "POST /sessions/prune";
   await ask(prune, "/sessions/prune", { body: { older_than_seconds: 3_600, dry_run: true } });
   await ask(prune, "/sessions/prune", { body: { older_than_seconds: 1 } });

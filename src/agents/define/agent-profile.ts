@@ -277,6 +277,8 @@ export const profileSchema = object(
     guidelines: flag,
     /** AGENTS.md and CLAUDE.md in the system prompt; default true. */
     projectInstructions: flag,
+    /** Rules of the project that sessions are not shown: files (`AGENTS.md`) and sections (`AGENTS.md#money`). */
+    omitRules: strings,
     onEvent: callback<EventListener>(),
     ...policyFields,
     /** Agents that `task` can start by name. */

@@ -48,6 +48,8 @@ export interface ToolPlace {
   readonly session: string;
   /** For whom the work is done, where callers are known. */
   readonly principal: string | undefined;
+  /** Rules of the project that the session leaves out: a tool that shows rules leaves them out, too. Absent for none. */
+  readonly rulesLeftOut?: ReadonlySet<string> | undefined;
   /** The workflow run that the agent belongs to. */
   readonly runId: string | undefined;
   /** Configuration and secrets of the application. */

@@ -1,7 +1,7 @@
 import type { Message, UserMessage } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { ProjectInstructions } from "../project-context.ts";
+import { fromKept, instructionsWithout, isLeftOut, type KeptInstructions } from "./left-out-rules.ts";
 import { forkNote, keptPlaceNote, type SessionState } from "./session-state.ts";
 
 /** The origin of a session that repeats a turn of another session. */
@@ -45,51 +45,15 @@ export function forkOf({ notes }: Pick<SessionState, "notes">): ForkNote | undef
   return notes.findLast(({ name }) => name === forkNote)?.value as ForkNote | undefined;
 }
 
-const noRules: ReadonlySet<string> = new Set();
-
-/** The rules that a session leaves out. */
-export function rulesLeftOut(state: Pick<SessionState, "notes">): ReadonlySet<string> {
-  const without = state.notes.length === 0 ? undefined : forkOf(state)?.without;
-  return without === undefined || without.length === 0 ? noRules : new Set(without);
-}
-
-/** Whether a rule is among those that are left out, by its id or by its file. */
-export function isLeftOut(
-  rules: ReadonlySet<string>,
-  { id, file }: { readonly id: string; readonly file?: string | undefined },
-): boolean {
-  return rules.has(id) || (file !== undefined && rules.has(file));
-}
-
-/** Project instructions without the files that are left out. Their guidelines are not listed instead. */
-export function instructionsWithout<Place extends Pick<ProjectInstructions, "text" | "files">>(
-  instructions: Place,
-  rules: ReadonlySet<string>,
-): Place {
-  if (rules.size === 0 || !instructions.files.some(({ path }) => rules.has(path))) return instructions;
-  const { text, files } = instructions;
-  // Each block begins with its own mark, and they follow each other in the order of the files.
-  const starts: number[] = [];
-  for (const { path } of files)
-    starts.push(text.indexOf(`<instructions source="${path}">\n`, starts.at(-1) ?? 0));
-  if (starts.includes(-1)) return { ...instructions, text: "", files: [] };
-  const blocks = starts.map((start, at) => text.slice(start, starts[at + 1]).trimEnd());
-  const keptBlocks = files.flatMap(({ path }, at) => (rules.has(path) ? [] : [blocks[at] ?? ""]));
-  return {
-    ...instructions,
-    text: keptBlocks.join("\n\n"),
-    files: files.filter(({ path }) => !rules.has(path)),
-  };
-}
-
 function withoutRules(entry: SessionEntry, rules: ReadonlySet<string>): SessionEntry {
   if (entry.type === "note" && entry.name === keptPlaceNote) {
-    const { kept, ...rest } = entry.value as {
-      readonly kept?: Pick<ProjectInstructions, "text" | "files">;
+    const { kept, ...rest } = entry.value as { readonly kept?: KeptInstructions };
+    if (kept === undefined) return entry;
+    const { files: _, ...place } = kept;
+    return {
+      ...entry,
+      value: { ...rest, kept: { ...place, ...instructionsWithout(fromKept(kept), rules) } },
     };
-    return kept === undefined
-      ? entry
-      : { ...entry, value: { ...rest, kept: instructionsWithout(kept, rules) } };
   }
   if (entry.type !== "message") return entry;
   const message = messageWithout(entry.message, rules);
@@ -103,11 +67,15 @@ function messageWithout(message: Message, rules: ReadonlySet<string>): Message {
     const { shows = [] } = message;
     return shows.some(isOut) ? userWithout(message, isOut) : message;
   }
-  if (message.role === "assistant" || !message.content.some(({ shows = [] }) => shows.some(isOut)))
+  // A file that the model has read shows all its sections.
+  const filesOut = new Set([...rules].map((rule) => rule.slice(0, Math.max(0, rule.lastIndexOf("#")))));
+  const wasShown = (item: ReceiptItem): boolean =>
+    isOut(item) || (item.id === item.file && filesOut.has(item.file));
+  if (message.role === "assistant" || !message.content.some(({ shows = [] }) => shows.some(wasShown)))
     return message;
   const content = message.content.map((result) => {
     const { shows, ...rest } = result;
-    if (shows?.some(isOut) !== true) return result;
+    if (shows?.some(wasShown) !== true) return result;
     return {
       ...rest,
       content: [

@@ -62,6 +62,12 @@ export const keptPlaceNote = "kept_place";
 /** The note with the origin of a session that is a fork; see `forkEntries`. */
 export const forkNote = "fork";
 
+/** The note with the rules that a session has begun without; see `rulesLeftOut`. */
+export const leftOutNote = "rules_left_out";
+
+/** Notes about the whole session, which no compaction removes. */
+const lastingNotes: readonly string[] = [forkNote, leftOutNote];
+
 export interface SessionNote {
   readonly name: string;
   readonly value: unknown;
@@ -297,7 +303,8 @@ function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { typ
   state.compactedAt = state.position;
   // The model no longer sees items before the cut, and its system prompt is built again.
   state.notes = state.notes.filter(
-    ({ name, position }) => name === forkNote || (position >= entry.keep_from && name !== keptPlaceNote),
+    ({ name, position }) =>
+      lastingNotes.includes(name) || (position >= entry.keep_from && name !== keptPlaceNote),
   );
 }
 

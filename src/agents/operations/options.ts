@@ -53,6 +53,11 @@ const promptFields = {
   signal,
   budget,
   /**
+   * Rules of the project that the session is not shown from its first turn on: files (`AGENTS.md`) and sections
+   * (`AGENTS.md#money`). Throws `invalid_request` for an unknown rule, and in a session that has begun with it.
+   */
+  omitRules: list(string, "a list of texts"),
+  /**
    * Identifies the operation, so that the same call after a crash resumes it: 1 to 128 letters, digits and
    * `_ - . :`. Logged work is not repeated, the answer included; the model learns of a tool call that may have
    * run, unless the tool is `idempotent`. Throws `conflict` if other operations came after it. Default: a new id.

@@ -10,7 +10,7 @@ import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { AgentHooks } from "../define/hooks.ts";
 import type { ModelSettings, ModelSource, ProfileModel } from "../define/profile-settings.ts";
-import { instructionsWithout } from "../log/fork.ts";
+import { instructionsWithout } from "../log/left-out-rules.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";
@@ -18,6 +18,7 @@ import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
 import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
 import type { TurnLoop } from "../turn/loop-parts.ts";
 import type { ModelFailure } from "../turn/retry.ts";
+import { beginWithout } from "./begin-without.ts";
 import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
@@ -80,10 +81,14 @@ export async function prepare(
     repository !== undefined && profile.projectInstructions !== false
       ? repository.instructions()
       : noInstructions;
-  const instructions = instructionsWithout(
-    reading instanceof Promise ? await reading : reading,
-    operation.rulesLeftOut,
-  );
+  const found = reading instanceof Promise ? await reading : reading;
+  const { clock } = harness.runtime;
+  const { omitRules = [] } = options;
+  const begun =
+    omitRules.length === 0 && profile.omitRules === undefined
+      ? []
+      : await beginWithout(operation, omitRules, { repository, instructions: found, clock });
+  const instructions = instructionsWithout(found, operation.rulesLeftOut);
   const commands = describeCommands(harness, profile);
   const surroundings: Surroundings = {
     instructions,
@@ -93,10 +98,11 @@ export async function prepare(
   };
   const { state } = operation;
   const agent = { name: profile.name ?? harness.name, file: harness.file };
-  const session = { state, operationId: operation.id, clock: harness.runtime.clock };
+  const session = { state, operationId: operation.id, clock };
   const described = live.prompt.update(surroundings, session);
   const systemAt = (where: Surroundings): SystemPrompt =>
     masked(systemPromptOf({ ...where, profile, role, agent }), operation);
+  const news = begun.length === 0 ? described.news : [...begun, ...described.news];
   const hooks = profile.hooks === undefined ? [] : [profile.hooks].flat();
   const prompt: LoopPrompt = { current: systemAt(described.surroundings), records: live.prompt.records };
   return {
@@ -106,7 +112,7 @@ export async function prepare(
     modelSettings: settingsOf(profile.modelSettings, options.modelSettings, toolkit),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     prompt,
-    news: operation.mask === undefined ? described.news : maskValue(described.news, operation.mask),
+    news: operation.mask === undefined ? news : maskValue(news, operation.mask),
     renew() {
       prompt.current = systemAt(live.prompt.update(surroundings, session).surroundings);
     },
@@ -166,7 +172,7 @@ async function describeWall({ isolation, sandbox }: AgentRuntime, profile: Agent
   return `${stands.description} They ${files}, and reach ${hosts.length === 0 ? "no host" : `only ${hosts.join(", ")}`}.`;
 }
 
-const noInstructions: ProjectInstructions = { text: "", sources: new Set(), files: [] };
+const noInstructions: ProjectInstructions = { text: "", sources: new Set(), parts: [] };
 
 /** Masks secrets in the prompt; a secret granted to this call then changes the prompt's digest. */
 function masked(prompt: SystemPrompt, { mask }: Operation): SystemPrompt {

@@ -320,13 +320,14 @@ function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared
 }
 
 /** Where an operation's tools are called. */
-function callerOf({ runtime, run_id }: PromptHost, { id, live }: Operation): CallContext {
+function callerOf({ runtime, run_id }: PromptHost, { id, live, rulesLeftOut }: Operation): CallContext {
   const { agent, instance_id: instance, session } = live.key;
   const { callsOf, env } = runtime;
   const { dispatch, startRun, getRun } =
     callsOf?.(run_id, { ...live.key, operation_id: id }) ?? noApplicationCalls;
   const principal = runtime.principal?.();
-  return { agent, instance, session, principal, runId: run_id, env, dispatch, startRun, getRun };
+  const place = { agent, instance, session, principal, rulesLeftOut, runId: run_id, env };
+  return { ...place, dispatch, startRun, getRun };
 }
 
 /** Tracks writes of the user's tools; kit's own tools report theirs. */

@@ -11,6 +11,7 @@ import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { defineTool } from "../define/tool.ts";
 import { forkEntries } from "../log/fork.ts";
+import { joinInstructions } from "../log/left-out-rules.ts";
 
 const shared = {
   sandbox: {
@@ -201,12 +202,12 @@ test("a rule that a fork leaves out is left out in its tasks, too", async () => 
     workingFolder: "",
     tools: undefined,
     instructions: () => ({
-      text: `<instructions source="AGENTS.md">\n${rule}\n</instructions>`,
+      ...joinInstructions([{ id: "AGENTS.md", path: "AGENTS.md", line: 1, text: rule }]),
       sources: new Set(["AGENTS.md"]),
-      files: [{ path: "AGENTS.md", tokens: 5 }],
     }),
     guidelinesFor: async () => [],
     sourceAt: async () => undefined,
+    rules: async () => [],
   };
   const store = new InMemorySessionStore();
   const model = createScriptedModel(({ prompt }) => ({

@@ -6,7 +6,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
 import type { ToolLookup } from "../define/tool.ts";
-import { isLeftOut } from "../log/fork.ts";
+import { isLeftOut } from "../log/left-out-rules.ts";
 import type { Repository, ShownGuideline } from "../project-context.ts";
 
 const noteName = "guidelines_shown";
@@ -49,7 +49,7 @@ async function entriesFor(
   const fresh = new Map<string, { readonly guideline: ShownGuideline; readonly path: string }>();
   for (const path of paths) {
     for (const guideline of await repository.guidelinesFor(path)) {
-      if (isLeftOut(rules, { id: guideline.id, file: guideline.source_file })) continue;
+      if (isLeftOut(rules, { id: guideline.rule, file: guideline.source_file })) continue;
       if (inLog.has(guideline.id) || fresh.has(guideline.id) || isInPrompt(guideline, work.promptFiles))
         continue;
       fresh.set(guideline.id, { guideline, path });
@@ -125,7 +125,7 @@ function toText(entries: readonly { readonly guideline: ShownGuideline; readonly
   const namedOnly: string[] = [];
   let length = 0;
   for (const { guideline, path } of entries) {
-    const { id, title, source_file, line } = guideline;
+    const { rule: id, title, source_file, line } = guideline;
     const show = (why: string, text: string): string => {
       const location = { file: source_file, ...(line === undefined ? {} : { line }) };
       shows.push({ kind: "guideline", id, ...location, why, tokens: textTokens(text) });

@@ -5,6 +5,7 @@ import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { AgentProfile, Role, Skill } from "../define/agent-profile.ts";
 import type { AnyTool } from "../define/tool.ts";
+import { fromKept, type KeptInstructions } from "../log/left-out-rules.ts";
 import { keptPlaceNote, type SessionState } from "../log/session-state.ts";
 import type { ProjectInstructions } from "../project-context.ts";
 import { type SystemPrompt, TurnRecords } from "./turn-records.ts";
@@ -12,9 +13,7 @@ import { type SystemPrompt, TurnRecords } from "./turn-records.ts";
 /** The logged note about surroundings that changed during a session. */
 interface SurroundingsNote {
   /** The surroundings that the system prompt still describes; only in the first note since the last compaction. */
-  readonly kept?: {
-    readonly text: string;
-    readonly files: Surroundings["instructions"]["files"];
+  readonly kept?: KeptInstructions & {
     readonly working_folder: string;
     readonly is_indexed: boolean;
     readonly commands: string;
@@ -117,7 +116,7 @@ function restored(notes: SessionState["notes"], current: Surroundings): Surround
     const { kept } = value as SurroundingsNote;
     if (kept === undefined) continue;
     return {
-      instructions: { text: kept.text, files: kept.files, sources: current.instructions.sources },
+      instructions: { ...fromKept(kept), sources: current.instructions.sources },
       workingFolder: kept.working_folder,
       isIndexed: kept.is_indexed,
       commands: kept.commands,
@@ -186,8 +185,8 @@ function toKept({
   isIndexed,
   commands,
 }: Surroundings): NonNullable<SurroundingsNote["kept"]> {
-  const { text, files } = instructions;
-  return { text, files, working_folder: workingFolder, is_indexed: isIndexed, commands };
+  const { text, parts } = instructions;
+  return { text, parts, working_folder: workingFolder, is_indexed: isIndexed, commands };
 }
 
 /** The parts of a system prompt that depend on the session's surroundings. */
@@ -294,11 +293,11 @@ function changingSections(surroundings: Surroundings): Readonly<Record<string, S
         : section(
             "project_instructions",
             `# Project instructions\n\n${instructions.text}`,
-            instructions.files.map(({ path, tokens }) => ({
+            instructions.parts.map(({ id, path, line, tokens }) => ({
               kind: "instructions",
-              id: path,
+              id,
               file: path,
-              line: 1,
+              line,
               why: "instructions of the project",
               tokens,
             })),

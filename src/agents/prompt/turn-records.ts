@@ -40,7 +40,7 @@ export interface LoopPrompt {
 
 /** The sources of a turn's prompt, as `TurnLoop` has them. */
 interface PromptSource {
-  readonly operation: { readonly state: SessionState };
+  readonly operation: { readonly state: SessionState; readonly rulesLeftOut: ReadonlySet<string> };
   readonly resolved: { readonly name: string };
   readonly settings: Pick<LanguageModelV4CallOptions, "reasoning" | "responseFormat">;
   readonly tools: readonly LanguageModelV4FunctionTool[];
@@ -55,6 +55,7 @@ interface PromptState {
   readonly prompt: SystemPrompt;
   readonly receiptItems: SessionState["receiptItems"];
   readonly compactedAt: number;
+  readonly rulesLeftOut: ReadonlySet<string>;
 }
 
 /** Items that one receipt lists; further items are only counted. */
@@ -70,6 +71,8 @@ interface Counted {
   readonly list: readonly ReceiptItem[];
   /** Digests of the list's prefixes: of its first item, of its first two, … */
   readonly digests: readonly string[];
+  /** The names of the rules that the session leaves out. */
+  readonly left_out: readonly string[];
   /** The receipt that lists every item. */
   readonly fullReceipt: TurnReceipt;
 }
@@ -90,7 +93,7 @@ export class TurnRecords {
     const counted = this.#counted;
     const { state } = loop.operation;
     const { turn, listed } = state;
-    const { digest, items, tokens } = counted.fullReceipt;
+    const { digest } = counted.fullReceipt;
     const isLogged = turn?.prefix === counted.prefix.digest && turn.receipt === digest;
     if (isLogged && this.#repeated !== undefined) return this.#repeated;
     const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state });
@@ -102,7 +105,8 @@ export class TurnRecords {
       return { reported: { prefix, receipt }, logged };
     }
     const before = turnOfReceipt(this.#listed, digest);
-    const receiptAgain = before === undefined ? counted.fullReceipt : { digest, items, tokens, before };
+    const { added: _, omitted: __, ...again } = counted.fullReceipt;
+    const receiptAgain = before === undefined ? counted.fullReceipt : { ...again, before };
     this.#repeated = { reported: { prefix: counted.prefix, receipt: receiptAgain } };
     return { reported: { prefix, receipt } };
   }
@@ -110,9 +114,10 @@ export class TurnRecords {
 
 function isSameState(
   previous: PromptState,
-  { operation: { state }, prompt, tools, resolved, settings }: PromptSource,
+  { operation: { state, rulesLeftOut }, prompt, tools, resolved, settings }: PromptSource,
 ): boolean {
   return (
+    previous.rulesLeftOut === rulesLeftOut &&
     previous.prompt === prompt.current &&
     previous.receiptItems === state.receiptItems &&
     previous.tools === tools &&
@@ -131,7 +136,8 @@ function countedOf(loop: PromptSource): Counted {
   const last = lastCounts.get(loop.prompt.current);
   if (last !== undefined && isSameState(last.promptState, loop)) return last;
   const { prompt, tools, resolved, settings } = loop;
-  const { receiptItems, compactedAt } = loop.operation.state;
+  const { state, rulesLeftOut } = loop.operation;
+  const { receiptItems, compactedAt } = state;
   const promptState = {
     prompt: prompt.current,
     tools,
@@ -139,31 +145,31 @@ function countedOf(loop: PromptSource): Counted {
     settings,
     receiptItems,
     compactedAt,
+    rulesLeftOut,
   };
   const parts = partsOf(promptState);
   const list = [...promptState.prompt.items, ...receiptItems].map(bounded);
-  const digests = chainOf(list);
-  const fullReceipt = receiptFrom(list, { digests, from: 0 });
+  const left_out = [...rulesLeftOut].slice(0, maxItems).map(cut);
+  const digests = chainOf(list, left_out);
+  const fullReceipt = receiptFrom({ list, digests, left_out }, 0);
   const prefix = { digest: digestOf(JSON.stringify([parts, compactedAt])) };
-  const counted = { promptState, parts, prefix, list, digests, fullReceipt };
+  const counted = { promptState, parts, prefix, list, digests, left_out, fullReceipt };
   lastCounts.set(prompt.current, counted);
   return counted;
 }
 
-function receiptOf(
-  { list, digests, fullReceipt: whole }: Counted,
-  listed: ListedReceipts = noReceipts,
-): TurnReceipt {
+function receiptOf(counted: Counted, listed: ListedReceipts = noReceipts): TurnReceipt {
+  const { digests, fullReceipt: whole } = counted;
   if (listed.length === 0) return whole;
   const last = digests.findLastIndex((digest) => turnOfReceipt(listed, digest) !== undefined);
   const before = turnOfReceipt(listed, digests[last] ?? "");
-  return before === undefined ? whole : { ...receiptFrom(list, { digests, from: last + 1 }), before };
+  return before === undefined ? whole : { ...receiptFrom(counted, last + 1), before };
 }
 
 /** Lists the items of a receipt from an index on. */
 function receiptFrom(
-  list: readonly ReceiptItem[],
-  { digests, from }: { readonly digests: readonly string[]; readonly from: number },
+  { list, digests, left_out }: Pick<Counted, "list" | "digests" | "left_out">,
+  from: number,
 ): TurnReceipt {
   const added = list.slice(from, from + maxItems);
   const omitted = list.length - from - added.length;
@@ -173,11 +179,12 @@ function receiptFrom(
     tokens: list.reduce((sum, { tokens }) => sum + tokens, 0),
     ...(added.length === 0 ? {} : { added }),
     ...(omitted === 0 ? {} : { omitted }),
+    ...(left_out.length === 0 ? {} : { left_out: [...left_out] }),
   };
 }
 
-function chainOf(list: readonly ReceiptItem[]): readonly string[] {
-  let digest = "";
+function chainOf(list: readonly ReceiptItem[], leftOut: readonly string[]): readonly string[] {
+  let digest = leftOut.length === 0 ? "" : digestOf(JSON.stringify(leftOut));
   return list.map((item) => {
     digest = digestOf(digest + JSON.stringify(item));
     return digest;
@@ -187,8 +194,11 @@ function chainOf(list: readonly ReceiptItem[]): readonly string[] {
 function bounded(item: ReceiptItem): ReceiptItem {
   const { id, file = "", why } = item;
   if (id.length <= maxField && file.length <= maxField && why.length <= maxField) return item;
-  const cut = (text: string): string => text.slice(0, maxField).toWellFormed();
   return { ...item, id: cut(id), ...(item.file === undefined ? {} : { file: cut(file) }), why: cut(why) };
+}
+
+function cut(text: string): string {
+  return text.slice(0, maxField).toWellFormed();
 }
 
 function partsOf({ model, settings, tools, prompt }: PromptState): Readonly<Record<string, string>> {

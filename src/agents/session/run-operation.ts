@@ -10,7 +10,8 @@ import type { TracePlace } from "../../protocol/tracing.ts";
 import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
 import { type EventScope, type OperationTracing, taskOfPart } from "../events.ts";
 import { attemptOf, type OperationAttempt } from "../log/attempt.ts";
-import { forkOf, rulesLeftOut } from "../log/fork.ts";
+import { forkOf } from "../log/fork.ts";
+import { rulesLeftOut } from "../log/left-out-rules.ts";
 import { OperationLog, type OperationLogOptions } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
 import { begunAt, type SessionState } from "../log/session-state.ts";
@@ -238,7 +239,6 @@ function toOperation(
   const { signal } = controller;
   const spending = new Spending(request.parent?.spending);
   if (past !== undefined) spending.resume(past);
-  const leftOut = rulesLeftOut(state);
   const log = new OperationLog({
     store,
     state: state,
@@ -269,7 +269,7 @@ function toOperation(
     mask: runtime.mask,
     tracing: tracingOfOperation(harness, live, id),
     spending,
-    rulesLeftOut: leftOut.size > 0 ? leftOut : (request.parent?.rulesLeftOut ?? leftOut),
+    rulesLeftOut: rulesLeftOut(state, live.profile.omitRules, request.parent?.rulesLeftOut),
     tasks: [],
     live,
     log,

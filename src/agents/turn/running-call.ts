@@ -84,6 +84,10 @@ export class RunningCall implements ToolContext {
     return this.#place().principal;
   }
 
+  get rulesLeftOut(): ReadonlySet<string> | undefined {
+    return this.#place().rulesLeftOut;
+  }
+
   get runId(): string | undefined {
     return this.#place().runId;
   }

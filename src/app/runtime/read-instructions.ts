@@ -1,6 +1,7 @@
 import { type Stats, statSync } from "node:fs";
+import { joinInstructions } from "../../agents/log/left-out-rules.ts";
 import type { ProjectInstructions } from "../../agents/project-context.ts";
-import { textTokens } from "../../base/text-size.ts";
+import { splitRules } from "../../guidelines/split-rules.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 
@@ -147,19 +148,19 @@ function readSandbox({ read, cwd }: SandboxPlace): Promise<InstructionFile[]> {
  * Joins the texts without repetition: CLAUDE.md can import or repeat AGENTS.md.
  */
 function toInstructions(files: readonly InstructionFile[]): ProjectInstructions {
-  const parts: InstructionFile[] = [];
+  const parts: (InstructionFile & { readonly blankLines: number })[] = [];
   for (const file of files) {
     const text = file.text.replace(/^\uFEFF/, "").trim();
     const isRepeated = text === "@AGENTS.md" || parts.some((part) => part.text.includes(text));
-    if (text !== "" && !isRepeated) parts.push({ ...file, text });
+    const blankLines = /^\s*/.exec(file.text)?.[0].split("\n").length ?? 1;
+    if (text !== "" && !isRepeated) parts.push({ ...file, text, blankLines: blankLines - 1 });
   }
-  const blocks = parts.map(({ path, text }) => ({
-    path,
-    text: `<instructions source="${path}">\n${cut(text)}\n</instructions>`,
-  }));
   return {
-    text: blocks.map(({ text }) => text).join("\n\n"),
-    files: blocks.map(({ path, text }) => ({ path, tokens: textTokens(text) })),
+    ...joinInstructions(
+      parts.flatMap(({ path, text, blankLines }) =>
+        rulesOf(path, cut(text)).map((part) => ({ ...part, path, line: part.line + blankLines })),
+      ),
+    ),
     // A file that is cut still shows its guidelines.
     sources: new Set(
       parts
@@ -167,6 +168,21 @@ function toInstructions(files: readonly InstructionFile[]): ProjectInstructions 
         .map(({ path }) => path),
     ),
   };
+}
+
+/** The rules of the newest texts: those of a sandbox are read before every prompt. */
+const splits = new Map<string, ReturnType<typeof splitRules>>();
+const maxSplits = 50;
+
+function rulesOf(path: string, text: string): ReturnType<typeof splitRules> {
+  const key = `${path}\n${text}`;
+  let rules = splits.get(key);
+  if (rules === undefined) {
+    rules = splitRules(path, text);
+    if (splits.size >= maxSplits) splits.clear();
+    splits.set(key, rules);
+  }
+  return rules;
 }
 
 /** Returns the possible files of instructions: for "a/b" those in "", "a" and "a/b". */

@@ -11,7 +11,7 @@ import { guidelinesForTool } from "../../mcp/server/tools/guidelines-for.ts";
 import { specImpactTool } from "../../mcp/server/tools/spec-impact.ts";
 import { specSearchTool } from "../../mcp/server/tools/spec-search.ts";
 import { openProject } from "../../project/open-project.ts";
-import type { Project } from "../../project/project.ts";
+import type { Project, ProjectRule } from "../../project/project.ts";
 import { indexOf } from "../../project/project-index.ts";
 import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
 import type { WorkspaceLocation } from "../../sandboxes/contract.ts";
@@ -20,6 +20,8 @@ import { createInstructionReader, type Glance, glanceAt, holds } from "./read-in
 
 /** The repositories of an application's agents; `close` closes the indexes of all repositories except the application's own. */
 export interface OpenProjectContext extends ProjectContext {
+  /** The rules of the agents' own repository. */
+  rules(): Promise<readonly ProjectRule[]>;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
     toAgentTool(ownProject, specImpactTool, (work) => repositories.use(root, work)),
   ];
   const tools = toolsAt(ownProject.root);
+  const rules = (): Promise<readonly ProjectRule[]> => repositories.use(ownProject.root, rulesIn);
 
   /** A repository on this machine, for a session whose workspace begins at a folder of it. */
   const at = (root: string, { cwd }: Workplace, workspace: string): Repository => {
@@ -54,6 +57,7 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
           : await repositories.use(root, (project) => guidelinesOf(project, relativePath));
       },
       sourceAt: (path) => repositories.use(root, async (project) => sourceOf(project, pathOf(path))),
+      rules: () => repositories.use(root, rulesIn),
     };
   };
 
@@ -68,10 +72,12 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
       ]),
     guidelinesFor: (path) => repositories.use(ownProject.root, (project) => guidelinesOf(project, path)),
     sourceAt: (path) => repositories.use(ownProject.root, (project) => sourceOf(project, path)),
+    rules,
   });
 
   return {
     tools,
+    rules,
     repositoryAt(workplace) {
       const { location } = workplace;
       if (location === undefined) return elsewhere(workplace);
@@ -113,6 +119,7 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
       instructions: () => instructions([{ read: async (path) => await sandbox?.readFile(path), cwd }]),
       guidelinesFor: async () => [],
       sourceAt: async () => undefined,
+      rules: async () => [],
     };
   }
 }
@@ -151,7 +158,12 @@ function repositoryRoot(folder: string, project: string): string {
 
 async function guidelinesOf(project: Project, path: string): Promise<ReturnType<typeof toShown>> {
   await project.ready(path);
-  return toShown(project.guidelines.explain(path).applied);
+  return toShown(project.guidelines.explain(path).applied, project);
+}
+
+async function rulesIn(project: Project): Promise<readonly ProjectRule[]> {
+  await project.ready();
+  return project.guidelines.rules();
 }
 
 function sourceOf({ specs }: Project, file: string): Awaited<ReturnType<Repository["sourceAt"]>> {
@@ -162,11 +174,11 @@ function sourceOf({ specs }: Project, file: string): Awaited<ReturnType<Reposito
 
 // Leave out rules that a person chooses by name or a tool by description, which do not apply to every file. Also leave out
 // kit's samples, which are not rules of the repository, and guidelines that only import others.
-function toShown(applied: readonly AppliedGuideline[]) {
+function toShown(applied: readonly AppliedGuideline[], { guidelines }: Project) {
   return applied
     .filter(({ guideline, reason }) => reason !== "manual" && reason !== "auto" && !guideline.is_sample)
     .filter(({ guideline }) => !isOnlyImports(guideline.content))
-    .map(({ guideline, line }) => ({ ...guideline, line }));
+    .map(({ guideline, line }) => ({ ...guideline, line, rule: guidelines.ruleIdOf(guideline) }));
 }
 
 type Use = <Value>(work: (project: Project) => Promise<Value>) => Promise<Value>;
@@ -174,7 +186,7 @@ type Use = <Value>(work: (project: Project) => Promise<Value>) => Promise<Value>
 /** Converts a tool of kit's MCP server for agents; it reads the repository that `use` opens. */
 function toAgentTool<Input, Output extends object>(
   ownProject: Project,
-  toolOf: (project: Project) => ReadTool<Input, Output>,
+  toolOf: (project: Project, rulesLeftOut?: ReadonlySet<string>) => ReadTool<Input, Output>,
   use: Use,
 ): AnyTool {
   // Names and schemas are the same for every repository.
@@ -184,9 +196,9 @@ function toAgentTool<Input, Output extends object>(
     description,
     input: input as ToolDefinition<Input>["input"],
     idempotent: true,
-    execute: (toolInput, { signal }) =>
+    execute: (toolInput, { signal, rulesLeftOut }) =>
       use(async (project) => {
-        const tool = toolOf(project);
+        const tool = toolOf(project, rulesLeftOut);
         const output = await tool.run(toolInput, signal);
         const shows = tool.shows?.(output) ?? [];
         const content = tool.toText(output);

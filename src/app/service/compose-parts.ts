@@ -101,11 +101,12 @@ async function openBase(openedParts: RuntimeParts, options: ServiceOptions) {
   const sources = await Sources.open(root, runtimeParts);
   const causeOf = createToCause(sources.root, mask);
   const traces = createWorkTraces(observers, engine);
-  const calls = new WorkCalls({ sources, engine, slots, traces, store, keepsWork });
+  const rules = async () => (await runtimeParts.project?.rules()) ?? [];
+  const calls = new WorkCalls({ sources, engine, slots, traces, store, keepsWork, rules });
   return {
     ...shared,
     ...{ options, onError, runtimeParts, keepWorkspaces },
-    ...{ observers, sources, causeOf, slots, traces, calls },
+    ...{ observers, sources, causeOf, slots, traces, calls, rules },
   };
 }
 

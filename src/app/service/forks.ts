@@ -1,9 +1,11 @@
-import { type ForkOrigin, forkEntries, isLeftOut } from "../../agents/log/fork.ts";
+import { type ForkOrigin, forkEntries } from "../../agents/log/fork.ts";
+import { checkRules } from "../../agents/log/left-out-rules.ts";
+import type { KnownRule } from "../../agents/project-context.ts";
 import { isoTime, systemClock } from "../../base/clock.ts";
-import { suggest } from "../../base/error-text.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
+import { isRule } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { ForkBody } from "../../protocol/trace.ts";
@@ -12,9 +14,14 @@ import type { InstanceTarget } from "./service.ts";
 import { toForkInput, toSessionKey } from "./session-input.ts";
 import { readTurn, type TraceSources } from "./trace.ts";
 
+export interface ForkSources extends TraceSources {
+  /** The rules of the project. */
+  readonly rules: () => Promise<readonly KnownRule[]>;
+}
+
 /** Returns the session and the stored input that repeat a turn. */
 export async function toForkedInput(
-  sources: TraceSources,
+  sources: ForkSources,
   target: InstanceTarget & { readonly turn_id: string },
   { session = createId("fork").replace("_", "-"), without = [], ...choices }: ForkBody,
 ): Promise<{ readonly key: SessionKey; readonly input: unknown }> {
@@ -29,7 +36,7 @@ export async function toForkedInput(
       hint: "Only turns of the conversation itself can be forked, as long as their history exists.",
     });
   if ((await sources.store.info(key)) !== undefined) throw sessionExists(session);
-  checkRules(without, turn.receipt ?? []);
+  const left = await rulesOf(without, sources.rules, turn.receipt ?? []);
   const from = { agent, instance_id, session: turn.session };
   const entries = (await sources.store.read(from)).slice(0, log_position);
   const promptEntry = entries.find(
@@ -41,32 +48,30 @@ export async function toForkedInput(
   );
   const parts = promptEntry?.type === "message" ? promptEntry.message.content : [];
   const message = parts.map((part) => ("text" in part ? part.text : "")).join("");
-  const origin = { session: turn.session, turn_id, log_position, operation_id: turn.operation_id, without };
+  const { operation_id } = turn;
+  const origin = { session: turn.session, turn_id, log_position, operation_id, without: left };
   const request = { message: message === "" ? `The turn ${turn_id} again.` : message, ...defined(choices) };
   return { key, input: toForkInput(request, origin) };
 }
 
-/** Checks that the names to leave out are rules in the turn's prompt. */
-function checkRules(without: readonly string[], receipt: readonly ReceiptItem[]): void {
-  // An agent's own instructions are not a rule of the project.
-  const rules = receipt.filter(
-    ({ kind, id, file }) => kind === "guideline" || (kind === "instructions" && id === file),
-  );
-  for (const [index, name] of without.entries()) {
-    if (rules.some((rule) => isLeftOut(new Set([name]), rule))) continue;
-    const near = suggest(
-      name,
-      rules.flatMap(({ id, file }) => [id, ...(file === undefined ? [] : [file])]),
-    );
-    const hint = near === undefined ? "" : `; did you mean ${near}?`;
-    throw new KitError({
-      code: "invalid_request",
-      message: `The turn's prompt has no rule "${name.slice(0, 200)}"${hint}`,
-      meta: {
-        issues: [{ path: `without.${index}`, message: `must be a rule of the turn's receipt${hint}` }],
-      },
-    });
-  }
+/**
+ * Returns the rules that a fork leaves out: those that the caller names, and their ids in receipts of older versions. A rule need not
+ * be in the turn's prompt: it can apply to a file that a later turn touches.
+ */
+async function rulesOf(
+  without: readonly string[],
+  known: ForkSources["rules"],
+  receipt: readonly ReceiptItem[],
+): Promise<readonly string[]> {
+  if (without.length === 0) return [];
+  const rules = await known();
+  const inPrompt = receipt.filter(isRule).map(({ id, file = id }) => ({ id, file }));
+  checkRules(without, [...rules, ...inPrompt], "without");
+  return without.flatMap((name) => {
+    const rule = rules.find(({ id, guideline_id }) => id === name || guideline_id === name);
+    if (rule === undefined) return name;
+    return inPrompt.some(({ id }) => id === rule.guideline_id) ? [rule.id, rule.guideline_id] : rule.id;
+  });
 }
 
 /** Writes the first entries of a fork once: an attempt after a crash finds them and writes nothing. */

@@ -64,6 +64,7 @@ export async function loadOwnCode(): Promise<void> {
     import("../../json-schema/check-against-schema.ts"),
     import("../runtime/run-workflow.ts"),
     import("./forks.ts"),
+    import("./guideline-usage.ts"),
     import("./log-page.ts"),
     import("./list-operations.ts"),
     import("./trace.ts"),

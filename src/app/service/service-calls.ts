@@ -108,6 +108,10 @@ export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService 
     waitingSessions: createWaitingSessions({ engine, approvals }),
     ...(nodes && { nodes }),
     fork: (...request) => calls.fork(...request),
+    async guidelineUsage(selection = {}) {
+      const { readGuidelineUsage } = await import("./guideline-usage.ts");
+      return await readGuidelineUsage({ sessions, store: runtimeParts.store, rules: parts.rules }, selection);
+    },
     startRun: (workflow, payload, { request, ...how } = {}) =>
       runs.start(workflow, payload, {
         ...how,

@@ -3,6 +3,7 @@ import type { KitError } from "../../base/kit-error.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import type { GuidelineUsage } from "../../protocol/guideline-usage.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest, PromptSettings } from "../../protocol/prompt.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
@@ -22,6 +23,7 @@ import type { ServiceCluster } from "../cluster/service-cluster.ts";
 import type { AllowRuleFile } from "../config/allow-rule-file.ts";
 import type { App } from "./app.ts";
 import type { FollowOptions } from "./follow-operation.ts";
+import type { UsageSelection } from "./guideline-usage.ts";
 import type { InboxListing, InboxPage } from "./inbox.ts";
 import type { LogPage, LogPageQuery } from "./log-page.ts";
 import type { Retention } from "./retention.ts";
@@ -110,6 +112,8 @@ export interface Service {
     choices?: ForkBody,
     options?: { readonly principal?: string | undefined },
   ): Promise<Omit<Forked, "status">>;
+  /** Returns how often the turns of sessions were shown the rules of the project. Leaves out agents with their own store. */
+  guidelineUsage(selection?: UsageSelection): Promise<GuidelineUsage>;
   /** Returns the sessions of which an input runs on any machine. */
   atWork(): Promise<readonly SessionKey[]>;
   /** Returns the sessions in which a call waits for a decision; with `among`, only those that it names. */

@@ -119,6 +119,7 @@ export async function readTurn(
     answer,
     receipt,
     receipt_count: request.receipt?.items,
+    left_out: request.receipt?.left_out,
     finish_reason: turn?.finish_reason,
     usage: turn?.usage,
     duration_ms: turn?.duration_ms,

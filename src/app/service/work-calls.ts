@@ -1,4 +1,5 @@
 import type { AgentRuntime } from "../../agents/agent-runtime.ts";
+import type { KnownRule } from "../../agents/project-context.ts";
 import { defined } from "../../base/record.ts";
 import type { AdmitRequest, Engine } from "../../engine/contract.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
@@ -21,6 +22,8 @@ export interface WorkCallsOptions {
   readonly slots: WorkSlots;
   readonly traces: Pick<WorkTraces, "ofCaller">;
   readonly store: FullStore;
+  /** The rules of the project. */
+  readonly rules: () => Promise<readonly KnownRule[]>;
   /** Whether inputs can be dispatched. */
   readonly keepsWork: boolean;
 }
@@ -89,11 +92,11 @@ export class WorkCalls {
   async fork(
     ...[target, choices = {}, { principal } = {}]: Parameters<Service["fork"]>
   ): ReturnType<Service["fork"]> {
-    const { sources, engine, store, slots, traces, keepsWork } = this.#options;
+    const { sources, engine, store, slots, traces, keepsWork, rules } = this.#options;
     sources.checkAgent(target.agent);
     if (!keepsWork) throw keepsNothing();
     const { toForkedInput } = await import("./forks.ts");
-    const { key, input } = await toForkedInput({ store, events: engine.events }, target, choices);
+    const { key, input } = await toForkedInput({ store, events: engine.events, rules }, target, choices);
     const receipt = await engine.admit({
       ...key,
       input,

@@ -120,6 +120,9 @@ export function createReceiptLines({
     const list = read(turn_id, receipt);
     const changed = prefix?.changed ?? [];
     const lines = changed.length === 0 ? [] : [`  prompt cache lost: ${changed.join(", ")}`];
+    const { left_out = [] } = receipt;
+    if (left_out.length > 0 && (isWhole || receipt.before === undefined))
+      lines.push(`  rules left out: ${left_out.join(", ")}`);
     const total = `${count(receipt.items, "item")}, about ${receipt.tokens.toLocaleString("en")} tokens`;
     if (isWhole) {
       const missing = receipt.items - list.length;
@@ -141,10 +144,13 @@ export function createReceiptLines({
 }
 
 function itemLine(item: ReceiptItem): string {
-  const name = item.file === undefined || item.file === item.id ? "" : ` ${item.id}`;
+  const name = item.file === undefined || item.id.startsWith(item.file) ? "" : ` ${item.id}`;
   return `${item.kind}${name} ${itemPlace(item)}: ${item.why}, about ${item.tokens.toLocaleString("en")} tokens`;
 }
 
+/** `AGENTS.md:8 #money` for a section. */
 function itemPlace({ file, id, line }: ReceiptItem): string {
-  return file === undefined ? id : line === undefined ? file : `${file}:${line}`;
+  if (file === undefined) return id;
+  const section = id.startsWith(`${file}#`) ? ` ${id.slice(file.length)}` : "";
+  return `${file}${line === undefined ? "" : `:${line}`}${section}`;
 }

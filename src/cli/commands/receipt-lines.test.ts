@@ -27,7 +27,7 @@ const agents: ReceiptItem = {
 };
 const rule: ReceiptItem = {
   kind: "guideline",
-  id: "0a1b",
+  id: "rules/api.mdc#errors",
   file: "rules/api.mdc",
   line: 4,
   why: "applies to a.ts",
@@ -46,7 +46,7 @@ test("a log prints one line with the new items of the model's context, and none 
     [],
     [
       "  prompt cache lost: tools",
-      "  new in the model's context: rules/api.mdc:4 (in all 2 items, about 1,230 tokens)",
+      "  new in the model's context: rules/api.mdc:4 #errors (in all 2 items, about 1,230 tokens)",
     ],
   ]);
 });
@@ -58,7 +58,7 @@ test("with --receipts all items are printed with each turn", () => {
     "  in the model's context: 1 item, about 1,200 tokens",
     "    instructions AGENTS.md:1: instructions of the project, about 1,200 tokens",
   ]);
-  expect(printed[2]?.at(-1)).toBe("    guideline 0a1b rules/api.mdc:4: applies to a.ts, about 30 tokens");
+  expect(printed[2]?.at(-1)).toBe("    guideline rules/api.mdc:4 #errors: applies to a.ts, about 30 tokens");
   // A log that is read from its middle does not know what was told before.
   const [, , last] = events;
   expect(last && createReceiptLines({ isWhole: true })(last).at(-1)).toBe("    and 1 more");

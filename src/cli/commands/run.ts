@@ -38,8 +38,17 @@ const paths: CommandOption<readonly string[]> = {
   repeats: true,
 };
 
+/** Each value is one name: the path of a file may contain commas. */
+const omittedRules: CommandOption<readonly string[]> = {
+  flags: "--omit-rule <rule>",
+  description:
+    "A rule that the new conversation is not shown: AGENTS.md, or a section such as AGENTS.md#money; may be repeated",
+  parse: (rule) => [rule],
+  repeats: true,
+};
+
 /** The agent settings of a prompt or a skill. */
-const ofAgents = ["agent", "id", "session", "continue", "role", "file"] as const;
+const ofAgents = ["agent", "id", "session", "continue", "role", "file", "omitRule"] as const;
 
 export const run: Command = defineCommand({
   arguments: [
@@ -80,6 +89,7 @@ export const run: Command = defineCommand({
       parseBackend,
     ),
     file: paths,
+    omitRule: omittedRules,
     role: option("--role <name>", "A role of the project, from .agents/roles", text),
     spec: option("--spec <feature>", "Work through the open tasks of a spec, such as checkout", text),
     task: listOption("--task <numbers>", "With --spec: only these tasks, such as 3 or 1.2", text),

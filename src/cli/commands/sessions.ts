@@ -4,6 +4,7 @@ import { sharedEngineOf } from "../../app/config/engine-config.ts";
 import type { Retention } from "../../app/service/retention.ts";
 import { toTimes } from "../../base/time-range.ts";
 import { sessionOrders, sessionStatuses } from "../../protocol/enums.ts";
+import type { GuidelineUsage, GuidelineUsageQuery } from "../../protocol/guideline-usage.ts";
 import type { TouchedSession, TouchedSessionPage } from "../../protocol/session-entry.ts";
 import type {
   PruneBody,
@@ -157,17 +158,25 @@ async function listStored(
 
 /** Access to a project's sessions: through a server or, where none runs, through its store. */
 interface SessionAdmin {
+  usage(query: GuidelineUsageQuery): Promise<GuidelineUsage>;
   list(query: SessionsQuery & { readonly limit: number }): Promise<ListedPage>;
   prune(body: PruneBody): Promise<PrunedPage>;
 }
 
-async function withSessionAdmin(
+export async function withSessionAdmin(
   context: CommandContext,
   url: string | undefined,
   use: (admin: SessionAdmin) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const client = await (await clientLocator(context, url))();
-  if (client !== undefined) return await use(client.sessions);
+  if (client !== undefined) {
+    const { sessions, guidelines } = client;
+    return await use({
+      list: (query) => sessions.list(query),
+      prune: (body) => sessions.prune(body),
+      usage: (query) => guidelines.usage(query),
+    });
+  }
   return await withProject(
     context,
     async ({ project, loaded }) => {
@@ -187,6 +196,7 @@ async function withSessionAdmin(
       opened.defer(() => service.close({ timeoutMs: 0 }));
       const retention = service.sessions;
       return await use({
+        usage: ({ agent, ...query }) => service.guidelineUsage({ agent, since: toTimes(query).since }),
         list: ({ status, ...query }) => listStored(retention, { ...query, ...toTimes(query) }, status),
         prune: ({ older_than_seconds, dry_run = false, cursor }) =>
           retention.prune({

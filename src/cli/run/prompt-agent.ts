@@ -32,6 +32,7 @@ export interface PromptRequest {
     readonly backend?: BackendName | undefined;
     readonly role?: string | undefined;
     readonly file?: readonly string[] | undefined;
+    readonly omitRule?: readonly string[] | undefined;
     readonly stream?: boolean | undefined;
   };
 }
@@ -108,6 +109,7 @@ async function ask(
     backend: options.backend,
     files,
     role: options.role,
+    omitRules: options.omitRule,
   };
   if (options.skill !== undefined) {
     return session.skill<unknown>(options.skill, {

@@ -17,6 +17,7 @@ import {
   unclosedDiagnostics,
 } from "../../specs/markdown/scan-markdown.ts";
 import { withoutBlankEdges } from "../../specs/markdown/segments.ts";
+import { slugOf } from "../../specs/model/block-title.ts";
 import type { GuidelineDraft, GuidelineTool, Inclusion, ParsedGuidelines } from "../adapter.ts";
 import { type ImportSyntax, importsIn } from "../guideline-imports.ts";
 import {
@@ -154,6 +155,7 @@ export function parseSectionedFile(
         to: span.end_line,
       }),
       whole_file: chunks.length === 1,
+      ...(title !== undefined && chunk.heading !== undefined && { section: slugOf(title) || "section" }),
       ...(isInside(managed, span.start_line) && { managed: managed.source }),
     });
   }

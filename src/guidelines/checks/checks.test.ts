@@ -18,7 +18,7 @@ const same = (path: string): string => path;
 
 test("a rule has the name of its file, or of its file and heading", () => {
   expect(rules.map(({ name }) => name)).toEqual([
-    ...["AGENTS.md#shop", "AGENTS.md#money-tax", "AGENTS.md#tests", "AGENTS.md#tests-2", "AGENTS.md#5"],
+    ...["AGENTS.md", "AGENTS.md#money-tax", "AGENTS.md#tests", "AGENTS.md#tests-2", "AGENTS.md#section"],
     ...["CLAUDE.md#tests", ".cursor/rules/style.mdc", ".cursor/rules/release.mdc"],
   ]);
   expect(findRules("./AGENTS.md#Money & Tax", rules, same)).toEqual([
@@ -34,7 +34,7 @@ test("a rule that does not exist is an error that names the nearest ones", () =>
     expect.objectContaining({
       code: "invalid_request",
       message: 'guidelines.check: no rule "AGENTS.md#mony-tax" was found; did you mean AGENTS.md#money-tax?',
-      hint: "AGENTS.md has AGENTS.md#shop, AGENTS.md#tests, AGENTS.md#tests-2, AGENTS.md#5.",
+      hint: "AGENTS.md has AGENTS.md, AGENTS.md#tests, AGENTS.md#tests-2, AGENTS.md#section.",
     }),
   );
   expect(() => findRules("docs/elsewhere.md", rules, same)).toThrow(/was found\.$/);
@@ -45,7 +45,7 @@ test("rules that no check covers are listed for some files, each text once, with
     listUnchecked(records, ...args).map(({ name }) => name);
   const checked = new Set(findRules("AGENTS.md#tests", rules, same).map(({ id }) => id));
   expect(names(checked)).toEqual([
-    ...["AGENTS.md#shop", "AGENTS.md#money-tax", "AGENTS.md#tests-2", "AGENTS.md#5"],
+    ...["AGENTS.md", "AGENTS.md#money-tax", "AGENTS.md#tests-2", "AGENTS.md#section"],
     ...[".cursor/rules/style.mdc", ".cursor/rules/release.mdc"],
   ]);
   expect(names(checked, ["src/a.ts"])).not.toContain(".cursor/rules/release.mdc");

@@ -1,14 +1,14 @@
 import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { slugOf } from "../../specs/model/block-title.ts";
-import type { GuidelineRecord } from "../guideline-record.ts";
+import { type GuidelineRecord, ruleIdOf } from "../guideline-record.ts";
 import { createGuidelineMatcher } from "../match/match-guidelines.ts";
 
 /** A guideline by the name that people give it in the configuration. */
 export interface Rule {
   /** The id of the guideline. */
   readonly id: string;
-  /** Its file, or its file and the slug of its heading: `AGENTS.md#money`. */
+  /** `ruleIdOf`. */
   readonly name: string;
   readonly title: string;
   /** Relative to the project root. */
@@ -16,15 +16,15 @@ export interface Rule {
   readonly line: number;
 }
 
-/** The guidelines of a project as rules, in their order. Several with one heading in a file are numbered: `#tests`, `#tests-2`. */
+/** The guidelines of a project as rules, in their order. */
 export function listRules(records: readonly GuidelineRecord[]): readonly Rule[] {
-  const counts = new Map<string, number>();
-  return records.map(({ id, title, source_file: path, whole_file, span, position }) => {
-    const plain = whole_file ? path : `${path}#${slugOf(title) || position + 1}`;
-    const count = (counts.get(plain) ?? 0) + 1;
-    counts.set(plain, count);
-    return { id, name: count === 1 ? plain : `${plain}-${count}`, title, path, line: span.start_line };
-  });
+  return records.map((record) => ({
+    id: record.id,
+    name: ruleIdOf(record),
+    title: record.title,
+    path: record.source_file,
+    line: record.span.start_line,
+  }));
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   decidedSchema,
 } from "../approval.ts";
 import { eventSchema } from "../event.ts";
+import { guidelineUsageQuerySchema, guidelineUsageSchema } from "../guideline-usage.ts";
 import {
   abortBodySchema,
   abortedSchema,
@@ -81,6 +82,7 @@ export const agentRoutes = defineRoutes({
     stream: "asked",
     errors: promptErrors,
     action: "agent.prompt",
+    itemAction: "agent.omit_rules",
   },
   "POST /agents/{name}/{id}/dispatch": {
     ...instance,
@@ -93,6 +95,7 @@ export const agentRoutes = defineRoutes({
     status: 202,
     errors: ["agent_not_found", "agent_not_webhook", "conflict", "unavailable", "store_unavailable"],
     action: "agent.dispatch",
+    itemAction: "agent.omit_rules",
   },
   "GET /agents/{name}/{id}/events": {
     ...instance,
@@ -275,6 +278,7 @@ const defaultAgent = {
   reply: promptReplySchema,
   errors: promptErrors,
   action: "agent.prompt",
+  itemAction: "agent.omit_rules",
 } as const;
 
 /** The project's default agent, for projects that need only one. */
@@ -307,6 +311,18 @@ export const sessionRoutes = defineRoutes({
       "Only sessions that the sender may read; a page can hold fewer than `limit`. In the order of their creation, or with `order=recent` the last used first.",
     query: sessionsQuerySchema,
     reply: sessionPageSchema,
+    itemAction: "agent.read",
+  },
+  "GET /api/guidelines/usage": {
+    ...sessions,
+    tag: "guidelines",
+    operation: "readGuidelineUsage",
+    summary: "How often sessions were shown the rules of the project, and what that cost",
+    description:
+      "Adds up the receipts in the logs of the sessions that the sender may read, one log after the other: narrow it with `since` where there are many. Leaves out agents with their own session store.",
+    query: guidelineUsageQuerySchema,
+    reply: guidelineUsageSchema,
+    action: "project.read",
     itemAction: "agent.read",
   },
   "POST /sessions/prune": {

@@ -29,6 +29,7 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "POST /agents/{name}/{id}/approvals/{approval_id}/rules": "any",
   "POST /prompt/{session}": "owner",
   "POST /prompt/{session}/events": "owner",
+  "GET /api/guidelines/usage": "any",
   "GET /sessions": "owner",
   "POST /sessions/prune": "owner",
   "GET /": "any",

@@ -2,6 +2,7 @@ import type { InstanceTarget, PromptCall } from "../../app/service/service.ts";
 import type { OperationEventsQuery } from "../../app/service/trace.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream, type StreamState } from "../../engine/event-log-contract.ts";
+import type { ServiceAction } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
@@ -49,14 +50,17 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
         })),
       };
     },
-    "POST /agents/{name}/{id}"(input) {
+    async "POST /agents/{name}/{id}"(input) {
       const { session = defaultSession, ...request } = input.body;
       const key = { ...instanceOf(input), session };
-      return answerPrompt(context, input, { key, request });
+      await permitOmitted(context, input, { key, request });
+      return await answerPrompt(context, input, { key, request });
     },
     async "POST /agents/{name}/{id}/dispatch"(input) {
       const { input: message, session = defaultSession, ...settings } = input.body;
-      const receipt = await service.dispatch({ ...instanceOf(input), session }, message, {
+      const key = { ...instanceOf(input), session };
+      await permitOmitted(context, input, { key, request: settings });
+      const receipt = await service.dispatch(key, message, {
         ...settings,
         ...callOf(input),
       });
@@ -130,10 +134,16 @@ export function bindPromptRoutes(context: ServiceContext): readonly Route[] {
     session: segment("session"),
   });
   const handlers: Handlers<typeof promptRoutes> = {
-    "POST /prompt/{session}": (input) =>
-      answerPrompt(context, input, { key: keyOf(input), request: input.body }),
-    "POST /prompt/{session}/events": (input) =>
-      streamPrompt(context, input, { key: keyOf(input), request: input.body }),
+    async "POST /prompt/{session}"(input) {
+      const prompt = { key: keyOf(input), request: input.body };
+      await permitOmitted(context, input, prompt);
+      return await answerPrompt(context, input, prompt);
+    },
+    async "POST /prompt/{session}/events"(input) {
+      const prompt = { key: keyOf(input), request: input.body };
+      await permitOmitted(context, input, prompt);
+      return await streamPrompt(context, input, prompt);
+    },
   };
   return bindRoutes(promptRoutes, handlers, (request) => guardAgent(context, request, keyOf(request)));
 }
@@ -141,6 +151,21 @@ export function bindPromptRoutes(context: ServiceContext): readonly Route[] {
 interface Prompt {
   readonly key: SessionKey;
   readonly request: PromptRequest;
+}
+
+interface PromptToCheck {
+  readonly key: SessionKey;
+  readonly request: Pick<PromptRequest, "omit_rules">;
+}
+
+/** Asks for the permission to leave out rules of the project, where a prompt does. */
+async function permitOmitted(
+  { authorization }: ServiceContext,
+  { principal, itemAction }: Pick<RouteRequest, "principal"> & { readonly itemAction: ServiceAction },
+  { key: { agent, instance_id: instance }, request: { omit_rules = [] } }: PromptToCheck,
+): Promise<void> {
+  if (omit_rules.length === 0) return;
+  await authorization.check({ principal, agent, instance, action: itemAction });
 }
 
 type Sender = Pick<RouteRequest, "accept" | "header" | "principal" | "clientGone" | "receivedAt">;

@@ -8,7 +8,7 @@ import type { SessionListing } from "../../stores/contract.ts";
 import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
 
-/** `/sessions`: the sessions of all agents, and the removal of old ones. */
+/** `/sessions`: the sessions of all agents, and the removal of old ones; and what they were shown. */
 export function bindSessionRoutes({ service, authorization }: ServiceContext): readonly Route[] {
   /** Asks for the permission of the route, for each session. */
   const asking =
@@ -41,6 +41,15 @@ export function bindSessionRoutes({ service, authorization }: ServiceContext): r
         return isWorking.has(name) ? "working" : (session.state ?? "idle");
       };
       return { sessions: items.map((session) => ({ ...session, status: statusOf(session) })), ...rest };
+    },
+    async "GET /api/guidelines/usage"(input) {
+      const { principal, action, query } = input;
+      await authorization.check({ principal, action });
+      return await service.guidelineUsage({
+        agent: query.agent,
+        since: toTimes(query).since,
+        permitted: (sessions) => authorization.permitted(sessions, asking(input)),
+      });
     },
     async "POST /sessions/prune"(input) {
       const { older_than_seconds, dry_run, ...page } = input.body;

@@ -103,7 +103,7 @@ class AgentFrames implements FrameHandler {
       this.#connection.close(closeCodes.goingAway, "The server is closing.");
   }
 
-  async #permit(action: "agent.prompt" | "agent.approve"): Promise<void> {
+  async #permit(action: "agent.prompt" | "agent.approve" | "agent.omit_rules"): Promise<void> {
     const { agent, instance_id: instance } = this.#target;
     await this.#context.authorization.check({ principal: this.#peer.principal, agent, instance, action });
   }
@@ -120,7 +120,12 @@ class AgentFrames implements FrameHandler {
     const controller = new AbortController();
     this.#running.set(request_id, controller);
     // Permissions are checked concurrently; prompts join the line in the order of their frames.
-    const mayBegin = Promise.all([this.#permit("agent.prompt"), this.#placed]);
+    const omitsRules = (frame.omit_rules ?? []).length > 0;
+    const mayBegin = Promise.all([
+      this.#permit("agent.prompt"),
+      omitsRules ? this.#permit("agent.omit_rules") : undefined,
+      this.#placed,
+    ]);
     void this.#answer(frame, controller, mayBegin);
     // Without the outcomes: each would contain those of all prompts before.
     this.#placed = Promise.allSettled([this.#placed, mayBegin]).then(() => undefined);

@@ -18,11 +18,18 @@ const guarded: ProjectContext = {
   repositoryAt: () => ({
     workingFolder: "",
     tools: [],
-    instructions: () => ({ text: "", sources: new Set(), files: [] }),
+    instructions: () => ({ text: "", sources: new Set(), parts: [] }),
     guidelinesFor: async (path) => [
-      { id: "g1", title: "Prices", content: `Round up in ${path}.`, source_file: "prices.md" },
+      {
+        id: "g1",
+        rule: "prices.md",
+        title: "Prices",
+        content: `Round up in ${path}.`,
+        source_file: "prices.md",
+      },
     ],
     sourceAt: async () => undefined,
+    rules: async () => [],
   }),
 };
 

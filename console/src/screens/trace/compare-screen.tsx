@@ -7,7 +7,7 @@ import { Body, Page, Panel } from "../../ui/page.tsx";
 import { Answer, ErrorNotice, Loading, Notice } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { formatCost, formatDuration, formatTokens, visible } from "../../ui/text.ts";
-import { readSpans, type Span } from "./trace.ts";
+import { itemPlace, readSpans, type Span } from "./trace.ts";
 import { useOperation } from "./use-operation.ts";
 
 interface Side {
@@ -221,13 +221,7 @@ function ReceiptDiff({
         <li key={`${what} ${item.id}`} className="flex items-baseline gap-3 px-4 py-2 text-sm">
           <span className={`w-20 shrink-0 text-xs ${tone}`}>{what}</span>
           <span className="min-w-0 flex-1 truncate font-mono text-xs">
-            <bdi>
-              {visible(
-                item.file === undefined
-                  ? item.id
-                  : `${item.file}${item.line === undefined ? "" : `:${item.line}`}`,
-              )}
-            </bdi>
+            <bdi>{visible(itemPlace(item))}</bdi>
           </span>
           <span className="text-faint text-xs tabular">{formatTokens(item.tokens)} tokens</span>
         </li>

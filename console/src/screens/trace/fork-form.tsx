@@ -1,10 +1,11 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useId, useState } from "react";
-import type { TurnDetail } from "../../../../src/client/index.ts";
+import { isRule, type TurnDetail } from "../../../../src/client/index.ts";
 import { useChange } from "../../api/use-server.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { formatTokens, visible } from "../../ui/text.ts";
+import { itemPlace } from "./trace.ts";
 
 /** Repeats a turn in a new session, with another model or without rules, and compares both. */
 export function ForkForm({
@@ -133,10 +134,9 @@ interface Rule {
 /** The project's rules in the turn's receipt, without the agent's own instructions. */
 function rulesOf({ receipt = [] }: TurnDetail): readonly Rule[] {
   const rules = new Map<string, Rule>();
-  for (const { kind, id, file, line, tokens } of receipt) {
-    if (kind !== "guideline" && !(kind === "instructions" && id === file)) continue;
-    const label = file === undefined ? id : `${file}${line === undefined ? "" : `:${line}`}`;
-    rules.set(id, { value: id, label, tokens });
+  for (const item of receipt) {
+    const { id, tokens } = item;
+    if (isRule(item)) rules.set(id, { value: id, label: itemPlace(item), tokens });
   }
   return [...rules.values()];
 }

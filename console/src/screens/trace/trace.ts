@@ -3,6 +3,7 @@ import type {
   CompactionItem,
   EventError,
   OperationItem,
+  ReceiptItem,
   Transcript,
   TranscriptItem,
   TurnItem,
@@ -108,4 +109,11 @@ function readWork(item: OperationItem | TurnItem | CallItem | CompactionItem): S
         title: `history shortened (${item.reason})`,
       };
   }
+}
+
+/** The place of an item of a receipt: `AGENTS.md:8 #money` for a section. */
+export function itemPlace({ id, file, line }: Pick<ReceiptItem, "id" | "file" | "line">): string {
+  if (file === undefined) return id;
+  const section = id.startsWith(`${file}#`) ? ` ${id.slice(file.length)}` : "";
+  return `${file}${line === undefined ? "" : `:${line}`}${section}`;
 }

@@ -10,6 +10,7 @@ import { Panel } from "../../ui/page.tsx";
 import { ErrorNotice, Loading } from "../../ui/states.tsx";
 import { formatTokens, toReadable, visible } from "../../ui/text.ts";
 import { ForkForm } from "./fork-form.tsx";
+import { itemPlace } from "./trace.ts";
 
 type Part = "receipt" | "prompt" | "answer" | "tools" | "settings";
 
@@ -79,7 +80,14 @@ export function TurnView({
         </p>
       )}
       {part === "receipt" ? (
-        <Receipt items={first.receipt} count={first.receipt_count ?? 0} purpose={first.purpose} />
+        <>
+          {first.left_out === undefined ? null : (
+            <p className="border-line border-b px-4 py-2 text-sm text-warn foreign">
+              This session leaves out {visible(first.left_out.join(", "))}.
+            </p>
+          )}
+          <Receipt items={first.receipt} count={first.receipt_count ?? 0} purpose={first.purpose} />
+        </>
       ) : null}
       {part === "prompt" ? (
         <Messages
@@ -301,9 +309,7 @@ function Receipt({
             <span className="flex items-baseline gap-2">
               <span className="shrink-0 text-faint text-xs">{kind}</span>
               <span className="min-w-0 flex-1 truncate font-mono text-xs">
-                <bdi>
-                  {visible(file === undefined ? id : `${file}${line === undefined ? "" : `:${line}`}`)}
-                </bdi>
+                <bdi>{visible(itemPlace({ id, file, line }))}</bdi>
               </span>
               <span className="shrink-0 text-faint text-xs tabular">{formatTokens(tokens)} tokens</span>
             </span>

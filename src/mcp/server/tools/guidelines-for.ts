@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isLeftOut } from "../../../agents/log/left-out-rules.ts";
 import { textTokens } from "../../../base/text-size.ts";
 import { isOnlyImports } from "../../../guidelines/guideline-imports.ts";
 import type { Project } from "../../../project/project.ts";
@@ -47,7 +48,12 @@ type Applied = Output["applied"][number];
 const maxShadowed = 20;
 
 /** `guidelines_for`: the rules for one file, with the reason each applies. */
-export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
+export function guidelinesForTool(
+  project: Project,
+  leftOut: ReadonlySet<string> = new Set(),
+): ReadTool<Input, Output> {
+  const isShown = ({ guideline }: AppliedGuideline): boolean =>
+    !isLeftOut(leftOut, { id: project.guidelines.ruleIdOf(guideline), file: guideline.source_file });
   return {
     name: "guidelines_for",
     title: "Guidelines for a file",
@@ -58,13 +64,15 @@ export function guidelinesForTool(project: Project): ReadTool<Input, Output> {
     async run({ file, tool, cursor }) {
       const path = toProjectPath(file, project.root);
       await project.ready(path);
-      return toOutput(project.guidelines.explain(path, tool), cursor);
+      const explanation = project.guidelines.explain(path, tool);
+      const applied = leftOut.size === 0 ? explanation.applied : explanation.applied.filter(isShown);
+      return toOutput({ ...explanation, applied }, cursor);
     },
     toText,
     shows: ({ file, applied }) =>
       applied.map(({ id, source_file, line, content }) => ({
         kind: "guideline",
-        id,
+        id: project.guidelines.ruleIdOf({ id, source_file }),
         file: source_file,
         line,
         why: `guidelines_for ${file}`,
