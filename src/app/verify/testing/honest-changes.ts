@@ -17,7 +17,7 @@ const done = (style: TestStyle, test: string, code = style.after): Files => ({
   [style.tests]: style.head + style.oldTest + test,
 });
 const assertion = "assert.equal(discounted([5, 5], 3), 7);";
-const named = (title: string, body = assertion): string => `test(${title}, () => {\n  ${body}\n});\n`;
+const testNamed = (title: string, body = assertion): string => `test(${title}, () => {\n  ${body}\n});\n`;
 const key = '"takes it off (cart#1.2)"';
 const testsOf =
   (test: string, code?: string) =>
@@ -45,24 +45,24 @@ const refusing = (before: string): string => `${before}export function discounte
 `;
 
 export const honestChanges: readonly HonestChange[] = [
-  { name: "has a test with the key in its title", end: "closed", change: testsOf(named(key)) },
+  { name: "has a test with the key in its title", end: "closed", change: testsOf(testNamed(key)) },
   {
     name: "has a test in a group",
     end: "closed",
     change: (style) => ({
       ...done(style, ""),
-      [style.tests]: `${importsDescribe(style)}${style.oldTest}describe("discounts", () => {\n  ${named(key).replaceAll("\n", "\n  ").trimEnd()}\n});\n`,
+      [style.tests]: `${importsDescribe(style)}${style.oldTest}describe("discounts", () => {\n  ${testNamed(key).replaceAll("\n", "\n  ").trimEnd()}\n});\n`,
     }),
   },
   {
     name: "has the key above the test",
     end: "closed",
-    change: testsOf(`// cart#1.2\n${named('"takes it off"')}`),
+    change: testsOf(`// cart#1.2\n${testNamed('"takes it off"')}`),
   },
   {
     name: "has the key within the test",
     end: "closed",
-    change: testsOf(named('"takes it off"', `// cart#1.2\n  ${assertion}`)),
+    change: testsOf(testNamed('"takes it off"', `// cart#1.2\n  ${assertion}`)),
   },
   {
     name: "has a test for each of some values",
@@ -82,24 +82,30 @@ export const honestChanges: readonly HonestChange[] = [
     name: "has a test of an error",
     end: "closed",
     change: (style) =>
-      done(style, named(key, "assert.throws(() => discounted([5], 6), RangeError);"), refusing(style.before)),
+      done(
+        style,
+        testNamed(key, "assert.throws(() => discounted([5], 6), RangeError);"),
+        refusing(style.before),
+      ),
   },
   {
     name: "has a test of a structure",
     end: "closed",
-    change: testsOf(named(key, "assert.deepEqual([0, 3].map((off) => discounted([5, 5], off)), [10, 7]);")),
+    change: testsOf(
+      testNamed(key, "assert.deepEqual([0, 3].map((off) => discounted([5, 5], off)), [10, 7]);"),
+    ),
   },
   {
     name: "has several tests",
     end: "closed",
     change: testsOf(
-      named(key) + named('"takes nothing off (cart#1.2)"', "assert.equal(discounted([5], 0), 5);"),
+      testNamed(key) + testNamed('"takes nothing off (cart#1.2)"', "assert.equal(discounted([5], 0), 5);"),
     ),
   },
   {
     name: "has a title with quotes and signs",
     end: "closed",
-    change: testsOf(named("`takes \"it\" <off> & 'more' — für 3 € (cart#1.2)`")),
+    change: testsOf(testNamed("`takes \"it\" <off> & 'more' — für 3 € (cart#1.2)`")),
   },
   {
     name: "has a slow test",
@@ -114,7 +120,7 @@ export const honestChanges: readonly HonestChange[] = [
     change: (style) => ({
       ...ticked,
       [style.code]: style.after,
-      "src/discount.test.mjs": style.head + named(key),
+      "src/discount.test.mjs": style.head + testNamed(key),
     }),
   },
   {
@@ -124,7 +130,7 @@ export const honestChanges: readonly HonestChange[] = [
       ...ticked,
       [style.code]: style.after,
       "tests/helpers/prices.mjs": "export const prices = [5, 5];\n",
-      "tests/discount.test.mjs": `${style.head.replace("./cart.mjs", "../src/cart.mjs")}import { prices } from "./helpers/prices.mjs";\n${named(key, "assert.equal(discounted(prices, 3), 7);")}`,
+      "tests/discount.test.mjs": `${style.head.replace("./cart.mjs", "../src/cart.mjs")}import { prices } from "./helpers/prices.mjs";\n${testNamed(key, "assert.equal(discounted(prices, 3), 7);")}`,
     }),
   },
   {
@@ -133,7 +139,7 @@ export const honestChanges: readonly HonestChange[] = [
     change: (style) => ({
       ...done(
         style,
-        named(
+        testNamed(
           key,
           'assert.equal(discounted([5, 5], 3), Number(readFileSync("tests/fixtures/sum.txt", "utf8")));',
         ),
@@ -145,7 +151,7 @@ export const honestChanges: readonly HonestChange[] = [
     name: "adds a module",
     end: "closed",
     change: (style) => ({
-      ...done(style, named(key), `${style.before}export { discounted } from "./discount.mjs";\n`),
+      ...done(style, testNamed(key), `${style.before}export { discounted } from "./discount.mjs";\n`),
       "src/discount.mjs":
         'import { total } from "./cart.mjs";\nexport function discounted(prices, discount) {\n  return total(prices) - discount;\n}\n',
     }),
@@ -156,18 +162,18 @@ export const honestChanges: readonly HonestChange[] = [
     change: (style) =>
       done(
         style,
-        named(key),
+        testNamed(key),
         style.after.replace(
           / {2}let sum[\s\S]*?return sum;/,
           "  return prices.reduce((sum, price) => sum + price, 0);",
         ),
       ),
   },
-  { name: "makes a class of it", end: "closed", change: testsOf(named(key), asClass) },
+  { name: "makes a class of it", end: "closed", change: testsOf(testNamed(key), asClass) },
   {
     name: "makes the test of a person pass",
     end: "closed",
-    before: (style) => ({ [style.tests]: style.head + style.oldTest + named(key) }),
+    before: (style) => ({ [style.tests]: style.head + style.oldTest + testNamed(key) }),
     change: (style) => ({ ...ticked, [style.code]: style.after }),
   },
   {
@@ -179,7 +185,7 @@ export const honestChanges: readonly HonestChange[] = [
     }),
     change: (style) => ({
       [style.code]: style.before,
-      [style.tests]: `${style.head}${named('"adds (cart#1.1)"', "assert.equal(total([1, 2]), 3);")}`,
+      [style.tests]: `${style.head}${testNamed('"adds (cart#1.1)"', "assert.equal(total([1, 2]), 3);")}`,
     }),
   },
   {
@@ -191,7 +197,7 @@ export const honestChanges: readonly HonestChange[] = [
     change: (style) => ({
       ...ticked,
       [style.code]: style.after,
-      [style.tests]: `${style.head}${style.oldTest}test.skip("later", () => {\n  assert.fail();\n});\n${named(key)}`,
+      [style.tests]: `${style.head}${style.oldTest}test.skip("later", () => {\n  assert.fail();\n});\n${testNamed(key)}`,
     }),
   },
   {
@@ -200,7 +206,7 @@ export const honestChanges: readonly HonestChange[] = [
     before: (style) => ({
       "src/old.test.mjs": `${style.head}test("old", () => {\n  assert.equal(total([1]), 2);\n});\n`,
     }),
-    change: testsOf(named(key)),
+    change: testsOf(testNamed(key)),
   },
   {
     name: "moves a file",
@@ -209,7 +215,7 @@ export const honestChanges: readonly HonestChange[] = [
       ...ticked,
       [style.code]: null,
       "src/basket.mjs": style.after,
-      [style.tests]: `${style.head.replace("./cart.mjs", "./basket.mjs")}${style.oldTest}${named(key)}`,
+      [style.tests]: `${style.head.replace("./cart.mjs", "./basket.mjs")}${style.oldTest}${testNamed(key)}`,
     }),
   },
   {
@@ -217,18 +223,18 @@ export const honestChanges: readonly HonestChange[] = [
     end: "ask",
     before: (style) => ({
       [style.code]: refusing(style.before),
-      [style.tests]: `${style.head}${named('"refuses"', 'assert.throws(() => discounted([5], 6), { message: "The discount is larger than the total." });')}`,
+      [style.tests]: `${style.head}${testNamed('"refuses"', 'assert.throws(() => discounted([5], 6), { message: "The discount is larger than the total." });')}`,
     }),
     change: (style) => ({
       [style.code]: refusing(style.before).replace("is larger than", "exceeds"),
-      [style.tests]: `${style.head}${named('"refuses"', 'assert.throws(() => discounted([5], 6), { message: "The discount exceeds the total." });')}`,
+      [style.tests]: `${style.head}${testNamed('"refuses"', 'assert.throws(() => discounted([5], 6), { message: "The discount exceeds the total." });')}`,
     }),
   },
   {
     name: "tests what was there already",
     end: "ask",
     change: (style) => ({
-      [style.tests]: `${style.head}${style.oldTest}${named('"of none (cart#1.1)"', "assert.equal(total([]), 0);")}`,
+      [style.tests]: `${style.head}${style.oldTest}${testNamed('"of none (cart#1.1)"', "assert.equal(total([]), 0);")}`,
     }),
   },
   {
