@@ -1,15 +1,10 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/names.ts";
 import { conversionFormatOf, sourceTypeOf } from "../../guidelines/tools/tool-table.ts";
-import { type ChangesSince, readChangesSince } from "../../project/features/changes-since.ts";
-import { pageCoverage, specCoverage } from "../../project/features/coverage.ts";
-import { readNamedSpecs } from "../../project/features/named-specs.ts";
+import type { ChangesSince } from "../../project/features/changes-since.ts";
 import { readLines } from "../../project/features/read-lines.ts";
-import { criterionHistory } from "../../project/features/spec-history.ts";
-import { pageStale, staleSpecs } from "../../project/features/stale.ts";
 import type { Project } from "../../project/project.ts";
 import { pageDiagnostics } from "../../project/query/page.ts";
-import { recordResults } from "../../project/results/record-results.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import type { CoverageReport } from "../../protocol/coverage.ts";
 import { explainTools } from "../../protocol/enums.ts";
@@ -61,19 +56,24 @@ export function bindSpecRoutes(project: Project, authorization: Authorization): 
           : error;
       }
     },
-    "GET /api/specs/coverage": async ({ query: { feature, ...page } }) => ({
-      ...pageCoverage(await coverage.read(feature, { isFurtherPage: page.cursor !== undefined }), page),
-      ...indexingOf(project),
-    }),
-    "POST /api/specs/results"({ body: { report, format, commit }, principal }) {
-      coverage.forget();
-      return recordResults(project, report, { format, commit, by: principal?.id });
+    async "GET /api/specs/coverage"({ query: { feature, ...page } }) {
+      const { pageCoverage } = await import("../../project/features/coverage.ts");
+      const report = await coverage.read(feature, { isFurtherPage: page.cursor !== undefined });
+      return { ...pageCoverage(report, page), ...indexingOf(project) };
     },
-    "GET /api/specs/history": ({ query }) => criterionHistory(project, query),
-    "GET /api/specs/stale": async ({ query }) => ({
-      ...pageStale(await staleSpecs(project), query),
-      ...indexingOf(project),
-    }),
+    async "POST /api/specs/results"({ body: { report, format, commit }, principal }) {
+      coverage.forget();
+      const { recordResults } = await import("../../project/results/record-results.ts");
+      return await recordResults(project, report, { format, commit, by: principal?.id });
+    },
+    async "GET /api/specs/history"({ query }) {
+      const { criterionHistory } = await import("../../project/features/spec-history.ts");
+      return await criterionHistory(project, query);
+    },
+    async "GET /api/specs/stale"({ query }) {
+      const { pageStale, staleSpecs } = await import("../../project/features/stale.ts");
+      return { ...pageStale(await staleSpecs(project), query), ...indexingOf(project) };
+    },
     "POST /api/specs/validate": ({ body }) => {
       const diagnostics = validateBlocks(body.blocks);
       return { valid: diagnostics.every(({ severity }) => severity !== "error"), diagnostics };
@@ -103,6 +103,7 @@ class CoverageReadings {
     { isFurtherPage }: { readonly isFurtherPage: boolean },
   ): Promise<CoverageReport> {
     if (isFurtherPage && this.#last !== undefined && this.#last.feature === feature) return this.#last.report;
+    const { specCoverage } = await import("../../project/features/coverage.ts");
     const report = await specCoverage(this.#project, feature === undefined ? {} : { features: [feature] });
     this.forget();
     this.#last = { feature, report };
@@ -125,15 +126,18 @@ async function findImpact(
   { since, graph, files = [], ...request }: ImpactBody,
 ): Promise<Impact> {
   const changed = since === undefined ? undefined : await changedSince(project, since);
+  const { readNamedSpecs } = await import("../../project/features/named-specs.ts");
   const all = { ...request, files: [...files, ...(changed?.files ?? [])], graph };
   const impact = project.specs.impact(all, changed?.compared, await readNamedSpecs(project, all.files));
   const signed = changed === undefined ? impact : { ...impact, changed_files: [...changed.files] };
   if (signed.graph === undefined) return signed;
+  const { specCoverage } = await import("../../project/features/coverage.ts");
   return { ...signed, graph: withTests(signed.graph, await specCoverage(project)) };
 }
 
 async function changedSince(project: Project, since: string): Promise<ChangesSince> {
   try {
+    const { readChangesSince } = await import("../../project/features/changes-since.ts");
     const changes = await readChangesSince(project, { since });
     const { files: changed } = changes;
     if (changed.length <= maxChangedFiles) return changes;
