@@ -6,7 +6,7 @@ const src = join(import.meta.dirname, "../..");
 
 /** Loaded before the engine starts, parts of vendors, or no work of a server. */
 const isOther =
-  /^(app\/(cluster|config\/(config-schema|load-config)|service\/(fenced-store|housekeeping|load-own-code|open-project-service|sync-schedules)|sources|trust)|engine\/|stores\/|backends\/(google-adk|graph|openai-agents)|mcp\/create-mcp-client|models\/recording|project\/(open-(indexed-)?project|watch)|sandboxes\/(daytona|e2b|modal|runloop))/;
+  /^(app\/(cluster|config\/(config-schema|load-config)|service\/(fenced-store|housekeeping|load-own-code|open-project-service|sync-schedules)|sources|trust)|engine\/|stores\/|backends\/(google-adk|graph|openai-agents)|mcp\/create-mcp-client|models\/recording|project\/(features\/find-overlaps|open-(indexed-)?project|watch)|sandboxes\/(daytona|e2b|modal|runloop))/;
 
 test("a module that work loads while it runs is loaded with the engine", () => {
   const rooms = [
