@@ -1,15 +1,17 @@
+import type { ApprovalWait } from "../../agents/approvals/approvals.ts";
 import { attachAttempt } from "../../agents/log/attempt.ts";
 import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
 import type { WorkContext } from "../../engine/contract.ts";
 
 /** The wait of an operation for a decision. */
-export interface Wait {
+export interface Wait extends ApprovalWait {
   /** Identifies the decision: the same if the operation waits for it again. */
   readonly key: string;
   readonly signal: AbortSignal;
-  /** Whether the operation only waits at the moment and could resume from its log. */
-  readonly maySuspend?: (() => boolean) | undefined;
 }
+
+/** Asks a question; `onWaiting` as in `ApprovalWait`. */
+export type Ask<Value> = (signal: AbortSignal, onWaiting: ApprovalWait["onWaiting"]) => Promise<Value>;
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
@@ -60,8 +62,9 @@ export class RestingWork {
   }
 
   /** Asks a question, or waits for the answer to the same question that was asked before the work rested. */
-  ask<Value>(ask: (signal: AbortSignal) => Promise<Value>, { key, signal }: Wait): Promise<Value> {
-    const question = this.#questions.get(key) ?? this.#begin(key, ask);
+  ask<Value>(ask: Ask<Value>, { key, signal, onWaiting }: Wait): Promise<Value> {
+    const known = this.#questions.get(key);
+    const question = known ?? this.#begin(key, (stop) => ask(stop, onWaiting));
     return new Promise((resolve, reject) => {
       const end = (): void => {
         signal.removeEventListener("abort", leave);
@@ -83,6 +86,8 @@ export class RestingWork {
       };
       if (signal.aborted) return leave();
       signal.addEventListener("abort", leave, { once: true });
+      // It has waited since before the work rested.
+      if (known !== undefined) onWaiting?.();
       this.#stopLate?.();
       if (question.outcome !== undefined) question.onOutcome?.(question.outcome);
     });
