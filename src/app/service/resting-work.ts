@@ -15,10 +15,12 @@ export type Ask<Value> = (signal: AbortSignal, onWaiting: ApprovalWait["onWaitin
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
+/** While the work rests, a question refers to nothing of its operation. */
 interface Question {
   readonly stop: AbortController;
   outcome: Outcome | undefined;
   onOutcome: ((outcome: Outcome) => void) | undefined;
+  onWaiting: (() => void) | undefined;
 }
 
 /** How long an abort waits for suspended work to resume, so that the work ends with the usual events. */
@@ -64,11 +66,12 @@ export class RestingWork {
   /** Asks a question, or waits for the answer to the same question that was asked before the work rested. */
   ask<Value>(ask: Ask<Value>, { key, signal, onWaiting }: Wait): Promise<Value> {
     const known = this.#questions.get(key);
-    const question = known ?? this.#begin(key, (stop) => ask(stop, onWaiting));
+    const question = known ?? this.#begin(key, ask, onWaiting);
     return new Promise((resolve, reject) => {
       const end = (): void => {
         signal.removeEventListener("abort", leave);
         question.onOutcome = undefined;
+        question.onWaiting = undefined;
       };
       const leave = (): void => {
         end();
@@ -151,14 +154,15 @@ export class RestingWork {
     if (willResume(signal)) throw signal.reason;
   }
 
-  #begin<Value>(key: string, ask: (signal: AbortSignal) => Promise<Value>): Question {
-    const question: Question = { stop: new AbortController(), outcome: undefined, onOutcome: undefined };
+  #begin<Value>(key: string, ask: Ask<Value>, onWaiting: ApprovalWait["onWaiting"]): Question {
+    const stop = new AbortController();
+    const question: Question = { stop, outcome: undefined, onOutcome: undefined, onWaiting };
     const settled = (outcome: Outcome): void => {
       question.outcome = outcome;
       if (question.onOutcome !== undefined) question.onOutcome(outcome);
       else this.#wake?.();
     };
-    ask(question.stop.signal).then(
+    ask(stop.signal, () => question.onWaiting?.()).then(
       (value) => settled({ value }),
       (error: unknown) => settled({ error }),
     );
