@@ -1,6 +1,7 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
+import type { OpenWork } from "../../interfaces/ai-sdk/open-work.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import { isRetryableError } from "../../protocol/error-code.ts";
 import type { UiChunk } from "../../protocol/ui.ts";
@@ -47,7 +48,7 @@ export async function streamUi(
         const isOver = event.type === "operation" && event.operation_id === operation_id;
         if (index <= after && !isOver) continue;
         await permit();
-        const isResting = await restsNow(service, target, fold);
+        const isResting = await restsNow(service, target, fold.work);
         const isEnd = isOver || isResting;
         const last = isResting ? fold.handOver(event) : [];
         if (isEnd || chunks.length > 0) yield toFrames([...chunks, ...last], { index, isEnd });
@@ -85,11 +86,11 @@ export async function streamUi(
 export async function restsNow(
   { approvals }: ServiceContext["service"],
   { agent, instance_id }: InstanceTarget,
-  { rests, waiting }: Pick<UiFold, "rests" | "waiting">,
+  { awaited }: OpenWork,
 ): Promise<boolean> {
-  if (!rests) return false;
+  if (awaited.length === 0) return false;
   const open = await approvals.list({ agent, instance_id });
-  return waiting.every((id) => open.some(({ approval_id }) => approval_id === id));
+  return awaited.every((id) => open.some(({ approval_id }) => approval_id === id));
 }
 
 /**
