@@ -2,7 +2,7 @@
 
 export type { StandardSchemaV1 } from "@standard-schema/spec";
 export type { DeepPartial } from "../base/record.ts";
-export type { ApprovalFilter, Approvals, ApprovalsOptions } from "./approvals/approvals.ts";
+export type { ApprovalFilter, Approvals, ApprovalsOptions, ApprovalWait } from "./approvals/approvals.ts";
 export type {
   AgentPolicy,
   AgentProfile,

@@ -6,6 +6,17 @@ import type { SessionKey } from "../../protocol/session-entry.ts";
 /** Selects requests whose fields equal all given ones. */
 export type ApprovalFilter = { readonly [Key in keyof SessionKey]?: SessionKey[Key] | undefined };
 
+/** The wait of an operation for a decision. */
+export interface ApprovalWait {
+  /** For services: whether the operation only waits at the moment, and can be dropped from memory. */
+  readonly maySuspend?: (() => boolean) | undefined;
+  /**
+   * Called when the call has begun to wait: from then on it can be listed and decided, and events tell of it. Without a wait, as
+   * after a decision that was made before, it is not called.
+   */
+  readonly onWaiting?: (() => void) | undefined;
+}
+
 /**
  * Holds tool calls until a person approves or denies them. A runtime without it denies such calls at once.
  * After a crash, a resumed operation requests its approvals again under the same ids.
@@ -25,14 +36,9 @@ export interface Approvals {
   readonly timeoutMs?: number | undefined;
   /**
    * Resolves with the decision, or with a denial at `expires_at`. Rejects with
-   * `signal.reason` and withdraws the request when the signal fires first. `maySuspend` is for services, which can
-   * drop an operation that only waits from memory.
+   * `signal.reason` and withdraws the request when the signal fires first.
    */
-  request(
-    request: ApprovalRequest,
-    signal: AbortSignal,
-    maySuspend?: () => boolean,
-  ): Promise<ApprovalDecision>;
+  request(request: ApprovalRequest, signal: AbortSignal, wait?: ApprovalWait): Promise<ApprovalDecision>;
   /**
    * Approves or denies a waiting call. Throws `not_found` if no call matches the id and `within`:
    * decided, expired, aborted or unknown. A service tells the first decision as `meta.decision`.
@@ -114,7 +120,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
 
   return {
     timeoutMs: options.timeoutMs,
-    async request(request, signal) {
+    async request(request, signal, { onWaiting } = {}) {
       signal.throwIfAborted();
       if (waiting.size >= maxWaiting) {
         return { approved: false, reason: `${maxWaiting} calls are waiting for approval already.` };
@@ -141,6 +147,7 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
         signal.addEventListener("abort", leave, { once: true });
         waiting.set(request.approval_id, entry);
         if (entry.deadline < armedFor) arm(entry.deadline);
+        onWaiting?.();
       });
     },
     async decide(approvalId, decision, within = {}) {

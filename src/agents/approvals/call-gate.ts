@@ -202,14 +202,23 @@ export class CallGate implements ToolGate {
       await this.#note(callNotes.request, { key, approval_id, ...times, ...changed });
     }
     const maySuspend = (): boolean => this.#open === this.#waiting && this.#operation.live.maySuspend;
-    this.#waiting += 1;
-    const decided = approvals.request(request, signal, maySuspend).finally(() => {
-      this.#waiting -= 1;
-    });
-    emit({ type: "approval_request", approval_id, tool_call_id, tool, args, ...times }, gated.turnId);
-    const decision = await decided.catch((error: unknown) => {
-      throw willResume(signal) ? new Postponed("", { cause: error }) : error;
-    });
+    const asked = { type: "approval_request", approval_id, tool_call_id, tool, args, ...times } as const;
+    let isAsked = false;
+    // Not before the call can be decided: a reader of the event can answer at once.
+    const onWaiting = (): void => {
+      isAsked = true;
+      this.#waiting += 1;
+      emit(asked, gated.turnId);
+    };
+    const decision = await approvals
+      .request(request, signal, { maySuspend, onWaiting })
+      .catch((error: unknown) => {
+        throw willResume(signal) ? new Postponed("", { cause: error }) : error;
+      })
+      .finally(() => {
+        if (isAsked) this.#waiting -= 1;
+      });
+    if (!isAsked) emit(asked, gated.turnId);
     await this.#note(callNotes.decision, { key, ...decision });
     return announce(decision);
   }

@@ -49,8 +49,11 @@ const paid = (): number[] => Reflect.get(globalThis, "paid") ?? [];
 const target = { agent: "payer", instance_id: "1", session: "default" };
 
 interface Opened {
-  /** Opens the project in another process, so to speak. `holds`: the log never gets a decision. */
-  open(options?: { readonly holds?: boolean }): Promise<ProjectService>;
+  /**
+   * Opens the project in another process, so to speak. `holds`: the log never gets a decision. `isStuck`: the process hears of
+   * no row that it writes for a call.
+   */
+  open(options?: { readonly holds?: boolean; readonly isStuck?: boolean }): Promise<ProjectService>;
 }
 
 async function project(engine: "embedded" | "postgres"): Promise<Opened> {
@@ -71,7 +74,7 @@ async function project(engine: "embedded" | "postgres"): Promise<Opened> {
       ? new SqliteSessionStore({ file: join(root, "sessions.db") })
       : new PostgresSessionStore({ url: server.url, schema });
   return {
-    async open({ holds = false } = {}) {
+    async open({ holds = false, isStuck = false } = {}) {
       const store = openStore();
       const death = new AbortController();
       if (holds) holdDecisions(store, death.signal);
@@ -81,7 +84,10 @@ async function project(engine: "embedded" | "postgres"): Promise<Opened> {
           : { toolCalls: [{ name: "pay", id: "call_1", input: { euros: 5 } }] },
       );
       const parts = { ...(await openTestParts({ root, store, model })), approvals: createApprovals() };
-      const service = await createService(parts, { engine: await openEngine(), restMs: 60_000 });
+      const service = await createService(parts, {
+        engine: isStuck ? stickAfterRows(await openEngine(), death.signal) : await openEngine(),
+        restMs: 60_000,
+      });
       onTestFinished(async () => {
         death.abort(new KitError({ code: "lease_lost", message: "Dead." }));
         await service.close({ timeoutMs: 0 });
@@ -99,6 +105,17 @@ function holdDecisions(store: SessionStore, death: AbortSignal): void {
     request.entries.some((entry) => entry.type === "note" && entry.name === "approval")
       ? untilAborted({ signal: death })
       : append(request);
+}
+
+/** Makes the process wait after the row of a call, until it dies. */
+function stickAfterRows(engine: Engine, signal: AbortSignal): Engine {
+  const { waitingCalls } = engine;
+  if (waitingCalls === undefined) return engine;
+  const add: typeof waitingCalls.add = async (...call) => {
+    await waitingCalls.add(...call);
+    return await untilAborted({ signal });
+  };
+  return { ...engine, waitingCalls: { ...waitingCalls, add } };
 }
 
 async function waitingId({ approvals }: ProjectService): Promise<string> {
@@ -138,6 +155,36 @@ for (const engine of ["embedded", "postgres"] as const) {
       expect(record).toMatchObject({ status: "completed" });
       expect(paid()).toEqual(expected);
       expect(await second.approvals.list()).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["at once by the reader of its event", "open"],
+    ["before its event", "decided"],
+  ])(
+    `a call of the ${engine} engine whose process died between its row and its event is decided %s`,
+    async (_, state) => {
+      const { open } = await project(engine);
+      const first = await open({ isStuck: true });
+      const { dispatch_id, operation_id } = await first.dispatch(target, "Pay.");
+      const call = await waitingId(first);
+      const asked = { ...target, operation_id };
+      const { events } = await first.operationEvents(asked, {});
+      expect(events.map(({ type }) => type)).not.toContain("approval_request");
+      if (state === "decided") await first.approvals.decide(call, { approved: true });
+      await first.engine.drain({ timeoutMs: 0 });
+      const second = await open();
+      const { signal } = new AbortController();
+      const types: string[] = [];
+      for await (const event of await second.followOperation(asked, { after: 0, signal })) {
+        if (event.type.startsWith("approval")) types.push(event.type);
+        if (event.type !== "approval_request" || state === "decided") continue;
+        expect(await second.approvals.list()).toMatchObject([{ approval_id: call }]);
+        await second.approvals.decide(event.approval_id, { approved: true });
+      }
+      expect(types).toEqual(["approval_request", "approval"]);
+      expect(await second.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
+      expect(paid()).toEqual([5]);
     },
   );
 

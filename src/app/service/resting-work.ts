@@ -1,22 +1,26 @@
+import type { ApprovalWait } from "../../agents/approvals/approvals.ts";
 import { attachAttempt } from "../../agents/log/attempt.ts";
 import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
 import type { WorkContext } from "../../engine/contract.ts";
 
 /** The wait of an operation for a decision. */
-export interface Wait {
+export interface Wait extends ApprovalWait {
   /** Identifies the decision: the same if the operation waits for it again. */
   readonly key: string;
   readonly signal: AbortSignal;
-  /** Whether the operation only waits at the moment and could resume from its log. */
-  readonly maySuspend?: (() => boolean) | undefined;
 }
+
+/** Asks a question; `onWaiting` as in `ApprovalWait`. */
+export type Ask<Value> = (signal: AbortSignal, onWaiting: ApprovalWait["onWaiting"]) => Promise<Value>;
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
+/** While the work rests, a question refers to nothing of its operation. */
 interface Question {
   readonly stop: AbortController;
   outcome: Outcome | undefined;
   onOutcome: ((outcome: Outcome) => void) | undefined;
+  onWaiting: (() => void) | undefined;
 }
 
 /** How long an abort waits for suspended work to resume, so that the work ends with the usual events. */
@@ -60,12 +64,14 @@ export class RestingWork {
   }
 
   /** Asks a question, or waits for the answer to the same question that was asked before the work rested. */
-  ask<Value>(ask: (signal: AbortSignal) => Promise<Value>, { key, signal }: Wait): Promise<Value> {
-    const question = this.#questions.get(key) ?? this.#begin(key, ask);
+  ask<Value>(ask: Ask<Value>, { key, signal, onWaiting }: Wait): Promise<Value> {
+    const known = this.#questions.get(key);
+    const question = known ?? this.#begin(key, ask, onWaiting);
     return new Promise((resolve, reject) => {
       const end = (): void => {
         signal.removeEventListener("abort", leave);
         question.onOutcome = undefined;
+        question.onWaiting = undefined;
       };
       const leave = (): void => {
         end();
@@ -83,6 +89,8 @@ export class RestingWork {
       };
       if (signal.aborted) return leave();
       signal.addEventListener("abort", leave, { once: true });
+      // It has waited since before the work rested.
+      if (known !== undefined) onWaiting?.();
       this.#stopLate?.();
       if (question.outcome !== undefined) question.onOutcome?.(question.outcome);
     });
@@ -146,14 +154,15 @@ export class RestingWork {
     if (willResume(signal)) throw signal.reason;
   }
 
-  #begin<Value>(key: string, ask: (signal: AbortSignal) => Promise<Value>): Question {
-    const question: Question = { stop: new AbortController(), outcome: undefined, onOutcome: undefined };
+  #begin<Value>(key: string, ask: Ask<Value>, onWaiting: ApprovalWait["onWaiting"]): Question {
+    const stop = new AbortController();
+    const question: Question = { stop, outcome: undefined, onOutcome: undefined, onWaiting };
     const settled = (outcome: Outcome): void => {
       question.outcome = outcome;
       if (question.onOutcome !== undefined) question.onOutcome(outcome);
       else this.#wake?.();
     };
-    ask(question.stop.signal).then(
+    ask(stop.signal, () => question.onWaiting?.()).then(
       (value) => settled({ value }),
       (error: unknown) => settled({ error }),
     );

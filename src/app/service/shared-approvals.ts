@@ -18,7 +18,7 @@ export function createSharedApprovals(
   const { timeoutMs } = local;
   return {
     timeoutMs,
-    async request(asked, signal, maySuspend) {
+    async request(asked, signal, { onWaiting } = {}) {
       if (willResume(signal)) throw signal.reason;
       const work = slots.workOf(asked);
       const dispatch_id = work?.resumes?.startsWith("dispatch_") === true ? work.resumes : undefined;
@@ -27,10 +27,11 @@ export function createSharedApprovals(
       // Also with an aborted signal: the call may have a row of an earlier attempt, which ends here.
       const wait = await calls.add({ request, work }, decided.resolve);
       if (wait.decision !== undefined) return wait.decision;
+      if (!signal.aborted) onWaiting?.();
       const link = linkSignals([signal]);
       let decision: ApprovalDecision;
       try {
-        decision = await Promise.race([decided.promise, local.request(request, link.signal, maySuspend)]);
+        decision = await Promise.race([decided.promise, local.request(request, link.signal)]);
       } catch (error) {
         if (willResume(signal)) wait.leave();
         else await wait.withdraw().catch(() => undefined);

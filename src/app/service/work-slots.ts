@@ -8,7 +8,7 @@ import type { CallWork } from "../../engine/waiting-calls-contract.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { Caller, Input } from "./input.ts";
-import type { RestingWork, Wait } from "./resting-work.ts";
+import type { Ask, RestingWork, Wait } from "./resting-work.ts";
 
 /** An input, or a run, that the engine has started. */
 interface StartedWork {
@@ -95,11 +95,11 @@ export class WorkSlots {
     const { timeoutMs } = approvals;
     return {
       timeoutMs,
-      request: (request, signal, maySuspend) =>
-        this.#whileSuspended((stop) => approvals.request(request, stop), {
+      request: (request, signal, wait) =>
+        this.#whileSuspended((stop, onWaiting) => approvals.request(request, stop, { onWaiting }), {
+          ...wait,
           key: request.approval_id,
           signal,
-          maySuspend,
         }),
       decide: (approvalId, decision, within) => approvals.decide(approvalId, decision, within),
       list: (filter) => approvals.list(filter),
@@ -107,26 +107,25 @@ export class WorkSlots {
   }
 
   /** Releases the slot until the decision: a person can take days. After `restMs` the work rests, if it can. */
-  async #whileSuspended<Value>(ask: (signal: AbortSignal) => Promise<Value>, wait: Wait): Promise<Value> {
+  async #whileSuspended<Value>(ask: Ask<Value>, wait: Wait): Promise<Value> {
     const resting = this.#current.getStore()?.input?.resting;
     return await this.whileFree(() =>
-      resting === undefined ? ask(wait.signal) : this.#awaitResting(resting, ask, wait),
+      resting === undefined ? ask(wait.signal, wait.onWaiting) : this.#awaitResting(resting, ask, wait),
     );
   }
 
-  async #awaitResting<Value>(
-    resting: RestingWork,
-    ask: (signal: AbortSignal) => Promise<Value>,
-    wait: Wait,
-  ): Promise<Value> {
+  async #awaitResting<Value>(resting: RestingWork, ask: Ask<Value>, wait: Wait): Promise<Value> {
     const { maySuspend } = wait;
     if (maySuspend === undefined) return await resting.ask(ask, wait);
     const waiting: Waiting = { resting, maySuspend, since: performance.now() };
     this.#waiting.add(waiting);
-    if (maySuspend()) resting.setIdle(true);
+    const onWaiting = (): void => {
+      wait.onWaiting?.();
+      if (maySuspend()) resting.setIdle(true);
+    };
     this.#restLater();
     try {
-      return await resting.ask(ask, wait);
+      return await resting.ask(ask, { ...wait, onWaiting });
     } finally {
       this.#waiting.delete(waiting);
       if (!isSuspension(wait.signal)) resting.setIdle(false);

@@ -26,8 +26,8 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
   let questions: Promise<void> = Promise.resolve();
   return {
     ...waiting,
-    request(request, signal) {
-      const decision = waiting.request(request, signal);
+    request(request, signal, wait) {
+      const decision = waiting.request(request, signal, wait);
       questions = questions.then(async () => {
         if (!signal.aborted) await printWaitingCall(request, terminal);
         const decision = signal.aborted

@@ -161,7 +161,7 @@ test.each(scenarios)(
     const fold = new UiFold(operation_id);
     const resting = live.filter((event) => {
       fold.push(event);
-      return fold.rests;
+      return fold.work.awaited.length > 0;
     });
     expect(resting.length > 0).toBe(scenario.rests ?? false);
   },

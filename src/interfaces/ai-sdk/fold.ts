@@ -24,7 +24,8 @@ interface UiCall {
  */
 export class UiFold {
   readonly #operationId: string;
-  readonly #work: OpenWork;
+  /** The work that has not ended. */
+  readonly work: OpenWork;
   readonly #calls = new Map<string, UiCall>();
   readonly #tasks = new Map<string, UiTask>();
   #open:
@@ -38,22 +39,12 @@ export class UiFold {
 
   constructor(operationId: string) {
     this.#operationId = operationId;
-    this.#work = new OpenWork(operationId);
+    this.work = new OpenWork(operationId);
   }
 
   /** The first chunk of a stream. */
   start(): UiChunk {
     return { type: "start", messageId: this.#operationId };
-  }
-
-  /** Whether nothing goes on until a person decides about a call. */
-  get rests(): boolean {
-    return this.#work.rests;
-  }
-
-  /** Ids of the approvals that calls wait for. */
-  get waiting(): readonly string[] {
-    return this.#work.waiting;
   }
 
   /** Ends the stream at an event where the operation rests: the page's answer goes on after it. */
@@ -74,7 +65,7 @@ export class UiFold {
 
   /** Returns the chunks of an event. */
   push(event: KitEvent): readonly UiChunk[] {
-    this.#work.push(event);
+    this.work.push(event);
     switch (event.type) {
       case "tool_start":
       case "tool_progress":

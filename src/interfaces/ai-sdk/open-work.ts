@@ -57,25 +57,21 @@ export class OpenWork {
     }
   }
 
-  /** Ids of the approvals that calls wait for. */
-  get waiting(): readonly string[] {
-    const calls = [...this.#operations.values()].flatMap((operation) => [...operation.calls.values()]);
-    return calls.filter((approval) => approval !== undefined);
+  /** The approvals without which nothing goes on; empty while something goes on. */
+  get awaited(): readonly string[] {
+    return this.#awaitedBy(this.#root);
   }
 
-  /** Whether nothing goes on until a person decides. */
-  get rests(): boolean {
-    return this.#rests(this.#root);
-  }
-
-  #rests(id: string | undefined): boolean {
+  #awaitedBy(id: string | undefined): readonly string[] {
     const operation = id === undefined ? undefined : this.#operations.get(id);
-    if (operation === undefined || operation.isInTurn || operation.calls.size === 0) return false;
-    return [...operation.calls].every(([call, approval]) => {
-      if (approval !== undefined) return true;
-      const tasks = [...this.#tasks.values()].filter((task) => task.parent === id && task.call === call);
-      return tasks.length > 0 && tasks.every((task) => this.#rests(task.operation));
-    });
+    if (operation === undefined || operation.isInTurn) return [];
+    return allOrNone(
+      [...operation.calls].map(([call, approval]) => {
+        if (approval !== undefined) return [approval];
+        const tasks = [...this.#tasks.values()].filter((task) => task.parent === id && task.call === call);
+        return allOrNone(tasks.map((task) => this.#awaitedBy(task.operation)));
+      }),
+    );
   }
 
   #operation(id: string): OpenOperation {
@@ -85,4 +81,9 @@ export class OpenWork {
     this.#operations.set(id, operation);
     return operation;
   }
+}
+
+/** All ids; none if one of the lists has none. */
+function allOrNone(lists: readonly (readonly string[])[]): readonly string[] {
+  return lists.every(({ length }) => length > 0) ? lists.flat() : [];
 }

@@ -165,7 +165,7 @@ async function isRunning(
   if (operation.status !== "waiting") return isOpen(operation);
   const fold = new UiFold(operation.operation_id);
   for await (const event of eventsOf(context, target, operation)) fold.push(event);
-  return !(await restsNow(context.service, { ...target, operation_id: operation.operation_id }, fold));
+  return !(await restsNow(context.service, target, fold.work));
 }
 
 /** The files of the newest user's messages, by operation: events have only their number. */
@@ -214,8 +214,7 @@ async function messagesOf(
     last = event;
   }
   if (isOpen(operation)) {
-    if (last === undefined || !(await restsNow(context.service, { ...target, operation_id }, fold)))
-      return messages;
+    if (last === undefined || !(await restsNow(context.service, target, fold.work))) return messages;
     chunks.push(...fold.handOver(last));
   }
   const answer = toUiMessage(operation_id, chunks);

@@ -1,7 +1,7 @@
 import type { InstanceTarget } from "../../app/service/service.ts";
-import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
+import type { OpenWork } from "../../interfaces/ai-sdk/open-work.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import { isRetryableError } from "../../protocol/error-code.ts";
 import type { UiChunk } from "../../protocol/ui.ts";
@@ -48,7 +48,7 @@ export async function streamUi(
         const isOver = event.type === "operation" && event.operation_id === operation_id;
         if (index <= after && !isOver) continue;
         await permit();
-        const isResting = await restsNow(service, target, fold);
+        const isResting = await restsNow(service, target, fold.work);
         const isEnd = isOver || isResting;
         const last = isResting ? fold.handOver(event) : [];
         if (isEnd || chunks.length > 0) yield toFrames([...chunks, ...last], { index, isEnd });
@@ -79,27 +79,18 @@ export async function streamUi(
   }
 }
 
-/** The wait for the row, or the decision, of a call that is about to be written. */
-const rowWait = { attempts: 80, delayMs: 25 };
-
-/** Whether the operation rests: each waiting call can be decided, and no decision has followed these events. */
+/**
+ * Whether the operation rests. A call can be decided before its event is emitted: one that can no longer be decided after its event
+ * goes on, and its next events follow.
+ */
 export async function restsNow(
-  service: ServiceContext["service"],
-  { agent, instance_id, operation_id }: InstanceTarget & { readonly operation_id: string },
-  { rests, waiting }: Pick<UiFold, "rests" | "waiting">,
+  { approvals }: ServiceContext["service"],
+  { agent, instance_id }: InstanceTarget,
+  { awaited }: OpenWork,
 ): Promise<boolean> {
-  if (!rests) return false;
-  const target = { agent, instance_id, operation_id };
-  for (let attempt = 0; attempt < rowWait.attempts; attempt += 1) {
-    const open = await service.approvals.list({ agent, instance_id });
-    if (waiting.every((id) => open.some(({ approval_id }) => approval_id === id))) return true;
-    // The event of a call is emitted before its row is written, and its row is removed before the event of its decision.
-    const { events } = await service.operationEvents(target, { types: ["approval"], limit: 1_000 });
-    if (events.some((event) => event.type === "approval" && waiting.includes(event.approval_id)))
-      return false;
-    await systemClock.sleep(rowWait.delayMs);
-  }
-  return true;
+  if (awaited.length === 0) return false;
+  const open = await approvals.list({ agent, instance_id });
+  return awaited.every((id) => open.some(({ approval_id }) => approval_id === id));
 }
 
 /**
