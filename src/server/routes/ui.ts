@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { z } from "zod";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { keyOfSender } from "../../app/service/stored-input.ts";
@@ -52,7 +53,10 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
           action: "agent.read",
           after: last.metadata?.kit_index,
           begin: async () => {
-            for (const { id: approval_id, ...decision } of decisions)
+            const open = await service.approvals.list({ ...target, session });
+            const waiting = new Set(open.map(({ approval_id }) => approval_id));
+            // A call of another chat is none of this message's, and thousands of answers cost no thousands of questions.
+            for (const { id: approval_id, ...decision } of decisions.filter(({ id }) => waiting.delete(id)))
               await decideCall(service, { ...target, approval_id }, { ...decision, by: principal?.id }).catch(
                 ignoreDecided,
               );
@@ -65,8 +69,8 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
       const { operation_id } = await service.dispatch({ ...target, session }, message, {
         ...files,
         client_id: last.id,
-        // The same message again, after a lost reply, is the same work.
-        idempotencyKey: keyOfSender(principal, `ui-${last.id}`),
+        // The same message again, after a lost reply, is the same work; the same id in another chat is another message.
+        idempotencyKey: keyOfSender(principal, keyOfMessage({ ...target, session }, last.id)),
         principal: principal?.id,
         receivedAt,
       });
@@ -124,6 +128,10 @@ function decisionsIn({ parts, metadata }: UiMessage): readonly z.infer<typeof de
     if (decision.success) return defined(decision.data) as z.infer<typeof decisionSchema>;
     throw refused("messages", "has an answer to an approval without `id` and `approved`");
   });
+}
+
+function keyOfMessage({ agent, instance_id, session }: SessionKey, id: string): string {
+  return `ui-${hash("sha256", JSON.stringify([agent, instance_id, session, id]))}`;
 }
 
 function refused(path: string, fault: string): KitError {
