@@ -16,7 +16,7 @@ import { createTestService } from "../../testing/test-service.ts";
 import { UiFold } from "./fold.ts";
 import { toUiMessage } from "./ui-message.ts";
 
-/** What a web page could say to a tool. The AI SDK ends a stream at such keys. */
+/** A web page could say it to a tool. The AI SDK ends a stream at such keys. */
 const hostile = '{"__proto__":{"a":1},"b":[{"constructor":{"prototype":{}}},{"constructor":{"at":2}}]}';
 let served: ServedService;
 beforeAll(async () => {
@@ -82,8 +82,15 @@ async function record(input: string, decide: (at: number) => object = () => ({ a
   };
   let decided = 0;
   const live = await read(async (event) => {
-    if (event.type === "approval_request")
-      await served.send(`/agents/all/fold/approvals/${event.approval_id}`, { body: decide(decided++) });
+    if (event.type === "approval_request") {
+      const decision = decide(decided++);
+      const approval = { id: event.approval_id, ...decision };
+      const parts = [{ type: "tool-pay", state: "approval-responded", approval }];
+      const messages = [{ id: operation_id, role: "assistant", metadata: { kit_index: event.index }, parts }];
+      if ("args" in decision)
+        await served.send(`/agents/all/fold/approvals/${event.approval_id}`, { body: decision });
+      else await (await served.stream("/agents/all/fold/ui", { body: { messages } })).body?.cancel();
+    }
     if (event.type === "text_delta" && input === "slow, stopped")
       await served.service.abort({ ...target, operation_id });
   });

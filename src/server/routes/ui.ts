@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { z } from "zod";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { keyOfSender } from "../../app/service/stored-input.ts";
+import type { OperationEventsQuery } from "../../app/service/trace.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
@@ -53,10 +54,12 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
           action: "agent.read",
           after: last.metadata?.kit_index,
           begin: async () => {
-            const open = await service.approvals.list({ ...target, session });
-            const waiting = new Set(open.map(({ approval_id }) => approval_id));
-            // A call of another chat is none of this message's, and thousands of answers cost no thousands of questions.
-            for (const { id: approval_id, ...decision } of decisions.filter(({ id }) => waiting.delete(id)))
+            const own = new Set<string>();
+            const asked = { operation_id: last.id, types: ["approval_request"] as const };
+            for await (const event of eventsOf(context, target, asked))
+              if (event.type === "approval_request") own.add(event.approval_id);
+            // A call of another answer is none of this one's, and thousands of decisions cost no thousands of questions.
+            for (const { id: approval_id, ...decision } of decisions.filter(({ id }) => own.delete(id)))
               await decideCall(service, { ...target, approval_id }, { ...decision, by: principal?.id }).catch(
                 ignoreDecided,
               );
@@ -150,10 +153,14 @@ function ignoreDecided(error: unknown): void {
 async function* eventsOf(
   { service }: ServiceContext,
   target: InstanceTarget,
-  { operation_id, first_index }: OperationRecord,
+  {
+    operation_id,
+    first_index,
+    types,
+  }: Pick<OperationRecord, "operation_id"> & Pick<OperationEventsQuery, "first_index" | "types">,
 ): AsyncGenerator<KitEvent> {
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const query = { first_index, after, limit: 1_000 };
+    const query = { first_index, after, types, limit: 1_000 };
     const page = await service.operationEvents({ ...target, operation_id }, query);
     yield* page.events;
     after = page.next_after;
