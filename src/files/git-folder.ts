@@ -22,7 +22,8 @@ export function findGitFolder(root: string): GitFolder | undefined {
 
 /** In a work tree or submodule `.git` is a file that names the folder, which may name a common one. */
 function toGitFolder(top: string, entry: string): GitFolder {
-  const pointer = readSmallFile(entry)?.match(/^gitdir: (.+)$/m)?.[1];
+  // Only at the beginning, as for Git: a pointer that Git does not see could lead anywhere.
+  const pointer = /^gitdir: (.+)/.exec(readSmallFile(entry) ?? "")?.[1];
   if (pointer === undefined) return { top, own: entry, common: entry };
   const own = resolve(top, pointer);
   const common = readSmallFile(join(own, "commondir"))?.trim();

@@ -77,13 +77,13 @@ const maxPackedBytes = 64 * 1024 * 1024;
 export function headCommitOf(root: string): string | undefined {
   const git = gitFolderAt(root);
   if (git === undefined || repositoryAt(root)?.refused !== undefined) return undefined;
-  let value = readSmallFile(join(git.own, "HEAD"))?.trim();
+  let value = readInside(git.own, "HEAD")?.trim();
   // A name can stand for another one; Git follows five.
   for (let hop = 0; hop < 5 && value !== undefined; hop += 1) {
     if (/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)) return value;
     const [, ref] = /^ref: (refs\/.+)$/.exec(value) ?? [];
     if (ref === undefined || ref.split("/").includes("..")) return undefined;
-    value = readSmallFile(join(git.common, ref))?.trim() ?? packedCommit(git, ref);
+    value = readInside(git.common, ref)?.trim() ?? packedCommit(git, ref);
   }
   return undefined;
 }
@@ -139,9 +139,16 @@ function gitFolderAt(root: string): GitFolder | undefined {
 }
 
 function packedCommit({ common }: GitFolder, ref: string): string | undefined {
-  const text = readSmallFile(join(common, "packed-refs"), maxPackedBytes);
-  const line = text?.split("\n").find((each) => each.endsWith(` ${ref}`));
-  return line?.slice(0, line.indexOf(" "));
+  const text = readInside(common, "packed-refs", maxPackedBytes) ?? "";
+  // Millions of lines would take seconds as a list.
+  const end = `${text}\n`.indexOf(` ${ref}\n`);
+  return end === -1 ? undefined : text.slice(text.lastIndexOf("\n", end) + 1, end);
+}
+
+/** The text of a file of a Git folder; undefined for a link out of it, which could name a secret. */
+function readInside(folder: string, path: string, maxBytes?: number): string | undefined {
+  const file = realOf(join(folder, path));
+  return file?.startsWith(`${realOf(folder)}${sep}`) ? readSmallFile(file, maxBytes) : undefined;
 }
 
 const noThrow = { throwIfNoEntry: false } as const;

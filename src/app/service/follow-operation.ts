@@ -5,7 +5,7 @@ import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { toDelta } from "../../protocol/event-buffer.ts";
 import { eventsBetween, type Instance, pageSize } from "./events-between.ts";
-import { dispatchOf } from "./stored-input.ts";
+import { dispatchOf, operationOf } from "./stored-input.ts";
 import { readOperationEvents } from "./trace.ts";
 
 type OperationTarget = Instance & { readonly operation_id: string };
@@ -28,7 +28,9 @@ export async function findDispatch(
   engine: Pick<Engine, "getDispatch">,
   { agent, instance_id, operation_id }: OperationTarget,
 ): Promise<DispatchRecord | undefined> {
-  const dispatch = await engine.getDispatch(dispatchOf(operation_id));
+  const id = dispatchOf(operation_id);
+  if (operationOf(id) !== operation_id) return undefined;
+  const dispatch = await engine.getDispatch(id);
   return dispatch?.agent === agent && dispatch.instance_id === instance_id ? dispatch : undefined;
 }
 

@@ -45,12 +45,15 @@ export async function checkRulesOfChange(of: RulesOfChange): Promise<boolean> {
       return await runCheck(check, touched.filter(where.isFile), where);
     };
     const { label, isSame } = ruleOf(check, of);
-    const outcome = await run(withProgramsOfBase(check, of));
+    const asInBase = await run(withProgramsOfBase(check, of));
+    const isOpen = asInBase.end === "kept" || asInBase.end === "skipped";
+    // Settings are files, too, and have only been read as the base has them.
+    const outcome = isOpen && touched.some(isSettings) ? await run(change.head) : asInBase;
     if (outcome.end === "failed")
       reasons.ask("rule-unclear", `The check of ${label} could not run. ${outcome.output}`, { rule });
     if (outcome.end !== "broken") continue;
     // Another program, its settings or a file that the checked ones need may be why: a refusal has no such doubt.
-    const isCertain = isSame && (await run(change.head)).end === "broken";
+    const isCertain = !isOpen && isSame && (await run(change.head)).end === "broken";
     for (const { text, ...place } of remarksOf(outcome, label))
       if (isCertain) reasons.refuse("rule-broken", text, { rule, ...place });
       else reasons.ask("rule-unclear", `${text}\n${doubt}`, { rule, ...place });
@@ -128,13 +131,28 @@ function changedProgram(check: RuleCheck, of: RulesOfChange): string | undefined
   return of.change.paths.find((path) => programs.includes(path) || (isBeside(path) && !matches(path)));
 }
 
-/** The files that a check is about from the change, and all others from the base: its program and what that reads. */
+/** Whether tools read a file as their settings, also if it is one of the files that they check. */
+function isSettings(path: string): boolean {
+  return /(?:^|\/)(?:\.[^/]+|[^/]+\.config\.[cm]?[jt]sx?|(?:package|tsconfig[^/]*)\.json|pyproject\.toml)$/.test(
+    path,
+  );
+}
+
+/**
+ * The files that a check is about from the change, and all others from the base: its program and what that reads, such as settings
+ * that would switch the check off.
+ */
 function withProgramsOfBase(check: RuleCheck, of: RulesOfChange): Listing {
   const { base, head } = of.change;
   const [matches, programs] = [matcherOf(check), programsOf(check, of)];
   const isChecked = (path: string): boolean => {
     const inProject = path.slice(of.prefix.length);
-    return path.startsWith(of.prefix) && matches(inProject) && !programs.includes(inProject);
+    return (
+      path.startsWith(of.prefix) &&
+      matches(inProject) &&
+      !programs.includes(inProject) &&
+      !isSettings(inProject)
+    );
   };
   return new Map([
     ...[...base].filter(([path]) => !isChecked(path)),

@@ -107,6 +107,23 @@ campaignTest(
 );
 
 campaignTest(
+  "settings among the checked files, which would switch the check off, are those of the base",
+  async () => {
+    const settings = "src/cents.config.mjs";
+    const before = {
+      ...base,
+      "tools/whole-cents.mjs": `import { pattern } from "../${settings}";\n${script("pattern")}`,
+      [settings]: "export const pattern = /\\d\\.\\d/;\n",
+    };
+    const off = { [settings]: "export const pattern = /^never/;\n" };
+    expect(checksOf(await judge({ ...broken, ...off }, before))).toBe("ask rule-unclear");
+    expect(checksOf(await judge({ [settings]: `// Patterns\n${before[settings]}` }, before))).toBe("closed");
+    const wrong = { [settings]: `${before[settings]}export const price = 9.5;\n` };
+    expect(checksOf(await judge(wrong, before))).toBe("ask rule-unclear");
+  },
+);
+
+campaignTest(
   "a check that the change brings is a question, and another change of kit.toml is none",
   async () => {
     const { "kit.toml": _, ...before } = base;

@@ -97,7 +97,7 @@ function printFile(output: Output, { criteria, total_count }: CoveragePage, file
     return { ...criterion, tests: criterion.tests.filter(({ path }) => path === file) };
   });
   printTable(output, rows, criterionColumns);
-  output.note(`${file} names ${count(total_count, "criterion", "criteria")}.`);
+  output.note(`${safeLine(file)} names ${count(total_count, "criterion", "criteria")}.`);
 }
 
 /** Annotates each criterion without a test at its line. */

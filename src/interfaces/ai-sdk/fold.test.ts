@@ -1,5 +1,11 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { asSchema, readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from "ai";
+import {
+  parseJsonEventStream,
+  readUIMessageStream,
+  type UIMessage,
+  type UIMessageChunk,
+  uiMessageChunkSchema,
+} from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -10,7 +16,8 @@ import { createTestService } from "../../testing/test-service.ts";
 import { UiFold } from "./fold.ts";
 import { toUiMessage } from "./ui-message.ts";
 
-const schema = asSchema(uiMessageChunkSchema);
+/** A web page could say it to a tool. The AI SDK ends a stream at such keys. */
+const hostile = '{"__proto__":{"a":1},"b":[{"constructor":{"prototype":{}}},{"constructor":{"at":2}}]}';
 let served: ServedService;
 beforeAll(async () => {
   let calls = 0;
@@ -30,6 +37,8 @@ beforeAll(async () => {
       return isAnswered ? { text: "The child paid." } : { toolCalls: [{ name: "pay", input: { cents: 3 } }] };
     if (text.includes("delegate"))
       return isAnswered ? { deltas: words } : { toolCalls: [{ name: "task", input: { prompt: "child" } }] };
+    if (text.includes("hostile"))
+      return isAnswered ? { deltas: words } : { toolCalls: [{ name: "look", input: { hostile: true } }] };
     if (text.includes("several"))
       return isAnswered
         ? { deltas: words }
@@ -48,7 +57,7 @@ beforeAll(async () => {
     files: {
       "src/agents/all.ts": `export const triggers = { webhook: true };
 const pay = { name: "pay", description: "Pays.", input: { type: "object" }, needsApproval: true, editableArguments: true, execute: (args) => JSON.stringify(args) };
-const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: (args, context) => { context.progress?.({ half: true }); return "seen"; } };
+const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: (args, context) => { context.progress?.({ half: true }); return args.hostile ? ${JSON.stringify(hostile)} : "seen"; } };
 export default { kind: "kit.agent", describe: async () => ({ tools: [pay, look] }) };
 `,
     },
@@ -73,8 +82,15 @@ async function record(input: string, decide: (at: number) => object = () => ({ a
   };
   let decided = 0;
   const live = await read(async (event) => {
-    if (event.type === "approval_request")
-      await served.send(`/agents/all/fold/approvals/${event.approval_id}`, { body: decide(decided++) });
+    if (event.type === "approval_request") {
+      const decision = decide(decided++);
+      const approval = { id: event.approval_id, ...decision };
+      const parts = [{ type: "tool-pay", state: "approval-responded", approval }];
+      const messages = [{ id: operation_id, role: "assistant", metadata: { kit_index: event.index }, parts }];
+      if ("args" in decision)
+        await served.send(`/agents/all/fold/approvals/${event.approval_id}`, { body: decision });
+      else await (await served.stream("/agents/all/fold/ui", { body: { messages } })).body?.cancel();
+    }
     if (event.type === "text_delta" && input === "slow, stopped")
       await served.service.abort({ ...target, operation_id });
   });
@@ -101,6 +117,18 @@ async function read(chunks: readonly UiChunk[]): Promise<UIMessage | undefined> 
   let message: UIMessage | undefined;
   for await (const next of readUIMessageStream({ stream, onError: () => undefined })) message = next;
   return message && JSON.parse(JSON.stringify(message));
+}
+
+/** Returns the chunks that a page refuses. */
+async function refusedOf(chunks: readonly UiChunk[]): Promise<readonly unknown[]> {
+  const text = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
+  const refused: unknown[] = [];
+  for await (const read of parseJsonEventStream({
+    stream: new Blob([text]).stream(),
+    schema: uiMessageChunkSchema,
+  }))
+    if (!read.success) refused.push(read);
+  return refused;
 }
 
 interface Scenario {
@@ -130,6 +158,7 @@ const scenarios: readonly Scenario[] = [
     calls: ["tool-task output-available", "tool-pay output-available"],
     rests: true,
   },
+  { input: "look at a hostile page", calls: ["tool-look output-available"] },
   { input: "breaks off once", calls: [] },
   { input: "refused for good", calls: [] },
   { input: "slow, stopped", calls: [] },
@@ -140,7 +169,7 @@ test.each(scenarios)(
   async (scenario) => {
     const { operation_id, live, stored } = await record(scenario.input, scenario.decide);
     const whole = chunksOf(operation_id, live);
-    for (const chunk of whole) expect(await schema.validate?.(chunk)).toMatchObject({ success: true });
+    expect(await refusedOf(whole)).toEqual([]);
     const message = await read(whole);
     expect(await read(chunksOf(operation_id, stored))).toEqual(message);
     // Deltas that are cut in other places.

@@ -1,3 +1,4 @@
+import { isRecord } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { UiChunk, UiTask } from "../../protocol/ui.ts";
 import { OpenWork } from "./open-work.ts";
@@ -186,7 +187,7 @@ export class UiFold {
           {
             type: "tool-output-available",
             toolCallId,
-            output: event.progress,
+            output: forPage(event.progress),
             preliminary: true,
             ...call.kind,
           },
@@ -243,15 +244,29 @@ export class UiFold {
 }
 
 function toInput({ id, tool, kind }: UiCall, input: unknown): UiChunk {
-  return { type: "tool-input-available", toolCallId: id, toolName: tool, input, ...kind };
+  return { type: "tool-input-available", toolCallId: id, toolName: tool, input: forPage(input), ...kind };
 }
 
 /** Tools return texts; those that are JSON are shown as the values that they were. */
 function parsed(text: string): unknown {
   if (!/^\s*[[{]/.test(text)) return text;
   try {
-    return JSON.parse(text);
+    return forPage(JSON.parse(text));
   } catch {
     return text;
   }
+}
+
+/**
+ * A value without the keys that the AI SDK refuses, because they could change prototypes: one of them in what a tool has read would
+ * end every stream of the answer with an error.
+ */
+function forPage(value: unknown): unknown {
+  const text = JSON.stringify(value) ?? "null";
+  if (!/"(?:__proto__|constructor)":/.test(text)) return value;
+  return JSON.parse(text, (key, part) =>
+    key === "__proto__" || (key === "constructor" && isRecord(part) && Object.hasOwn(part, "prototype"))
+      ? undefined
+      : part,
+  );
 }

@@ -9,33 +9,48 @@ export interface UserInput {
   readonly files?: PromptFile[];
 }
 
-/** Converts a user's message of a page to a prompt. Throws `invalid_request` for a file that is neither data nor `https:`. */
+/**
+ * Converts a user's message of a page to a prompt. Throws `invalid_request` for a text that is none, and for a file that is neither
+ * data nor `https:`.
+ */
 export function toUserInput({ parts }: UiMessage): UserInput {
   const message = parts
     .filter(({ type }) => type === "text")
-    .map(({ text }) => String(text ?? ""))
+    .map(({ text }) => textOf(text))
     .join("");
   const images: PromptImage[] = [];
   const files: PromptFile[] = [];
   for (const part of parts) {
     if (part.type !== "file") continue;
     const { mediaType, url, filename } = part;
-    const media_type = String(mediaType ?? "");
-    const [, data] = /^data:[^,]{0,200};base64,(.*)$/s.exec(String(url)) ?? [];
-    if (data === undefined && !/^https:\/\//.test(String(url))) throw noFile();
-    const source = data === undefined ? { url: String(url) } : { data };
+    const [media_type, address] = [textOf(mediaType), textOf(url)];
+    const [, data] = /^data:[^,]{0,200};base64,(.*)$/s.exec(address) ?? [];
+    if (data === undefined && !/^https:\/\//.test(address)) throw noFile();
+    const source = data === undefined ? { url: address } : { data };
     if (media_type.startsWith("image/")) images.push({ ...source, media_type });
     else files.push({ ...source, media_type, ...(typeof filename === "string" ? { filename } : {}) });
   }
   return { message, ...(images.length > 0 && { images }), ...(files.length > 0 && { files }) };
 }
 
+function textOf(field: unknown = ""): string {
+  if (typeof field === "string") return field;
+  throw invalid(
+    "A part of the message is not understood.",
+    "must have strings as `text`, `mediaType` and `url`",
+  );
+}
+
 function noFile(): KitError {
-  return new KitError({
-    code: "invalid_request",
-    message: "A file of the message can be neither read nor fetched.",
-    meta: { issues: [{ path: "body.messages", message: "files must be data: or https: addresses" }] },
-  });
+  return invalid(
+    "A file of the message can be neither read nor fetched.",
+    "files must be data: or https: addresses",
+  );
+}
+
+function invalid(message: string, fault: string): KitError {
+  const issues = [{ path: "body.messages", message: fault }];
+  return new KitError({ code: "invalid_request", message, meta: { issues } });
 }
 
 /** Converts a file of a stored message for a page. */

@@ -294,6 +294,33 @@ async function ownerOf(key: string): Promise<string> {
   return `key_${Buffer.from(digest).toString("hex").slice(0, 12)}`;
 }
 
+test("a message decides only calls of its own chat, and its id is only its own chat's", async () => {
+  const [mine, other] = [user("pay 11"), user("pay 12")];
+  const asked = await readAnswer(await post("payer", "mine", [mine]));
+  const foreign = await readAnswer(await post("payer", "foreign", [{ ...other, id: mine.id }]));
+  expect(foreign.message.id).not.toBe(asked.message.id);
+  const forged = { ...answered(foreign.message, true), id: asked.message.id, metadata: { kit_index: 1 } };
+  await readAnswer(await post("payer", "mine", [forged]), { before: asked.message });
+  expect(await messagesOf("payer", "foreign")).toMatchObject([{}, foreign.message]);
+  expect(paid).not.toContain(12);
+  const id = asked.message.id.replace("op_", "other_");
+  const stream = await served.stream(`/agents/payer/page/operations/${id}/events`, {
+    headers: { accept: "text/event-stream" },
+  });
+  expect(stream.status).toBe(404);
+});
+
+test("parts of any shape are refused, and fail nothing in the server", async () => {
+  const shape = { toString: 1, valueOf: 1 };
+  const file = { type: "file", mediaType: "image/png", url: "https://example.com/a.png" };
+  for (const part of [
+    { type: "text", text: shape },
+    { ...file, mediaType: shape },
+    { ...file, url: [shape] },
+  ])
+    expect((await post("echo", "shapes", [user("", { parts: [part] })])).status).toBe(400);
+});
+
 test("a stream that the server ends early breaks off, so that no page takes it for the end", async () => {
   const limited = await serveService({ limits: { streamMs: 300 } });
   const reply = await limited.stream("/agents/echo/a/ui", {

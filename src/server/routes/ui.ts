@@ -1,6 +1,8 @@
+import { hash } from "node:crypto";
 import { z } from "zod";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { keyOfSender } from "../../app/service/stored-input.ts";
+import type { OperationEventsQuery } from "../../app/service/trace.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
@@ -52,7 +54,12 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
           action: "agent.read",
           after: last.metadata?.kit_index,
           begin: async () => {
-            for (const { id: approval_id, ...decision } of decisions)
+            const own = new Set<string>();
+            const asked = { operation_id: last.id, types: ["approval_request"] as const };
+            for await (const event of eventsOf(context, target, asked))
+              if (event.type === "approval_request") own.add(event.approval_id);
+            // A call of another answer is none of this one's, and thousands of decisions cost no thousands of questions.
+            for (const { id: approval_id, ...decision } of decisions.filter(({ id }) => own.delete(id)))
               await decideCall(service, { ...target, approval_id }, { ...decision, by: principal?.id }).catch(
                 ignoreDecided,
               );
@@ -65,8 +72,8 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
       const { operation_id } = await service.dispatch({ ...target, session }, message, {
         ...files,
         client_id: last.id,
-        // The same message again, after a lost reply, is the same work.
-        idempotencyKey: keyOfSender(principal, `ui-${last.id}`),
+        // The same message again, after a lost reply, is the same work; the same id in another chat is another message.
+        idempotencyKey: keyOfSender(principal, keyOfMessage({ ...target, session }, last.id)),
         principal: principal?.id,
         receivedAt,
       });
@@ -126,6 +133,10 @@ function decisionsIn({ parts, metadata }: UiMessage): readonly z.infer<typeof de
   });
 }
 
+function keyOfMessage({ agent, instance_id, session }: SessionKey, id: string): string {
+  return `ui-${hash("sha256", JSON.stringify([agent, instance_id, session, id]))}`;
+}
+
 function refused(path: string, fault: string): KitError {
   return new KitError({
     code: "invalid_request",
@@ -142,10 +153,14 @@ function ignoreDecided(error: unknown): void {
 async function* eventsOf(
   { service }: ServiceContext,
   target: InstanceTarget,
-  { operation_id, first_index }: OperationRecord,
+  {
+    operation_id,
+    first_index,
+    types,
+  }: Pick<OperationRecord, "operation_id"> & Pick<OperationEventsQuery, "first_index" | "types">,
 ): AsyncGenerator<KitEvent> {
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const query = { first_index, after, limit: 1_000 };
+    const query = { first_index, after, types, limit: 1_000 };
     const page = await service.operationEvents({ ...target, operation_id }, query);
     yield* page.events;
     after = page.next_after;
