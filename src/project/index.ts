@@ -29,8 +29,8 @@ export {
   namedCriteria,
   type ReferenceOptions,
 } from "./features/criteria-links.ts";
-export { type Overlap, type OverlapReport, specOverlaps } from "./features/overlap.ts";
-export type { OverlapOptions, OverlapPart } from "./features/overlap-sides.ts";
+export { specOverlaps } from "./features/overlap.ts";
+export type { Overlap, OverlapOptions, OverlapPart, OverlapReport } from "./features/overlap-sides.ts";
 export { criterionHistory, worseCriteria } from "./features/spec-history.ts";
 export { acceptStale, type StaleOptions, staleSpecs } from "./features/stale.ts";
 export type {

@@ -1,5 +1,5 @@
-import { type Overlap, type OverlapReport, specOverlaps } from "../../project/features/overlap.ts";
-import type { OverlapPart } from "../../project/features/overlap-sides.ts";
+import { specOverlaps } from "../../project/features/overlap.ts";
+import type { Overlap, OverlapPart, OverlapReport } from "../../project/features/overlap-sides.ts";
 import { asText } from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";

@@ -2,13 +2,14 @@ import { defined } from "../../base/record.ts";
 import { featurePathOf } from "../../specs/coverage/list-criteria.ts";
 import type { Project } from "../project.ts";
 import { findMergeBase } from "../scan/git/branches.ts";
-import type { Overlap, OverlapReport } from "./overlap.ts";
 import {
   adapterNameOf,
   type Delta,
   draftsOf,
+  type Overlap,
   type OverlapOptions,
   type OverlapPart,
+  type OverlapReport,
   readCommit,
   readSides,
   type Side,

@@ -65,6 +65,28 @@ interface ChangedBase {
   readonly closed: ReadonlySet<string>;
 }
 
+/**
+ * A block that is changed twice. `changes`: by several open changes of OpenSpec; `base`: by an open change, and by the base since the
+ * branch of the change began; `branches`: in different words on several branches.
+ */
+export interface Overlap {
+  readonly kind: "changes" | "base" | "branches";
+  /** The capability or feature: `shipping`. */
+  readonly feature: string;
+  readonly title: string;
+  readonly parts: readonly OverlapPart[];
+}
+
+export interface OverlapReport {
+  /** In path, then line order. */
+  readonly overlaps: readonly Overlap[];
+  /** The branch that the others are compared with; absent without one. */
+  readonly base?: string;
+  readonly branches: readonly string[];
+  /** Sentences about what could not be compared. */
+  readonly notes: readonly string[];
+}
+
 interface Sides {
   readonly sides: readonly Side[];
   readonly base?: string | undefined;

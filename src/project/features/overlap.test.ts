@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
-import { type OverlapReport, specOverlaps } from "./overlap.ts";
-import type { OverlapOptions } from "./overlap-sides.ts";
+import { specOverlaps } from "./overlap.ts";
+import type { OverlapOptions, OverlapReport } from "./overlap-sides.ts";
 
 const requirement = (name: string, text: string): string =>
   `### Requirement: ${name}\nThe shop SHALL ${text}.\n\n#### Scenario: Usual\n- WHEN it is asked\n- THEN it SHALL ${text}\n\n`;

@@ -1,27 +1,5 @@
 import type { Project } from "../project.ts";
-import type { OverlapOptions, OverlapPart } from "./overlap-sides.ts";
-
-/**
- * A block that is changed twice. `changes`: by several open changes of OpenSpec; `base`: by an open change, and by the base since the
- * branch of the change began; `branches`: in different words on several branches.
- */
-export interface Overlap {
-  readonly kind: "changes" | "base" | "branches";
-  /** The capability or feature: `shipping`. */
-  readonly feature: string;
-  readonly title: string;
-  readonly parts: readonly OverlapPart[];
-}
-
-export interface OverlapReport {
-  /** In path, then line order. */
-  readonly overlaps: readonly Overlap[];
-  /** The branch that the others are compared with; absent without one. */
-  readonly base?: string;
-  readonly branches: readonly string[];
-  /** Sentences about what could not be compared. */
-  readonly notes: readonly string[];
-}
+import type { OverlapOptions, OverlapReport } from "./overlap-sides.ts";
 
 /**
  * Finds the requirements and blocks that two open changes, or two branches, change at once. Other branches are read from Git's objects and
