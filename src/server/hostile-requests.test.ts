@@ -107,12 +107,17 @@ test("every reply is JSON or a stream, an error has the envelope, and nothing br
       const text = await reply.text();
       expect(text).not.toContain(served.root);
       if (reply.status < 400) return;
+      expect(reply.status).not.toBe(500);
+      if (reply.headers.get("content-type")?.startsWith("text/plain")) {
+        // The AI SDK shows the body of a refusal as it is.
+        expect([path.includes("/ui"), text !== ""]).toEqual([true, true]);
+        return;
+      }
       expect(JSON.parse(text).error).toMatchObject({
         type: expect.stringMatching(/^[a-z_]+$/),
         message: expect.any(String),
         details: expect.any(String),
       });
-      expect(reply.status).not.toBe(500);
     }),
     { numRuns: 500 },
   );

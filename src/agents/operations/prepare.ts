@@ -18,7 +18,6 @@ import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
 import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
 import type { TurnLoop } from "../turn/loop-parts.ts";
 import type { ModelFailure } from "../turn/retry.ts";
-import { beginWithout } from "./begin-without.ts";
 import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
 
@@ -84,10 +83,11 @@ export async function prepare(
   const found = reading instanceof Promise ? await reading : reading;
   const { clock } = harness.runtime;
   const { omitRules = [] } = options;
-  const begun =
-    omitRules.length === 0 && profile.omitRules === undefined
-      ? []
-      : await beginWithout(operation, omitRules, { repository, instructions: found, clock });
+  let begun: readonly SessionEntry[] = [];
+  if (omitRules.length > 0 || profile.omitRules !== undefined) {
+    const { beginWithout } = await import("./begin-without.ts");
+    begun = await beginWithout(operation, omitRules, { repository, instructions: found, clock });
+  }
   const instructions = instructionsWithout(found, operation.rulesLeftOut);
   const commands = describeCommands(harness, profile);
   const surroundings: Surroundings = {

@@ -11,7 +11,6 @@ import type { AbortTarget, NodeCalls } from "../cluster/node-calls.ts";
 import type { Owners } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
 import type { Sources } from "../sources/sources.ts";
-import { findDispatch, followOperation } from "./follow-operation.ts";
 import type { InstanceTarget, Service } from "./service.ts";
 import type { SessionWork } from "./session-work.ts";
 
@@ -85,6 +84,7 @@ export function createInstanceAdmin({
     operation_id = "",
     ...target
   }: AbortTarget): Promise<readonly string[]> => {
+    const { findDispatch } = await import("./follow-operation.ts");
     const dispatch = await findDispatch(engine, { ...target, operation_id });
     if (dispatch === undefined || (target.session ?? dispatch.session) !== dispatch.session) return [];
     return (await engine.cancelDispatch(dispatch.dispatch_id)) ? [dispatch.dispatch_id] : [];
@@ -147,6 +147,7 @@ export function createInstanceAdmin({
     },
     async followOperation(target, options) {
       sources.checkAgent(target.agent);
+      const { followOperation } = await import("./follow-operation.ts");
       return await followOperation({ events: log, engine }, target, options);
     },
     async turn(target, query = {}) {
