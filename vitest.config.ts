@@ -47,6 +47,9 @@ const longSuites = [
   "src/sandboxes/runloop/runloop-sandbox.test.ts",
   "src/sandboxes/host/wall/writing.test.ts",
   "src/project/scan/git/file-dates.test.ts",
+  "src/app/verify/cheats.test.ts",
+  "src/app/verify/honest-changes.test.ts",
+  "src/app/verify/pytest-cheats.test.ts",
 ];
 
 /** Test files of one run with `--changed`: nearly every module reaches nearly every test by some way. */
@@ -62,10 +65,9 @@ class LongestFirst extends BaseSequencer {
     const { changed } = this.ctx.config;
     if (changed !== undefined && changed !== false) return this.#nearest(sorted.toReversed(), changed);
     const [whole, beside] = split(sorted, ({ project }) => project.name !== "unit");
-    const [long, others] = split(beside, ({ moduleId }) =>
-      longSuites.some((path) => moduleId.endsWith(path)),
-    );
-    return [...whole, ...long, ...others];
+    const longFirst = (list: readonly TestSpecification[]): readonly TestSpecification[] =>
+      split(list, ({ moduleId }) => longSuites.some((path) => moduleId.endsWith(path))).flat();
+    return [...longFirst(whole), ...longFirst(beside)];
   }
 
   #nearest(files: readonly TestSpecification[], changed: string | true): TestSpecification[] {
