@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { WaitingCallRecords } from "../shared/waiting-calls.ts";
 import { type EngineDatabase, openEngineDatabase } from "./engine-database.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { createWaitingCallRows, pruneWaitingCalls } from "./waiting-calls.ts";
@@ -59,4 +60,37 @@ test("old decided calls are deleted in batches", async () => {
   expect([await pruneWaitingCalls(base, 2), await count()]).toEqual([true, 2_500]);
   expect([await pruneWaitingCalls(base, 2), await count()]).toEqual([true, 2_000]);
   expect([await pruneWaitingCalls(base, 2), await count()]).toEqual([false, 1_800]);
+});
+
+test("a wait is told its decision once, also if the calls are checked while it is made", async () => {
+  const database = await openWithCalls({ schema: "call_checks", old: 0 });
+  const base = { database, ownership: { node: "n" }, clock: { now: () => 1 } } as unknown as PostgresBase;
+  const rows = createWaitingCallRows(base);
+  const records: WaitingCallRecords = new WaitingCallRecords({
+    ...rows,
+    decide: async (...decided) => {
+      const isFirst = await rows.decide(...decided);
+      await records.check();
+      return isFirst;
+    },
+  });
+  await database.run(
+    "INSERT INTO $s.nodes (node, backend, beat, started_at, version, host, takes) VALUES ('n', 1, now(), now(), '1', 'h', 'share')",
+    [],
+  );
+  const decisions: unknown[] = [];
+  const session = { agent: "payer", instance_id: "i", session: "default" };
+  const call = {
+    approval_id: "approval_new",
+    ...session,
+    operation_id: "op_1",
+    tool_call_id: "call_1",
+    tool: "pay",
+    args: {},
+    requested_at: "2026-11-28T00:00:01.000Z",
+  };
+  await records.add({ request: call }, (decision) => decisions.push(decision));
+  await records.decide("approval_new", { approved: true });
+  await records.check();
+  expect(decisions).toEqual([{ approved: true }]);
 });

@@ -116,7 +116,7 @@ export class WaitingCallRecords implements WaitingCalls {
     const unstored = this.#unstored.decide(approvalId, decision, within);
     if (unstored !== undefined) return unstored;
     if (await this.#store.decide(approvalId, JSON.stringify(decision), within)) {
-      this.#waits.get(approvalId)?.(decision);
+      this.#tell(approvalId, decision);
       return { decision, isFirst: true };
     }
     const counted = await this.#store.decisionOf(approvalId, within);
@@ -161,7 +161,14 @@ export class WaitingCallRecords implements WaitingCalls {
   async check(): Promise<void> {
     if (this.#waits.size === 0) return;
     for (const { call_id, decision } of await this.#store.decided([...this.#waits.keys()]))
-      this.#waits.get(call_id)?.(toDecision(decision));
+      this.#tell(call_id, toDecision(decision));
+  }
+
+  /** Tells a wait its decision once: a check can find a decision that this process is just making. */
+  #tell(approvalId: string, decision: ApprovalDecision): void {
+    const onDecided = this.#waits.get(approvalId);
+    this.#waits.delete(approvalId);
+    onDecided?.(decision);
   }
 }
 
