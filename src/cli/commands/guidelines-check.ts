@@ -46,6 +46,11 @@ export const guidelinesCheck: Command = defineCommand({
         const { output, signal, json } = context;
         const { root } = project;
         const given = args.flatMap((arg) => filesAt(project, toProjectPath(arg, context)));
+        const present = new Set(project.files());
+        for (const path of given.filter((each) => !present.has(each)))
+          output.note(
+            `${output.noteStyle("yellow", "note:")} ${safeLine(path)} is not a file that kit reads: it is gone or ignored.`,
+          );
         const changed =
           since === undefined ? [] : toChangedPaths(await readChangedFiles({ root, since, signal }));
         const checks = config.guidelines?.check ?? [];

@@ -89,7 +89,7 @@ function print(output: Output, verdict: Verdict): void {
       `${output.noteStyle("yellow", "note:")} The tests ran without isolation: bubblewrap is missing.`,
     );
   const ran = runs.reduce((sum, run) => sum + run.runs, 0);
-  const work = runner === "" ? "no test had to run" : `${runner} ran ${count(ran, "time")}`;
+  const work = runner === "" ? "no test had to run" : `${safeLine(runner)} ran ${count(ran, "time")}`;
   output.note(`${count(changed.length, "file")} changed; ${work} in ${(duration_ms / 1_000).toFixed(1)} s.`);
   output.line(`${output.style(ends[end].style, ends[end].word)}: ${listed(criteria)}${meanings[end]}`);
 }

@@ -1,7 +1,7 @@
 import { createWriteStream, existsSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { displayWidth } from "../text/safe-text.ts";
 import { createOutput, type OutputStream } from "./output.ts";
 
@@ -58,3 +58,18 @@ test.skipIf(!existsSync("/dev/full"))(
     expect(output.hasFailed).toBe(true);
   },
 );
+
+test("a line of a file is no command for GitHub's runner, and an annotation of kit is one", () => {
+  const stdout = new PassThrough();
+  const output = createOutput(stdout, new PassThrough());
+  const lines = ["  ::set-output name=a::b", "##[group]x", "::error file=a.ts::Wrong.", "std::vector"];
+  vi.stubEnv("GITHUB_ACTIONS", "true");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  output.line(lines.join("\n"));
+  expect(String(stdout.read())).toBe(
+    "  : :set-output name=a::b\n## [group]x\n::error file=a.ts::Wrong.\nstd::vector\n",
+  );
+  vi.stubEnv("GITHUB_ACTIONS", undefined);
+  output.line(lines[0]);
+  expect(String(stdout.read())).toBe(`${lines[0]}\n`);
+});

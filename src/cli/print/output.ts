@@ -30,6 +30,9 @@ export interface Output {
   readonly hasFailed: boolean;
 }
 
+/** Lines that GitHub's runner would take for commands, such as `::set-output name=…::`, other than the annotations that kit prints itself. */
+const runnerCommands = /^([^\S\n]*:)(?=:(?!(?:error|warning|notice) ))|##(?=\[)/gm;
+
 const clearLine = "\r\u001B[K";
 
 /**
@@ -54,6 +57,8 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
     const line = truncate(text, widthOf(stderr) - 1);
     writeNote(line === "" ? clearLine : `${clearLine}${styleText("dim", line, { stream: stderr })}`);
   };
+  const withoutCommands = (text: string): string =>
+    process.env.GITHUB_ACTIONS === undefined ? text : text.replace(runnerCommands, "$& ");
   const writeAnswer = (text: string): void => {
     progress("");
     write(text);
@@ -64,13 +69,13 @@ export function createOutput(stdout: OutputStream, stderr: OutputStream): Output
     width: stdout.isTTY ? widthOf(stdout) : Number.POSITIVE_INFINITY,
     style: (style, text) => styleText(style, text, { stream: stdout }),
     write: writeAnswer,
-    line: (text = "") => writeAnswer(`${text}\n`),
+    line: (text = "") => writeAnswer(`${withoutCommands(text)}\n`),
     json: (value) => writeAnswer(`${toSafeJson(value)}\n`),
     note: (text) => {
       progress("");
       // Without wrapping here, a terminal would break long lines inside words.
       const lines = stderr.isTTY ? text.split("\n").flatMap((line) => wrap(line, widthOf(stderr))) : [text];
-      writeNote(`${lines.join("\n")}\n`);
+      writeNote(`${withoutCommands(lines.join("\n"))}\n`);
     },
     noteStyle: (style, text) => styleText(style, text, { stream: stderr }),
     progress,
