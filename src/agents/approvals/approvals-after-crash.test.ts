@@ -3,12 +3,17 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { toProfile } from "../../app/config/agent-config.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { Script } from "../../testing/scripted-model.ts";
+import type { AllowRule } from "../../protocol/approval.ts";
+import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { createTestRuntime } from "../../testing/test-runtime.ts";
+import { defineTool } from "../define/tool.ts";
+import { createHarness } from "../harness.ts";
 import type { PromptResult } from "../operations/options.ts";
 import { type Doom, type DoomedProcess, openDoomed } from "../session/crash.suite.ts";
 import { type Approvals, createApprovals } from "./approvals.ts";
-import { type Opened, open, type Place, resultOf } from "./paying-agent.suite.ts";
+import { type Opened, open, type Place, payThenSay, resultOf } from "./paying-agent.suite.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -89,20 +94,64 @@ test("an approved idempotent call runs after a crash without a second request", 
   expect(ran).toEqual(["approved: true"]);
 });
 
-test("an idempotent call whose approval was not yet requested when the process died waits for approval before it runs", async () => {
+test.each([
+  ["idempotent", { idempotent: true }],
+  ["other", {}],
+])(
+  "an %s call whose approval was not yet requested when the process died waits for approval before it runs",
+  async (name, tool) => {
+    const ran: string[] = [];
+    const file = `unasked ${name}.db`;
+    const first = openOn(file, { doom: { at: 3, when: "before" }, ran, tool });
+    void first.ask();
+    await first.doomed.end;
+    const second = openOn(file, { doom: { at: 0, when: "after" }, ran, tool });
+    const asked = second.asked();
+    const answer = second.ask();
+    const { approval_id } = await asked;
+    expect(ran).toEqual([]);
+    await second.agent.approvals.decide(approval_id, { approved: true });
+    expect((await answer).text).toBe("Done.");
+    expect(ran).toEqual(["pay 5"]);
+  },
+);
+
+test("a call whose tool asks by a function that may answer otherwise is not repeated if the process died before a request", async () => {
   const ran: string[] = [];
-  const tool = { idempotent: true };
-  const first = openOn("unasked.db", { doom: { at: 3, when: "before" }, ran, tool });
+  const asks = (answer: boolean): Place["tool"] => ({ needsApproval: () => answer });
+  const first = openOn("function.db", { doom: { at: 3, when: "before" }, ran, tool: asks(false) });
   void first.ask();
   await first.doomed.end;
-  const second = openOn("unasked.db", { doom: { at: 0, when: "after" }, ran, tool });
-  const asked = second.asked();
-  const answer = second.ask();
-  const { approval_id } = await asked;
-  expect(ran).toEqual([]);
-  await second.agent.approvals.decide(approval_id, { approved: false });
-  expect(JSON.stringify(resultOf((await answer).messages).content)).toContain("The call was denied");
-  expect(ran).toEqual([]);
+  const second = openOn("function.db", { doom: { at: 0, when: "after" }, ran, tool: asks(true) });
+  const { messages } = await second.ask();
+  expect(JSON.stringify(resultOf(messages).content)).toContain("outcome is unknown");
+  expect(ran).toEqual(["pay 5"]);
+});
+
+test("a call that a rule of the configuration let run is not repeated after the process died, also if the rule is gone", async () => {
+  const ran: string[] = [];
+  const pay = defineTool<{ readonly amount?: number }>({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object" },
+    execute: ({ amount }) => `${ran.push(`pay ${amount}`)}`,
+  });
+  const openAllowing = (allow: readonly AllowRule[], doom: Doom) => {
+    const doomed = openDoomed(join(folder, "waived.db"), doom);
+    const approvals = { tools: ["pay"], allow: [...allow] };
+    const runtime = createTestRuntime(createScriptedModel(payThenSay), { store: doomed.store });
+    const profile = { ...toProfile({ approvals }), tools: [pay] };
+    const session = createHarness({ name: "tester", id: "1" }, profile, runtime).session();
+    return { doomed, ask: () => session.prompt("pay", { operationId: "op_pay" }) };
+  };
+  // Appends: 1 the prompt, 2 the call, 3 that it starts, 4 its result.
+  const first = openAllowing([{ tool: "pay" }], { at: 4, when: "before" });
+  void first.ask();
+  await first.doomed.end;
+  const second = openAllowing([], { at: 0, when: "after" });
+  const { messages } = await second.ask();
+  expect(JSON.stringify(resultOf(messages).content)).toContain("outcome is unknown");
+  expect(ran).toEqual(["pay 5"]);
 });
 
 const paying = (amount: number): Place["profile"] => ({

@@ -5,7 +5,7 @@ import type { AllowRule, ApprovalDecision, ApprovalRequest } from "../../protoco
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { needsApproval, unwaivable } from "../define/approval-rules.ts";
+import { alwaysAsks, needsApproval, unwaivable } from "../define/approval-rules.ts";
 import type { ToolContext, ToolDefinition } from "../define/tool.ts";
 import { taskOfPart } from "../events.ts";
 import type { PastOperation } from "../log/past-operation.ts";
@@ -32,6 +32,8 @@ export interface GatedCall {
 export interface ToolGate {
   /** Whether the call needs approval. */
   needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean>;
+  /** Whether the call cannot have started without a note: of its decision, or of the rule that waived it. */
+  isNotedFirst(tool: ToolDefinition, call: GatedCall): boolean;
   /** Adds the calls of a turn to the open ones; `ended` removes a call that has its result. */
   begin(calls: number): void;
   ended(): void;
@@ -81,6 +83,9 @@ export function passGate(
       return gate.covers(gated, record) ? start(decision) : otherArguments;
     };
     if (record.isUnstarted === true) return gate.starts(gated.context.idempotencyKey).then(go);
+    // The process ended between the model's answer and the first note of the call.
+    const isUnnoted = request === undefined && record.isUnstarted === undefined;
+    if (isUnnoted && gate.isNotedFirst(tool, gated)) return go();
     return tool.idempotent === true ? go() : unknownOutcome;
   }
   const needed = gate.needsApproval(tool, gated);
@@ -172,9 +177,16 @@ export class CallGate implements ToolGate {
       rules: this.#operation.live.profile.approvals,
       isAllowed: async (rules) => {
         const { isAllowed } = await import("./allow-rules.ts");
-        return await isAllowed(rules, this.#toAllowed(call));
+        const allows = await isAllowed(rules, this.#toAllowed(call));
+        // Without this note, the call would seem to wait for its approval after a crash.
+        if (allows) await this.starts(call.context.idempotencyKey);
+        return allows;
       },
     });
+  }
+
+  isNotedFirst(tool: ToolDefinition, { input }: GatedCall): boolean {
+    return alwaysAsks(tool, input, this.#operation.live.profile.approvals);
   }
 
   record(key: string): CallRecord {

@@ -75,6 +75,14 @@ export function needsApproval(
   return isAllowed(allowed).then((allows) => (allows ? toolAsks(tool, call) : true));
 }
 
+/**
+ * Whether each call of the tool needs approval, unless an allow rule waives it. A tool's own function may answer otherwise the next
+ * time, so it does not count.
+ */
+export function alwaysAsks(tool: ToolDefinition, input: unknown, rules: ApprovalRules | undefined): boolean {
+  return tool.needsApproval === true || rulesAsk(tool, input, rules) !== "no";
+}
+
 /** Why no rule of the configuration can waive the approval of a call; undefined where one can. */
 export async function unwaivable(
   tool: ToolDefinition,
