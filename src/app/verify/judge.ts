@@ -1,5 +1,6 @@
 import type { JudgedCriterion, VerdictRun } from "../../protocol/verdict.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
+import type { BaseRuns } from "./base-runs.ts";
 import { checkFaults, type FaultCheck } from "./fault-check.ts";
 import type { JudgedChange } from "./judged-change.ts";
 import { Reasons } from "./reasons.ts";
@@ -19,6 +20,8 @@ export interface JudgeOptions {
   readonly withoutCriteria: "ask" | "suite";
   readonly faultTimeoutMs: number;
   readonly onStep?: ((step: VerdictRun["name"]) => void) | undefined;
+  /** Returns the kept run of all tests of the base, or makes it. */
+  readonly baseRun: (make: () => Promise<TestRun>) => ReturnType<BaseRuns["get"]>;
 }
 
 export interface Judgment {
@@ -88,7 +91,7 @@ export class Judge {
     for (const { criterion, id } of judged)
       if (selection.hasChangedText(criterion))
         this.#notes.push(`The text of ${id} differs from the base: it is judged as it is now.`);
-    const base = await this.#runOf("base", change.base);
+    const base = await this.#baseRun();
     const head = await this.#runOf("head", change.head);
     this.#report = head.report;
     if (!this.#ran(base, head)) return judged;
@@ -141,6 +144,13 @@ export class Judge {
     return [...before, ...[...after].filter(([path]) => !changed.has(path))].filter(([path]) =>
       isTestPath(path),
     );
+  }
+
+  async #baseRun(): Promise<TestRun> {
+    const { change, baseRun } = this.#options;
+    const { run, isKept } = await baseRun(() => this.#runOf("base", change.base));
+    if (isKept) await this.#count("base", Promise.resolve({ ...run, duration_ms: 0 }), 0);
+    return run;
   }
 
   #ran(base: TestRun, head: TestRun): boolean {
@@ -361,13 +371,13 @@ export class Judge {
     return await this.#count(name, place.run(files));
   }
 
-  async #count(name: VerdictRun["name"], running: Promise<TestRun>): Promise<TestRun> {
+  async #count(name: VerdictRun["name"], running: Promise<TestRun>, runs = 1): Promise<TestRun> {
     if (!this.#runs.has(name)) this.#options.onStep?.(name);
     const run = await running;
     const before = this.#runs.get(name) ?? { name, runs: 0, tests: 0, failed: 0, duration_ms: 0 };
     this.#runs.set(name, {
       name,
-      runs: before.runs + 1,
+      runs: before.runs + runs,
       tests: Math.max(before.tests, run.cases.length),
       failed: Math.max(before.failed, run.cases.filter(({ status }) => status === "failed").length),
       duration_ms: before.duration_ms + run.duration_ms,

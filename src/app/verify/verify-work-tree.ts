@@ -3,6 +3,7 @@ import { defined } from "../../base/record.ts";
 import type { Project } from "../../project/project.ts";
 import { recordResults } from "../../project/results/record-results.ts";
 import type { Verdict } from "../../protocol/verdict.ts";
+import { BaseRuns } from "./base-runs.ts";
 import { checkRulesOfChange } from "./check-rules-of-change.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
@@ -13,6 +14,7 @@ import { type Listing, Trees } from "./trees.ts";
 import type { VerifyOptions } from "./verify-options.ts";
 import { Workplace } from "./workplace.ts";
 
+const baseRuns = new BaseRuns();
 const defaults = { setup: "link", timeoutS: 300, faults: 24 } as const;
 /** The limit of a run with a fault, which can be an endless loop; the tests took less without it. */
 const faultTimeoutMs = 20_000;
@@ -60,7 +62,11 @@ export async function verifyWorkTree(project: Project, options: WorkTreeOptions)
     packagesOf: packagesOf ?? trees.top,
   };
   const place = (listing: Listing): Promise<Workplace> => Workplace.open(workplace, listing);
+  const { setup, timeoutMs } = workplace;
+  const baseOf = { top: workplace.packagesOf, prefix: trees.prefix, commit: base };
   const judge = new Judge({
+    baseRun: (make) =>
+      baseRuns.get({ ...baseOf, settings: [runner.label, setup, timeoutMs, isolation] }, make),
     change,
     selection,
     criteria,
