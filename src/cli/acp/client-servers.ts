@@ -13,13 +13,13 @@ const personal = ["HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TMPDIR", "T
  */
 export function openClientServers(servers: readonly McpServer[], root: string): McpClient | undefined {
   if (servers.length === 0) return undefined;
-  const named = new Map<string, McpServerConfig>();
+  const byName = new Map<string, McpServerConfig>();
   for (const server of servers) {
-    const name = nameFor(server.name, (taken) => named.has(taken));
-    named.set(name, toServerConfig(server));
+    const name = nameFor(server.name, (taken) => byName.has(taken));
+    byName.set(name, toServerConfig(server));
   }
   return createMcpClient({
-    config: { servers: Object.fromEntries(named) },
+    config: { servers: Object.fromEntries(byName) },
     root,
     env: literal(process.env),
     validateJson: createJsonValidator({ isLenient: true }),

@@ -3,7 +3,6 @@ import { homedir } from "node:os";
 import { dirname, isAbsolute } from "node:path";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
-import { AllowRules } from "../../agents/define/approval-rules.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { openProjectService } from "../../app/service/open-project-service.ts";
@@ -80,7 +79,7 @@ export async function openEditorProject(
   }
   if (unrun !== undefined) output.note(`kit acp: ${untrustedCode(unrun).message} 'kit trust' does.`);
   return {
-    root: folder,
+    root: folder.replace(/\/+$/, ""),
     service,
     models: modelsOf(loaded, models),
     windowOf: (model) => windowIn(loaded, model),
@@ -104,18 +103,21 @@ function checkedFolder(folder: string): string {
   return root;
 }
 
-/** What agents may do in an editor: all that waits for the person's permission, and what the configuration permits. */
+/** Returns the rights of agents in an editor: calls that the configuration does not permit wait for the person. */
 function askingProfile(configured: AgentProfile): AgentProfile {
   const { allowWrite, allowShell, approvals } = configured;
   const asked = [
-    ...(allowWrite === undefined ? ["write", "edit", "mkdir", "rm"] : []),
-    ...(allowShell === undefined ? ["bash"] : []),
+    ...(allowWrite === true ? [] : ["write", "edit", "mkdir", "rm"]),
+    ...(allowShell === true ? [] : ["bash"]),
     "mcp__*",
   ];
   const tools = [...new Set([...(approvals?.tools ?? []), ...asked])];
-  // Rules of the configuration can waive these, if it has a table for them; without one, kit writes no rules.
-  const rules = approvals === undefined ? { tools, allow: new AllowRules() } : { ...approvals, tools };
-  return { allowWrite: allowWrite ?? true, allowShell: allowShell ?? true, approvals: rules };
+  // The approvals of a configuration carry its allow rules, which can waive these. Without that table, kit writes no rules.
+  return {
+    allowWrite: allowWrite ?? true,
+    allowShell: allowShell ?? true,
+    approvals: { ...approvals, tools },
+  };
 }
 
 /** The models of the command line and the configuration, and one of each provider with a key. */

@@ -12,6 +12,7 @@ import { methods } from "@agentclientprotocol/sdk";
 import type { Skill } from "../../agents/define/agent-profile.ts";
 import type { Agent } from "../../agents/harness.ts";
 import type { PromptResult } from "../../agents/operations/options.ts";
+import { maskError } from "../../agents/secrets.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
@@ -109,7 +110,7 @@ export class EditorSession {
     } catch (error) {
       if (ending.aborted || hasCode(error, "aborted")) return "cancelled";
       if (hasCode(error, "budget_exceeded")) return "max_turn_requests";
-      throw error;
+      throw maskError(error, this.project.service.app.mask);
     } finally {
       this.#running.delete(stopping);
       if (this.#running.size === 0) this.send(this.#fold.endOpen());
@@ -147,7 +148,7 @@ export class EditorSession {
     if (rule !== undefined && !signal.aborted)
       await rules
         .write(rule)
-        .catch((error: unknown) => this.#say(`${thrownText(error)} This call is allowed once.`));
+        .catch((error: unknown) => this.#remark(`${thrownText(error)} This call is allowed once.`));
     return approved
       ? { approved, by: "editor" }
       : { approved, by: "editor", reason: "Denied in the editor." };
@@ -173,7 +174,7 @@ export class EditorSession {
     const { text, ...attached } = toEditorInput(blocks, this.project.root);
     const tools = await this.#servers?.tools({
       signal,
-      onProblem: ({ server, message }) => this.#say(`MCP server "${server}": ${message}`),
+      onProblem: ({ server, message }) => this.#remark(`MCP server "${server}": ${message}`),
     });
     const options = defined({ ...attached, ...this.settings, tools, signal });
     const session = this.#agent.session();
@@ -183,7 +184,7 @@ export class EditorSession {
   }
 
   /** A remark of kit, which is no part of the conversation. */
-  #say(text: string): void {
+  #remark(text: string): void {
     const content = { type: "text" as const, text: `${this.project.service.app.mask(text)}\n` };
     this.send([{ sessionUpdate: "agent_thought_chunk", content }]);
   }

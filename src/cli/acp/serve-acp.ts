@@ -31,17 +31,17 @@ const pageSize = 50;
 export async function serveAcp(options: EditorAgentOptions): Promise<void> {
   const { context } = options;
   using stdout = takeStdout();
-  const desk = new Desk(options);
-  const connection = desk
+  const served = new EditorSessions(options);
+  const connection = served
     .app()
     .connect(ndJsonStream(stdout.writable, Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>));
   onAbort(context.signal, () => connection.close());
   await connection.closed.catch((error: unknown) => context.output.note(`kit acp: ${describeError(error)}`));
-  await desk.close();
+  await served.close();
 }
 
 /** The projects and sessions that one editor has open. */
-class Desk {
+class EditorSessions {
   readonly #options: EditorAgentOptions;
   readonly #approvals: Approvals;
   readonly #projects = new Map<string, Promise<EditorProject>>();

@@ -54,7 +54,7 @@ export class AcpFold {
       case "tool_end":
         return this.#end(event);
       default:
-        // What a task says is for the agent that started it.
+        // The agent that started a task reads what the task says.
         return event.parent_operation_id === undefined ? this.#ofOperation(event) : [];
     }
   }

@@ -1,7 +1,7 @@
 import type { PermissionOption, RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import type { AllowChoices, AllowRule } from "../../protocol/approval.ts";
 
-/** What a person can answer about a waiting call: yes, yes to all calls of one of kit's rules, no. */
+/** Returns the answers about a waiting call: yes, yes to all calls of one of kit's rules, no. */
 export function toOptions({ choices, problem }: AllowChoices): PermissionOption[] {
   const always = problem === undefined ? choices : [];
   return [

@@ -35,7 +35,7 @@ export function toReplay(messages: readonly ReplayedMessage[], root: string): re
       continue;
     }
     if (message.role === "user") {
-      for (const text of shownTexts(message))
+      for (const text of textsOfPerson(message))
         updates.push({ sessionUpdate: "user_message_chunk", messageId, content: { type: "text", text } });
       continue;
     }
@@ -57,8 +57,8 @@ export function toReplay(messages: readonly ReplayedMessage[], root: string): re
   return updates;
 }
 
-/** What the person wrote. Of a skill, that is its command: the rest of the message is the skill's own text. */
-function shownTexts({ source, content }: Extract<Message, { role: "user" }>): readonly string[] {
+/** Returns the texts of the person. For a skill, this is its command: the rest of the message is the skill's own text. */
+function textsOfPerson({ source, content }: Extract<Message, { role: "user" }>): readonly string[] {
   const texts = content.flatMap((part) =>
     part.type === "text" ? [part.text] : [part.type === "image" ? "[image]" : "[file]"],
   );

@@ -2,7 +2,7 @@ import type { SessionConfigOption, SetSessionConfigOptionRequest } from "@agentc
 import { KitError } from "../../base/kit-error.ts";
 import { type ThinkingLevel, thinkingLevels } from "../../protocol/enums.ts";
 
-/** What a person has chosen for a session; what is absent is as the agent says. */
+/** The choices of a person for a session; the agent has its own setting for an absent one. */
 export interface SessionSettings {
   readonly model?: string;
   readonly thinkingLevel?: ThinkingLevel;
