@@ -1,19 +1,12 @@
 import { Readable } from "node:stream";
-import {
-  type AgentContext,
-  agent,
-  type McpServer,
-  methods,
-  ndJsonStream,
-  PROTOCOL_VERSION,
-  RequestError,
-} from "@agentclientprotocol/sdk";
+import * as acp from "@agentclientprotocol/sdk";
 import { type Approvals, createApprovals } from "../../agents/approvals/approvals.ts";
 import { onAbort } from "../../base/abort.ts";
 import { createUlid } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { version } from "../../base/own-package.ts";
-import { toConfigOptions, withChoice } from "../../interfaces/acp/session-settings.ts";
+import { thrownText } from "../../base/thrown.ts";
+import { withChoice } from "../../interfaces/acp/session-settings.ts";
 import { describeError } from "../report-error.ts";
 import { type EditorAgentOptions, type EditorProject, openEditorProject } from "./editor-project.ts";
 import { EditorSession } from "./editor-session.ts";
@@ -29,15 +22,21 @@ const pageSize = 50;
  * is written to stdout.
  */
 export async function serveAcp(options: EditorAgentOptions): Promise<void> {
-  const { context } = options;
+  const { output, signal } = options.context;
   using stdout = takeStdout();
-  const served = new EditorSessions(options);
-  const connection = served
-    .app()
-    .connect(ndJsonStream(stdout.writable, Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>));
-  onAbort(context.signal, () => connection.close());
-  await connection.closed.catch((error: unknown) => context.output.note(`kit acp: ${describeError(error)}`));
-  await served.close();
+  const sessions = new EditorSessions(options);
+  const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;
+  const connection = sessions.app().connect(acp.ndJsonStream(stdout.writable, input));
+  onAbort(signal, () => connection.close());
+  await connection.closed.catch((error: unknown) => output.note(`kit acp: ${describeError(error)}`));
+  await sessions.close();
+}
+
+interface OpenRequest {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly client: acp.AgentContext;
+  readonly mcpServers?: readonly acp.McpServer[] | undefined;
 }
 
 /** The projects and sessions that one editor has open. */
@@ -53,28 +52,24 @@ class EditorSessions {
   }
 
   app() {
-    const { agent: agentMethods } = methods;
-    const { session } = agentMethods;
-    return agent({ name: "kit" })
-      .onRequest(agentMethods.initialize, ({ params }) => ({
-        protocolVersion: Math.min(params.protocolVersion, PROTOCOL_VERSION),
+    const { initialize, session } = acp.methods.agent;
+    return acp
+      .agent({ name: "kit" })
+      .onRequest(initialize, ({ params }) => ({
+        protocolVersion: Math.min(params.protocolVersion, acp.PROTOCOL_VERSION),
         agentInfo: { name: "kit", title: "kit", version },
         agentCapabilities: {
           loadSession: true,
           promptCapabilities: { image: true, embeddedContext: true },
           mcpCapabilities: { http: true, sse: false },
-          sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+          sessionCapabilities: { list: {}, resume: {}, close: {} },
         },
         authMethods: [],
       }))
       .onRequest(session.new, ({ params, client }) =>
         answer(async () => {
-          const opened = await this.#open({
-            ...params,
-            id: `${prefix}${createUlid().toLowerCase()}`,
-            client,
-          });
-          return { sessionId: opened.id, ...this.#begin(opened) };
+          const sessionId = `${prefix}${createUlid().toLowerCase()}`;
+          return { sessionId, ...this.#begin(await this.#open({ ...params, sessionId, client })) };
         }),
       )
       .onRequest(session.load, ({ params, client }) =>
@@ -86,115 +81,101 @@ class EditorSessions {
         }),
       )
       .onRequest(session.resume, ({ params, client }) =>
-        answer(async () => this.#begin(await this.#reopen({ mcpServers: [], ...params, client }))),
+        answer(async () => this.#begin(await this.#reopen({ ...params, client }))),
       )
       .onRequest(session.list, ({ params }) => answer(() => this.#list(params)))
       .onRequest(session.setConfigOption, ({ params }) =>
         answer(async () => {
-          const opened = this.#sessionOf(params.sessionId);
+          const opened = this.#sessionOf(params);
           opened.settings = withChoice(opened.settings, params, opened.project.models);
-          return { configOptions: toConfigOptions(opened.settings, opened.project.models) };
+          return { configOptions: opened.configOptions };
         }),
       )
       .onRequest(session.prompt, ({ params, signal }) =>
-        answer(async () => ({
-          stopReason: await this.#sessionOf(params.sessionId).prompt(params.prompt, signal),
-        })),
+        answer(async () => ({ stopReason: await this.#sessionOf(params).prompt(params.prompt, signal) })),
       )
       .onNotification(session.cancel, ({ params }) => this.#sessions.get(params.sessionId)?.cancel())
-      .onRequest(session.close, ({ params }) =>
-        answer(async () => {
-          await this.#sessionOf(params.sessionId).close();
-          this.#sessions.delete(params.sessionId);
-          return {};
-        }),
-      )
-      .onRequest(session.delete, ({ params }) =>
-        answer(async () => {
-          await this.#sessionOf(params.sessionId).delete();
-          this.#sessions.delete(params.sessionId);
-          return {};
-        }),
-      );
+      .onRequest(session.close, ({ params }) => answer(() => this.#end(params)));
   }
 
   async close(): Promise<void> {
     await Promise.allSettled([...this.#sessions.values()].map((session) => session.close()));
-    for (const opening of this.#projects.values()) {
-      const project = await opening.catch(() => undefined);
-      await project?.service.close({ timeoutMs: 0 });
-    }
+    for (const opening of this.#projects.values())
+      await opening.then(
+        ({ service }) => service.close({ timeoutMs: 0 }),
+        () => undefined,
+      );
   }
 
-  /** The reply about an open session. Its commands are announced after it, because the editor does not know the id before. */
+  /** Returns the reply about an open session. Its commands come later, because the editor does not know the id before. */
   #begin(session: EditorSession) {
     setImmediate(() => session.announce());
-    return { configOptions: toConfigOptions(session.settings, session.project.models) };
+    return { configOptions: session.configOptions };
   }
 
-  #sessionOf(id: string): EditorSession {
-    const session = this.#sessions.get(id);
-    if (session === undefined) throw RequestError.sessionNotFound(id);
+  #sessionOf({ sessionId }: { readonly sessionId: string }): EditorSession {
+    const session = this.#sessions.get(sessionId);
+    if (session === undefined) throw acp.RequestError.sessionNotFound(sessionId);
     return session;
   }
 
-  async #open({ id, cwd, client, mcpServers }: OpenRequest): Promise<EditorSession> {
-    const project = await this.#projectOf(cwd);
-    const request = { id, agent: this.#options.agent, client, mcpServers: mcpServers ?? [] };
-    const session = await EditorSession.open(project, request);
-    await this.#sessions.get(id)?.close();
-    this.#sessions.set(id, session);
-    return session;
-  }
-
-  async #reopen({
-    sessionId: id,
-    ...request
-  }: Omit<OpenRequest, "id"> & { sessionId: string }): Promise<EditorSession> {
-    if (!/^acp-[0-9a-z]{26}$/.test(id)) throw RequestError.sessionNotFound(id);
-    const session = await this.#open({ ...request, id });
-    if (await session.exists()) return session;
+  async #end(params: { readonly sessionId: string }): Promise<Record<string, never>> {
+    const session = this.#sessionOf(params);
+    this.#sessions.delete(params.sessionId);
     await session.close();
-    this.#sessions.delete(id);
-    throw RequestError.sessionNotFound(id);
+    return {};
   }
 
-  async #list({ cwd, cursor }: { readonly cwd?: string | null; readonly cursor?: string | null }) {
-    const folder = cwd ?? this.#options.context.root;
-    const { service } = await this.#projectOf(folder);
+  async #open({ sessionId, cwd, ...around }: OpenRequest): Promise<EditorSession> {
+    const project = await this.#projectOf(cwd);
+    const agent = await project.service.app.instance(this.#options.agent, sessionId);
+    await this.#sessions.get(sessionId)?.close();
+    const session = new EditorSession(project, agent, around);
+    this.#sessions.set(sessionId, session);
+    return session;
+  }
+
+  async #reopen(request: OpenRequest): Promise<EditorSession> {
+    const { sessionId: instance_id, cwd } = request;
+    const { service } = await this.#projectOf(cwd);
+    const { agent } = this.#options;
+    const page = await service.sessions.list({ agent, instance_id, limit: 1 });
+    if (!instance_id.startsWith(prefix) || page.sessions.length === 0)
+      throw acp.RequestError.sessionNotFound(instance_id);
+    return await this.#open(request);
+  }
+
+  async #list(params: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
+    const { agent, context } = this.#options;
+    const cwd = params.cwd ?? context.root;
+    const { service } = await this.#projectOf(cwd);
+    const cursor = params.cursor ?? undefined;
     const page = await service.sessions.list({
-      agent: this.#options.agent,
+      agent,
       order: "recent",
       parents_only: true,
       limit: pageSize,
-      cursor: cursor ?? undefined,
+      cursor,
     });
-    const sessions = page.sessions.filter(({ instance_id }) => instance_id.startsWith(prefix));
     return {
-      sessions: sessions.map(({ instance_id, title, touched_at }) => {
-        return {
-          sessionId: instance_id,
-          cwd: folder,
-          updatedAt: touched_at,
-          ...(title === undefined ? {} : { title }),
-        };
-      }),
-      ...(page.next_cursor === undefined ? {} : { nextCursor: page.next_cursor }),
+      sessions: page.sessions
+        .filter(({ instance_id }) => instance_id.startsWith(prefix))
+        .map(({ instance_id: sessionId, title = null, touched_at: updatedAt }) => {
+          return { sessionId, cwd, title, updatedAt };
+        }),
+      nextCursor: page.next_cursor ?? null,
     };
   }
 
   #projectOf(cwd: string): Promise<EditorProject> {
-    let opening = this.#projects.get(cwd);
-    if (opening === undefined) {
-      opening = openEditorProject(cwd, this.#options, this.#approvals);
-      this.#projects.set(cwd, opening);
-      // A person can trust the folder, or repair its configuration, and try again.
-      opening.catch(() => this.#projects.delete(cwd));
-    }
+    const opening = this.#projects.get(cwd) ?? openEditorProject(cwd, this.#options, this.#approvals);
+    this.#projects.set(cwd, opening);
+    // A person can trust the folder, or repair its configuration, and try again.
+    opening.catch(() => this.#projects.delete(cwd));
     return opening;
   }
 
-  /** Waiting calls of all projects: each is asked about in the session that it belongs to. */
+  /** Creates the waiting calls of all projects: the session that a call belongs to asks about it. */
   #askEditor(): Approvals {
     const waiting = createApprovals();
     return {
@@ -202,9 +183,9 @@ class EditorSessions {
       request: (request, signal, wait) => {
         const decided = waiting.request(request, signal, wait);
         const session = this.#sessions.get(request.instance_id);
-        const denied = { approved: false, reason: "No editor has the session open." };
+        const denied = { approved: false, reason: "No editor could be asked." };
         Promise.resolve(session?.ask(request, signal) ?? denied)
-          .catch(() => ({ approved: false, reason: "The editor could not be asked." }))
+          .catch(() => denied)
           // A late answer is ignored: the call was aborted or has expired.
           .then((decision) => waiting.decide(request.approval_id, decision))
           .catch(() => undefined);
@@ -214,29 +195,18 @@ class EditorSessions {
   }
 }
 
-interface OpenRequest {
-  readonly id: string;
-  readonly cwd: string;
-  readonly client: AgentContext;
-  readonly mcpServers?: readonly McpServer[] | undefined;
-}
-
-/** Answers a request; errors get the codes of the protocol, and say what to do. */
-async function answer<Reply>(work: () => Promise<Reply>): Promise<Reply> {
-  try {
-    return await work();
-  } catch (error) {
-    throw toRequestError(error);
-  }
-}
-
 const invalidParams = -32_602;
 const internalError = -32_603;
 
-function toRequestError(error: unknown): RequestError {
-  if (error instanceof RequestError) return error;
-  if (!(error instanceof KitError)) return new RequestError(internalError, describeError(error));
+/** Answers a request; errors get the codes of the protocol, and say what to do. */
+async function answer<Reply>(work: () => Promise<Reply>): Promise<Reply> {
+  return await work().catch((error: unknown) => Promise.reject(toRequestError(error)));
+}
+
+function toRequestError(error: unknown): acp.RequestError {
+  if (error instanceof acp.RequestError) return error;
+  if (!(error instanceof KitError)) return new acp.RequestError(internalError, thrownText(error));
   const { code, message, hint } = error;
   const number = code === "invalid_request" ? invalidParams : internalError;
-  return new RequestError(number, hint === undefined ? message : `${message} ${hint}`, { code });
+  return new acp.RequestError(number, hint === undefined ? message : `${message} ${hint}`, { code });
 }

@@ -50,8 +50,8 @@ test("after a kill in the middle of a call, another process lists, loads and con
   expect(await next.prompt(id, "Go on")).toBe("end_turn");
   expect(next.said(id)).toBe("Going on");
   expect(JSON.stringify(folder.provider.requests[0])).toContain("Write half");
-  await next.agent.request(session.delete, { sessionId: id });
-  expect((await next.agent.request(session.list, { cwd: folder.root })).sessions).toEqual([]);
+  await next.agent.request(session.close, { sessionId: id });
+  await expect(next.prompt(id, "Closed")).rejects.toMatchObject({ code: -32_002 });
   expect(await next.leave()).toBe(0);
 });
 

@@ -9,7 +9,6 @@ import { type ServedService, serveService } from "../../server/testing/serve-ser
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestService } from "../../testing/test-service.ts";
 import { AcpFold } from "./fold.ts";
-import { toReplay } from "./replay.ts";
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const schemaFile = fileURLToPath(import.meta.resolve("@agentclientprotocol/sdk/schema/v1/schema.json"));
@@ -77,7 +76,7 @@ async function record(instance_id: string, input: string): Promise<readonly KitE
 }
 
 function updatesOf(events: readonly KitEvent[]): readonly SessionUpdate[] {
-  const fold = new AcpFold({ root: "/project", windowOf: () => 1_000 });
+  const fold = new AcpFold("/project");
   return [...events.flatMap((event) => fold.push(event, null)), ...fold.endOpen()];
 }
 
@@ -145,7 +144,7 @@ test.each([
 
     const target = { agent: "all", instance_id: input.replaceAll(/\W+/g, "-"), session: "default" };
     const { entries } = await served.service.historyPage(target, { limit: 100 });
-    const replayed = toReplay(entries, "/project");
+    const replayed = new AcpFold("/project").replay(entries);
     for (const update of replayed)
       expect(isUpdate(update), JSON.stringify([update, isUpdate.errors])).toBe(true);
     expect(replayed[0]).toMatchObject({ sessionUpdate: "user_message_chunk", content: { text: input } });
@@ -155,7 +154,7 @@ test.each([
 
 test("a change of a file is a difference between whole texts, live, and of the changed part in a replay", async () => {
   const events = await record("differences", "writes a file");
-  const fold = new AcpFold({ root: "/project" });
+  const fold = new AcpFold("/project");
   const before = [null, "one\nmore\n"];
   const updates = events.flatMap((event) =>
     fold.push(event, event.type === "tool_start" ? before.shift() : undefined),
@@ -173,7 +172,7 @@ test("a change of a file is a difference between whole texts, live, and of the c
   ]);
   const target = { agent: "all", instance_id: "differences", session: "default" };
   const { entries } = await served.service.historyPage(target, { limit: 100 });
-  expect(diffs(toReplay(entries, "/project"))).toEqual([
+  expect(diffs(new AcpFold("/project").replay(entries))).toEqual([
     { type: "diff", path, newText: "one" },
     { type: "diff", path, oldText: "one", newText: "two" },
   ]);

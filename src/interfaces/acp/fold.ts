@@ -1,35 +1,41 @@
-import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk";
+import type { SessionUpdate, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import type { KitEvent } from "../../protocol/event.ts";
+import type { Message } from "../../protocol/message.ts";
 import { type CallShape, describeCall, diffOf, textContent } from "./call-view.ts";
 
-type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { type: Type }>;
-
-export interface AcpFoldOptions {
-  /** The absolute path of the session's folder. */
-  readonly root: string;
-  /** Returns the context window of a model, in tokens; undefined if it is unknown. */
-  readonly windowOf?: (model: string) => number | undefined;
+interface CallKey {
+  readonly operation_id: string;
+  readonly tool_call_id: string;
 }
 
 interface OpenCall extends CallShape {
   readonly id: string;
-  readonly before: string | null | undefined;
+  readonly before?: string | null | undefined;
+}
+
+type ChunkKind = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk";
+
+/** A message of a session's log, with its position there. */
+export interface ReplayedMessage {
+  readonly position: number;
+  readonly operation_id: string;
+  readonly message: Message;
 }
 
 /**
- * Folds the events of a session and its tasks into updates of the Agent Client Protocol. A fold lives as long as the editor has the
- * session open, because the ids of calls are unique in a session.
+ * Folds the events of a session and its tasks into updates of the Agent Client Protocol, and the messages of its log. A fold lives as
+ * long as the editor has the session open, because the ids of calls are unique in a session.
  */
 export class AcpFold {
-  readonly #options: AcpFoldOptions;
+  readonly #root: string;
   readonly #open = new Map<string, OpenCall>();
   readonly #used = new Set<string>();
-  /** The turn whose text the editor has, with the attempt that wrote it. */
-  #said: { readonly turn: string | undefined; attempt: number; hasText: boolean } | undefined;
-  #dollars: number | undefined = 0;
+  /** The turn that a model answers, and whether the editor has some of the answer. */
+  #turn: { readonly id: string | undefined; readonly messageId: string; hasText: boolean } | undefined;
 
-  constructor(options: AcpFoldOptions) {
-    this.#options = options;
+  /** `root` is the absolute path of the session's folder. */
+  constructor(root: string) {
+    this.#root = root;
   }
 
   /**
@@ -39,32 +45,54 @@ export class AcpFold {
   push(event: KitEvent, before?: string | null): readonly SessionUpdate[] {
     switch (event.type) {
       case "tool_start":
-        return this.#start(event, before);
-      case "tool_progress": {
-        const { progress } = event;
-        const text = typeof progress === "string" ? progress : JSON.stringify(progress);
-        return this.#update(event, { content: [textContent(text ?? "")] });
-      }
+        return this.#start(event, event, before);
+      case "tool_progress":
+        return this.#update(event, { content: [textContent(JSON.stringify(event.progress) ?? "")] });
       case "approval_request": {
         const change = this.#diff(event);
         return this.#update(event, { status: "pending", ...(change && { content: [change] }) });
       }
-      case "approval":
-        return this.#decided(event);
+      case "approval": {
+        const call = this.#open.get(keyOf(event));
+        if (!event.approved || call === undefined) return [];
+        const decided = { ...call, args: event.args ?? call.args };
+        this.#open.set(keyOf(event), decided);
+        return this.#update(event, { status: "in_progress", ...describeCall(decided, this.#root) });
+      }
       case "tool_end":
-        return this.#end(event);
+        return this.#end(event, event.is_error, event.result);
       default:
         // The agent that started a task reads what the task says.
         return event.parent_operation_id === undefined ? this.#ofOperation(event) : [];
     }
   }
 
-  /** The id by which the editor knows a call that has not ended. */
-  idOf(call: { readonly operation_id: string; readonly tool_call_id: string }): string | undefined {
+  /** Returns the conversation of a log. Kit's own messages, such as guidelines and summaries, are left out. */
+  replay(messages: readonly ReplayedMessage[]): readonly SessionUpdate[] {
+    const updates = messages.flatMap(({ position, operation_id, message }) => {
+      const messageId = `message-${position}`;
+      if (message.role === "user")
+        return textsOfPerson(message).map((text) => chunk("user_message_chunk", messageId, text));
+      if (message.role === "tool")
+        return message.content.flatMap((part) => {
+          const texts = part.content.map((each) => (each.type === "text" ? each.text : "[image]"));
+          return this.#end({ ...part, operation_id }, part.is_error, texts.join("\n"));
+        });
+      return message.content.flatMap((part) => {
+        if (part.type === "tool_call") return this.#start({ ...part, operation_id }, part);
+        const kind = part.type === "text" ? "agent_message_chunk" : "agent_thought_chunk";
+        return part.text === "" ? [] : [chunk(kind, messageId, part.text)];
+      });
+    });
+    return [...updates, ...this.endOpen()];
+  }
+
+  /** Returns the id by which the editor knows a call that has not ended. */
+  idOf(call: CallKey): string | undefined {
     return this.#open.get(keyOf(call))?.id;
   }
 
-  /** Ends the calls that an abort has left open. */
+  /** Ends the calls that an abort or a killed process has left open. */
   endOpen(): readonly SessionUpdate[] {
     const calls = [...this.#open.values()];
     this.#open.clear();
@@ -72,100 +100,64 @@ export class AcpFold {
   }
 
   #ofOperation(event: KitEvent): readonly SessionUpdate[] {
-    switch (event.type) {
-      case "turn_request": {
-        if (event.purpose === "compaction") {
-          this.#said = undefined;
-          return [];
-        }
-        const isBrokenOff = this.#said?.hasText === true && this.#said.turn === event.turn_id;
-        this.#said = { turn: event.turn_id, attempt: event.attempt, hasText: false };
-        // The protocol cannot take back what the editor has.
-        return isBrokenOff
-          ? [this.#chunk("agent_message_chunk", "[The answer broke off, and begins again.]\n\n")]
-          : [];
-      }
-      case "text_delta":
-      case "reasoning_delta": {
-        // A summary of the history is not for the person.
-        if (this.#said === undefined) return [];
-        this.#said.hasText = true;
-        const isText = event.type === "text_delta";
-        return [this.#chunk(isText ? "agent_message_chunk" : "agent_thought_chunk", event.text)];
-      }
-      case "turn":
-        return event.purpose === "compaction" ? [] : this.#usage(event);
-      default:
-        return [];
+    if (event.type === "turn_request") {
+      const { turn_id: id, attempt } = event;
+      const isBrokenOff = this.#turn?.hasText === true && this.#turn.id === id;
+      const messageId = attempt > 1 ? `${id}-${attempt}` : (id ?? "turn");
+      // A summary of the history is not for the person.
+      this.#turn = event.purpose === "compaction" ? undefined : { id, messageId, hasText: false };
+      // The protocol cannot take back what the editor has.
+      const remark = "[The answer broke off, and begins again.]\n\n";
+      return isBrokenOff ? [chunk("agent_message_chunk", messageId, remark)] : [];
     }
+    if ((event.type !== "text_delta" && event.type !== "reasoning_delta") || this.#turn === undefined)
+      return [];
+    this.#turn.hasText = true;
+    const kind = event.type === "text_delta" ? "agent_message_chunk" : "agent_thought_chunk";
+    return [chunk(kind, this.#turn.messageId, event.text)];
   }
 
-  #chunk(sessionUpdate: "agent_message_chunk" | "agent_thought_chunk", text: string): SessionUpdate {
-    const { turn = "turn", attempt = 1 } = this.#said ?? {};
-    const messageId = attempt > 1 ? `${turn}-${attempt}` : turn;
-    return { sessionUpdate, messageId, content: { type: "text", text } };
-  }
-
-  #usage({ model, usage }: EventOf<"turn">): readonly SessionUpdate[] {
-    const { total } = usage.cost;
-    this.#dollars = total === null || this.#dollars === undefined ? undefined : this.#dollars + total;
-    const size = this.#options.windowOf?.(model);
-    if (size === undefined) return [];
-    const cost = this.#dollars === undefined ? {} : { cost: { amount: this.#dollars, currency: "USD" } };
-    return [{ sessionUpdate: "usage_update", used: usage.input + usage.output, size, ...cost }];
-  }
-
-  #start(event: EventOf<"tool_start">, before: string | null | undefined): readonly SessionUpdate[] {
-    const { tool, args, tool_call_id } = event;
-    let id = tool_call_id;
+  #start(key: CallKey, { tool, args }: CallShape, before?: string | null): readonly SessionUpdate[] {
+    let id = key.tool_call_id;
     // Providers may give the same id again in a later turn.
-    for (let count = 2; this.#used.has(id); count += 1) id = `${tool_call_id}-${count}`;
+    for (let count = 2; this.#used.has(id); count += 1) id = `${key.tool_call_id}-${count}`;
     this.#used.add(id);
-    this.#open.set(keyOf(event), { id, tool, args, before });
-    const described = describeCall({ tool, args }, this.#options.root);
+    this.#open.set(keyOf(key), { id, tool, args, before });
+    const described = describeCall({ tool, args }, this.#root);
     return [{ sessionUpdate: "tool_call", toolCallId: id, status: "in_progress", ...described }];
   }
 
-  #decided(event: EventOf<"approval">): readonly SessionUpdate[] {
-    if (!event.approved) return [];
-    const call = this.#open.get(keyOf(event));
-    if (call === undefined || event.args === undefined) return this.#update(event, { status: "in_progress" });
-    this.#open.set(keyOf(event), { ...call, args: event.args });
-    const described = describeCall({ tool: call.tool, args: event.args }, this.#options.root);
-    return this.#update(event, { status: "in_progress", ...described });
-  }
-
-  #end(event: EventOf<"tool_end">): readonly SessionUpdate[] {
-    const change = event.is_error ? undefined : this.#diff(event);
-    const updates = this.#update(event, {
-      status: event.is_error ? "failed" : "completed",
-      content: [change ?? textContent(event.result)],
-      rawOutput: { result: event.result },
-    });
-    this.#open.delete(keyOf(event));
+  #end(key: CallKey, isError: boolean, result: string): readonly SessionUpdate[] {
+    const change = isError ? undefined : this.#diff(key);
+    const content = [change ?? textContent(result)];
+    const updates = this.#update(key, { status: isError ? "failed" : "completed", content });
+    this.#open.delete(keyOf(key));
     return updates;
   }
 
-  #diff(event: {
-    readonly operation_id: string;
-    readonly tool_call_id: string;
-  }): ToolCallContent | undefined {
-    const call = this.#open.get(keyOf(event));
-    return call && diffOf(call, this.#options.root, call.before);
+  #diff(key: CallKey): ToolCallContent | undefined {
+    const call = this.#open.get(keyOf(key));
+    return call && diffOf(call, this.#root, call.before);
   }
 
-  #update(
-    event: { readonly operation_id: string; readonly tool_call_id: string },
-    fields: Omit<
-      Extract<SessionUpdate, { sessionUpdate: "tool_call_update" }>,
-      "sessionUpdate" | "toolCallId"
-    >,
-  ): readonly SessionUpdate[] {
-    const call = this.#open.get(keyOf(event));
-    return call === undefined ? [] : [{ sessionUpdate: "tool_call_update", toolCallId: call.id, ...fields }];
+  #update(key: CallKey, fields: Omit<ToolCallUpdate, "toolCallId">): readonly SessionUpdate[] {
+    const id = this.idOf(key);
+    return id === undefined ? [] : [{ sessionUpdate: "tool_call_update", toolCallId: id, ...fields }];
   }
 }
 
-function keyOf(call: { readonly operation_id: string; readonly tool_call_id: string }): string {
+function keyOf(call: CallKey): string {
   return `${call.operation_id} ${call.tool_call_id}`;
+}
+
+function chunk(sessionUpdate: ChunkKind, messageId: string, text: string): SessionUpdate {
+  return { sessionUpdate, messageId, content: { type: "text", text } };
+}
+
+/** Returns the texts of the person. For a skill, this is its command: the rest of the message is the skill's own text. */
+function textsOfPerson({ source, content }: Extract<Message, { role: "user" }>): readonly string[] {
+  const texts = content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`));
+  if (source === undefined) return texts;
+  const [, name] = (source === "skill" && /^# Skill: (.+)/.exec(texts[0] ?? "")) || [];
+  return name === undefined ? [] : [`/${name}`];
 }

@@ -23,7 +23,7 @@ test("blocks of a prompt become a text with paths of the project, images and fil
   });
   expect(toEditorInput([{ type: "image", data: "aGk=", mimeType: "image/png" }], "/p").text).not.toBe("");
   const audio: ContentBlock = { type: "audio", data: "aGk=", mimeType: "audio/wav" };
-  expect(() => toEditorInput([audio], "/p")).toThrow("is audio");
+  expect(() => toEditorInput([audio], "/p")).toThrow("no audio");
   // A path that is no encoded text stays as it is.
   const odd: ContentBlock = { type: "resource_link", name: "odd", uri: "file:///project/%E0%A4%A" };
   expect(toEditorInput([odd], "/project").text).toBe("[odd](file:///project/%E0%A4%A)");

@@ -35,8 +35,7 @@ export function toEditorInput(blocks: readonly ContentBlock[], root: string): Ed
       default:
         throw new KitError({
           code: "invalid_request",
-          message: `A prompt's block is ${block.type === "audio" ? "audio" : "of an unknown type"}.`,
-          hint: "kit takes texts, images, links and embedded files.",
+          message: `kit takes texts, images, links and embedded files, and no ${block.type}.`,
         });
     }
   });
@@ -50,14 +49,12 @@ export function toEditorInput(blocks: readonly ContentBlock[], root: string): Ed
 
 function pathOf(uri: string, root: string): string {
   if (!uri.startsWith("file://")) return uri;
-  const { pathname } = new URL(uri);
-  let path: string;
   try {
-    path = decodeURIComponent(pathname);
+    const path = decodeURIComponent(new URL(uri).pathname);
+    return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path;
   } catch {
     return uri;
   }
-  return path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path;
 }
 
 /** A skill as far as its slash command needs it. */
@@ -67,48 +64,38 @@ export interface CommandSkill {
   readonly inputSchema?: unknown;
 }
 
-/** Skills as the slash commands of an editor. */
+/** Converts skills to the slash commands of an editor, which are single words. */
 export function toCommands(skills: readonly CommandSkill[]): AvailableCommand[] {
-  return skills.map((skill) => {
-    const names = propertiesOf(skill);
-    const hint = names.length === 0 ? "what it is about" : names.join(", ");
-    return { name: skill.name, description: skill.description || skill.name, input: { hint } };
-  });
+  return skills
+    .filter(({ name }) => !/\s/.test(name))
+    .map((skill) => {
+      const hint = propertiesOf(skill).join(", ") || "what it is about";
+      return { name: skill.name, description: skill.description || skill.name, input: { hint } };
+    });
 }
 
 /**
- * Returns the skill that a prompt calls, with its arguments; undefined for a prompt that is none of the commands. The rest of the line
- * is a JSON object, or the value of the skill's only property, or `input`.
+ * Returns the skill that a prompt calls, with its arguments; undefined for a prompt that is none of the commands. What follows the
+ * name is a JSON object, or the value of the skill's only property, or `input`.
  */
 export function findCommand<Skill extends CommandSkill>(
   text: string,
   skills: readonly Skill[],
 ): { readonly skill: Skill; readonly args?: Readonly<Record<string, unknown>> } | undefined {
-  if (!text.startsWith("/")) return undefined;
-  // A skill's name can have spaces, and another one's name can begin with it.
-  const fitting = skills.filter(
-    ({ name }) => text.startsWith(name, 1) && /^(?:\s|$)/.test(text.slice(name.length + 1)),
-  );
-  const skill = fitting.toSorted((one, other) => other.name.length - one.name.length)[0];
-  if (skill === undefined) return undefined;
-  const rest = text.slice(skill.name.length + 1).trim();
-  if (rest === "") return { skill };
-  const written = rest.startsWith("{") ? parsed(rest) : undefined;
-  if (written !== undefined) return { skill, args: written };
-  const [only, another] = propertiesOf(skill);
-  return { skill, args: { [only !== undefined && another === undefined ? only : "input"]: rest } };
+  const [, name, rest = ""] = /^\/(\S+)\s*(.*)$/s.exec(text.trimEnd()) ?? [];
+  const skill = skills.find((each) => each.name === name);
+  if (skill === undefined || rest === "") return skill && { skill };
+  const [only = "input", another] = propertiesOf(skill);
+  try {
+    const args: unknown = JSON.parse(rest);
+    if (isRecord(args)) return { skill, args };
+  } catch {
+    // The words are no JSON.
+  }
+  return { skill, args: { [another === undefined ? only : "input"]: rest } };
 }
 
 function propertiesOf({ inputSchema }: CommandSkill): readonly string[] {
   const properties = isRecord(inputSchema) ? inputSchema.properties : undefined;
   return isRecord(properties) ? Object.keys(properties) : [];
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
