@@ -19,7 +19,8 @@ export const acp: Command = defineCommand({
     "kit acp",
     "kit acp --agent coder --model anthropic/claude-sonnet-4-6",
     `{ "agent_servers": {`,
-    `    "kit": { "command": "npx", "args": ["--no", "kit", "acp"] } } }`,
+    `    "kit": { "type": "custom", "command": "npx",`,
+    `             "args": ["--no", "kit", "acp"] } } }`,
   ],
   details:
     "Speaks the Agent Client Protocol on stdin and stdout, for an editor such as Zed to start. The agent works in the folder that the editor has open. It asks in the editor before it changes a file, runs a command or calls an MCP server, unless kit.toml permits that; code of the folder runs once you trust it ('kit trust'). Conversations are kept in .kit/sessions.db. Ends when stdin ends.",
