@@ -81,6 +81,7 @@ const homes = {
   "@restatedev/[^/]+": "engine/restate",
   "@runloop/api-client": "sandboxes/runloop",
   e2b: "sandboxes/e2b",
+  "@agentclientprotocol/sdk": "interfaces/acp|cli/acp",
   "@modelcontextprotocol/[^/]+": "mcp|cli/commands",
   "@noble/hashes": "guidelines",
   ignore: "files",

@@ -150,6 +150,11 @@ export const chapters: readonly CommandChapter[] = [
         load: async () => (await import("./commands/run.ts")).run,
       },
       {
+        name: "acp",
+        summary: "Serve an agent to an editor such as Zed, over the Agent Client Protocol",
+        load: async () => (await import("./commands/acp.ts")).acp,
+      },
+      {
         name: "start",
         summary: "Serve agents, workflows, specs and guidelines over HTTP",
         load: async () => (await import("./commands/start.ts")).start,

@@ -61,10 +61,14 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
 
 /** The model for a project that names none: that of the first provider with a key, else the offline guide. */
 export function defaultModelName(options: ModelResolverOptions): string {
-  for (const [provider, model] of Object.entries(defaultModels)) {
-    if (keyOf(provider, options) !== undefined) return `${provider}/${model}`;
-  }
-  return "offline/guide";
+  return modelsWithKeys(options)[0] ?? "offline/guide";
+}
+
+/** The default models of the providers that have a key. */
+export function modelsWithKeys(options: ModelResolverOptions): readonly string[] {
+  return Object.entries(defaultModels).flatMap(([provider, model]) =>
+    keyOf(provider, options) === undefined ? [] : [`${provider}/${model}`],
+  );
 }
 
 /** The model of a provider when neither the caller nor the project names one. */

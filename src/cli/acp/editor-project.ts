@@ -1,0 +1,108 @@
+import { realpathSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute } from "node:path";
+import type { Approvals } from "../../agents/approvals/approvals.ts";
+import type { AgentProfile } from "../../agents/define/agent-profile.ts";
+import { toProfile } from "../../app/config/agent-config.ts";
+import { openProjectService } from "../../app/service/open-project-service.ts";
+import type { ProjectService } from "../../app/service/service.ts";
+import { untrustedCode } from "../../app/trust/trust.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { modelsWithKeys } from "../../models/create-model-resolver.ts";
+import { openProject } from "../../project/open-project.ts";
+import { local } from "../../sandboxes/local/local-sandbox.ts";
+import type { CommandContext } from "../command.ts";
+import { useProjectPackages } from "../project-packages.ts";
+import { describeError } from "../report-error.ts";
+import { readProjectConfig, unrunCode } from "../with-project.ts";
+
+export interface EditorAgentOptions {
+  readonly context: CommandContext;
+  /** The agent that all sessions talk to. */
+  readonly agent: string;
+  /** `--model`: the first one is the agent's, and the editor can choose among all. */
+  readonly models: readonly string[];
+}
+
+/** A folder of the editor, open as a project whose agents work in the folder itself. */
+export interface EditorProject {
+  /** The folder as the editor names it. */
+  readonly folder: string;
+  readonly service: ProjectService;
+  /** Models that a person can choose for a session. */
+  readonly models: readonly string[];
+}
+
+/**
+ * Opens the folder of a session. Calls that the configuration does not permit wait for the person. Throws `invalid_request` for a
+ * folder that is no project, and `forbidden` for code or addresses that the person has not trusted.
+ */
+export async function openEditorProject(
+  folder: string,
+  { context, agent, models }: EditorAgentOptions,
+  approvals: Approvals,
+): Promise<EditorProject> {
+  const root = checkedFolder(folder);
+  const note = (text: string): void => context.output.note(`kit acp: ${text}`);
+  const loaded = await readProjectConfig({ ...context, root, cwd: root }, { dotEnv: true });
+  const { config, environment } = loaded;
+  for (const warning of loaded.warnings) note(warning);
+  const unrun = unrunCode(loaded, root);
+  if (unrun !== undefined && agent !== "default") throw untrustedCode(unrun);
+  if (unrun !== undefined) note(describeError(untrustedCode(unrun)));
+  const runsCode = loaded.untrustedCode !== true;
+  if (runsCode) useProjectPackages(root);
+  const service = await openProjectService({
+    project: await openProject({ root, config, background: true, signal: context.signal }),
+    loaded,
+    closesProject: true,
+    // Several editors, and a server, can have the folder open: they share the session store only.
+    engine: "memory",
+    isTerminal: true,
+    keepsWork: false,
+    housekeeping: false,
+    endsIdle: false,
+    code: runsCode,
+    defaults: askingProfile(toProfile(config.agent)),
+    overrides: models.length === 0 ? {} : { model: models[0] },
+    sandbox: local({ root }),
+    approvals,
+    onListenerError: (error) => note(describeError(error)),
+  });
+  const known = modelsWithKeys({ env: environment, providers: config.providers });
+  const all = [...models, ...[config.agent?.model ?? []].flat(), ...known, "offline/guide"];
+  return { folder: folder.replace(/\/+$/, ""), service, models: [...new Set(all)] };
+}
+
+/** Returns the real path of a folder. */
+function checkedFolder(folder: string): string {
+  const root = isAbsolute(folder) && isFolder(folder) ? realpathSync(folder) : undefined;
+  // Reading a whole disk would never end, and its agents could change all of it.
+  if (root !== undefined && root !== dirname(root) && root !== homedir()) return root;
+  const why = isAbsolute(folder) ? "does not exist" : "must be an absolute path";
+  throw new KitError({
+    code: "invalid_request",
+    message: `The folder of a session ${root === undefined ? why : "is a whole home folder or disk"}.`,
+    hint: "Open the folder of a project in the editor.",
+  });
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Returns the rights of agents in an editor: calls that the configuration does not permit wait for the person. */
+function askingProfile({ allowWrite, allowShell, approvals }: AgentProfile): AgentProfile {
+  const asked = [
+    ...(allowWrite === true ? [] : ["write", "edit", "mkdir", "rm"]),
+    ...(allowShell === true ? [] : ["bash"]),
+    "mcp__*",
+  ];
+  const tools = [...new Set([...(approvals?.tools ?? []), ...asked])];
+  // The approvals of a configuration carry its allow rules, which can waive these. Without that table, kit writes no rules.
+  return {
+    allowWrite: allowWrite ?? true,
+    allowShell: allowShell ?? true,
+    approvals: { ...approvals, tools },
+  };
+}

@@ -1,0 +1,182 @@
+import { lstatSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, resolve, sep } from "node:path";
+import type * as Acp from "@agentclientprotocol/sdk";
+import { methods } from "@agentclientprotocol/sdk";
+import type { Skill } from "../../agents/define/agent-profile.ts";
+import type { Agent } from "../../agents/harness.ts";
+import { maskError } from "../../agents/secrets.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
+import { thrownText } from "../../base/thrown.ts";
+import { describeCall, diffOf } from "../../interfaces/acp/call-view.ts";
+import { AcpFold, type ReplayedMessage } from "../../interfaces/acp/fold.ts";
+import { toOptions, toVerdict } from "../../interfaces/acp/permission.ts";
+import { findCommand, toCommands, toEditorInput } from "../../interfaces/acp/prompt-blocks.ts";
+import { type SessionSettings, toConfigOptions } from "../../interfaces/acp/session-settings.ts";
+import type { McpClient } from "../../mcp/create-mcp-client.ts";
+import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
+import { findChangedFile } from "../../protocol/call-change.ts";
+import { openClientServers } from "./client-servers.ts";
+import type { EditorProject } from "./editor-project.ts";
+
+/** Messages that are read at a time for a replay. */
+const pageSize = 200;
+/** Larger files get no diff, in bytes. */
+const maxFile = 1_048_576;
+
+const stops: Readonly<Record<string, Acp.StopReason>> = { length: "max_tokens", "content-filter": "refusal" };
+
+/** A session that an editor has open: an instance of the agent, with one conversation. */
+export class EditorSession {
+  readonly project: EditorProject;
+  settings: SessionSettings = {};
+  readonly #agent: Agent;
+  readonly #client: Acp.AgentContext;
+  readonly #servers: McpClient | undefined;
+  readonly #fold: AcpFold;
+  readonly #running = new Set<AbortController>();
+  readonly #stopListening: () => void;
+
+  constructor(
+    project: EditorProject,
+    agent: Agent,
+    around: { readonly client: Acp.AgentContext; readonly mcpServers?: readonly Acp.McpServer[] | undefined },
+  ) {
+    this.project = project;
+    this.#agent = agent;
+    this.#client = around.client;
+    this.#servers = openClientServers(around.mcpServers ?? [], project.service.app.root);
+    this.#fold = new AcpFold(project.folder);
+    this.#stopListening = agent.onEvent((event) => {
+      // The event comes before the call runs, so the file must be read before this function returns.
+      this.#send(this.#fold.push(event, event.type === "tool_start" ? this.#before(event) : undefined));
+    });
+  }
+
+  get configOptions(): Acp.SessionConfigOption[] {
+    return toConfigOptions(this.settings, this.project.models);
+  }
+
+  announce(): void {
+    const availableCommands = toCommands(this.#skills);
+    this.#send([{ sessionUpdate: "available_commands_update", availableCommands }]);
+  }
+
+  /** Sends the conversation so far, from the log of the session. */
+  async replay(): Promise<void> {
+    const target = { agent: this.#agent.name, instance_id: this.#agent.id, session: "default" };
+    let messages: readonly ReplayedMessage[] = [];
+    let before: number | undefined;
+    do {
+      const page = await this.project.service.historyPage(target, { limit: pageSize, before });
+      messages = [...page.entries, ...messages];
+      before = page.next_before;
+    } while (before !== undefined);
+    this.#send(this.#fold.replay(messages));
+  }
+
+  /** Prompts the agent, or runs the skill whose command the prompt begins with. */
+  async prompt(blocks: readonly Acp.ContentBlock[], signal: AbortSignal): Promise<Acp.StopReason> {
+    const stopping = new AbortController();
+    this.#running.add(stopping);
+    const ending = AbortSignal.any([stopping.signal, signal]);
+    try {
+      return await this.#answer(blocks, ending);
+    } catch (error) {
+      const code = error instanceof KitError ? error.code : undefined;
+      if (ending.aborted || code === "aborted") return "cancelled";
+      if (code === "budget_exceeded") return "max_turn_requests";
+      throw maskError(error, this.project.service.app.mask);
+    } finally {
+      this.#running.delete(stopping);
+      if (this.#running.size === 0) this.#send(this.#fold.endOpen());
+    }
+  }
+
+  /** Stops the running prompts. */
+  cancel(): void {
+    for (const stopping of this.#running) stopping.abort();
+  }
+
+  /** Asks the person in the editor about a waiting call. An answer that is no clear yes is a no. */
+  async ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalDecision> {
+    const { folder, service } = this.project;
+    const rules = await service.allowRules();
+    const choices = rules.describe(request.allow_rules ?? []);
+    const change = diffOf(request, folder, this.#before(request));
+    const permission: Acp.RequestPermissionRequest = {
+      sessionId: this.#agent.id,
+      toolCall: {
+        toolCallId: this.#fold.idOf(request) ?? request.tool_call_id,
+        status: "pending",
+        ...describeCall(request, folder),
+        ...(change && { content: [change] }),
+      },
+      options: toOptions(choices),
+    };
+    const outcome = await this.#client
+      .request(methods.client.session.requestPermission, permission, { cancellationSignal: signal })
+      .then((reply) => reply.outcome)
+      .catch(() => undefined);
+    const { approved, rule } = toVerdict(outcome, choices);
+    if (rule !== undefined && !signal.aborted)
+      await rules
+        .write(rule)
+        .catch((error: unknown) => this.#remark(`${thrownText(error)} It is allowed once.`));
+    return { approved, by: "editor", ...(approved ? {} : { reason: "Denied in the editor." }) };
+  }
+
+  async close(): Promise<void> {
+    this.cancel();
+    this.#stopListening();
+    await this.#servers?.close();
+  }
+
+  get #skills(): readonly Skill[] {
+    return this.#agent.profile.skills ?? [];
+  }
+
+  async #answer(blocks: readonly Acp.ContentBlock[], signal: AbortSignal): Promise<Acp.StopReason> {
+    const { text, ...attached } = toEditorInput(blocks, this.project.folder);
+    const tools = await this.#servers?.tools({
+      signal,
+      onProblem: ({ server, message }) => this.#remark(`MCP server "${server}": ${message}`),
+    });
+    const command = findCommand(text, this.#skills);
+    const options = defined({ ...attached, ...this.settings, tools, signal });
+    const session = this.#agent.session();
+    const { metadata } =
+      command === undefined
+        ? await session.prompt<unknown>(text, options)
+        : await session.skill(command.skill.name, { ...options, ...defined({ args: command.args }) });
+    return stops[metadata.finish_reason] ?? "end_turn";
+  }
+
+  /** Sends updates, in order. The end of the connection is noticed elsewhere. */
+  #send(updates: readonly Acp.SessionUpdate[]): void {
+    const { id: sessionId } = this.#agent;
+    for (const update of updates)
+      this.#client.notify(methods.client.session.update, { sessionId, update }).catch(() => undefined);
+  }
+
+  /** Sends a remark of kit, which is no part of the conversation. */
+  #remark(words: string): void {
+    const text = `${this.project.service.app.mask(words)}\n`;
+    this.#send([{ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } }]);
+  }
+
+  /** Returns the text of the file that a call changes: null for a new file, undefined where kit must not show it. */
+  #before({ tool, args }: { readonly tool: string; readonly args?: unknown }): string | null | undefined {
+    const path = findChangedFile(tool, args);
+    if (path === undefined) return undefined;
+    const { root, mask } = this.project.service.app;
+    const file = resolve(root, path);
+    try {
+      if (!`${realpathSync(dirname(file))}${sep}`.startsWith(`${root}${sep}`)) return undefined;
+      const stat = lstatSync(file);
+      return stat.isFile() && stat.size <= maxFile ? mask(readFileSync(file, "utf8")) : undefined;
+    } catch (error) {
+      return error instanceof Error && "code" in error && error.code === "ENOENT" ? null : undefined;
+    }
+  }
+}
