@@ -78,12 +78,14 @@ export async function runToolCalls(
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<readonly (ToolResultPart | undefined)[]> {
-  const keyedCalls = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
+  const run = (call: ToolCallPart, at: number): Promise<ToolResultPart | undefined> =>
+    runToolCall({ call, key: keyOf(turn, at) }, turn, options);
   options.gate.begin(calls.length);
   if (calls.length > 1 && !calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
-    return Promise.all(keyedCalls.map((call) => runToolCall(call, turn, options)));
-  const results: (ToolResultPart | undefined)[] = [];
-  for (const call of keyedCalls) results.push(await runToolCall(call, turn, options));
+    return Promise.all(calls.map(run));
+  // Of the exact length, which matters for arrays that stay in the history.
+  const results: (ToolResultPart | undefined)[] = new Array(calls.length);
+  for (const [at, call] of calls.entries()) results[at] = await run(call, at);
   return results;
 }
 

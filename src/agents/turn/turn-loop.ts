@@ -29,27 +29,33 @@ import { keyOf, runToolCalls } from "./tool-calls.ts";
  * However it ends, every tool call in the history has a result, so that the next operation can continue from it.
  */
 export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
-  using watch = watchOf(loop);
-  for (;;) {
-    loop.operation.spending.check();
-    if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
-    const turnId = createId("turn");
-    let toolCalls = 0;
-    try {
+  const watch = watchOf(loop);
+  // One `try` for all turns: `using`, which the build would translate, costs more.
+  let turnId: string | undefined;
+  let toolCalls = 0;
+  try {
+    for (;;) {
+      loop.operation.spending.check();
+      if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
+      toolCalls = 0;
+      turnId = createId("turn");
       const message = await runModelTurn(loop, turnId, watch);
       const calls = callsOf(message);
       toolCalls = calls.length;
       if (toolCalls > 0) await runTools(loop, calls, { turnId });
       if (!loop.operation.skipped()) loop.operation.emit({ type: "turn_end", tool_calls: toolCalls }, turnId);
+      turnId = undefined;
       if (toolCalls === 0) {
         loop.work.runs += 1;
         return message;
       }
-    } catch (error) {
-      emitTurnFailed(loop.operation, turnId, toolCalls);
-      throw error;
+      loop.operation.signal.throwIfAborted();
     }
-    loop.operation.signal.throwIfAborted();
+  } catch (error) {
+    if (turnId !== undefined) emitTurnFailed(loop.operation, turnId, toolCalls);
+    throw error;
+  } finally {
+    watch[Symbol.dispose]();
   }
 }
 
@@ -92,9 +98,7 @@ export async function runTools(
   const turn = { id, callKey, interrupted, suspension, onPostponed };
   const toolRun = loop.toolRun();
   const outcomes = await runToolCalls(calls, turn, toolRun);
-  // `slice` allocates the exact length, which matters for arrays that stay in the history.
-  const results = outcomes.filter((result) => result !== undefined).slice();
-  if (results.length < calls.length) {
+  if (!isComplete(outcomes)) {
     // The turn continues when the operation resumes, with the results so far.
     const done = outcomes.flatMap((result, at) =>
       result === undefined ? [] : [[keyOf(turn, at), result] as const],
@@ -103,7 +107,7 @@ export async function runTools(
     if (isSuspension(loop.operation.signal)) loop.operation.signal.reason.turnId = id;
     throw loop.operation.signal.aborted ? loop.operation.signal.reason : postponed;
   }
-  const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
+  const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
   const entries: SessionEntry[] = [toEntry(loop, message)];
   try {
     if (loop.afterTools !== undefined && !loop.operation.signal.aborted) {
@@ -119,7 +123,13 @@ export async function runTools(
     const written = loop.operation.log.commitAhead(entries);
     if (written !== undefined) await written;
   }
-  return results;
+  return outcomes;
+}
+
+function isComplete(
+  outcomes: readonly (ToolResultPart | undefined)[],
+): outcomes is readonly ToolResultPart[] {
+  return !outcomes.includes(undefined);
 }
 
 /** Gets one answer of the model and appends it; retries while nothing of it was appended. */
@@ -266,7 +276,7 @@ function callOptions(loop: TurnLoop, settings: CallSettings): LanguageModelV4Cal
   const options: LanguageModelV4CallOptions = {
     ...settings,
     prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.resolved.files),
-    ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
+  if (loop.tools.length > 0) options.tools = loop.tools as LanguageModelV4FunctionTool[];
   return loop.resolved.promptCache?.(options, loop.operation.state.key) ?? options;
 }
