@@ -54,9 +54,9 @@ export async function prepare(
   const role = roleOf(operation, options.role);
   const modelName = options.model ?? role?.model ?? profile.model ?? harness.runtime.defaultModel;
   if (options.secrets !== undefined) grant(operation, secretsFor(harness.runtime.env, options.secrets));
-  const sources = profile.mcp === false ? [] : (harness.runtime.toolSources ?? []);
+  const sources = profile.mcp === false ? none : (harness.runtime.toolSources ?? none);
   const sourced =
-    sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
+    sources.length === 0 ? none : (await Promise.all(sources.map((source) => source(operation)))).flat();
   const located = repositoryOf(harness, operation);
   const repository = located instanceof Promise ? await located : located;
   operation.repository = repository;
@@ -82,8 +82,8 @@ export async function prepare(
       : noInstructions;
   const found = reading instanceof Promise ? await reading : reading;
   const { clock } = harness.runtime;
-  const { omitRules = [] } = options;
-  let begun: readonly SessionEntry[] = [];
+  const { omitRules = none } = options;
+  let begun: readonly SessionEntry[] = none;
   if (omitRules.length > 0 || profile.omitRules !== undefined) {
     const { beginWithout } = await import("./begin-without.ts");
     begun = await beginWithout(operation, omitRules, { repository, instructions: found, clock });
@@ -103,7 +103,7 @@ export async function prepare(
   const systemAt = (where: Surroundings): SystemPrompt =>
     masked(systemPromptOf({ ...where, profile, role, agent }), operation);
   const news = begun.length === 0 ? described.news : [...begun, ...described.news];
-  const hooks = profile.hooks === undefined ? [] : [profile.hooks].flat();
+  const hooks = profile.hooks === undefined ? none : [profile.hooks].flat();
   const prompt: LoopPrompt = { current: systemAt(described.surroundings), records: live.prompt.records };
   return {
     tools: toolkit.tools,
@@ -172,6 +172,8 @@ async function describeWall({ isolation, sandbox }: AgentRuntime, profile: Agent
   return `${stands.description} They ${files}, and reach ${hosts.length === 0 ? "no host" : `only ${hosts.join(", ")}`}.`;
 }
 
+const none: readonly never[] = [];
+
 const noInstructions: ProjectInstructions = { text: "", sources: new Set(), parts: [] };
 
 /** Masks secrets in the prompt; a secret granted to this call then changes the prompt's digest. */
@@ -222,6 +224,9 @@ const skipMs = 60_000;
 /** When each failed model may be used again; shared by all sessions, since an application creates each model once. */
 const skippedUntil = new WeakMap<LanguageModelV4, number>();
 
+/** A single model has no others to try. */
+const noneTried: Set<ModelSource> = new Set();
+
 type ModelServices = Pick<AgentRuntime, "resolveModel" | "clock">;
 
 /** The models that one operation may call, in their configured order. */
@@ -239,7 +244,9 @@ export class ModelLine {
    * one follows. Rejects with the first model's error if none is usable.
    */
   static async open(choice: ProfileModel, runtime: ModelServices): Promise<ModelLine> {
-    const names = typeof choice === "string" ? [choice] : [...new Set([choice].flat())];
+    if (typeof choice === "string")
+      return new ModelLine(await runtime.resolveModel(choice), { names: [choice], tried: noneTried, runtime });
+    const names = [...new Set([choice].flat())];
     const tried = new Set<ModelSource>();
     return new ModelLine(await pickModel(names, tried, runtime), { names, tried, runtime });
   }
