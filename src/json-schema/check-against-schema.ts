@@ -222,8 +222,7 @@ class Check {
   #properties(schema: JsonObject, value: JsonObject, { path, seen }: { path: Path; seen: Seen }): void {
     const names = propertiesOf(value);
     const additional = own(schema, "additionalProperties");
-    const checkedNames =
-      additional === undefined && seen.names === undefined ? undefined : new Set<string>();
+    const checkedNames = additional === undefined && seen.names === undefined ? undefined : new Set<string>();
     const checkProperty = (part: unknown, name: string): void => {
       checkedNames?.add(name);
       this.schema(part, value[name], [...path, name]);

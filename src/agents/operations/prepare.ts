@@ -245,7 +245,11 @@ export class ModelLine {
    */
   static async open(choice: ProfileModel, runtime: ModelServices): Promise<ModelLine> {
     if (typeof choice === "string")
-      return new ModelLine(await runtime.resolveModel(choice), { names: [choice], tried: noneTried, runtime });
+      return new ModelLine(await runtime.resolveModel(choice), {
+        names: [choice],
+        tried: noneTried,
+        runtime,
+      });
     const names = [...new Set([choice].flat())];
     const tried = new Set<ModelSource>();
     return new ModelLine(await pickModel(names, tried, runtime), { names, tried, runtime });

@@ -234,10 +234,7 @@ export class SessionHandle implements Session {
   }
 
   /** Enqueues an operation with the signal of its caller. */
-  #operate<Value>(
-    request: OperationRequest,
-    work: (operation: Operation) => Promise<Value>,
-  ): Promise<Value> {
+  #operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
     const { signal } = request;
     const running = this.#harness.liveSession(this.name).operate(request, work);
     if (signal === undefined) return running;

@@ -61,8 +61,7 @@ export function storeReply(
     return message;
   };
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
-  const written =
-    calls.length === 0 ? log.orKeep(entries, () => log.commit(entries)) : log.commit(entries);
+  const written = calls.length === 0 ? log.orKeep(entries, () => log.commit(entries)) : log.commit(entries);
   return written === undefined ? stored() : written.then(stored);
 }
 

@@ -16,13 +16,13 @@ import { composedEntry } from "../log/to-prompt.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import { maskValue } from "../secrets.ts";
-import { spentEntries, toUsage } from "./budget.ts";
+import { spentEntry, toUsage } from "./budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
 import type { TurnLoop } from "./loop-parts.ts";
 import { type ModelFailure, planRetry } from "./retry.ts";
 import { callsOf, storePartial, storeReply, type Timing, toEntry } from "./store-reply.ts";
-import { keyOf, runToolCalls } from "./tool-calls.ts";
+import { keyOf, runToolCalls, type ToolTurn } from "./tool-calls.ts";
 
 /**
  * Kit's own loop: calls the model, runs the tools that it requests, and repeats this until it requests none. Returns that answer.
@@ -90,12 +90,8 @@ export async function runTools(
 ): Promise<readonly ToolResultPart[]> {
   // The log position is the same in every attempt at these calls; call ids are not unique.
   const callKey = `${loop.operation.id}:${loop.operation.state.positions.at(-1) ?? 0}`;
-  let postponed: unknown;
-  const onPostponed = (cause: unknown): void => {
-    postponed ??= cause;
-  };
   const { turnId: id, interrupted = false, suspension } = how;
-  const turn = { id, callKey, interrupted, suspension, onPostponed };
+  const turn: ToolTurn = { id, callKey, interrupted, suspension, postponed: undefined };
   const toolRun = loop.toolRun();
   const outcomes = await runToolCalls(calls, turn, toolRun);
   if (!isComplete(outcomes)) {
@@ -105,7 +101,7 @@ export async function runTools(
     );
     await toolRun.gate.keepResults(new Map(done));
     if (isSuspension(loop.operation.signal)) loop.operation.signal.reason.turnId = id;
-    throw loop.operation.signal.aborted ? loop.operation.signal.reason : postponed;
+    throw loop.operation.signal.aborted ? loop.operation.signal.reason : turn.postponed;
   }
   const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
   const entries: SessionEntry[] = [toEntry(loop, message)];
@@ -117,9 +113,8 @@ export async function runTools(
     }
   } finally {
     // Results of tools are kept even if a later step fails.
-    entries.push(
-      ...spentEntries(loop.operation.spending, { operationId: loop.operation.id, clock: loop.clock }),
-    );
+    const spent = spentEntry(loop.operation, loop.clock);
+    if (spent !== undefined) entries.push(spent);
     const written = loop.operation.log.commitAhead(entries);
     if (written !== undefined) await written;
   }
