@@ -6,10 +6,11 @@ import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";
+import type { AgentRuntime, Harness, Operation, Toolkit, ToolSource } from "../agent-runtime.ts";
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { AgentHooks } from "../define/hooks.ts";
 import type { ModelSettings, ModelSource, ProfileModel } from "../define/profile-settings.ts";
+import type { ToolLookup } from "../define/tool.ts";
 import { instructionsWithout } from "../log/left-out-rules.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
@@ -62,20 +63,25 @@ export async function prepare(
   operation.repository = repository;
   const showsSpecs = repository !== undefined && profile.specs !== false;
   const { tools: inOrder, isAvailable } = live.prompt.inOrder(sourced, operation.state);
-  const toolkit = extendToolkit(
-    live.toolkit(),
-    { live, runtime: harness.runtime },
-    {
-      tools: options.tools,
-      commands: options.commands,
-      sourced: inOrder,
-      isAvailable,
-      whyMissing: (name) =>
-        sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined),
-      project: showsSpecs ? harness.runtime.project?.tools : undefined,
-      repository: showsSpecs ? repository.tools : undefined,
-    },
-  );
+  const ownTools = showsSpecs ? harness.runtime.project?.tools : undefined;
+  const repositoryTools = showsSpecs ? repository.tools : undefined;
+  const hasMore = (options.tools ?? options.commands) !== undefined || inOrder.length > 0;
+  const toolkit =
+    !hasMore && ownTools === repositoryTools
+      ? live.toolkit()
+      : extendToolkit(
+          live.toolkit(),
+          { live, runtime: harness.runtime },
+          {
+            tools: options.tools,
+            commands: options.commands,
+            sourced: inOrder,
+            isAvailable,
+            whyMissing: whyMissingIn(sources),
+            project: ownTools,
+            repository: repositoryTools,
+          },
+        );
   const reading =
     repository !== undefined && profile.projectInstructions !== false
       ? repository.instructions()
@@ -173,6 +179,10 @@ async function describeWall({ isolation, sandbox }: AgentRuntime, profile: Agent
 }
 
 const none: readonly never[] = [];
+
+function whyMissingIn(sources: readonly ToolSource[]): ToolLookup["whyMissing"] {
+  return (name) => sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined);
+}
 
 const noInstructions: ProjectInstructions = { text: "", sources: new Set(), parts: [] };
 

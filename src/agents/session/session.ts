@@ -137,14 +137,13 @@ export class SessionHandle implements Session {
   }
 
   prompt<Result = unknown>(text: string, options: PromptOptions<Result> = {}): Promise<PromptResult<Result>> {
-    return this.#prompt("prompt", text, options);
+    return this.#prompt(text, options);
   }
 
   stream<Result = unknown>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
     const id = options.operationId ?? createId("op");
     const events = collectEvents(this.#harness.events, id);
-    const resumes = options.operationId === undefined ? false : options.resumes;
-    const result = this.#prompt("stream", text, { ...options, operationId: id, resumes });
+    const result = this.#prompt(text, options, id);
     // This also avoids an unhandled rejection when only the events are read.
     result.then(events.end, events.fail);
     const stream = { [Symbol.asyncIterator]: events.iterate };
@@ -220,15 +219,20 @@ export class SessionHandle implements Session {
     return this.#harness.liveSession(this.name).sandbox();
   }
 
+  /** `streamId`: the id of a stream's operation. */
   async #prompt<Result>(
-    kind: "prompt" | "stream",
     text: string,
     options: PromptOptions<Result>,
+    streamId?: string,
   ): Promise<PromptResult<Result>> {
     checkOptions("prompt", options);
     // A text of the wrong type is refused by the operation.
     const message = typeof text === "string" ? text : undefined;
-    return this.#operate(requestOf(kind, options, message), (operation) =>
+    const request =
+      streamId === undefined
+        ? requestOf("prompt", options, message)
+        : { ...requestOf("stream", options, message), id: streamId };
+    return this.#operate(request, (operation) =>
       runPrompt(this.#harness, operation, { text: checkedText(text), options }),
     );
   }

@@ -165,7 +165,12 @@ export async function runModelTurn(
     try {
       const loopOptions = callOptions(loop, settings);
       const options = loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, model);
-      timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
+      if (
+        loop.sent !== undefined ||
+        loopOptions.prompt !== options.prompt ||
+        operation.state.files.length > 0
+      )
+        timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
       const answer = await callModel({
         model: loop.resolved.model,
         options: traceTurn(options, loop, turnId),
