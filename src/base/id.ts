@@ -27,7 +27,17 @@ export function createUlid(now: number = Date.now()): string {
     // After a million ids in one millisecond, the next ids carry the next millisecond.
     if (count === countLimit) start(lastMs + 1);
   }
-  return prefix + digits(count, countedDigits);
+  return prefix + countedText(count);
+}
+
+/** The last digits, as one text: the general way makes a text for every digit. */
+function countedText(value: number): string {
+  return String.fromCharCode(
+    alphabet.charCodeAt(value >> 15),
+    alphabet.charCodeAt((value >> 10) & 31),
+    alphabet.charCodeAt((value >> 5) & 31),
+    alphabet.charCodeAt(value & 31),
+  );
 }
 
 function start(ms: number): void {

@@ -75,6 +75,19 @@ export function checkJson(
   }
 }
 
+/** The keywords that apply schemas to the value itself. */
+const applicators: ReadonlySet<string> = new Set([
+  "$ref",
+  "$dynamicRef",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+]);
+
+const dependents = ["dependentSchemas", "dependencies"];
+
 class Check {
   issues: JsonIssue[] = [];
   readonly #document: SchemaDocument;
@@ -101,8 +114,7 @@ class Check {
     this.#depth += 1;
     const before = this.issues.length;
     const seen = new Seen(this.#document.hasUnevaluated);
-    this.#values(schema, value, path);
-    this.#applicators(schema, value, { path, seen });
+    if (this.#values(schema, value, path)) this.#applicators(schema, value, { path, seen });
     if (isRecord(value)) this.#properties(schema, value, { path, seen });
     if (Array.isArray(value)) this.#items(schema, value, { path, seen });
     if (this.#document.hasUnevaluated) this.#unevaluated(schema, value, { path, seen });
@@ -131,6 +143,8 @@ class Check {
     this.issues.push({ path, message });
   }
 
+  readonly #matching = (pattern: string, text: string): boolean | undefined => this.#matches(pattern, text);
+
   /** Returns undefined if only the schema's owner can decide. */
   #matches(pattern: string, text: string): boolean | undefined {
     const compiled = linearPattern(pattern);
@@ -145,13 +159,21 @@ class Check {
     return compiled.matches(text);
   }
 
-  #values(schema: JsonObject, value: unknown, path: Path): void {
-    const matches = (pattern: string, text: string): boolean | undefined => this.#matches(pattern, text);
+  /** Checks the keywords without subschemas. Returns whether the schema has others that apply schemas to the same value. */
+  #values(schema: JsonObject, value: unknown, path: Path): boolean {
+    let applies = false;
     for (const keyword of Object.keys(schema)) {
+      applies ||= applicators.has(keyword);
       if (this.#isLenient && keyword === "format") continue;
-      const message = valueKeywords.get(keyword)?.({ value, rule: schema[keyword], schema, matches });
+      const message = valueKeywords.get(keyword)?.({
+        value,
+        rule: schema[keyword],
+        schema,
+        matches: this.#matching,
+      });
       if (message !== undefined) this.#refuse(path, message);
     }
+    return applies;
   }
 
   #applicators(schema: JsonObject, value: unknown, { path, seen }: { path: Path; seen: Seen }): void {
@@ -199,9 +221,10 @@ class Check {
 
   #properties(schema: JsonObject, value: JsonObject, { path, seen }: { path: Path; seen: Seen }): void {
     const names = propertiesOf(value);
-    const checkedNames = new Set<string>();
+    const additional = own(schema, "additionalProperties");
+    const checkedNames = additional === undefined && seen.names === undefined ? undefined : new Set<string>();
     const checkProperty = (part: unknown, name: string): void => {
-      checkedNames.add(name);
+      checkedNames?.add(name);
       this.schema(part, value[name], [...path, name]);
     };
     const properties = own(schema, "properties");
@@ -215,24 +238,23 @@ class Check {
           const isMatch = this.#matches(pattern, name);
           if (isMatch === true) checkProperty(part, name);
           // The property need not be additional.
-          else if (isMatch === undefined) checkedNames.add(name);
+          else if (isMatch === undefined) checkedNames?.add(name);
         }
     }
-    const additional = own(schema, "additionalProperties");
     if (additional !== undefined) {
-      for (const name of names.filter((one) => !checkedNames.has(one))) {
+      for (const name of names.filter((one) => checkedNames?.has(one) !== true)) {
         if (additional === false) this.#refuse(path, `"${name}" is not known`);
         else checkProperty(additional, name);
       }
       seen.allNames = true;
     }
-    if (seen.names !== undefined) for (const name of checkedNames) seen.names.add(name);
+    if (seen.names !== undefined) for (const name of checkedNames ?? []) seen.names.add(name);
     const propertyNames = own(schema, "propertyNames");
-    for (const name of propertyNames === undefined ? [] : names) {
-      if (this.#fits(propertyNames, name, path) === undefined)
-        this.#refuse(path, `"${name}" is not a name that a field may have`);
-    }
-    for (const keyword of ["dependentSchemas", "dependencies"]) {
+    if (propertyNames !== undefined)
+      for (const name of names)
+        if (this.#fits(propertyNames, name, path) === undefined)
+          this.#refuse(path, `"${name}" is not a name that a field may have`);
+    for (const keyword of dependents) {
       const dependent = own(schema, keyword);
       if (!isRecord(dependent)) continue;
       for (const [name, part] of Object.entries(dependent)) {

@@ -22,7 +22,10 @@ function typeOf(value: unknown): string {
 
 /** The properties of an object without undefined ones, which JSON would leave out. */
 export function propertiesOf(value: JsonObject): readonly string[] {
-  return Object.keys(value).filter((name) => value[name] !== undefined);
+  const names = Object.keys(value);
+  return names.some((name) => value[name] === undefined)
+    ? names.filter((name) => value[name] !== undefined)
+    : names;
 }
 
 export const hasProperty = (value: JsonObject, name: string): boolean => own(value, name) !== undefined;
@@ -80,16 +83,17 @@ export const valueKeywords: ReadonlyMap<string, KeywordCheck> = new Map<string, 
 ]);
 
 function checkType({ value, rule }: KeywordInput): string | undefined {
-  const types: readonly unknown[] = Array.isArray(rule) ? rule : [rule];
   const type = typeOf(value);
+  if (rule === type) return undefined;
+  const types: readonly unknown[] = Array.isArray(rule) ? rule : [rule];
   const fits = types.some((one) => one === type || (one === "integer" && Number.isInteger(value)));
   return fits ? undefined : `must be ${types.join(" or ")}, not ${type}`;
 }
 
 function checkRequired({ value, rule }: KeywordInput): string | undefined {
   if (!isRecord(value) || !Array.isArray(rule)) return undefined;
-  const missing = rule.filter((name) => typeof name === "string" && !hasProperty(value, name));
-  return missing.length === 0 ? undefined : areMissing(missing);
+  const isMissing = (name: unknown): boolean => typeof name === "string" && !hasProperty(value, name);
+  return rule.some(isMissing) ? areMissing(rule.filter(isMissing)) : undefined;
 }
 
 function checkDependentRequired({ value, rule }: KeywordInput): string | undefined {

@@ -41,33 +41,40 @@ const forkNote = "fork";
  * need not read a log. It looks only at the entries that are appended.
  */
 export function summarize(entries: readonly SessionEntry[]): SummaryChange {
-  let title: string | undefined;
-  let state: SessionState | undefined;
-  let error: SummaryChange["error"];
-  let tokens = 0;
-  let cost: number | null = 0;
-  const add = (usage: unknown): void => {
-    const { total_tokens, cost: dollars } = (usage ?? {}) as {
-      total_tokens?: unknown;
-      cost?: { total?: unknown };
-    };
-    tokens += typeof total_tokens === "number" ? total_tokens : 0;
-    cost = cost === null || typeof dollars?.total !== "number" ? null : cost + dollars.total;
+  const change: Writable<SummaryChange> = {
+    title: undefined,
+    state: undefined,
+    error: undefined,
+    tokens: 0,
+    cost: 0,
   };
   for (const entry of entries) {
     if (entry.type === "message") {
       const { message } = entry;
-      [state, error] = ["idle", undefined];
-      if (message.role === "assistant" && message.source === undefined) add(message.usage);
-      if (message.role === "user" && message.source === undefined) title ??= toTitle(textOf(message));
+      change.state = "idle";
+      change.error = undefined;
+      if (message.role === "assistant" && message.source === undefined) addUsage(change, message.usage);
+      if (message.role === "user" && message.source === undefined) change.title ??= toTitle(textOf(message));
     } else if (entry.type === "note") {
       const { name, value } = entry;
-      if (name === endNote) [state, error] = readEnd(value);
-      else if (name === spentNote) add(value);
-      else if (name === forkNote) [tokens, cost, state, error] = [0, 0, "idle", undefined];
+      if (name === endNote) [change.state, change.error] = readEnd(value);
+      else if (name === spentNote) addUsage(change, value);
+      else if (name === forkNote)
+        Object.assign(change, { tokens: 0, cost: 0, state: "idle", error: undefined });
     }
   }
-  return { title, state, error, tokens, cost };
+  return change;
+}
+
+type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
+
+function addUsage(change: Writable<SummaryChange>, usage: unknown): void {
+  const { total_tokens, cost } = (usage ?? {}) as {
+    total_tokens?: unknown;
+    cost?: { total?: unknown };
+  };
+  change.tokens += typeof total_tokens === "number" ? total_tokens : 0;
+  change.cost = change.cost === null || typeof cost?.total !== "number" ? null : change.cost + cost.total;
 }
 
 /** Applies a change to a stored summary. */

@@ -66,33 +66,49 @@ export function passGate(
   asked: { readonly tool: ToolDefinition; readonly gated: GatedCall; readonly interrupted: boolean },
   start: (approval?: ApprovalDecision) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
+  if (asked.interrupted) return passAgain(gate, asked, start);
+  const needed = gate.needsApproval(asked.tool, asked.gated);
+  return needed === false ? start() : passWhenApproved(gate, { ...asked, needed }, start);
+}
+
+type Start = Parameters<typeof passGate>[2];
+
+/** Starts a call after an interruption. */
+function passAgain(
+  gate: ToolGate,
+  asked: Parameters<typeof passGate>[1],
+  start: Start,
+): Outcome | Promise<Outcome> {
   const { tool, gated } = asked;
-  const follow = (decision: ApprovalDecision): Outcome | Promise<Outcome> =>
-    decision.approved ? start(decision) : denied(decision);
-  if (asked.interrupted) {
-    const record = gate.record(gated.context.idempotencyKey);
-    const { request, decision } = record;
-    if (decision?.approved === false) return denied(decision);
-    // The request is logged before approval is requested, and the decision before the call starts.
-    if (request !== undefined && decision === undefined) {
-      if (!gate.covers(gated, record)) return gate.withdraw(gated, record).then(() => otherArguments);
-      return gate.waitForDecision(gated, record).then(follow);
-    }
-    const go = (): Outcome | Promise<Outcome> => {
-      if (decision === undefined) return passGate(gate, { ...asked, interrupted: false }, start);
-      return gate.covers(gated, record) ? start(decision) : otherArguments;
-    };
-    if (record.isUnstarted === true) return gate.starts(gated.context.idempotencyKey).then(go);
-    // The process ended between the model's answer and the first note of the call.
-    const isUnnoted = request === undefined && record.isUnstarted === undefined;
-    if (isUnnoted && gate.isNotedFirst(tool, gated)) return go();
-    return tool.idempotent === true ? go() : unknownOutcome;
+  const record = gate.record(gated.context.idempotencyKey);
+  const { request, decision } = record;
+  if (decision?.approved === false) return denied(decision);
+  // The request is logged before approval is requested, and the decision before the call starts.
+  if (request !== undefined && decision === undefined) {
+    if (!gate.covers(gated, record)) return gate.withdraw(gated, record).then(() => otherArguments);
+    return gate.waitForDecision(gated, record).then((made) => follow(made, start));
   }
-  const needed = gate.needsApproval(tool, gated);
-  if (needed === false) return start();
-  return Promise.resolve(needed).then((waits) =>
-    waits ? gate.waitForDecision(gated).then(follow) : start(),
-  );
+  const go = (): Outcome | Promise<Outcome> => {
+    if (decision === undefined) return passGate(gate, { ...asked, interrupted: false }, start);
+    return gate.covers(gated, record) ? start(decision) : otherArguments;
+  };
+  if (record.isUnstarted === true) return gate.starts(gated.context.idempotencyKey).then(go);
+  // The process ended between the model's answer and the first note of the call.
+  const isUnnoted = request === undefined && record.isUnstarted === undefined;
+  if (isUnnoted && gate.isNotedFirst(tool, gated)) return go();
+  return tool.idempotent === true ? go() : unknownOutcome;
+}
+
+async function passWhenApproved(
+  gate: ToolGate,
+  { gated, needed }: { readonly gated: GatedCall; readonly needed: boolean | Promise<boolean> },
+  start: Start,
+): Promise<Outcome> {
+  return (await needed) ? follow(await gate.waitForDecision(gated), start) : start();
+}
+
+function follow(decision: ApprovalDecision, start: Start): Outcome | Promise<Outcome> {
+  return decision.approved ? start(decision) : denied(decision);
 }
 
 const otherArguments = failed(

@@ -14,7 +14,7 @@ import { estimateTokens } from "../log/session-state.ts";
 import type { CompactOptions } from "../operations/options.ts";
 import { ModelLine } from "../operations/prepare.ts";
 import { keepHead, keepMessages } from "../prompt/turn-records.ts";
-import { spentEntries, toUsage } from "../turn/budget.ts";
+import { spentEntry, toUsage } from "../turn/budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { planRetry } from "../turn/retry.ts";
 import { emitTurnFailed } from "../turn/turn-loop.ts";
@@ -54,9 +54,8 @@ async function compact(request: CompactionRequest): Promise<boolean> {
       timestamp: isoTime(request.runtime.clock.now()),
       operation_id: operation.id,
     };
-    const { clock } = request.runtime;
-    const spent = spentEntries(operation.spending, { operationId: operation.id, clock });
-    await operation.log.commit([entry, ...spent]);
+    const spent = spentEntry(operation, request.runtime.clock);
+    await operation.log.commit(spent === undefined ? [entry] : [entry, spent]);
     after = shortened;
     failed = false;
     return true;

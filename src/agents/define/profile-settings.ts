@@ -160,12 +160,21 @@ const defaultCompaction: CompactionSettings = {
 
 /** The settings of a profile over the defaults. */
 export function compactionOf({
-  compaction = {},
+  compaction,
 }: {
   readonly compaction?: Settings | undefined;
 }): CompactionSettings {
-  return { ...defaultCompaction, ...defined(compaction) };
+  if (compaction === undefined) return defaultCompaction;
+  let settings = compactions.get(compaction);
+  if (settings === undefined) {
+    settings = { ...defaultCompaction, ...defined(compaction) };
+    compactions.set(compaction, settings);
+  }
+  return settings;
 }
+
+/** The settings of each profile, made once: every operation asks for them. */
+const compactions = new WeakMap<Settings, CompactionSettings>();
 
 /** Whether the history leaves too little room for an answer. */
 export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {

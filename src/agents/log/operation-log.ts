@@ -94,7 +94,9 @@ export class OperationLog {
    * answer. Throws `conflict` if that process works on this operation, or the session was deleted.
    */
   commit(entries: readonly SessionEntry[]): MaybePromise<void> {
-    return this.#inTurn(() => this.#commit(entries));
+    return this.#tracked(
+      this.#last === undefined ? this.#commit(entries) : this.#last.then(() => this.#commit(entries)),
+    );
   }
 
   /**
@@ -103,15 +105,19 @@ export class OperationLog {
    * `stored`, one of which must follow, throws what failed.
    */
   commitAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
-    return this.#inTurn(() => {
-      if (!this.#waits || this.#ahead !== undefined) return this.orKeep(entries, () => this.#commit(entries));
-      const { state } = this.#options;
-      const ahead: Ahead = { from: state.position, entries, written: undefined };
-      this.#ahead = ahead;
-      applyEntries(state, entries);
-      setImmediate(() => {
-        if (ahead.written === undefined) this.#writeAhead(ahead, []).catch(() => undefined);
-      });
+    return this.#tracked(
+      this.#last === undefined ? this.#addAhead(entries) : this.#last.then(() => this.#addAhead(entries)),
+    );
+  }
+
+  #addAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
+    if (!this.#waits || this.#ahead !== undefined) return this.orKeep(entries, () => this.#commit(entries));
+    const { state } = this.#options;
+    const ahead: Ahead = { from: state.position, entries, written: undefined };
+    this.#ahead = ahead;
+    applyEntries(state, entries);
+    setImmediate(() => {
+      if (ahead.written === undefined) this.#writeAhead(ahead, []).catch(() => undefined);
     });
   }
 
@@ -126,26 +132,28 @@ export class OperationLog {
    */
   orKeep(entries: readonly SessionEntry[], write: () => MaybePromise<void>): MaybePromise<void> {
     const { position } = this.#options.state;
-    const keepWhenAway = (error: unknown): never => {
-      if (isStoreUnavailable(error)) this.#keepUnsaved(entries, position);
-      throw error;
-    };
     try {
       const written = write();
-      return written instanceof Promise ? written.catch(keepWhenAway) : written;
+      return written instanceof Promise
+        ? written.catch((error: unknown) => this.#keepWhenAway(error, entries, position))
+        : written;
     } catch (error) {
-      return keepWhenAway(error);
+      return this.#keepWhenAway(error, entries, position);
     }
   }
 
-  #inTurn(write: () => MaybePromise<void>): MaybePromise<void> {
-    const written = this.#last === undefined ? write() : this.#last.then(write);
+  #keepWhenAway(error: unknown, entries: readonly SessionEntry[], position: number): never {
+    if (isStoreUnavailable(error)) this.#keepUnsaved(entries, position);
+    throw error;
+  }
+
+  /** Later commits wait for a pending one. */
+  #tracked(written: MaybePromise<void>): MaybePromise<void> {
     if (written === undefined) return;
-    const pending = written
-      .catch(() => undefined)
-      .then(() => {
-        if (this.#last === pending) this.#last = undefined;
-      });
+    const end = (): void => {
+      if (this.#last === pending) this.#last = undefined;
+    };
+    const pending = written.then(end, end);
     this.#last = pending;
     return written;
   }
@@ -217,33 +225,40 @@ export class OperationLog {
 
   /** Appends the entries of `commitAhead`, together with `following`. */
   #writeAhead(ahead: Ahead, following: readonly SessionEntry[]): Promise<void> {
-    ahead.written = this.#writeTogether(ahead, following).catch((error: unknown) => {
-      // The calls of such an answer have not started: a resumed operation asks the model again.
-      const unsaved = following.some(hasToolCalls) ? ahead.entries : [...ahead.entries, ...following];
-      if (isStoreUnavailable(error)) this.#keepUnsaved(unsaved, ahead.from);
-      throw error;
-    });
+    ahead.written = this.#writeTogether(ahead, following);
     return ahead.written;
   }
 
   async #writeTogether({ from, entries: first }: Ahead, following: readonly SessionEntry[]): Promise<void> {
-    const { store, state, id } = this.#options;
+    const { store, state } = this.#options;
     const { key, parent } = state;
-    const entries = [...first, ...following];
     try {
-      this.#checkOwner();
-      await store.append({ key, expected: from, entries, parent });
-      applyEntries(state, following);
+      try {
+        this.#checkOwner();
+        await store.append({ key, expected: from, entries: [...first, ...following], parent });
+        applyEntries(state, following);
+      } catch (error) {
+        await this.#writeAfterOthers(error, from, [...first, ...following]);
+      }
     } catch (error) {
-      state.stale = true;
-      if (!(error instanceof KitError) || error.code !== "conflict") throw error;
-      await reloadState(store, state);
-      const others = (await store.read(key, from)).slice(0, state.position - from);
-      if (others.length === 0 || others.some(({ operation_id }) => operation_id === id)) throw error;
-      await this.#append({ entries, isReply: true, others });
+      // The calls of such an answer have not started: a resumed operation asks the model again.
+      const unsaved = following.some(hasToolCalls) ? first : [...first, ...following];
+      if (isStoreUnavailable(error)) this.#keepUnsaved(unsaved, from);
+      throw error;
     }
     // Only after success: no entry may follow one that the log does not have.
     this.#ahead = undefined;
+  }
+
+  /** On a conflict, writes the entries after those of other writers. */
+  async #writeAfterOthers(error: unknown, from: number, entries: readonly SessionEntry[]): Promise<void> {
+    const { store, state, id } = this.#options;
+    state.stale = true;
+    if (!(error instanceof KitError) || error.code !== "conflict") throw error;
+    await reloadState(store, state);
+    const others = (await store.read(state.key, from)).slice(0, state.position - from);
+    if (others.length === 0 || others.some(({ operation_id }) => operation_id === id)) throw error;
+    await this.#append({ entries, isReply: true, others });
   }
 
   #keepUnsaved(entries: readonly SessionEntry[], position: number): void {

@@ -195,12 +195,14 @@ export function commit(
     state.stale = true;
     throw error;
   }
-  const apply = (): void => applyEntries(state, entries);
-  if (!(written instanceof Promise)) return apply();
-  return written.then(apply, (error: unknown) => {
-    state.stale = true;
-    throw error;
-  });
+  if (!(written instanceof Promise)) return applyEntries(state, entries);
+  return written.then(
+    () => applyEntries(state, entries),
+    (error: unknown) => {
+      state.stale = true;
+      throw error;
+    },
+  );
 }
 
 function applyEntry(state: SessionState, entry: SessionEntry): void {

@@ -124,7 +124,7 @@ function answerIn(message: Message | undefined): AssistantMessage | undefined {
 interface NewUserMessage {
   readonly text: string;
   /** Images and documents after the text. */
-  readonly files?: readonly (FilePart | ImagePart)[];
+  readonly files?: readonly (FilePart | ImagePart)[] | undefined;
   readonly source?: UserMessage["source"];
   readonly shows?: UserMessage["shows"];
   /** The client's own id of the message. */
@@ -139,19 +139,22 @@ interface NewUserMessage {
 export function appendUserMessage(
   harness: Pick<Harness, "runtime">,
   operation: Operation,
-  { text, files = [], source, shows, clientId, before = [], isInput }: NewUserMessage,
+  { text, files = none, source, shows, clientId, before = none, isInput }: NewUserMessage,
 ): MaybePromise<void> {
-  const message: UserMessage = {
+  const part = { type: "text", text: operation.mask?.(text) ?? text } as const;
+  const message: { -readonly [Field in keyof UserMessage]: UserMessage[Field] } = {
     role: "user",
-    content: [{ type: "text", text: operation.mask?.(text) ?? text }, ...files],
+    content: files.length === 0 ? [part] : [part, ...files],
     timestamp: isoTime(harness.runtime.clock.now()),
-    ...(source === undefined ? {} : { source }),
-    ...(shows === undefined ? {} : { shows }),
-    ...(clientId === undefined ? {} : { client_id: clientId }),
   };
+  if (source !== undefined) message.source = source;
+  if (shows !== undefined) message.shows = shows;
+  if (clientId !== undefined) message.client_id = clientId;
   const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
-  return operation.log.append([...before, entry], isInput);
+  return operation.log.append(before.length === 0 ? [entry] : [...before, entry], isInput);
 }
+
+const none: readonly never[] = [];
 
 const defaultTypedRetries = 3;
 

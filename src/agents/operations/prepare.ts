@@ -6,10 +6,11 @@ import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
-import type { AgentRuntime, Harness, Operation, Toolkit } from "../agent-runtime.ts";
+import type { AgentRuntime, Harness, Operation, Toolkit, ToolSource } from "../agent-runtime.ts";
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { AgentHooks } from "../define/hooks.ts";
 import type { ModelSettings, ModelSource, ProfileModel } from "../define/profile-settings.ts";
+import type { ToolLookup } from "../define/tool.ts";
 import { instructionsWithout } from "../log/left-out-rules.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
 import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
@@ -54,36 +55,41 @@ export async function prepare(
   const role = roleOf(operation, options.role);
   const modelName = options.model ?? role?.model ?? profile.model ?? harness.runtime.defaultModel;
   if (options.secrets !== undefined) grant(operation, secretsFor(harness.runtime.env, options.secrets));
-  const sources = profile.mcp === false ? [] : (harness.runtime.toolSources ?? []);
+  const sources = profile.mcp === false ? none : (harness.runtime.toolSources ?? none);
   const sourced =
-    sources.length === 0 ? [] : (await Promise.all(sources.map((source) => source(operation)))).flat();
+    sources.length === 0 ? none : (await Promise.all(sources.map((source) => source(operation)))).flat();
   const located = repositoryOf(harness, operation);
   const repository = located instanceof Promise ? await located : located;
   operation.repository = repository;
   const showsSpecs = repository !== undefined && profile.specs !== false;
   const { tools: inOrder, isAvailable } = live.prompt.inOrder(sourced, operation.state);
-  const toolkit = extendToolkit(
-    live.toolkit(),
-    { live, runtime: harness.runtime },
-    {
-      tools: options.tools,
-      commands: options.commands,
-      sourced: inOrder,
-      isAvailable,
-      whyMissing: (name) =>
-        sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined),
-      project: showsSpecs ? harness.runtime.project?.tools : undefined,
-      repository: showsSpecs ? repository.tools : undefined,
-    },
-  );
+  const ownTools = showsSpecs ? harness.runtime.project?.tools : undefined;
+  const repositoryTools = showsSpecs ? repository.tools : undefined;
+  const hasMore = (options.tools ?? options.commands) !== undefined || inOrder.length > 0;
+  const toolkit =
+    !hasMore && ownTools === repositoryTools
+      ? live.toolkit()
+      : extendToolkit(
+          live.toolkit(),
+          { live, runtime: harness.runtime },
+          {
+            tools: options.tools,
+            commands: options.commands,
+            sourced: inOrder,
+            isAvailable,
+            whyMissing: whyMissingIn(sources),
+            project: ownTools,
+            repository: repositoryTools,
+          },
+        );
   const reading =
     repository !== undefined && profile.projectInstructions !== false
       ? repository.instructions()
       : noInstructions;
   const found = reading instanceof Promise ? await reading : reading;
   const { clock } = harness.runtime;
-  const { omitRules = [] } = options;
-  let begun: readonly SessionEntry[] = [];
+  const { omitRules = none } = options;
+  let begun: readonly SessionEntry[] = none;
   if (omitRules.length > 0 || profile.omitRules !== undefined) {
     const { beginWithout } = await import("./begin-without.ts");
     begun = await beginWithout(operation, omitRules, { repository, instructions: found, clock });
@@ -103,7 +109,7 @@ export async function prepare(
   const systemAt = (where: Surroundings): SystemPrompt =>
     masked(systemPromptOf({ ...where, profile, role, agent }), operation);
   const news = begun.length === 0 ? described.news : [...begun, ...described.news];
-  const hooks = profile.hooks === undefined ? [] : [profile.hooks].flat();
+  const hooks = profile.hooks === undefined ? none : [profile.hooks].flat();
   const prompt: LoopPrompt = { current: systemAt(described.surroundings), records: live.prompt.records };
   return {
     tools: toolkit.tools,
@@ -172,6 +178,12 @@ async function describeWall({ isolation, sandbox }: AgentRuntime, profile: Agent
   return `${stands.description} They ${files}, and reach ${hosts.length === 0 ? "no host" : `only ${hosts.join(", ")}`}.`;
 }
 
+const none: readonly never[] = [];
+
+function whyMissingIn(sources: readonly ToolSource[]): ToolLookup["whyMissing"] {
+  return (name) => sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined);
+}
+
 const noInstructions: ProjectInstructions = { text: "", sources: new Set(), parts: [] };
 
 /** Masks secrets in the prompt; a secret granted to this call then changes the prompt's digest. */
@@ -222,6 +234,9 @@ const skipMs = 60_000;
 /** When each failed model may be used again; shared by all sessions, since an application creates each model once. */
 const skippedUntil = new WeakMap<LanguageModelV4, number>();
 
+/** A single model has no others to try. */
+const noneTried: Set<ModelSource> = new Set();
+
 type ModelServices = Pick<AgentRuntime, "resolveModel" | "clock">;
 
 /** The models that one operation may call, in their configured order. */
@@ -239,7 +254,13 @@ export class ModelLine {
    * one follows. Rejects with the first model's error if none is usable.
    */
   static async open(choice: ProfileModel, runtime: ModelServices): Promise<ModelLine> {
-    const names = typeof choice === "string" ? [choice] : [...new Set([choice].flat())];
+    if (typeof choice === "string")
+      return new ModelLine(await runtime.resolveModel(choice), {
+        names: [choice],
+        tried: noneTried,
+        runtime,
+      });
+    const names = [...new Set([choice].flat())];
     const tried = new Set<ModelSource>();
     return new ModelLine(await pickModel(names, tried, runtime), { names, tried, runtime });
   }

@@ -139,8 +139,9 @@ function appendInput<Result>(
   const { text, options, prepared } = input;
   const { source, shows } = input.request;
   const { images = [], files: documents = [], clientId } = options;
-  const files = [...images.map(toImagePart), ...documents.map(toFilePart)];
-  if (files.length > 0) checkFiles(prepared.models.current, files);
+  const hasFiles = images.length + documents.length > 0;
+  const files = hasFiles ? [...images.map(toImagePart), ...documents.map(toFilePart)] : undefined;
+  if (files !== undefined) checkFiles(prepared.models.current, files);
   return appendUserMessage(harness, operation, {
     before: prepared.news,
     text,
@@ -200,7 +201,10 @@ function toResult<Result>(
       duration_ms: end.until - from.started,
       finish_reason: message.finish_reason,
     },
-    messages: [...from.before, ...messagesFrom(state, from.first)],
+    messages:
+      from.before.length === 0
+        ? messagesFrom(state, from.first)
+        : [...from.before, ...messagesFrom(state, from.first)],
   };
 }
 

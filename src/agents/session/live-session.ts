@@ -128,14 +128,10 @@ export class SessionInMemory implements LiveSession {
 
   get #owner(): SandboxOwner {
     const { projectRoot, isolation } = this.#harness.runtime;
-    const skills = (this.profile.skills ?? []).flatMap(({ folder }) => folder ?? []);
-    return {
-      ...this.key,
-      network: this.profile.allowNetwork,
-      ...(skills.length === 0 ? {} : { skill_folders: skills }),
-      project_root: projectRoot,
-      isolation,
-    };
+    const { skills, allowNetwork: network } = this.profile;
+    const owner = { ...this.key, network, project_root: projectRoot, isolation };
+    const folders = skills?.flatMap(({ folder }) => folder ?? []) ?? none;
+    return folders.length === 0 ? owner : { ...owner, skill_folders: folders };
   }
 
   async operate<Value>(
@@ -155,7 +151,7 @@ export class SessionInMemory implements LiveSession {
       request,
       origin,
       controller: new AbortController(),
-      ended: [],
+      ended: undefined,
       emit: doNothing,
       operation: undefined,
     };
@@ -166,7 +162,7 @@ export class SessionInMemory implements LiveSession {
       this.#running = undefined;
       // History and tools are loaded again when the operation resumes.
       if (isSuspension(running.controller.signal)) this.evict();
-      for (const onEnd of running.ended) onEnd();
+      for (const onEnd of running.ended ?? none) onEnd();
       this.queue.leave();
     }
   }
@@ -223,7 +219,10 @@ export class SessionInMemory implements LiveSession {
     if (running === undefined) return false;
     running.emit({ type: "abort_requested" });
     running.controller.abort(new KitError({ code: "aborted", message: "The operation was aborted." }));
-    await new Promise<void>((resolve) => running.ended.push(resolve));
+    await new Promise<void>((resolve) => {
+      running.ended ??= [];
+      running.ended.push(resolve);
+    });
     return true;
   }
 
@@ -253,6 +252,8 @@ export class SessionInMemory implements LiveSession {
 }
 
 function doNothing(): void {}
+
+const none: readonly never[] = [];
 
 interface Waiting {
   start(): void;

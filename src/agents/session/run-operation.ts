@@ -29,8 +29,8 @@ export interface RunningOperation {
   /** The run step or trace that the operation was started in. */
   readonly origin: OperationOrigin | undefined;
   readonly controller: AbortController;
-  /** Callbacks for its end. */
-  readonly ended: (() => void)[];
+  /** Callbacks for its end; undefined until there is one. */
+  ended: (() => void)[] | undefined;
   emit: Operation["emit"];
   /** Undefined while its history loads. */
   operation: Operation | undefined;

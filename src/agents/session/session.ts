@@ -137,13 +137,13 @@ export class SessionHandle implements Session {
   }
 
   prompt<Result = unknown>(text: string, options: PromptOptions<Result> = {}): Promise<PromptResult<Result>> {
-    return this.#prompt({ kind: "prompt", text, options });
+    return this.#prompt(text, options);
   }
 
   stream<Result = unknown>(text: string, options: PromptOptions<Result> = {}): SessionStream<Result> {
     const id = options.operationId ?? createId("op");
     const events = collectEvents(this.#harness.events, id);
-    const result = this.#prompt({ kind: "stream", text, options, id });
+    const result = this.#prompt(text, options, id);
     // This also avoids an unhandled rejection when only the events are read.
     result.then(events.end, events.fail);
     const stream = { [Symbol.asyncIterator]: events.iterate };
@@ -155,7 +155,7 @@ export class SessionHandle implements Session {
     options: SkillOptions<Result> = {},
   ): Promise<PromptResult<Result>> {
     checkOptions("skill", options);
-    return this.#operate({ kind: "skill" }, options, async (operation) => {
+    return this.#operate(requestOf("skill", options), async (operation) => {
       const { runSkill } = await import("../operations/run-skill.ts");
       return runSkill(this.#harness, operation, { skill, options });
     });
@@ -167,7 +167,7 @@ export class SessionHandle implements Session {
   ): Promise<PromptResult<Result>> {
     checkOptions("task", options);
     checkedText(text);
-    return this.#operate({ kind: "task" }, options, async (operation) => {
+    return this.#operate(requestOf("task", options), async (operation) => {
       const { startTask } = await import("../operations/run-task.ts");
       return startTask(this.#harness, operation, { text, key: operation.id, options });
     });
@@ -176,7 +176,7 @@ export class SessionHandle implements Session {
   async shell(command: string, options: ShellOptions = {}): Promise<ExecResult> {
     checkOptions("shell", options);
     checkedCommand(command);
-    return this.#operate({ kind: "shell" }, options, async (operation) => {
+    return this.#operate(requestOf("shell", options), async (operation) => {
       const { runShell } = await import("../operations/run-shell.ts");
       return runShell(this.#harness, operation, { command, options });
     });
@@ -201,7 +201,7 @@ export class SessionHandle implements Session {
 
   async compact(options: CompactOptions = {}): Promise<boolean> {
     checkOptions("compact", options);
-    return this.#operate({ kind: "compact" }, options, async (operation) => {
+    return this.#operate(requestOf("compact", options), async (operation) => {
       const { runCompact } = await import("../compaction/compact.ts");
       return runCompact(this.#harness, operation, options);
     });
@@ -219,35 +219,28 @@ export class SessionHandle implements Session {
     return this.#harness.liveSession(this.name).sandbox();
   }
 
-  async #prompt<Result>({
-    kind,
-    text,
-    options,
-    id,
-  }: {
-    readonly kind: "prompt" | "stream";
-    readonly text: string;
-    readonly options: PromptOptions<Result>;
-    readonly id?: string;
-  }): Promise<PromptResult<Result>> {
+  /** `streamId`: the id of a stream's operation. */
+  async #prompt<Result>(
+    text: string,
+    options: PromptOptions<Result>,
+    streamId?: string,
+  ): Promise<PromptResult<Result>> {
     checkOptions("prompt", options);
     // A text of the wrong type is refused by the operation.
     const message = typeof text === "string" ? text : undefined;
-    const request = { kind, message, images: options.images?.length, clientId: options.clientId, id };
-    return this.#operate(request, options, (operation) =>
+    const request =
+      streamId === undefined
+        ? requestOf("prompt", options, message)
+        : { ...requestOf("stream", options, message), id: streamId };
+    return this.#operate(request, (operation) =>
       runPrompt(this.#harness, operation, { text: checkedText(text), options }),
     );
   }
 
-  /** Enqueues an operation with the id and the signal of its caller. */
-  #operate<Value>(
-    request: OperationRequest,
-    { operationId, resumes = true, signal }: OperationOptions,
-    work: (operation: Operation) => Promise<Value>,
-  ): Promise<Value> {
-    const id = checkedOperationId(operationId) ?? request.id;
-    const fullRequest = { ...request, id, resumes: operationId !== undefined && resumes, signal };
-    const running = this.#harness.liveSession(this.name).operate(fullRequest, work);
+  /** Enqueues an operation with the signal of its caller. */
+  #operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
+    const { signal } = request;
+    const running = this.#harness.liveSession(this.name).operate(request, work);
     if (signal === undefined) return running;
     return running.catch((error: unknown) => {
       throw signal.aborted && error === signal.reason ? toAborted(error) : error;
@@ -261,8 +254,27 @@ function toAborted(reason: unknown): unknown {
   return new KitError({ code: "aborted", message: "The operation was aborted.", cause: reason });
 }
 
-/** The options that every operation has. */
-type OperationOptions = Pick<PromptOptions<unknown>, "operationId" | "resumes" | "signal">;
+/** The options that operations have in common. */
+type OperationOptions = Pick<
+  PromptOptions<unknown>,
+  "operationId" | "resumes" | "signal" | "images" | "clientId"
+>;
+
+function requestOf(
+  kind: OperationRequest["kind"],
+  { operationId, resumes = true, signal, images, clientId }: OperationOptions,
+  message?: string,
+): OperationRequest {
+  return {
+    kind,
+    message,
+    images: images?.length,
+    clientId,
+    id: checkedOperationId(operationId),
+    resumes: operationId !== undefined && resumes,
+    signal,
+  };
+}
 
 /** Buffers the events of an operation and its tasks for a reader, which never delays the operation. */
 function collectEvents(

@@ -84,17 +84,15 @@ function exceeded(limit: string, field: string): KitError {
   });
 }
 
-/** The note with the cost of tasks and compactions since the last note; empty if there is none. */
-export function spentEntries(
-  spending: Spending,
-  operation: { readonly operationId: string; readonly clock: Clock },
-): readonly SessionEntry[] {
+/** The note with the cost of tasks and compactions since the last note; undefined if there is none. */
+export function spentEntry(
+  { spending, id }: { readonly spending: Spending; readonly id: string },
+  clock: Clock,
+): SessionEntry | undefined {
   const value = spending.takeUnlogged();
-  if (value === undefined) return [];
-  const timestamp = isoTime(operation.clock.now());
-  return [
-    { version: 1, type: "note", name: spentNote, value, timestamp, operation_id: operation.operationId },
-  ];
+  if (value === undefined) return undefined;
+  const timestamp = isoTime(clock.now());
+  return { version: 1, type: "note", name: spentNote, value, timestamp, operation_id: id };
 }
 
 /** Converts a provider's usage and prices it. Missing counts are zero. */

@@ -66,7 +66,7 @@ interface Draft {
   /** Characters of texts and streamed arguments. */
   size: number;
   readonly startedMs: number;
-  metadata: ModelReply["metadata"];
+  readonly metadata: { -readonly [Field in keyof ModelReply["metadata"]]: ModelReply["metadata"][Field] };
 }
 
 /**
@@ -76,7 +76,7 @@ interface Draft {
  * `model_timeout`), or the signal fires. The rest of an unread stream is cancelled. An endless answer fails
  * with `budget_exceeded`, and nothing of it is kept.
  */
-export async function callModel(call: ModelCall): Promise<ModelReply> {
+export function callModel({ model, options, watch, onDelta }: ModelCall): Promise<ModelReply> {
   const draft: Draft = {
     parts: [],
     usage: undefined,
@@ -85,28 +85,58 @@ export async function callModel(call: ModelCall): Promise<ModelReply> {
     startedMs: performance.now(),
     metadata: {},
   };
-  const { watch } = call;
-  try {
-    call.options.abortSignal = watch.begin();
-    const reader = await watch.first(call.model.doStream(call.options));
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (watch.stopped !== undefined) throw watch.stopped.reason;
-      if (done) break;
-      watch.touch();
-      readPart(draft, value, call.onDelta);
+  // Callbacks, because an `await` for every part would cost more than reading it.
+  return new Promise((resolve, reject) => {
+    let reader: Reader | undefined;
+    let hasFailed = false;
+    const fail = (error: unknown): void => {
+      if (hasFailed) return;
+      hasFailed = true;
+      const cause = watch.stopped === undefined ? error : watch.stopped.reason;
+      // Cancel the rest of an abandoned answer.
+      watch.stop(cause);
+      watch.end();
+      reject(new InterruptedReply(toReply(draft, watch.aborted ? "aborted" : "error"), cause));
+    };
+    const take = ({ done, value }: Awaited<ReturnType<Reader["read"]>>): void => {
+      try {
+        if (watch.stopped !== undefined) throw watch.stopped.reason;
+        if (!done) {
+          watch.touch();
+          readPart(draft, value, onDelta);
+          reader?.read().then(take, fail);
+          return;
+        }
+        if (draft.finishReason === undefined) throw brokenOffError();
+        const reply = toReply(draft, draft.finishReason);
+        watch.end();
+        resolve(reply);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    try {
+      const signal = watch.begin(fail);
+      options.abortSignal = signal;
+      const start = ({ stream }: Answer): void => {
+        try {
+          // An answer that starts after the call was stopped is cancelled.
+          if (signal.aborted) stream.cancel(signal.reason).catch(() => undefined);
+          else {
+            reader = stream.getReader();
+            watch.reads(reader);
+            reader.read().then(take, fail);
+          }
+        } catch (error) {
+          fail(error);
+        }
+      };
+      model.doStream(options).then(start, fail);
+      if (watch.stopped !== undefined) fail(watch.stopped.reason);
+    } catch (error) {
+      fail(error);
     }
-    if (draft.finishReason === undefined) throw brokenOffError();
-    return toReply(draft, draft.finishReason);
-  } catch (error) {
-    const cause = watch.stopped === undefined ? error : watch.stopped.reason;
-    // Cancel the rest of an abandoned answer.
-    watch.stop(cause);
-    // biome-ignore lint/style/useErrorCause: the cause is its second argument.
-    throw new InterruptedReply(toReply(draft, watch.aborted ? "aborted" : "error"), cause);
-  } finally {
-    watch.end();
-  }
+  });
 }
 
 function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelCall["onDelta"]): void {
@@ -145,11 +175,8 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       if (part.providerExecuted !== true) draft.parts.push(toToolCall(part, callId(draft, part.toolCallId)));
       return;
     case "response-metadata":
-      draft.metadata = {
-        ...draft.metadata,
-        ...(part.id === undefined ? {} : { response_id: shortOf(part.id) }),
-        ...(part.modelId === undefined ? {} : { response_model: shortOf(part.modelId) }),
-      };
+      if (part.id !== undefined) draft.metadata.response_id = shortOf(part.id);
+      if (part.modelId !== undefined) draft.metadata.response_model = shortOf(part.modelId);
       return;
     case "finish":
       // The AI SDK closes a broken stream with its own finish reason instead of the provider's.
@@ -184,7 +211,7 @@ function shortOf(name: string): string {
 
 function noteFirst(draft: Draft): void {
   if (draft.metadata.first_chunk_ms !== undefined) return;
-  draft.metadata = { ...draft.metadata, first_chunk_ms: Math.round(performance.now() - draft.startedMs) };
+  draft.metadata.first_chunk_ms = Math.round(performance.now() - draft.startedMs);
 }
 
 /** Finds the newest open part with an id. */
@@ -315,32 +342,22 @@ export class CallWatch implements Disposable {
     return this.#options.signal.aborted;
   }
 
-  /** Starts a call; the provider gets the returned signal. */
-  begin(): AbortSignal {
+  /** Starts a call; the provider gets the returned signal. `refuse` is called if the call is stopped before its answer starts. */
+  begin(refuse: (reason: unknown) => void): AbortSignal {
     if (this.#controller.signal.aborted) this.#controller = new AbortController();
     this.stopped = undefined;
     this.#runs = true;
     this.#silentTicks = 0;
     this.#timer ??= setInterval(() => this.#tick(), this.#options.idleTimeoutMs / ticks);
     if (this.aborted) this.#onAbort();
+    this.#refuse = refuse;
     return this.#controller.signal;
   }
 
-  /** Waits for the start of the answer. An answer that starts after the call was stopped is cancelled. */
-  first(answer: PromiseLike<Answer>): Promise<Reader> {
-    return new Promise((resolve, reject) => {
-      this.#refuse = reject;
-      const { stopped } = this;
-      if (stopped !== undefined) reject(stopped.reason);
-      const signal = this.#controller.signal;
-      answer.then(({ stream }) => {
-        if (signal.aborted) stream.cancel(signal.reason).catch(() => undefined);
-        else {
-          this.#reader = stream.getReader();
-          resolve(this.#reader);
-        }
-      }, reject);
-    });
+  /** Notes the reader of the answer, which has started. */
+  reads(reader: Reader): void {
+    this.#refuse = undefined;
+    this.#reader = reader;
   }
 
   /** Notes that a part has arrived. Resetting a timer for every part would cost more than reading it. */

@@ -61,8 +61,7 @@ export function storeReply(
     return message;
   };
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
-  const store = (): MaybePromise<void> => log.commit(entries);
-  const written = calls.length === 0 ? log.orKeep(entries, store) : store();
+  const written = calls.length === 0 ? log.orKeep(entries, () => log.commit(entries)) : log.commit(entries);
   return written === undefined ? stored() : written.then(stored);
 }
 
@@ -88,7 +87,12 @@ export function toEntry(
 }
 
 export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
-  const calls: ToolCallPart[] = [];
-  for (const part of content) if (part.type === "tool_call") calls.push(part);
-  return calls;
+  if (!content.some(isCall)) return noCalls;
+  return content.every(isCall) ? content : content.filter(isCall);
+}
+
+const noCalls: readonly ToolCallPart[] = [];
+
+function isCall(part: AssistantMessage["content"][number]): part is ToolCallPart {
+  return part.type === "tool_call";
 }

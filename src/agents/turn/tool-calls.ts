@@ -1,32 +1,19 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { longestTimerMs } from "../../base/clock.ts";
-import { KitError } from "../../base/kit-error.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
-import { thrownText } from "../../base/thrown.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
-import { messagesOf } from "../../protocol/error-cause.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
-import { isUnstarted, outageOf } from "../../protocol/outage.ts";
+import { outageOf } from "../../protocol/outage.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import { passGate, type ToolGate } from "../approvals/call-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
-import type { ToolDefinition, ToolLookup, ToolReturn, ValidateJson } from "../define/tool.ts";
+import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
-import { isSuspension, Postponed, type Suspension, willResume } from "../log/suspension.ts";
+import { isSuspension, Postponed, type Suspension } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
-import {
-  type CallContext,
-  failed,
-  isGenerator,
-  type Outcome,
-  RunningCall,
-  readProgress,
-  resultText,
-  toOutcome,
-  toResult,
-} from "./running-call.ts";
+import { type Execution, execute, resumesLater, thrownOutcome } from "./run-tool.ts";
+import { type CallContext, failed, type Outcome, RunningCall, resultText, toResult } from "./running-call.ts";
 
 /** Options that all tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -60,11 +47,9 @@ export interface ToolTurn {
   readonly interrupted?: boolean;
   /** The suspension in which these calls waited. */
   readonly suspension?: Suspension | undefined;
-  /** Called with the reason if a call is postponed for another reason than the signal. */
-  readonly onPostponed?: (cause: unknown) => void;
+  /** Why a call of the turn is postponed, if that is not the signal. */
+  postponed?: unknown;
 }
-
-const defaultToolTimeoutMs = 120_000;
 
 /**
  * Runs the calls of one turn and returns a result for each, in their order.
@@ -78,13 +63,17 @@ export async function runToolCalls(
   turn: ToolTurn,
   options: ToolRunOptions,
 ): Promise<readonly (ToolResultPart | undefined)[]> {
-  const keyedCalls = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
   options.gate.begin(calls.length);
-  if (calls.length > 1 && !calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
+  const [only] = calls;
+  if (only !== undefined && calls.length === 1)
+    return [await runToolCall({ call: only, key: keyOf(turn, 0) }, turn, options)];
+  const keyedCalls = calls.map((call, at) => ({ call, key: keyOf(turn, at) }));
+  if (!calls.some((call) => options.tools.get(call.tool)?.exclusive === true))
     return Promise.all(keyedCalls.map((call) => runToolCall(call, turn, options)));
   const results: (ToolResultPart | undefined)[] = [];
   for (const call of keyedCalls) results.push(await runToolCall(call, turn, options));
-  return results;
+  // `slice` allocates the exact length, which matters for arrays that stay in the history.
+  return results.slice();
 }
 
 interface KeyedCall {
@@ -126,7 +115,7 @@ async function runToolCall(
     // The call has not run if an outage kept it from its checks or its approval.
     const isPostponed = error instanceof Postponed;
     const outage = isPostponed ? error.cause : outageOf(error);
-    if (outage !== undefined) turn.onPostponed?.(outage);
+    if (outage !== undefined) turn.postponed ??= outage;
     if (isPostponed ? error.isUnstarted : outage !== undefined) options.gate.unstarted(key);
     if (isSuspension(options.signal)) options.signal.reason.add(tool_call_id, started);
     if (outage !== undefined || isPostponed) return undefined;
@@ -186,26 +175,46 @@ function outcomeOf(
   }
   if (call.invalid === true)
     return failed("The arguments are not valid JSON. Call the tool again with valid JSON.");
-  const run = (input: CheckedInput): Outcome | Promise<Outcome> => {
-    if ("issues" in input)
-      return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
-    const { gate } = options;
-    const context = new RunningCall(call, key, { turnId: turn.id, options });
-    const start = (approval?: ApprovalDecision): Outcome | Promise<Outcome> => {
-      if (approval?.args !== undefined)
-        return runEdited(
-          tool,
-          { call: { ...call, args: approval.args }, key, by: approval.by },
-          { turn, options },
-        );
-      context.approved = approval !== undefined;
-      return runNow(tool, { input: input.value, context }, options);
-    };
-    const gated = { call, tool, turnId: turn.id, input: input.value, context, modelArgs };
-    return passGate(gate, { tool, gated, interrupted: turn.interrupted === true }, start);
-  };
   const input = validateInput(tool, call.args, options);
-  return input instanceof Promise ? input.then(run) : run(input);
+  return input instanceof Promise
+    ? runWhenChecked({ call, key, modelArgs, tool, input }, turn, options)
+    : runChecked({ call, key, modelArgs, tool, input }, turn, options);
+}
+
+/** A call with its tool, and its arguments as that tool's schema has checked them. */
+interface CheckedCall<Input> extends Required<KeyedCall> {
+  readonly tool: ToolDefinition;
+  readonly input: Input;
+}
+
+async function runWhenChecked(
+  call: CheckedCall<Promise<CheckedInput>>,
+  turn: ToolTurn,
+  options: ToolRunOptions,
+): Promise<Outcome> {
+  return runChecked({ ...call, input: await call.input }, turn, options);
+}
+
+function runChecked(
+  { call, key, modelArgs, tool, input }: CheckedCall<CheckedInput>,
+  turn: ToolTurn,
+  options: ToolRunOptions,
+): Outcome | Promise<Outcome> {
+  if ("issues" in input)
+    return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
+  const context = new RunningCall(call, key, { turnId: turn.id, options });
+  const start = (approval?: ApprovalDecision): Outcome | Promise<Outcome> => {
+    if (approval?.args !== undefined)
+      return runEdited(
+        tool,
+        { call: { ...call, args: approval.args }, key, by: approval.by },
+        { turn, options },
+      );
+    context.approved = approval !== undefined;
+    return runNow(tool, { input: input.value, context }, options);
+  };
+  const gated = { call, tool, turnId: turn.id, input: input.value, context, modelArgs };
+  return passGate(options.gate, { tool, gated, interrupted: turn.interrupted === true }, start);
 }
 
 function runNow(
@@ -216,10 +225,18 @@ function runNow(
   const { signal, tracing } = options;
   if (resumesLater(tool, signal)) throw new Postponed();
   if (signal.aborted) return { ...failed("The call was aborted before it started."), aborted: true };
-  const ended = options.begin?.(tool.name);
-  const work = (): Outcome | Promise<Outcome> => execute(tool, { ...run, signal, ended });
-  const { turnId: turn_id, toolCallId: tool_call_id } = run.context;
-  return tracing === undefined ? work() : tracing.within({ turn_id, tool_call_id }, work);
+  const { input, context } = run;
+  const execution: Execution = { input, context, signal, ended: options.begin?.(tool.name) };
+  return tracing === undefined ? execute(tool, execution) : executeTraced(tracing, tool, execution);
+}
+
+function executeTraced(
+  tracing: OperationTracing,
+  tool: ToolDefinition,
+  execution: Execution,
+): Outcome | Promise<Outcome> {
+  const { turnId: turn_id, toolCallId: tool_call_id } = execution.context;
+  return tracing.within({ turn_id, tool_call_id }, () => execute(tool, execution));
 }
 
 /** Runs a call with the arguments of its approver: hooks and schema check them like the model's arguments. */
@@ -254,98 +271,6 @@ export function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): strin
   return `${callKey}:${at}`;
 }
 
-/**
- * Runs a tool until it ends, is aborted or times out. A tool that ignores its signal is abandoned, so that aborts and
- * time limits always hold.
- */
-function execute(
-  tool: ToolDefinition,
-  run: {
-    readonly input: unknown;
-    readonly context: RunningCall;
-    readonly signal: AbortSignal;
-    /** Called when the tool ends, even after its timeout. */
-    readonly ended: (() => void) | undefined;
-  },
-): Outcome | Promise<Outcome> {
-  const { context, signal, ended } = run;
-  const timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
-  let work: ToolReturn | Promise<ToolReturn>;
-  try {
-    const returned = tool.execute(run.input, context);
-    work = isGenerator(returned) ? readProgress(returned, context) : returned;
-  } catch (error) {
-    ended?.();
-    return thrownOutcome(error);
-  }
-  if (!isPromise(work)) {
-    ended?.();
-    return toOutcome(work);
-  }
-  if (ended !== undefined) work.then(ended, ended);
-  return new Promise((resolve, reject) => {
-    const cleanUp = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-    };
-    const end = (outcome: Outcome): void => {
-      cleanUp();
-      resolve(outcome);
-    };
-    const stop = (reason: unknown, message: string): void => {
-      const outcome = failed(`${message} What it had done by then is unknown.`);
-      end({ ...outcome, outcome: "unknown", ...(signal.aborted && { aborted: true }) });
-      context.stop(reason);
-    };
-    const onAbort = (): void => {
-      if (!resumesLater(tool, signal)) {
-        stop(signal.reason, "The call was aborted.");
-        return;
-      }
-      cleanUp();
-      reject(new Postponed());
-      context.stop(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      const message = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
-      stop(new Error(message), message);
-    }, timeoutMs);
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(
-      (output) => end(settledOutcome(output)),
-      (error: unknown) => {
-        // After an outage, an idempotent call, such as a task, continues, and so does one that has not begun.
-        // kit's own file tools change nothing before their file is open.
-        const isFile = tool.name === "write" || tool.name === "edit";
-        const unstarted = builtInToolNames.has(tool.name) && (isFile || isUnstarted(error));
-        const cause = tool.idempotent === true || unstarted ? outageOf(error) : undefined;
-        if (cause === undefined) return end(thrownOutcome(error));
-        cleanUp();
-        reject(new Postponed("There is an outage.", { cause, isUnstarted: unstarted }));
-      },
-    );
-    // The tool itself may have aborted before the listener was added.
-    if (signal.aborted) onAbort();
-  });
-}
-
-/** Whether the call continues later: an idempotent call, such as a task, of an operation that will be resumed. */
-function resumesLater(tool: ToolDefinition, signal: AbortSignal): boolean {
-  return tool.idempotent === true && willResume(signal);
-}
-
-function settledOutcome(output: ToolReturn): Outcome {
-  try {
-    return toOutcome(output);
-  } catch (error) {
-    return thrownOutcome(error);
-  }
-}
-
-function isPromise(work: ToolReturn | Promise<ToolReturn>): work is Promise<ToolReturn> {
-  return typeof work === "object" && work !== null && "then" in work && typeof work.then === "function";
-}
-
 type CheckedInput = { readonly value: unknown } | { readonly issues: readonly string[] };
 
 function validateInput(
@@ -365,15 +290,4 @@ function validateInput(
 
 function fromStandard(result: StandardSchemaV1.Result<unknown>): CheckedInput {
   return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
-}
-
-function thrownOutcome(error: unknown): Outcome {
-  return { ...failed(errorText(error)), thrown: error };
-}
-
-function errorText(error: unknown): string {
-  if (error instanceof KitError)
-    return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
-  const [, ...causes] = messagesOf(error);
-  return [thrownText(error), ...causes].join("; caused by: ");
 }

@@ -16,40 +16,46 @@ import { composedEntry } from "../log/to-prompt.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import { maskValue } from "../secrets.ts";
-import { spentEntries, toUsage } from "./budget.ts";
+import { spentEntry, toUsage } from "./budget.ts";
 import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
 import type { TurnLoop } from "./loop-parts.ts";
 import { type ModelFailure, planRetry } from "./retry.ts";
 import { callsOf, storePartial, storeReply, type Timing, toEntry } from "./store-reply.ts";
-import { keyOf, runToolCalls } from "./tool-calls.ts";
+import { keyOf, runToolCalls, type ToolTurn } from "./tool-calls.ts";
 
 /**
  * Kit's own loop: calls the model, runs the tools that it requests, and repeats this until it requests none. Returns that answer.
  * However it ends, every tool call in the history has a result, so that the next operation can continue from it.
  */
 export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
-  using watch = watchOf(loop);
-  for (;;) {
-    loop.operation.spending.check();
-    if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
-    const turnId = createId("turn");
-    let toolCalls = 0;
-    try {
+  const watch = watchOf(loop);
+  // One `try` for all turns: `using`, which the build would translate, costs more.
+  let turnId: string | undefined;
+  let toolCalls = 0;
+  try {
+    for (;;) {
+      loop.operation.spending.check();
+      if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
+      toolCalls = 0;
+      turnId = createId("turn");
       const message = await runModelTurn(loop, turnId, watch);
       const calls = callsOf(message);
       toolCalls = calls.length;
       if (toolCalls > 0) await runTools(loop, calls, { turnId });
       if (!loop.operation.skipped()) loop.operation.emit({ type: "turn_end", tool_calls: toolCalls }, turnId);
+      turnId = undefined;
       if (toolCalls === 0) {
         loop.work.runs += 1;
         return message;
       }
-    } catch (error) {
-      emitTurnFailed(loop.operation, turnId, toolCalls);
-      throw error;
+      loop.operation.signal.throwIfAborted();
     }
-    loop.operation.signal.throwIfAborted();
+  } catch (error) {
+    if (turnId !== undefined) emitTurnFailed(loop.operation, turnId, toolCalls);
+    throw error;
+  } finally {
+    watch[Symbol.dispose]();
   }
 }
 
@@ -84,26 +90,20 @@ export async function runTools(
 ): Promise<readonly ToolResultPart[]> {
   // The log position is the same in every attempt at these calls; call ids are not unique.
   const callKey = `${loop.operation.id}:${loop.operation.state.positions.at(-1) ?? 0}`;
-  let postponed: unknown;
-  const onPostponed = (cause: unknown): void => {
-    postponed ??= cause;
-  };
   const { turnId: id, interrupted = false, suspension } = how;
-  const turn = { id, callKey, interrupted, suspension, onPostponed };
+  const turn: ToolTurn = { id, callKey, interrupted, suspension, postponed: undefined };
   const toolRun = loop.toolRun();
   const outcomes = await runToolCalls(calls, turn, toolRun);
-  // `slice` allocates the exact length, which matters for arrays that stay in the history.
-  const results = outcomes.filter((result) => result !== undefined).slice();
-  if (results.length < calls.length) {
+  if (!isComplete(outcomes)) {
     // The turn continues when the operation resumes, with the results so far.
     const done = outcomes.flatMap((result, at) =>
       result === undefined ? [] : [[keyOf(turn, at), result] as const],
     );
     await toolRun.gate.keepResults(new Map(done));
     if (isSuspension(loop.operation.signal)) loop.operation.signal.reason.turnId = id;
-    throw loop.operation.signal.aborted ? loop.operation.signal.reason : postponed;
+    throw loop.operation.signal.aborted ? loop.operation.signal.reason : turn.postponed;
   }
-  const message: ToolMessage = { role: "tool", content: results, timestamp: isoTime(loop.clock.now()) };
+  const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
   const entries: SessionEntry[] = [toEntry(loop, message)];
   try {
     if (loop.afterTools !== undefined && !loop.operation.signal.aborted) {
@@ -113,13 +113,18 @@ export async function runTools(
     }
   } finally {
     // Results of tools are kept even if a later step fails.
-    entries.push(
-      ...spentEntries(loop.operation.spending, { operationId: loop.operation.id, clock: loop.clock }),
-    );
+    const spent = spentEntry(loop.operation, loop.clock);
+    if (spent !== undefined) entries.push(spent);
     const written = loop.operation.log.commitAhead(entries);
     if (written !== undefined) await written;
   }
-  return results;
+  return outcomes;
+}
+
+function isComplete(
+  outcomes: readonly (ToolResultPart | undefined)[],
+): outcomes is readonly ToolResultPart[] {
+  return !outcomes.includes(undefined);
 }
 
 /** Gets one answer of the model and appends it; retries while nothing of it was appended. */
@@ -160,7 +165,12 @@ export async function runModelTurn(
     try {
       const loopOptions = callOptions(loop, settings);
       const options = loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, model);
-      timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
+      if (
+        loop.sent !== undefined ||
+        loopOptions.prompt !== options.prompt ||
+        operation.state.files.length > 0
+      )
+        timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
       const answer = await callModel({
         model: loop.resolved.model,
         options: traceTurn(options, loop, turnId),
@@ -266,7 +276,7 @@ function callOptions(loop: TurnLoop, settings: CallSettings): LanguageModelV4Cal
   const options: LanguageModelV4CallOptions = {
     ...settings,
     prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.resolved.files),
-    ...(loop.tools.length === 0 ? undefined : { tools: loop.tools as LanguageModelV4FunctionTool[] }),
   };
+  if (loop.tools.length > 0) options.tools = loop.tools as LanguageModelV4FunctionTool[];
   return loop.resolved.promptCache?.(options, loop.operation.state.key) ?? options;
 }

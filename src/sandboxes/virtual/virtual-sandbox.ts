@@ -16,6 +16,14 @@ import { folderOfAll, type VirtualOptions } from "./virtual-options.ts";
  * export default createAgent(() => ({ instructions: "Draft a report.", sandbox: virtual() }));
  */
 export function virtual(options: VirtualOptions = {}): SandboxFactory {
+  // Every session asks for the folder above its workspace, usually of the same project.
+  let last: { readonly root: string; readonly above: string } | undefined;
+  const aboveOf = (owner: SandboxOwner): string => {
+    const { project_root: root } = owner;
+    if (root === undefined) return folderOfAll(options, owner);
+    if (last?.root !== root) last = { root, above: folderOfAll(options, owner) };
+    return last.above;
+  };
   return {
     name: "virtual",
     async isolation(owner) {
@@ -29,7 +37,7 @@ export function virtual(options: VirtualOptions = {}): SandboxFactory {
       return await openVirtual(options, context);
     },
     locate(owner) {
-      const location = new OwnFolder(folderOfAll(options, owner), owner);
+      const location = new OwnFolder(aboveOf(owner), owner);
       // With `files`, a workspace that does not exist yet would look empty.
       const isBare = options.files === undefined || Object.keys(options.files).length === 0;
       return isBare || existsSync(location.folder) ? location : undefined;
