@@ -28,10 +28,11 @@ export async function followWork(
   const { settings } = context;
   const { elicitation, extensions } = capabilitiesOf(call);
   const canTask = extensions?.[tasksExtension] !== undefined;
-  let canAsk = settings.approvals === "elicit" && elicitation !== undefined;
+  const canAsk = settings.approvals === "elicit" && elicitation !== undefined;
+  let isClosed = false;
   if (mcpReq.inputResponses !== undefined && canAsk) {
     const answers = mcpReq.inputResponses as Answers;
-    canAsk = !(await decideAnswered(context, work, { principal: senderOf(call), answers }));
+    isClosed = await decideAnswered(context, work, { principal: senderOf(call), answers });
   }
   const limit = AbortSignal.timeout(canTask ? taskAfterMs : settings.waitMs);
   const signal = AbortSignal.any([mcpReq.signal, limit]);
@@ -43,6 +44,8 @@ export async function followWork(
       if (event.type === "tool_start") report({ progress: ++steps, message: context.masked(event.tool) });
       if (event.type !== "approval_request") continue;
       const waiting = await work.waiting();
+      // The person who closed the form decides later, in the inbox.
+      if (waiting.length > 0 && isClosed) break;
       if (waiting.length > 0 && canAsk) {
         const inputRequests = toQuestions(waiting);
         return inputRequired({ inputRequests, requestState: work.id });
@@ -52,16 +55,15 @@ export async function followWork(
         message: `${context.masked(event.tool)} waits for a decision in kit's inbox`,
       });
     }
-    record = await work.ended(signal);
+    record = isClosed && (await work.waiting()).length > 0 ? undefined : await work.ended(signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
   mcpReq.signal.throwIfAborted();
   if (record !== undefined && record.ended_at !== undefined) return toResult(record);
   const known = canTask ? await work.record() : undefined;
-  // The SDK knows no result that is a task.
-  if (known !== undefined)
-    return { ...(await toTask(work, known)), resultType: "task" } as unknown as CallToolResult;
+  // The SDK wants `content` in every result of a tool.
+  if (known !== undefined) return { ...(await toTask(work, known)), resultType: "task", content: [] };
   const waiting = await work.waiting();
   const text =
     waiting.length === 0

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
@@ -96,7 +95,7 @@ test.each(["auto", "legacy"] as const)(
 );
 
 test("a form that is closed without an answer decides nothing", async () => {
-  const quick = await serveService({ mcp: { waitMs: 300 } });
+  const quick = await serveService();
   const client = await connectMcp(quick.url, { answer: () => ({ action: "cancel" }) });
   const call = agentCall("agent_careful", { message: "pay 8", instance: "closed" });
   expect(textOf(await client.callTool(call))).toContain("waits until a person decides about pay");
@@ -110,8 +109,9 @@ test("with approvals in the inbox only, a client that shows forms is not asked",
   const client = await connectMcp(quick.url, { answer: () => expect.fail("it was asked") });
   const reply = await client.callTool(agentCall("agent_careful", { message: "pay 8" }));
   const { id } = reply.structuredContent as { readonly id: string };
-  const [waiting] = await quick.service.approvals.list({ agent: "careful" });
-  expect(waiting?.dispatch_id).toBe(id);
+  const list = () => quick.service.approvals.list({ agent: "careful" });
+  await expect.poll(list).toMatchObject([{ dispatch_id: id }]);
+  const [waiting] = await list();
   await quick.service.approvals.decide(waiting?.approval_id ?? "", { approved: false, reason: "no" });
   expect(textOf(await client.callTool({ name: "work_result", arguments: { id } }))).toBe("It is done.");
   await client.close();
@@ -120,9 +120,9 @@ test("with approvals in the inbox only, a client that shows forms is not asked",
 
 test("a workflow runs, and refuses arguments with the reason", async () => {
   const client = await connectMcp(served.url);
-  const doubled = await client.callTool(agentCall("workflow_double", { n: 4 }));
+  const doubled = await client.callTool(agentCall("workflow_strict", { n: 4 }));
   expect(doubled.structuredContent).toMatchObject({ result: { doubled: 8 } });
-  const refused = await client.callTool(agentCall("workflow_double", { n: "four" }));
+  const refused = await client.callTool(agentCall("workflow_strict", { n: "four" }));
   expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining("n:")]);
   const failed = await client.callTool(agentCall("workflow_failing", {}));
   expect([failed.isError, textOf(failed)]).toEqual([true, expect.not.stringContaining("secret")]);
@@ -132,7 +132,6 @@ test("a workflow runs, and refuses arguments with the reason", async () => {
 });
 
 test("a client that follows tasks gets long work as one, decides in it, and cancels it", async () => {
-  console.log(JSON.stringify((await raw("tools/call", agentCall("agent_careful", { message: "pay 9" }), tasks)).body).slice(0,600));
   const paying = (await raw("tools/call", agentCall("agent_careful", { message: "pay 9" }), tasks)).body
     .result;
   expect(paying).toMatchObject({ resultType: "task", status: "input_required" });
@@ -167,8 +166,9 @@ test("a client that leaves in the middle ends no work", async () => {
   leaving.on("error", () => undefined);
   leaving.end(JSON.stringify(body));
   await served.echo.held(1);
+  const closed = new Promise((resolve) => leaving.once("close", resolve));
   leaving.destroy();
-  await once(leaving, "close");
+  await closed;
   const { items } = await served.service.engine.listDispatches({ instance_id: "left" });
   expect(items).toMatchObject([{ status: "running" }]);
   served.echo.release();
