@@ -58,6 +58,8 @@ export const serveOptions: ServeOptions = {
 
 export interface ServeMode {
   readonly dev: boolean;
+  /** Serves only the routes of MCP. Commands do not find such a server. */
+  readonly only?: "mcp";
   /** The configuration to serve with; default: the server reads it. */
   readonly loaded?: LoadedConfig;
   readonly onRequest?: (entry: RequestEntry) => void;
@@ -146,11 +148,12 @@ export function serve(
         const [other] = await findRunningServers(opened.project.root);
         const isShared = service.engine.capabilities.distributed;
         if (other !== undefined && !isShared) printStandby(context, other);
-        closing.use(announceServer(opened.project.root, url));
+        if (mode.only === undefined) closing.use(announceServer(opened.project.root, url));
         mode.onServe?.({ service, loaded: opened.loaded, port, onError }, closing);
       }
       const engine = service && engineTextOf(opened.loaded, service);
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
+      else if (mode.only === "mcp") printEndpoint(context, `${url}/mcp`, opened.loaded.config);
       else {
         const needsKey = opened.loaded.config.server?.api_keys !== undefined;
         const exposes = opened.loaded.config.server?.expose === "all";
@@ -271,6 +274,12 @@ function printUnguarded({ output }: CommandContext): void {
   );
 }
 
+function printEndpoint({ output }: CommandContext, address: string, { server }: KitConfig): void {
+  const key = server?.api_keys === undefined ? "" : ` --header "Authorization: Bearer <key>"`;
+  output.line(`MCP over HTTP at ${output.style(["bold", "cyan"], address)}`);
+  output.line(`Claude Code: claude mcp add --transport http kit ${address}${key}`);
+}
+
 /** Two servers of one project are allowed, but seldom intended. */
 function printStandby({ output }: CommandContext, { url, pid }: RunningServer): void {
   output.note(
@@ -295,17 +304,18 @@ async function createProjectServer(
   options: OptionValues<ServeOptions>,
   {
     dev,
+    only,
     onRequest,
     onRefused,
     onError,
     mask,
-  }: Pick<ServeMode, "dev" | "onRequest" | "onRefused"> &
+  }: Pick<ServeMode, "dev" | "only" | "onRequest" | "onRefused"> &
     Pick<Served, "onError"> & { readonly mask: (text: string) => string },
 ): Promise<KitServer> {
   const { createConfiguredServer } = await import("../server/serve-application.ts");
   return createConfiguredServer(
     { project, loaded, service },
-    { dev, onError, onRefused, mask, insecure: options.insecure, ...defined({ onRequest }) },
+    { dev, onError, onRefused, mask, insecure: options.insecure, ...defined({ only, onRequest }) },
   );
 }
 

@@ -19,7 +19,7 @@ export interface Configured {
 
 /** Settings of a server that are not in the configuration. */
 export interface UnconfiguredOptions
-  extends Pick<ServerOptions, "dev" | "onRequest" | "onRefused" | "onError" | "mask"> {
+  extends Pick<ServerOptions, "dev" | "only" | "onRequest" | "onRefused" | "onError" | "mask"> {
   readonly insecure?: boolean | undefined;
 }
 

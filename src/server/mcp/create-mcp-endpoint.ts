@@ -70,7 +70,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
           inputRequired: { legacyShim: false },
         },
       );
-      serveTools(server, toolsOf, masked);
+      const more = work?.settings.extend?.(server, () => handler.notify) ?? [];
+      serveTools(server, async (principal) => [...(await toolsOf(principal)), ...more], masked);
       addResources(server, project);
       for (const skill of work?.service.app.skills() ?? []) addPrompt(server, skill, masked);
       if (work !== undefined && era === "modern") serveTasks(server.server, work);

@@ -1,10 +1,11 @@
-import type { ServerContext } from "@modelcontextprotocol/server";
+import type { McpServer, ServerContext, ServerNotifier } from "@modelcontextprotocol/server";
 import { operationOf } from "../../app/service/stored-input.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
+import type { ServedTool } from "../../mcp/server/read-tool.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun } from "../streams/run-stream.ts";
 
@@ -14,6 +15,8 @@ export interface McpSettings {
   readonly approvals: "elicit" | "inbox";
   /** How long a call waits for the end of the work, in ms. Afterwards, its answer says how to wait on. */
   readonly waitMs: number;
+  /** Adds prompts and resources of a program to the server of each request, and returns its tools. */
+  readonly extend?: (server: McpServer, notify: () => ServerNotifier) => readonly ServedTool[];
 }
 
 export interface McpContext extends ServiceContext {

@@ -37,7 +37,7 @@ test.each(["auto", "legacy"] as const)(
 const raw = (method: string, params?: Readonly<Record<string, unknown>>, capabilities?: object) =>
   served.send("/mcp", modernRequest(method, params, capabilities));
 const tasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
-const agentCall = (name: string, args: object) => ({ name, arguments: args });
+const agentCall = (name: string, args: Record<string, unknown>) => ({ name, arguments: args });
 
 test("an agent goes on with a conversation, and a repeated key starts nothing", async () => {
   const client = await connectMcp(served.url);
