@@ -27,7 +27,10 @@ export const mcp: Command = defineCommand({
     if (http === true) return serveHttp(verify, options, context);
     const given = Object.entries(options).find(([, value]) => value !== undefined);
     if (given !== undefined)
-      throw usageError(`--${toOptionName(given[0])} is an option of kit mcp --http.`, "Add --http, or leave it out.");
+      throw usageError(
+        `--${toOptionName(given[0])} is an option of kit mcp --http.`,
+        "Add --http, or leave it out.",
+      );
     return withProject(
       context,
       async ({ project, loaded }) => {
@@ -56,7 +59,10 @@ function serveHttp(
   context: CommandContext,
 ): Promise<ExitCode> {
   if (verify === true)
-    throw usageError("--verify is no option of kit mcp --http.", "A server judges with POST /workflows/kit.verify.");
+    throw usageError(
+      "--verify is no option of kit mcp --http.",
+      "A server judges with POST /workflows/kit.verify.",
+    );
   return serve(options, context, { dev: false, only: "mcp", ...textLog(context.output, undefined) });
 }
 

@@ -6,7 +6,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createFixtures } from "../testing/mcp-fixtures.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
-const suite = join(import.meta.dirname, "../../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const suite = join(
+  import.meta.dirname,
+  "../../../node_modules/@modelcontextprotocol/conformance/dist/index.js",
+);
 
 let served: ServedService;
 let results: string;
@@ -41,7 +44,8 @@ async function runSuite(revision: string): Promise<{ readonly code: number; read
       process.execPath,
       [...args, "--expected-failures", baseline, "--timeout", "60000", "-o", results],
       { maxBuffer: 64 * 1_048_576, cwd: results },
-      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr }),
+      (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr }),
     );
   });
 }
@@ -49,7 +53,9 @@ async function runSuite(revision: string): Promise<{ readonly code: number; read
 /** The scenarios of the summary that begin with a mark. */
 function scenarios(output: string, mark: "✓" | "✗"): readonly string[] {
   const summary = output.slice(output.indexOf("=== SUMMARY ==="));
-  return [...summary.matchAll(new RegExp(`^${mark} ([\\w-]+): \\d+ passed`, "gm"))].map(([, name = ""]) => name);
+  return [...summary.matchAll(new RegExp(`^${mark} ([\\w-]+): \\d+ passed`, "gm"))].map(
+    ([, name = ""]) => name,
+  );
 }
 
 // Extensions, of which these fail: a closed task of kit has a result or an error of its own, only a clear yes of a form approves, and

@@ -1,11 +1,11 @@
 import type { McpServer, ServerContext, ServerNotifier } from "@modelcontextprotocol/server";
 import { operationOf } from "../../app/service/stored-input.ts";
+import type { ServedTool } from "../../mcp/server/read-tool.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { RunRecord } from "../../protocol/run.ts";
-import type { ServedTool } from "../../mcp/server/read-tool.ts";
 import type { ServiceContext } from "../service-context.ts";
 import { followRun } from "../streams/run-stream.ts";
 

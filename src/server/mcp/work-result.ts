@@ -52,8 +52,8 @@ export async function toTask(work: McpWork, record: WorkRecord): Promise<Record<
   };
   if (status === "cancelled") return { ...task, status };
   // A failed task is one whose server has failed; what an agent could not do is a result.
-  if (status === "failed" && (error?.type === "internal_error" || error?.type === "store_unavailable"))
-    return { ...task, status, error: { code: -32603, message: error.message } };
+  if (status === "failed" && error?.type === "store_unavailable")
+    return { ...task, status, error: { code: -32_603, message: error.message } };
   if (ended_at !== undefined) return { ...task, status: "completed", result: toResult(record) };
   const waiting = await work.waiting();
   return waiting.length === 0

@@ -14,7 +14,10 @@ const tasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 let issuerServer: Server;
 let issuer: string;
 let served: ServedService;
-let sign: (claims?: object, options?: { readonly alg?: string; readonly key?: Parameters<SignJWT["sign"]>[0] }) => Promise<string>;
+let sign: (
+  claims?: object,
+  options?: { readonly alg?: string; readonly key?: Parameters<SignJWT["sign"]>[0] },
+) => Promise<string>;
 
 beforeAll(async () => {
   const pair = await generateKeyPair("ES256", { extractable: true });

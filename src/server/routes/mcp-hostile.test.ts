@@ -34,7 +34,11 @@ test.each([
   ["a body over the limit", JSON.stringify({ jsonrpc: "2.0", x: "x".repeat(30_000) }), [413, -32_000]],
 ])("%s is answered with an error of JSON-RPC", async (_, text, expected) => {
   const reply = await post(text);
-  expect([reply.status, reply.body.jsonrpc, reply.body.error.code]).toEqual([expected[0], "2.0", expected[1]]);
+  expect([reply.status, reply.body.jsonrpc, reply.body.error.code]).toEqual([
+    expected[0],
+    "2.0",
+    expected[1],
+  ]);
 });
 
 test.each([

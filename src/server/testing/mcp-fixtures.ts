@@ -7,8 +7,8 @@ import {
   type InputRequiredResult,
   type InputResponses,
   inputRequired,
-  MissingRequiredClientCapabilityError,
   type McpServer,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   ResourceTemplate,
   type ServerContext,
@@ -24,7 +24,8 @@ import { capabilitiesOf, tasksExtension, toTask } from "../mcp/work-result.ts";
 
 // The tools, prompts and resources that the official suite of conformance calls by name. Its scenarios fail on a server without them.
 
-const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+const png =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const wav = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 
 const text = (value: string): ContentBlock => ({ type: "text", text: value });
@@ -52,7 +53,8 @@ const answer = ({ mcpReq }: ServerContext, key: string): Readonly<Record<string,
   acceptedContent(mcpReq.inputResponses as InputResponses, key);
 /** What a model answered. */
 const sampled = ({ mcpReq }: ServerContext, key: string): string | undefined =>
-  (mcpReq.inputResponses?.[key] as { readonly content?: { readonly text?: string } } | undefined)?.content?.text;
+  (mcpReq.inputResponses?.[key] as { readonly content?: { readonly text?: string } } | undefined)?.content
+    ?.text;
 const rootsOf = ({ mcpReq }: ServerContext): readonly unknown[] | undefined =>
   (mcpReq.inputResponses?.client_roots as { readonly roots?: readonly unknown[] } | undefined)?.roots;
 
@@ -73,7 +75,10 @@ type Answered = CallToolResult | InputRequiredResult;
 type Run = (call: ServerContext, args: Args) => Answered | Promise<Answered>;
 
 function tool(name: string, run: Run, inputSchema: Tool["inputSchema"] = { type: "object" }): ServedTool {
-  return { definition: { name, description: name, inputSchema }, call: async (args, call) => await run(call, args) };
+  return {
+    definition: { name, description: name, inputSchema },
+    call: async (args, call) => await run(call, args),
+  };
 }
 
 const withState = (name: string): Run => {
@@ -89,7 +94,13 @@ const withState = (name: string): Run => {
 const conditional: Tool["inputSchema"] = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   type: "object",
-  $defs: { address: { $anchor: "addressDef", type: "object", properties: { street: { type: "string" }, city: { type: "string" } } } },
+  $defs: {
+    address: {
+      $anchor: "addressDef",
+      type: "object",
+      properties: { street: { type: "string" }, city: { type: "string" } },
+    },
+  },
   properties: {
     name: { type: "string" },
     address: { $ref: "#/$defs/address" },
@@ -113,7 +124,10 @@ const headerSchema: Tool["inputSchema"] = {
 async function reportProgress({ mcpReq }: ServerContext): Promise<Answered> {
   const progressToken = mcpReq._meta?.progressToken;
   for (const progress of progressToken === undefined ? [] : [0, 50, 100])
-    await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, total: 100 } as never });
+    await mcpReq.notify({
+      method: "notifications/progress",
+      params: { progressToken, progress, total: 100 } as never,
+    });
   return said(text(String(progressToken)));
 }
 
@@ -223,11 +237,17 @@ const askingTools: readonly ServedTool[] = [
 
 /** The suite's tasks are runs and dispatches of kit. */
 function taskTools(service: Service): readonly ServedTool[] {
-  const context = { service, authorization: { permitted: async (items: unknown) => items } } as unknown as McpContext;
-  const canTask = (call: ServerContext): boolean => capabilitiesOf(call).extensions?.[tasksExtension] !== undefined;
+  const context = {
+    service,
+    authorization: { permitted: async (items: unknown) => items },
+  } as unknown as McpContext;
+  const canTask = (call: ServerContext): boolean =>
+    capabilitiesOf(call).extensions?.[tasksExtension] !== undefined;
   const needTasks = (call: ServerContext): void => {
     if (canTask(call)) return;
-    throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
+    throw new MissingRequiredClientCapabilityError({
+      requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+    });
   };
   const handOut = async (work: McpWork): Promise<Answered> => {
     const record = await work.record();
@@ -241,12 +261,20 @@ function taskTools(service: Service): readonly ServedTool[] {
     return said(text(String(Object(result).text)));
   };
   const pay = async (message: string): Promise<Answered> => {
-    const target = { agent: "careful", instance_id: `suite-${randomBytes(8).toString("hex")}`, session: "default" };
+    const target = {
+      agent: "careful",
+      instance_id: `suite-${randomBytes(8).toString("hex")}`,
+      session: "default",
+    };
     const { dispatch_id } = await service.dispatch(target, message);
     return await handOut(dispatchWork(context, undefined, { dispatch_id, ...target }));
   };
   return [
-    tool("greet", (_, { name }) => said(text(`Hello, ${String(name)}!`)), toInputSchema(z.object({ name: z.string() }))),
+    tool(
+      "greet",
+      (_, { name }) => said(text(`Hello, ${String(name)}!`)),
+      toInputSchema(z.object({ name: z.string() })),
+    ),
     tool("slow_compute", (call, { seconds = 0 }) => compute(call, { seconds })),
     tool("failing_job", async (call) => {
       needTasks(call);
@@ -304,7 +332,10 @@ function addPromptFixtures(server: McpServer): void {
     "test_prompt_with_embedded_resource",
     { ...about("test_prompt_with_embedded_resource"), argsSchema: z.object({ resourceUri: z.string() }) },
     ({ resourceUri }) =>
-      user(embedded(resourceUri, "Embedded resource content for testing."), text("Please process the embedded resource above.")),
+      user(
+        embedded(resourceUri, "Embedded resource content for testing."),
+        text("Please process the embedded resource above."),
+      ),
   );
   server.registerPrompt("test_prompt_with_image", about("test_prompt_with_image"), () =>
     user(image, text("Please analyze the image above.")),
@@ -316,7 +347,9 @@ function addPromptFixtures(server: McpServer): void {
       const context = answer(call, "user_context")?.context;
       return typeof context === "string"
         ? user(text(`Use the following context: ${context}`))
-        : inputRequired({ inputRequests: { user_context: elicit("What context should the prompt use?", "context") } });
+        : inputRequired({
+            inputRequests: { user_context: elicit("What context should the prompt use?", "context") },
+          });
     },
   );
 }
