@@ -28,7 +28,7 @@ import {
   type OptionValues,
   option,
 } from "./command.ts";
-import { printWelcome } from "./print/welcome.ts";
+import { printEndpoint, printWelcome } from "./print/welcome.ts";
 import { describeError } from "./report-error.ts";
 import { announceServer, findRunningServers, type RunningServer } from "./running-server.ts";
 import { type OpenedProject, withLoadedProject, withProject } from "./with-project.ts";
@@ -152,12 +152,13 @@ export function serve(
         mode.onServe?.({ service, loaded: opened.loaded, port, onError }, closing);
       }
       const engine = service && engineTextOf(opened.loaded, service);
+      const { api_keys, expose } = opened.loaded.config.server ?? {};
+      const needsKey = api_keys !== undefined;
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
-      else if (mode.only === "mcp") printEndpoint(context, `${url}/mcp`, opened.loaded.config);
+      else if (mode.only === "mcp") printEndpoint(context.output, `${url}/mcp`, needsKey);
       else {
-        const needsKey = opened.loaded.config.server?.api_keys !== undefined;
-        const exposes = opened.loaded.config.server?.expose === "all";
-        const undeclared = exposes ? "served" : mode.dev && isLoopbackAddress(host) ? "dev_only" : "unserved";
+        const undeclared =
+          expose === "all" ? "served" : mode.dev && isLoopbackAddress(host) ? "dev_only" : "unserved";
         const { project } = opened;
         const isolation =
           service === undefined ? undefined : (await isolationOfConfig(opened.loaded.config)).description;
@@ -272,12 +273,6 @@ function printUnguarded({ output }: CommandContext): void {
   output.note(
     `${output.noteStyle("yellow", "warning:")} The server asks for no key: KIT_API_KEY is the key that commands send, KIT_API_KEYS are those of a server.`,
   );
-}
-
-function printEndpoint({ output }: CommandContext, address: string, { server }: KitConfig): void {
-  const key = server?.api_keys === undefined ? "" : ` --header "Authorization: Bearer <key>"`;
-  output.line(`MCP over HTTP at ${output.style(["bold", "cyan"], address)}`);
-  output.line(`Claude Code: claude mcp add --transport http kit ${address}${key}`);
 }
 
 /** Two servers of one project are allowed, but seldom intended. */

@@ -41,7 +41,7 @@ const rateLimitTable = tableWith(
 );
 export interface RateLimit extends Infer<typeof rateLimitTable> {}
 
-/** An address that nobody on the way can read or change: https, or this machine. */
+/** An address whose requests no machine on the way can read or change: https, or this machine. */
 const safeAddress = textLike(
   "an address that begins with https:// (http:// only on this machine), without a query",
   /^https?:\/\/[^\s?#]+$/,
@@ -77,8 +77,8 @@ export interface OAuthConfig extends Infer<typeof oauthTable> {}
 /** How `/mcp` answers calls of agents and workflows. */
 const mcpServerTable = table({
   /**
-   * Who decides about waiting calls: a person at a client that can show a form (`elicit`, the default), or only people in kit's inbox
-   * (`inbox`), for keys of machines: a program can answer a form by itself.
+   * Where people decide about waiting calls: in a form of the client, if it can display one (`elicit`, the default), or only in kit's
+   * inbox (`inbox`), for keys of machines: a program can answer a form by itself.
    */
   approvals: name(["elicit", "inbox"]),
   /** Seconds that a call waits for the end of its work; default 50. Afterwards the answer says how to wait on. */

@@ -20,7 +20,7 @@ import { specSearchTool } from "./tools/spec-search.ts";
 import { specStaleTool } from "./tools/spec-stale.ts";
 import { type VerifyCall, verifySpecsTool } from "./tools/verify-specs.ts";
 
-/** What a client learns about the read-only tools. */
+/** The text about the read-only tools that a client passes to its model. */
 export const instructions =
   "kit knows the specifications and coding guidelines of this repository. Before you write or change a file, ask guidelines_for which rules apply to it. Ask spec_search what a feature must do. Before you finish, ask spec_impact what your change affects and which tests to run. Answers name file and line. If an answer ends in [cut: …], call again with its cursor for the rest.";
 

@@ -13,10 +13,10 @@ export function toQuestions(calls: readonly ApprovalRequest[]): Record<string, I
   return Object.fromEntries(
     calls.map(({ approval_id, agent, tool, args }) => {
       const text = JSON.stringify(args) ?? "";
-      const shown = text.length > maxArguments ? `${text.slice(0, maxArguments)}…` : text;
+      const start = text.length > maxArguments ? `${text.slice(0, maxArguments)}…` : text;
       const rest = text.length > maxArguments ? " The arguments are cut: kit's inbox has all of them." : "";
       const question = inputRequired.elicit({
-        message: `The agent ${agent} calls ${tool} with ${shown}.${rest}`,
+        message: `The agent ${agent} calls ${tool} with ${start}.${rest}`,
         requestedSchema: {
           type: "object",
           properties: {
@@ -53,7 +53,7 @@ export async function decideAnswered(
   return isClosed;
 }
 
-/** What a client answers, by the ids of the questions. */
+/** The answers of a client, by the ids of the questions. */
 export type Answers = Parameters<typeof inputResponse>[0];
 
 function toDecision({

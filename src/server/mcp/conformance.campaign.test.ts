@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createFixtures } from "../testing/mcp-fixtures.ts";
+import { createFixtures } from "../testing/mcp-fixtures.suite.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 const suite = join(
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await served.close();
-  if (process.env.KEEP === undefined) await rm(results, { recursive: true, force: true });
+  await rm(results, { recursive: true, force: true });
 });
 
 /**

@@ -19,7 +19,7 @@ type Arguments = Readonly<Record<string, unknown>>;
 type Start = (args: Arguments, principal: Principal | undefined) => Promise<McpWork>;
 
 interface WorkTool extends ServedTool {
-  /** What the sender must be permitted to see the tool. */
+  /** The action that a sender must be permitted to see the tool. */
   readonly ask: Omit<AuthorizeRequest, "principal">;
 }
 
@@ -174,7 +174,7 @@ function createCall(context: McpContext, { source, start, onError }: Call): Serv
   };
 }
 
-/** What is wrong with the arguments. */
+/** The faults of the arguments as text. */
 function issuesOf(error: unknown): string {
   const issues = error instanceof KitError ? error.meta?.issues : undefined;
   if (!Array.isArray(issues)) return "";

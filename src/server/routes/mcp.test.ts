@@ -80,16 +80,16 @@ test.each(["auto", "legacy"] as const)(
   "without forms, people decide in the inbox, and the call waits (%s)",
   async (era) => {
     const client = await connectMcp(served.url, { era });
-    const heard: string[] = [];
+    const messages: string[] = [];
     const call = client.callTool(agentCall("agent_careful", { message: "pay 7", instance: `inbox-${era}` }), {
-      onprogress: ({ message = "" }) => heard.push(message),
+      onprogress: ({ message = "" }) => messages.push(message),
     });
     const target = { agent: "careful", instance_id: `inbox-${era}` };
     await expect.poll(() => served.service.approvals.list(target)).toHaveLength(1);
     const [waiting] = await served.service.approvals.list(target);
     await served.service.approvals.decide(waiting?.approval_id ?? "", { approved: true }, target);
     expect(textOf(await call)).toBe("It is done.");
-    expect(heard).toContain("pay waits for a decision in kit's inbox");
+    expect(messages).toContain("pay waits for a decision in kit's inbox");
     await client.close();
   },
 );

@@ -51,7 +51,7 @@ const sample = (message: string) =>
   });
 const answer = ({ mcpReq }: ServerContext, key: string): Readonly<Record<string, unknown>> | undefined =>
   acceptedContent(mcpReq.inputResponses as InputResponses, key);
-/** What a model answered. */
+/** The text that a model of the client has answered. */
 const sampled = ({ mcpReq }: ServerContext, key: string): string | undefined =>
   (mcpReq.inputResponses?.[key] as { readonly content?: { readonly text?: string } } | undefined)?.content
     ?.text;
@@ -65,8 +65,8 @@ async function stateOf(call: ServerContext): Promise<Readonly<Record<string, unk
   if (state === undefined) return undefined;
   try {
     return (await codec.verify(state, call)) as Readonly<Record<string, unknown>>;
-  } catch {
-    throw new ProtocolError(-32_602, "The state is not valid.");
+  } catch (cause) {
+    throw Object.assign(new ProtocolError(-32_602, "The state is not valid."), { cause });
   }
 }
 
@@ -295,14 +295,15 @@ function taskTools(service: Service): readonly ServedTool[] {
 }
 
 function addResourceFixtures(server: McpServer): void {
-  const add = (name: string, uri: string, content: object, mimeType = "text/plain"): void => {
+  const add = (uri: string, content: object, mimeType = "text/plain"): void => {
+    const name = uri.slice("test://".length);
     server.registerResource(name, uri, { title: name, description: name, mimeType }, ({ href }) => ({
       contents: [{ uri: href, mimeType, ...content } as never],
     }));
   };
-  add("static-text", "test://static-text", { text: "This is the content of the static text resource." });
-  add("static-binary", "test://static-binary", { blob: png }, "image/png");
-  add("watched-resource", "test://watched-resource", { text: "watched" });
+  add("test://static-text", { text: "This is the content of the static text resource." });
+  add("test://static-binary", { blob: png }, "image/png");
+  add("test://watched-resource", { text: "watched" });
   const mimeType = "application/json";
   server.registerResource(
     "template",
