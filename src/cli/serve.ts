@@ -298,19 +298,15 @@ async function createProjectServer(
   { project, loaded, service }: OpenedProject & { readonly service: ProjectService | undefined },
   options: OptionValues<ServeOptions>,
   {
-    dev,
-    only,
     onRequest,
-    onRefused,
-    onError,
-    mask,
+    ...mode
   }: Pick<ServeMode, "dev" | "only" | "onRequest" | "onRefused"> &
     Pick<Served, "onError"> & { readonly mask: (text: string) => string },
 ): Promise<KitServer> {
   const { createConfiguredServer } = await import("../server/serve-application.ts");
   return createConfiguredServer(
     { project, loaded, service },
-    { dev, onError, onRefused, mask, insecure: options.insecure, ...defined({ only, onRequest }) },
+    { ...mode, insecure: options.insecure, ...defined({ onRequest }) },
   );
 }
 
