@@ -98,3 +98,12 @@ test("without server.oauth, nothing is said about tokens", async () => {
   const reply = await served.send("/.well-known/oauth-protected-resource/mcp");
   expect([reply.status, reply.body.error.type]).toEqual([404, "not_found"]);
 });
+
+test("a server of MCP alone has no other route than the health checks", async () => {
+  const alone = await serveService({ only: "mcp" });
+  expect((await alone.send("/mcp", discover)).body.result.supportedVersions).toContain("2026-07-28");
+  expect((await alone.send("/health")).status).toBe(200);
+  for (const path of ["/api/specs", "/agents", "/approvals", "/workflows"])
+    expect([path, (await alone.send(path)).status]).toEqual([path, 404]);
+  await alone.close();
+});
