@@ -28,7 +28,7 @@ import {
   type OptionValues,
   option,
 } from "./command.ts";
-import { printWelcome } from "./print/welcome.ts";
+import { printEndpoint, printWelcome } from "./print/welcome.ts";
 import { describeError } from "./report-error.ts";
 import { announceServer, findRunningServers, type RunningServer } from "./running-server.ts";
 import { type OpenedProject, withLoadedProject, withProject } from "./with-project.ts";
@@ -58,6 +58,8 @@ export const serveOptions: ServeOptions = {
 
 export interface ServeMode {
   readonly dev: boolean;
+  /** Serves only the routes of MCP. Commands do not find such a server. */
+  readonly only?: "mcp";
   /** The configuration to serve with; default: the server reads it. */
   readonly loaded?: LoadedConfig;
   readonly onRequest?: (entry: RequestEntry) => void;
@@ -146,15 +148,17 @@ export function serve(
         const [other] = await findRunningServers(opened.project.root);
         const isShared = service.engine.capabilities.distributed;
         if (other !== undefined && !isShared) printStandby(context, other);
-        closing.use(announceServer(opened.project.root, url));
+        if (mode.only === undefined) closing.use(announceServer(opened.project.root, url));
         mode.onServe?.({ service, loaded: opened.loaded, port, onError }, closing);
       }
       const engine = service && engineTextOf(opened.loaded, service);
+      const { api_keys, expose } = opened.loaded.config.server ?? {};
+      const needsKey = api_keys !== undefined;
       if (context.json) context.output.json({ host, port, url, project: opened.project.name });
+      else if (mode.only === "mcp") printEndpoint(context.output, `${url}/mcp`, needsKey);
       else {
-        const needsKey = opened.loaded.config.server?.api_keys !== undefined;
-        const exposes = opened.loaded.config.server?.expose === "all";
-        const undeclared = exposes ? "served" : mode.dev && isLoopbackAddress(host) ? "dev_only" : "unserved";
+        const undeclared =
+          expose === "all" ? "served" : mode.dev && isLoopbackAddress(host) ? "dev_only" : "unserved";
         const { project } = opened;
         const isolation =
           service === undefined ? undefined : (await isolationOfConfig(opened.loaded.config)).description;
@@ -294,18 +298,15 @@ async function createProjectServer(
   { project, loaded, service }: OpenedProject & { readonly service: ProjectService | undefined },
   options: OptionValues<ServeOptions>,
   {
-    dev,
     onRequest,
-    onRefused,
-    onError,
-    mask,
-  }: Pick<ServeMode, "dev" | "onRequest" | "onRefused"> &
+    ...mode
+  }: Pick<ServeMode, "dev" | "only" | "onRequest" | "onRefused"> &
     Pick<Served, "onError"> & { readonly mask: (text: string) => string },
 ): Promise<KitServer> {
   const { createConfiguredServer } = await import("../server/serve-application.ts");
   return createConfiguredServer(
     { project, loaded, service },
-    { dev, onError, onRefused, mask, insecure: options.insecure, ...defined({ onRequest }) },
+    { ...mode, insecure: options.insecure, ...defined({ onRequest }) },
   );
 }
 

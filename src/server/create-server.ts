@@ -24,12 +24,14 @@ import {
   type ListenOptions,
   reachableAt,
 } from "./listen.ts";
+import type { McpSettings } from "./mcp/mcp-work.ts";
 import { createNodeAnswers } from "./nodes/answer-nodes.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
+import { bindMcpRoutes } from "./routes/mcp.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindServerRoutes } from "./routes/server.ts";
@@ -65,6 +67,10 @@ export interface ServerOptions {
    * read-only, and the server refuses its writes.
    */
   readonly console?: ConsoleMode;
+  /** How `/mcp` answers calls of agents and workflows. */
+  readonly mcp?: Partial<McpSettings>;
+  /** Serves only `/mcp`, its description and the health checks. Default: every route. */
+  readonly only?: "mcp" | undefined;
   /** The configuration of the server: `GET /server` shows it without its secrets. */
   readonly configuration?: KitConfig;
   readonly onRequest?: (entry: RequestEntry) => void;
@@ -174,7 +180,13 @@ export function createServer(options: ServerOptions): KitServer {
     toEnvelope,
   };
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
-  const routes = [
+  const mcp = bindMcpRoutes({
+    ...{ project, context, authorization, limits, streams, masked },
+    oauth: options.access?.oauth,
+    settings: { approvals: "elicit", waitMs: 50_000, ...options.mcp },
+    onError: report,
+  });
+  const every = [
     ...bindHomeRoutes({ project, service, authorization, reach }),
     ...bindServerRoutes({
       project,
@@ -191,7 +203,11 @@ export function createServer(options: ServerOptions): KitServer {
     ...bindSpecRoutes(project, authorization),
     ...bindFileRoutes(project, authorization),
     ...(context === undefined ? [] : bindServiceRoutes(context)),
+    ...mcp.routes,
   ];
+  const isOfMcp = ({ path }: Route): boolean =>
+    mcp.routes.some((route) => route.path === path) || path.startsWith("/health");
+  const routes = options.only === undefined ? every : every.filter(isOfMcp);
   const answer = createAnswer({ gate, toResponse, onRequest });
   mountRoutes(app, [...routes, ...bindDescriptionRoutes(routes)], { limits, masked, answer, page });
   let listener: Listener | undefined;
@@ -226,6 +242,7 @@ export function createServer(options: ServerOptions): KitServer {
     async close() {
       const closed = listener?.close();
       streams.close();
+      await mcp.close();
       await closed;
     },
   };

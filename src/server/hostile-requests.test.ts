@@ -113,7 +113,12 @@ test("every reply is JSON or a stream, an error has the envelope, and nothing br
         expect([path.includes("/ui"), text !== ""]).toEqual([true, true]);
         return;
       }
-      expect(JSON.parse(text).error).toMatchObject({
+      const { jsonrpc, error } = JSON.parse(text);
+      if (jsonrpc !== undefined) {
+        expect([path.includes("/mcp"), error]).toEqual([true, { ...error, code: expect.any(Number) }]);
+        return;
+      }
+      expect(error).toMatchObject({
         type: expect.stringMatching(/^[a-z_]+$/),
         message: expect.any(String),
         details: expect.any(String),

@@ -150,6 +150,21 @@ function namesRetryAfter(codes: readonly ErrorCode[]): boolean {
   return codes.some((code) => code === "too_many_requests" || errorCodes[code].status === 503);
 }
 
+/** An error of JSON-RPC 2.0. */
+const rpcErrorSchema = {
+  type: "object",
+  required: ["jsonrpc", "error"],
+  properties: {
+    jsonrpc: { const: "2.0" },
+    id: {},
+    error: {
+      type: "object",
+      required: ["code", "message"],
+      properties: { code: { type: "integer" }, message: { type: "string" }, data: {} },
+    },
+  },
+};
+
 function errorReplies(route: Route, schema: unknown): Json {
   const codes = [...everywhere, ...(route.body === undefined ? [] : withBody), ...(route.errors ?? [])];
   const byStatus = Map.groupBy(codes, (code) => errorCodes[code].status);
@@ -161,7 +176,7 @@ function errorReplies(route: Route, schema: unknown): Json {
         ...(namesRetryAfter(ofStatus) ? { headers: { "Retry-After": retryAfter } } : {}),
         content: route.hasPlainErrors
           ? { "text/plain": { schema: { type: "string" } } }
-          : { "application/json": { schema } },
+          : { "application/json": { schema: route.hasRpcErrors ? rpcErrorSchema : schema } },
       },
     ]),
   );

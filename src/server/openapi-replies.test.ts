@@ -318,6 +318,36 @@ test("the routes of chat pages answer as described, with errors in plain text", 
   await ask(`POST ${chat}/{session}/stop`, "/agents/echo/chat/ui/default/stop", { body: {} });
 });
 
+test("the route of MCP answers as described, with errors of JSON-RPC", async () => {
+  const headers = { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" };
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
+  const reply = await served.stream("/mcp", { body: list, headers });
+  expect(operations.get("POST /mcp")?.responses[200]?.content).toHaveProperty("text/event-stream");
+  expect([reply.status, reply.headers.get("content-type")]).toEqual([
+    200,
+    "text/event-stream; charset=utf-8",
+  ]);
+  expect(await reply.text()).toContain("guidelines_for");
+  answered.add("POST /mcp");
+  const refused = await served.send("/mcp", { body: { jsonrpc: "1.0" }, headers });
+  const schema = operations.get("POST /mcp")?.responses[400]?.content["application/json"]?.schema;
+  expect([refused.status, faultsOf(schema, refused.body)]).toEqual([400, undefined]);
+  const description = "/.well-known/oauth-protected-resource";
+  const resource = "https://kit.example/mcp";
+  await ask(`GET ${description}`, description);
+  await ask(`GET ${description}/mcp`, `${description}/mcp`);
+  const withTokens = await serveService({
+    access: { oauth: { issuer: "https://id.example", jwks: "https://id.example/keys", resource } },
+  });
+  for (const path of [description, `${description}/mcp`]) {
+    const { body } = await withTokens.send(path);
+    const described = operations.get(`GET ${path}`)?.responses[200]?.content["application/json"]?.schema;
+    expect([body.resource, faultsOf(described, body)]).toEqual([resource, undefined]);
+    answered.add(`GET ${path}`);
+  }
+  await withTokens.close();
+});
+
 test("every route with a body refuses one that is not a JSON object, and unwraps a wrapped one", async () => {
   const { run_id } = await served.service.startRun("waiting", {});
   const to = { agent: "echo", instance_id: "bodies", session: "default" };
@@ -325,7 +355,9 @@ test("every route with a body refuses one that is not a JSON object, and unwraps
   const positions: Readonly<Record<string, string>> = { name: "echo", run_id, dispatch_id };
   const isJson = (one: string) =>
     operations.get(one)?.responses[400]?.content["application/json"] !== undefined;
-  const posts = [...operations.keys()].filter((one) => /^POST (?!\/webhooks)/.test(one) && isJson(one));
+  const posts = [...operations.keys()].filter(
+    (one) => /^POST (?!\/(?:webhooks|mcp))/.test(one) && isJson(one),
+  );
   expect(posts.length).toBeGreaterThan(12);
   for (const operation of posts) {
     const path = operation

@@ -103,6 +103,31 @@ export async function toPlainReply(reply: Response): Promise<Response> {
   return new Response(`${error.message} ${error.details}`.trimEnd(), { status: reply.status, headers });
 }
 
+/** JSON-RPC's own codes, and one for every other refusal. */
+const rpcCodes: Partial<Record<ErrorCode, number>> = {
+  invalid_json: -32_700,
+  invalid_request: -32_600,
+  internal_error: -32_603,
+};
+
+/** Converts an error reply to one whose body is a JSON-RPC error; a reply that has one stays as it is. */
+export async function toRpcReply(reply: Response): Promise<Response> {
+  const text = await reply.text();
+  const { error, jsonrpc }: Partial<ErrorEnvelope> & { readonly jsonrpc?: unknown } = JSON.parse(text);
+  const headers = new Headers(reply.headers);
+  if (jsonrpc !== undefined || error === undefined)
+    return new Response(text, { status: reply.status, headers });
+  const { type, message, details, meta } = error;
+  const data = { type, ...meta };
+  const body = {
+    jsonrpc: "2.0",
+    id: null,
+    error: { code: rpcCodes[type] ?? -32_000, message: `${message} ${details}`.trimEnd(), data },
+  };
+  headers.delete("content-length");
+  return new Response(JSON.stringify(body), { status: reply.status, headers });
+}
+
 export interface ErrorReplyOptions {
   /** Adds stack and hint. */
   readonly dev: boolean;
@@ -224,13 +249,23 @@ function allowedBy({ code, meta }: KitError<ErrorCode>): string | undefined {
 
 function headersOf(error: KitError<ErrorCode>): Record<string, string> {
   const headers: Record<string, string> = {};
-  if (error.code === "unauthorized") headers["www-authenticate"] = "Bearer";
+  if (error.code === "unauthorized" || error.meta?.reason === "insufficient_scope")
+    headers["www-authenticate"] = challengeOf(error);
   const allowed = allowedBy(error);
   if (allowed !== undefined) headers.allow = allowed;
   const waitS = error.meta?.retry_after_s;
   // The header holds whole seconds.
   if (typeof waitS === "number" && Number.isFinite(waitS)) headers["retry-after"] = String(Math.ceil(waitS));
   return headers;
+}
+
+/** Where and for what a client gets a token (RFC 6750, RFC 9728). */
+function challengeOf({ meta }: KitError<ErrorCode>): string {
+  const { resource_metadata, scope, reason } = meta ?? {};
+  const parts = Object.entries({ error: reason, resource_metadata, scope }).flatMap(([name, value]) =>
+    typeof value === "string" ? [`${name}="${value.replace(/[^\x20-\x7e]|["\\]/g, "")}"`] : [],
+  );
+  return parts.length === 0 ? "Bearer" : `Bearer ${parts.join(", ")}`;
 }
 
 // Causes can form long chains and circles, and reading a thrown value can throw.

@@ -19,7 +19,7 @@ import { receivedAtOf } from "./arrivals.ts";
 import { isPagePath, isPageRequest } from "./console/console-request.ts";
 import type { Console } from "./console/create-console.ts";
 import type { ServerLimits } from "./limits.ts";
-import { emptyReply, eventStreamReply, jsonReply, toPlainReply } from "./reply.ts";
+import { emptyReply, eventStreamReply, jsonReply, toPlainReply, toRpcReply } from "./reply.ts";
 import {
   type BodySource,
   checkInput,
@@ -295,7 +295,9 @@ export function mountRoutes(
         if (method === "OPTIONS") return emptyReply({ allow: allow.join(", ") });
         throw notAllowed(allow);
       });
-      return route?.hasPlainErrors && reply.status >= 400 ? await toPlainReply(reply) : reply;
+      if (reply.status < 400) return reply;
+      if (route?.hasPlainErrors) return await toPlainReply(reply);
+      return ofPath.some(({ hasRpcErrors }) => hasRpcErrors) ? await toRpcReply(reply) : reply;
     });
   }
   app.all("*", (context) =>

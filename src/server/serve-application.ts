@@ -19,7 +19,7 @@ export interface Configured {
 
 /** Settings of a server that are not in the configuration. */
 export interface UnconfiguredOptions
-  extends Pick<ServerOptions, "dev" | "onRequest" | "onRefused" | "onError" | "mask"> {
+  extends Pick<ServerOptions, "dev" | "only" | "onRequest" | "onRefused" | "onError" | "mask"> {
   readonly insecure?: boolean | undefined;
 }
 
@@ -30,11 +30,15 @@ export function createConfiguredServer(
 ): KitServer {
   const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, expose, console } =
     loaded.config.server ?? {};
-  const { max_body_bytes, max_stream_seconds } = loaded.config.server ?? {};
+  const { max_body_bytes, max_stream_seconds, oauth, mcp } = loaded.config.server ?? {};
   return createServer({
     ...options,
     project,
     configuration: loaded.config,
+    mcp: defined({
+      approvals: mcp?.approvals,
+      waitMs: mcp?.wait_seconds === undefined ? undefined : mcp.wait_seconds * 1_000,
+    }),
     ...defined({ service, expose, console, authorize, rateLimit: rate_limit }),
     limits: defined({
       bodyBytes: max_body_bytes,
@@ -45,6 +49,7 @@ export function createConfiguredServer(
       ...defined({
         apiKeys: api_keys,
         auth,
+        oauth,
         allowedHosts: allowed_hosts,
         allowedOrigins: allowed_origins,
       }),
@@ -87,8 +92,8 @@ export async function serveApplication(
   const { openApplication } = await import("../app/service/open-application.ts");
   const { onRequest, ...rest } = options;
   const opened = await openApplication(data, rest);
-  const { api_keys = [], auth } = opened.loaded.config.server ?? {};
-  const isGuarded = api_keys.length > 0 || auth !== undefined;
+  const { api_keys = [], auth, oauth } = opened.loaded.config.server ?? {};
+  const isGuarded = api_keys.length > 0 || auth !== undefined || oauth !== undefined;
   const server = createConfiguredServer(opened, defined({ onRequest, onError: rest.onError }));
   return {
     ...opened,

@@ -1,5 +1,16 @@
 import * as z from "zod/mini";
-import { expecting, flag, integer, list, live, name, table, tableWith, text } from "../../base/settings.ts";
+import {
+  expecting,
+  flag,
+  integer,
+  list,
+  live,
+  name,
+  table,
+  tableWith,
+  text,
+  textLike,
+} from "../../base/settings.ts";
 import type { AuthorizeHook, AuthResult } from "../../protocol/access.ts";
 import type { Infer } from "../../protocol/fields.ts";
 
@@ -30,6 +41,50 @@ const rateLimitTable = tableWith(
 );
 export interface RateLimit extends Infer<typeof rateLimitTable> {}
 
+/** An address whose requests no machine on the way can read or change: https, or this machine. */
+const safeAddress = textLike(
+  "an address that begins with https:// (http:// only on this machine), without a query",
+  /^https?:\/\/[^\s?#]+$/,
+  (text) => {
+    const url = URL.parse(text);
+    return (
+      url !== null &&
+      (url.protocol === "https:" || ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname)) &&
+      url.username === ""
+    );
+  },
+);
+
+/** The issuer whose tokens `/mcp` accepts. kit verifies tokens, and issues none. */
+const oauthTable = tableWith(
+  {
+    /** The `iss` of the tokens, as the issuer writes it. */
+    issuer: safeAddress,
+    /** The address of the issuer's public keys (JWKS). */
+    jwks: safeAddress,
+    /** The address of `/mcp` as clients type it: `https://kit.example/mcp`. */
+    resource: safeAddress,
+  },
+  {
+    /** The `aud` of the tokens; default: `resource`. */
+    audience: text,
+    /** Scopes that a token must have; default: none. */
+    scopes: list(textLike("a scope without spaces", /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/)),
+  },
+);
+export interface OAuthConfig extends Infer<typeof oauthTable> {}
+
+/** How `/mcp` answers calls of agents and workflows. */
+const mcpServerTable = table({
+  /**
+   * Where people decide about waiting calls: in a form of the client, if it can display one (`elicit`, the default), or only in kit's
+   * inbox (`inbox`), for keys of machines: a program can answer a form by itself.
+   */
+  approvals: name(["elicit", "inbox"]),
+  /** Seconds that a call waits for the end of its work; default 50. Afterwards the answer says how to wait on. */
+  wait_seconds: integer(1, 86_400),
+});
+
 /** The settings of `kit start`. */
 export const serverTable = table({
   /** The address to listen on; default 127.0.0.1. */
@@ -43,6 +98,10 @@ export const serverTable = table({
   expose: name(["declared", "all"]),
   /** Requests must carry one of these keys as a bearer token. Prefer the variable `KIT_API_KEYS`. */
   api_keys: list(text),
+  /** The issuer whose tokens `/mcp` accepts beside the keys; its tokens open no other route. */
+  oauth: oauthTable,
+  /** Agents and workflows as tools at `/mcp`. */
+  mcp: mcpServerTable,
   /** Returns whether a request may pass, or its principal; called after the check of the keys. Only in `kit.config.ts`. */
   auth: live<(request: AuthRequest) => AuthResult | Promise<AuthResult>>(
     "a function (only in kit.config.ts)",

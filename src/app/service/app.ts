@@ -1,3 +1,4 @@
+import type { Skill } from "../../agents/define/agent-profile.ts";
 import type { AgentContext, AgentDefinition, InstanceContext } from "../../agents/define/create-agent.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { Agent } from "../../agents/harness.ts";
@@ -20,6 +21,8 @@ export interface App extends ApplicationCalls {
   agents(): readonly LoadedAgent[];
   workflows(): readonly LoadedWorkflow[];
   webhooks(): readonly LoadedWebhook[];
+  /** The skills of the project. */
+  skills(): readonly Skill[];
   /** The sandboxes of the agents: that of the configuration, and those that agent files define. */
   sandboxes(): Promise<readonly SandboxFactory[]>;
   /** The source files, skills, roles and MCP servers that cannot be used, with the reasons. */

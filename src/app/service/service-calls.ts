@@ -143,6 +143,7 @@ function toApp(parts: ComposedParts, ownMethods: Pick<App, "problems" | "reload"
     agents: () => sources.loaded.agents,
     workflows: () => sources.loaded.workflows,
     webhooks: () => sources.loaded.webhooks,
+    skills: () => sources.loaded.skills,
     async sandboxes() {
       const ofAgents = sources.loaded.agents.map(({ name: agent }) =>
         // The error of an agent's function is reported when the agent is used.

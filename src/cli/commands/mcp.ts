@@ -1,24 +1,37 @@
 import { stdin } from "node:process";
 import type { VerifyCall } from "../../mcp/server/tools/verify-specs.ts";
-import { type Command, defineCommand, flag } from "../command.ts";
-import { describeError } from "../report-error.ts";
+import { type Command, type CommandContext, defineCommand, type ExitCode, flag } from "../command.ts";
+import { describeError, usageError } from "../report-error.ts";
+import { serve, serveOptions } from "../serve.ts";
 import { type OpenedProject, withProject } from "../with-project.ts";
+import { textLog } from "./start.ts";
 
 export const mcp: Command = defineCommand({
   options: {
     verify: flag("--verify", "Add the tool verify_specs, which runs the tests of the project in isolation"),
+    http: flag("--http", "Serve over HTTP at /mcp, with the project's agents and workflows"),
+    ...serveOptions,
   },
+  drains: true,
   examples: [
     "kit mcp",
     "kit mcp --verify",
+    "kit mcp --http --port 3001",
     "claude mcp add kit -- npx --no kit mcp",
     `{ "mcpServers": {`,
     `    "kit": { "command": "npx", "args": ["--no", "kit", "mcp"] } } }`,
   ],
   details:
-    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start. Its tools show which guidelines apply to a file, search the specs, and show what a change affects. Ends when stdin ends.",
-  run: ({ options: { verify } }, context) =>
-    withProject(
+    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start. Its tools show which guidelines apply to a file, search the specs, and show what a change affects. Ends when stdin ends. With --http it is a server like kit start, with /mcp alone: agents that are served and workflows are tools too, and KIT_API_KEYS and server.oauth say who may call them.",
+  run: ({ options: { verify, http, ...options } }, context) => {
+    if (http === true) return serveHttp(verify, options, context);
+    const given = Object.entries(options).find(([, value]) => value !== undefined);
+    if (given !== undefined)
+      throw usageError(
+        `--${toOptionName(given[0])} is an option of kit mcp --http.`,
+        "Add --http, or leave it out.",
+      );
+    return withProject(
       context,
       async ({ project, loaded }) => {
         const { output, signal } = context;
@@ -36,8 +49,26 @@ export const mcp: Command = defineCommand({
         return 0;
       },
       { background: true },
-    ),
+    );
+  },
 });
+
+function serveHttp(
+  verify: boolean | undefined,
+  options: Parameters<typeof serve>[0],
+  context: CommandContext,
+): Promise<ExitCode> {
+  if (verify === true)
+    throw usageError(
+      "--verify is no option of kit mcp --http.",
+      "A server judges with POST /workflows/kit.verify.",
+    );
+  return serve(options, context, { dev: false, only: "mcp", ...textLog(context.output, undefined) });
+}
+
+function toOptionName(name: string): string {
+  return name.replace(/[A-Z]/g, (sign) => `-${sign.toLowerCase()}`);
+}
 
 /** Judges for models, whose tests run isolated or not at all. */
 async function verifyCall({ project, loaded }: OpenedProject): Promise<VerifyCall> {

@@ -38,7 +38,8 @@ type Log = Pick<
   "onError" | "onEvent" | "onRefused" | "onRemoved" | "onRequest" | "onResolved" | "onTelemetry"
 >;
 
-function textLog(output: Output, format: LogFormat | undefined): Log {
+/** The log of a server as lines of text. */
+export function textLog(output: Output, format: LogFormat | undefined): Log {
   const onRequest = ({ method, path, status, duration_ms, principal = "-" }: RequestEntry): void => {
     const took = `${duration_ms.toFixed(1)} ms`;
     output.note(

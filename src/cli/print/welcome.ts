@@ -28,6 +28,13 @@ export interface Welcome {
 /** `served` by this server; `dev_only` while this is `kit dev`; or `unserved`. */
 export type Undeclared = "served" | "dev_only" | "unserved";
 
+/** Prints the address of a server that serves MCP alone, and how a client adds it. */
+export function printEndpoint(output: Output, address: string, needsKey: boolean): void {
+  const key = needsKey ? ' --header "Authorization: Bearer <key>"' : "";
+  output.line(`MCP over HTTP at ${output.style(["bold", "cyan"], address)}`);
+  output.line(`Claude Code: claude mcp add --transport http kit ${address}${key}`);
+}
+
 /** Prints what is served and where, what could not be loaded, and three things to try on this project. */
 export function printWelcome(output: Output, welcome: Welcome): void {
   const { url, isSubstitute, hasPage, project, app, undeclared, needsKey, isolation, engine } = welcome;

@@ -1,4 +1,5 @@
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes, waitingRoutes } from "./agent-routes.ts";
+import { mcpRoutes } from "./mcp-routes.ts";
 import {
   descriptionRoutes,
   fileRoutes,
@@ -18,6 +19,7 @@ const projectRoutes = {
   ...guidelineRoutes,
   ...specRoutes,
   ...fileRoutes,
+  ...mcpRoutes,
 };
 
 /** The routes of a server with a service: agents, workflows and their work. */

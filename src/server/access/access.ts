@@ -1,11 +1,12 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { isIP, isIPv6 } from "node:net";
-import type { AuthRequest, RateLimit } from "../../app/config/server-schema.ts";
+import type { AuthRequest, OAuthConfig, RateLimit } from "../../app/config/server-schema.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AuthResult, Principal } from "../../protocol/access.ts";
 import { defaultLimits, type ServerLimits } from "../limits.ts";
 import { defaultInstance } from "../service-context.ts";
 import { answerInTime } from "./authorize.ts";
+import { createTokenCheck, type TokenCheck } from "./bearer-tokens.ts";
 
 /** The access rules of a server. */
 export interface AccessOptions {
@@ -13,6 +14,8 @@ export interface AccessOptions {
   readonly apiKeys?: readonly string[];
   /** Returns whether the request is permitted, or its principal. Called if no key matches. */
   readonly auth?: (request: AuthRequest) => AuthResult | Promise<AuthResult>;
+  /** The issuer whose tokens `/mcp` accepts beside the keys. */
+  readonly oauth?: OAuthConfig;
   /** `Host` names that the server accepts, in addition to those of this machine. */
   readonly allowedHosts?: readonly string[];
   /** Origins of web pages that are allowed to call this server, such as `https://app.example`. */
@@ -50,18 +53,20 @@ export class Gate {
   readonly #keyOf: ReturnType<typeof createKeyCheck>;
   readonly #needsKey: boolean;
   readonly #guarded: boolean;
+  readonly #tokens: TokenCheck | undefined;
   readonly #allowedHosts: ReadonlySet<string>;
   readonly #allowedOrigins: ReadonlySet<string>;
   readonly #limiter: RateLimiter | undefined;
   readonly #advised = new Set<string>();
 
   constructor(options: GateOptions, { hookTimeoutMs }: Pick<ServerLimits, "hookTimeoutMs"> = defaultLimits) {
-    const { apiKeys = [], auth, allowedHosts = [], allowedOrigins = [], rateLimit } = options;
+    const { apiKeys = [], auth, oauth, allowedHosts = [], allowedOrigins = [], rateLimit } = options;
     this.#options = options;
     this.#hookTimeoutMs = hookTimeoutMs;
     this.#keyOf = createKeyCheck(apiKeys);
     this.#needsKey = apiKeys.length > 0;
-    this.#guarded = this.#needsKey || auth !== undefined;
+    this.#guarded = this.#needsKey || auth !== undefined || oauth !== undefined;
+    this.#tokens = oauth && createTokenCheck(oauth);
     this.#allowedHosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
     this.#allowedOrigins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
     this.#limiter = rateLimit && createRateLimiter(rateLimit);
@@ -120,10 +125,15 @@ export class Gate {
     if (this.#options.isPage?.(head) === true) return undefined;
     // Senders of webhooks have no key: they sign their requests, and the route checks the signature.
     if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
-    const key = this.#needsKey ? this.#keyOf(headers.get("authorization") ?? undefined) : undefined;
-    if (this.#needsKey && key === undefined) throw unauthorized();
-    const byKey = key === undefined ? undefined : { id: key };
+    // Clients without a token learn here where to get one.
+    if (method === "GET" && isResourceMetadata(path)) return undefined;
+    const authorization = headers.get("authorization") ?? undefined;
+    const key = this.#needsKey ? this.#keyOf(authorization) : undefined;
     const { auth } = this.#options;
+    // A token is for the endpoint that its client was shown, and opens nothing else.
+    const tokens = path === "/mcp" && key === undefined ? this.#tokens : undefined;
+    const byKey = key === undefined ? await tokens?.check(authorization) : { id: key };
+    if ((this.#needsKey || auth === undefined) && byKey === undefined) throw unauthorized();
     if (auth === undefined) return byKey;
     const result = await answerInTime(auth({ method, path, headers, ...targetOf(path) }), {
       name: "server.auth",
@@ -360,6 +370,10 @@ export function createRateLimiter(
     }
     bucket.tokens -= 1;
   };
+}
+
+function isResourceMetadata(path: string): boolean {
+  return /^\/\.well-known\/oauth-protected-resource(?:\/mcp)?$/.test(path);
 }
 
 function isHealth(path: string): boolean {
