@@ -114,6 +114,12 @@ export const omittedRulesField = z
   .array(textField(1_000).min(1, "must not be empty"), { error: needed("must be a list of rules and files") })
   .max(100);
 
+/** A message that was said elsewhere, as text. */
+const pastMessageSchema = z
+  .strictObject({ role: choiceField(["user", "assistant"]), content: textField(maxMessage) })
+  .meta({ id: "PastMessage" });
+export interface PastMessage extends Infer<typeof pastMessageSchema> {}
+
 /** The fields of a prompt besides its message; a dispatch has the same. */
 const promptSettings = {
   ...choicesSchema.shape,
@@ -135,6 +141,14 @@ const promptSettings = {
     .max(100)
     .optional()
     .meta({ description: "Documents and recordings, such as a PDF, if the model accepts them." }),
+  history: z
+    .array(pastMessageSchema, { error: needed("must be a list of messages") })
+    .max(1_000)
+    .optional()
+    .meta({
+      description:
+        "What was said elsewhere before the message, oldest first. For a new session only: one that has begun answers `conflict`.",
+    }),
 };
 
 /** The body of `POST /prompt/{session}`: the message and its settings, without the session. */
