@@ -30,6 +30,7 @@ import { type Connection, createPathRouter, mountRoutes, type Route, type Server
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
+import { bindOpenAiRoutes } from "./routes/openai.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindServerRoutes } from "./routes/server.ts";
@@ -262,6 +263,7 @@ function bindServiceRoutes(context: ServiceContext): readonly Route[] {
   return [
     ...bindAgentRoutes(context),
     ...bindUiRoutes(context),
+    ...bindOpenAiRoutes(context),
     ...bindApprovalRoutes(context),
     ...bindPromptRoutes(context),
     ...bindDispatchRoutes(context),

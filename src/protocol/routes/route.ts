@@ -37,6 +37,8 @@ export interface RouteSpec {
   readonly frames?: string;
   /** Whether errors are sentences of plain text, which a client of another protocol shows as they are. */
   readonly hasPlainErrors?: true;
+  /** Whether errors have the form of OpenAI's interfaces. */
+  readonly hasOpenAiErrors?: true;
   /** Whether a reader of the stream that reconnects after its last event gets 204. */
   readonly hasEnd?: true;
   /** Whether a browser gets a page instead. */

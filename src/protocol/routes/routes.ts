@@ -1,4 +1,5 @@
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes, waitingRoutes } from "./agent-routes.ts";
+import { openAiRoutes } from "./openai-routes.ts";
 import {
   descriptionRoutes,
   fileRoutes,
@@ -24,6 +25,7 @@ const projectRoutes = {
 const serviceRoutes = {
   ...agentRoutes,
   ...uiRoutes,
+  ...openAiRoutes,
   ...approvalRoutes,
   ...waitingRoutes,
   ...promptRoutes,

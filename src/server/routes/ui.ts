@@ -150,7 +150,8 @@ function ignoreDecided(error: unknown): void {
   if (!(error instanceof KitError) || error.code !== "not_found") throw error;
 }
 
-async function* eventsOf(
+/** Yields the events of an operation and its tasks so far. */
+export async function* eventsOf(
   { service }: ServiceContext,
   target: InstanceTarget,
   {

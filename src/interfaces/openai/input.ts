@@ -1,0 +1,186 @@
+import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
+import { thinkingLevels } from "../../protocol/enums.ts";
+import type {
+  ChatCompletionBody,
+  OpenAiItem,
+  OpenAiMessage,
+  OpenAiPart,
+  ResponseBody,
+} from "../../protocol/openai.ts";
+import type { PastMessage, PromptSettings } from "../../protocol/prompt.ts";
+import type { UiPart } from "../../protocol/ui.ts";
+import { toUserInput } from "../ai-sdk/user-message.ts";
+
+/** What a request asks of an agent. */
+export interface OpenAiInput {
+  readonly message: string;
+  readonly settings: Pick<PromptSettings, "images" | "files" | "thinking_level">;
+  /** What was said before the message, oldest first. */
+  readonly history: readonly PastMessage[];
+}
+
+/** Reads the messages of Chat Completions. Throws `invalid_request` for what kit cannot do. */
+export function toChatInput(body: ChatCompletionBody): OpenAiInput {
+  const { messages, n, logprobs, response_format: format, reasoning_effort } = body;
+  refuseTools("tools", body.tools);
+  refuseTools("functions", body.functions);
+  if (n !== undefined && n !== null && n !== 1) throw refused("n", "must be 1: an agent gives one answer");
+  if (logprobs === true) throw refused("logprobs", "must be false: an agent does not tell them");
+  refuseFormat("response_format", format?.type);
+  const last = messages.at(-1);
+  if (last?.role !== "user") throw refused("messages", "must end with a message of the user");
+  const path = `messages.${messages.length - 1}.content`;
+  return {
+    ...toPrompt(last.content, { path, effort: reasoning_effort }),
+    history: messages.slice(0, -1).flatMap((message) => toPast(message.role, chatText(message))),
+  };
+}
+
+/** Reads the input of Responses. Throws `invalid_request` for what kit cannot do. */
+export function toResponseInput(body: ResponseBody): OpenAiInput & { readonly previous?: string } {
+  const { input, instructions, prompt, reasoning, text, store, background } = body;
+  refuseTools("tools", body.tools);
+  refuseFormat("text.format", text?.format?.type);
+  if (prompt !== undefined && prompt !== null) throw refused("prompt", "is not known: kit stores no prompts");
+  if (store === false && background === true)
+    throw refused("store", "must be true in the background: nothing else finds the response");
+  const items: readonly OpenAiItem[] = typeof input === "string" ? [{ role: "user", content: input }] : input;
+  // Clients that send the whole conversation name answers of kit by their ids: the session has them, and what came before.
+  const from = items.findLastIndex(({ type }) => type === "item_reference") + 1;
+  const last = items.at(-1);
+  if (last?.role !== "user" || !isMessage(last))
+    throw refused("input", "must end with a message of the user");
+  const path = `input.${items.length - 1}.content`;
+  const history = items.slice(from, -1).flatMap((item, at) => toPastItem(item, from + at));
+  const named = from === 0 ? undefined : responseOfItem(items[from - 1]?.id ?? "");
+  if (from > 0 && named === undefined)
+    throw refused(`input.${from - 1}.id`, "is not the id of an item of kit");
+  return {
+    ...toPrompt(last.content, { path, effort: reasoning?.effort }),
+    history: [...toPast("developer", instructions ?? ""), ...history],
+    ...(named === undefined ? {} : { previous: named }),
+  };
+}
+
+/** Returns the id of the response that an item belongs to. */
+function responseOfItem(id: string): string | undefined {
+  const [, operation] = /^(?:msg|rs|fc)_([0-9A-Z]{26})_\d{1,6}$/.exec(id) ?? [];
+  return operation === undefined ? undefined : `resp_${operation}`;
+}
+
+function isMessage({ type }: OpenAiItem): boolean {
+  return type === undefined || type === null || type === "message";
+}
+
+function toPastItem(item: OpenAiItem, at: number): readonly PastMessage[] {
+  if (isMessage(item)) return toPast(item.role ?? "user", textOf(item.content));
+  switch (item.type) {
+    case "reasoning":
+      return [];
+    case "function_call":
+      return toPast("assistant", callText(item.name, item.arguments));
+    case "function_call_output":
+      return toPast("user", resultText(item.output));
+    default:
+      throw refused(`input.${at}.type`, "must be message, reasoning, function_call or function_call_output");
+  }
+}
+
+function chatText({ role, content, tool_calls }: OpenAiMessage): string {
+  const text = textOf(content);
+  if (role === "tool" || role === "function") return resultText(text);
+  const calls = (tool_calls ?? []).map((call) => {
+    const { name, arguments: args } = isRecord(call) && isRecord(call.function) ? call.function : {};
+    return callText(name, args);
+  });
+  return [text, ...calls].filter((each) => each !== "").join("\n");
+}
+
+/** The calls of an earlier tool of the caller are told as texts: the model has that tool no more. */
+function callText(name: unknown, args: unknown): string {
+  return `[Called ${String(name)} with ${typeof args === "string" ? args : JSON.stringify(args)}]`;
+}
+
+function resultText(output: unknown): string {
+  return `[It returned: ${typeof output === "string" ? output : JSON.stringify(output)}]`;
+}
+
+/** A message that was said. Instructions of a client are words of the sender, and not those of the project. */
+function toPast(role: string, text: string): readonly PastMessage[] {
+  if (text === "") return [];
+  if (role === "assistant") return [{ role, content: text }];
+  const isInstruction = role === "system" || role === "developer";
+  return [{ role: "user", content: isInstruction ? `[Instructions of the client]\n${text}` : text }];
+}
+
+function textOf(content: OpenAiMessage["content"]): string {
+  if (typeof content === "string") return content;
+  return (content ?? [])
+    .map((part) => {
+      const { text, refusal } = part;
+      if (typeof text === "string") return text;
+      return typeof refusal === "string" ? refusal : `[${part.type}]`;
+    })
+    .join("");
+}
+
+function toPrompt(
+  content: OpenAiMessage["content"],
+  { path, effort }: { readonly path: string; readonly effort: string | null | undefined },
+): Pick<OpenAiInput, "message" | "settings"> {
+  const given = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
+  const parts = given.map((part, at) => toUiPart(part, `${path}.${at}`));
+  const { message, ...files } = toUserInput({ parts }, `body.${path}`);
+  if (message.trim() === "") throw refused(path, "must have a text");
+  const level = effort === "none" ? "off" : thinkingLevels.find((known) => known === effort);
+  return { message, settings: { ...files, ...(level !== undefined && { thinking_level: level }) } };
+}
+
+function toUiPart(part: OpenAiPart, path: string): UiPart {
+  const of = (field: string): Readonly<Record<string, unknown>> => {
+    const inner = part[field];
+    return isRecord(inner) ? inner : part;
+  };
+  const toFile = (url: unknown, mediaType: string, filename?: unknown): UiPart => {
+    const [, own] = /^data:([^;,]{1,150})/.exec(String(url)) ?? [];
+    return { type: "file", url, mediaType: own ?? mediaType, filename };
+  };
+  switch (part.type) {
+    case "text":
+    case "input_text":
+      return { type: "text", text: part.text };
+    case "image_url":
+    case "input_image":
+      return toFile(of("image_url").url ?? part.image_url, "image/*");
+    case "file":
+    case "input_file": {
+      const { file_data, file_url, filename } = of("file");
+      return toFile(file_data ?? file_url, "application/pdf", filename);
+    }
+    case "input_audio": {
+      const { data, format } = of("input_audio");
+      return toFile(`data:audio/${String(format)};base64,${String(data)}`, "");
+    }
+    default:
+      throw refused(`${path}.type`, "must be a text, an image, a file or audio");
+  }
+}
+
+function refuseTools(path: string, tools: readonly unknown[] | null | undefined): void {
+  if ((tools ?? []).length === 0) return;
+  throw refused(path, "must be empty: the agent has tools of its own, and takes none of the caller");
+}
+
+function refuseFormat(path: string, type: string | undefined): void {
+  if (type === undefined || type === "text") return;
+  throw refused(path, "must be text: the form of typed answers is the `output` of the agent");
+}
+
+function refused(path: string, fault: string): KitError {
+  return new KitError({
+    code: "invalid_request",
+    message: "The request cannot be answered.",
+    meta: { issues: [{ path: `body.${path}`, message: fault }] },
+  });
+}
