@@ -63,8 +63,18 @@ export class SessionWork {
       live = await instances.get(key);
       try {
         const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
-        const { model, backend, role, images, files, omit_rules: omitRules } = rest;
-        const choices = defined({ model, backend, role, images, files, thinkingLevel, omitRules, clientId });
+        const { model, backend, role, images, files, omit_rules: omitRules, tools: callerTools } = rest;
+        const choices = defined({
+          model,
+          backend,
+          role,
+          images,
+          files,
+          thinkingLevel,
+          omitRules,
+          clientId,
+          callerTools,
+        });
         const how = { signal, operationId, resumes: resting !== undefined };
         const {
           text,
