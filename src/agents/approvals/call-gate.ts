@@ -14,6 +14,7 @@ import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { failed, type Outcome, unknownOutcome } from "../turn/running-call.ts";
 import type { AllowedCall } from "./allow-rules.ts";
+import { kindOf, toDenial } from "./call-kinds.ts";
 
 /** A call before it is run. */
 export interface GatedCall {
@@ -66,11 +67,11 @@ export function passGate(
 ): Outcome | Promise<Outcome> {
   const { tool, gated } = asked;
   const follow = (decision: ApprovalDecision): Outcome | Promise<Outcome> =>
-    decision.approved ? start(decision) : denied(decision);
+    decision.approved ? start(decision) : toDenial(decision, kindOf(tool));
   if (asked.interrupted) {
     const record = gate.record(gated.context.idempotencyKey);
     const { request, decision } = record;
-    if (decision?.approved === false) return denied(decision);
+    if (decision?.approved === false) return toDenial(decision, kindOf(tool));
     // The request is logged before approval is requested, and the decision before the call starts.
     if (request !== undefined && decision === undefined) {
       if (!gate.covers(gated, record)) return gate.withdraw(gated, record).then(() => otherArguments);
@@ -93,14 +94,6 @@ export function passGate(
 const otherArguments = failed(
   "The call was not run: approval was requested for other arguments than a hook has now left. Call the tool again to request it for these.",
 );
-
-function denied({ reason, by }: ApprovalDecision): Outcome {
-  const approver = by === undefined ? "" : ` by ${by}`;
-  const why = reason === undefined || reason.trim() === "" ? "" : `\nReason: ${reason.trim()}`;
-  return failed(
-    `The call was denied${approver}, and was not run. Do not repeat it unless you are told to.${why}`,
-  );
-}
 
 /** Names of the notes about single calls in a session's log, each with the call's `key`. */
 const callNotes = {
@@ -168,6 +161,7 @@ export class CallGate implements ToolGate {
   }
 
   needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
+    if (kindOf(tool) !== undefined) return true;
     return needsApproval(tool, call, {
       rules: this.#operation.live.profile.approvals,
       isAllowed: async (rules) => {
@@ -186,6 +180,7 @@ export class CallGate implements ToolGate {
     const { approvals } = this.#harness.runtime;
     const request = { ...this.#toRequest(gated, record), ...(await this.#offers(gated)) };
     const { approval_id, tool_call_id, tool, args, expires_at } = request;
+    const kind = request.kind === undefined ? {} : { kind: request.kind };
     const announce = (decision: ApprovalDecision): ApprovalDecision => {
       const { approved, reason, by } = decision;
       const edited = decision.args === undefined ? {} : { args: this.#masked(decision.args) };
@@ -202,7 +197,15 @@ export class CallGate implements ToolGate {
       await this.#note(callNotes.request, { key, approval_id, ...times, ...changed });
     }
     const maySuspend = (): boolean => this.#open === this.#waiting && this.#operation.live.maySuspend;
-    const asked = { type: "approval_request", approval_id, tool_call_id, tool, args, ...times } as const;
+    const asked = {
+      type: "approval_request",
+      approval_id,
+      tool_call_id,
+      tool,
+      args,
+      ...kind,
+      ...times,
+    } as const;
     let isAsked = false;
     // Not before the call can be decided: a reader of the event can answer at once.
     const onWaiting = (): void => {
@@ -219,7 +222,8 @@ export class CallGate implements ToolGate {
         if (isAsked) this.#waiting -= 1;
       });
     if (!isAsked) emit(asked, gated.turnId);
-    await this.#note(callNotes.decision, { key, ...decision });
+    const answer = decision.result === undefined ? {} : { result: this.#masked(decision.result) };
+    await this.#note(callNotes.decision, { key, ...decision, ...answer });
     return announce(decision);
   }
 
@@ -265,6 +269,7 @@ export class CallGate implements ToolGate {
 
   #toRequest(gated: GatedCall, record: CallRecord): ApprovalRequest {
     const { call, context } = gated;
+    const kind = kindOf(gated.tool);
     const { runtime, run_id } = this.#harness;
     const { live, id, part } = this.#operation;
     const task_id = taskOfPart(part, context.turnId) ?? this.#operation.task_id;
@@ -275,7 +280,8 @@ export class CallGate implements ToolGate {
     const expires_at = record.request?.expires_at ?? expires;
     return {
       ...live.key,
-      approval_id: record.request?.approval_id ?? createId("approval"),
+      approval_id: record.request?.approval_id ?? createId(kind ?? "approval"),
+      kind,
       operation_id: id,
       tool_call_id: context.toolCallId,
       tool: call.tool,
@@ -309,7 +315,7 @@ export class CallGate implements ToolGate {
     Pick<ApprovalRequest, "input_schema" | "touches" | "changes" | "allow_rules" | "no_allow_rule">
   > {
     const { tool, call, input } = gated;
-    if (tool === undefined) return {};
+    if (tool === undefined || kindOf(tool) !== undefined) return {};
     // Arguments with a secret are shown masked, so a change of them would lose the secret.
     const isWhole = canonical(this.#masked(call.args)) === canonical(call.args);
     const input_schema = tool.editableArguments === true && isWhole ? jsonSchemaOf(tool.input) : undefined;

@@ -16,7 +16,7 @@ import {
 } from "../../base/settings.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { Message, Usage } from "../../protocol/message.ts";
-import type { PastMessage } from "../../protocol/prompt.ts";
+import type { CallerTool, PastMessage } from "../../protocol/prompt.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import { backend, commands, type Role, schemaOrJson, tools } from "../define/agent-profile.ts";
 import { budget, modelSettings, profileModel } from "../define/profile-settings.ts";
@@ -51,6 +51,8 @@ const promptFields = {
   /** Added to the agent's, for this call only. */
   tools,
   commands,
+  /** Tools that the caller runs: a call waits until `app.approvals` decides it with a `result`. For this call only. */
+  callerTools: list(live<CallerTool>("a tool of the caller", isRecord), "a list of tools"),
   images: list(live<ImageInput>("an image", isRecord), "a list of images"),
   /** Documents and recordings, such as a PDF; a type that the model does not read fails with `invalid_request`. */
   files: list(live<FileInput>("a file", isRecord), "a list of files"),

@@ -68,6 +68,7 @@ export async function prepare(
     {
       tools: options.tools,
       commands: options.commands,
+      callerTools: options.callerTools,
       sourced: inOrder,
       isAvailable,
       whyMissing: (name) =>

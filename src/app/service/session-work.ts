@@ -63,7 +63,8 @@ export class SessionWork {
       live = await instances.get(key);
       try {
         const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
-        const { model, backend, role, images, files, omit_rules: omitRules, history } = rest;
+        const { model, backend, role, images, files, omit_rules: omitRules } = rest;
+        const { tools: callerTools, history } = rest;
         const choices = defined({
           model,
           backend,
@@ -73,6 +74,7 @@ export class SessionWork {
           thinkingLevel,
           omitRules,
           clientId,
+          callerTools,
           history,
         });
         const how = { signal, operationId, resumes: resting !== undefined };
