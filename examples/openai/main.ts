@@ -27,16 +27,16 @@ const chunks = await client.chat.completions.create({
 for await (const { choices } of chunks) process.stdout.write(choices[0]?.delta.content ?? "");
 
 console.log("\n\nResponses, in one session:");
-const first = await client.responses.create({ model, input: "Which specs do you know?" });
+const first = await client.responses.create({ model, input: "Which rules apply to letters/2026-10-02.md?" });
 console.log(first.output_text);
 const second = await client.responses.create({
   model,
-  input: "And which rules?",
+  input: "What does a change of tools/catalog.ts affect?",
   previous_response_id: first.id,
 });
 console.log(`\n${second.output_text}`);
 
 console.log("\nIn the background, read to its end from another place:");
-const { id } = await client.responses.create({ model, input: "Which specs do you know?", background: true });
+const { id } = await client.responses.create({ model, input: "Which rules apply to README.md?", background: true });
 for await (const event of await client.responses.retrieve(id, { stream: true }))
   if (event.type === "response.completed") console.log(`${id}: ${event.response.status}`);

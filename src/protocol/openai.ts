@@ -13,13 +13,31 @@ const agentField = nameField.meta({ description: "The name of an agent: `GET /v1
 const flagField = z.boolean().nullish();
 const metadataField = z.record(z.string(), z.unknown()).nullish();
 
-/** Fields that kit refuses if they are set, because their answer would be another one than was asked for. */
-const unsupported = { tools: z.array(z.unknown()).nullish() };
+const functionShape = {
+  name: z.string().optional(),
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+};
+const toolSchema = z.looseObject({
+  type: z.string(),
+  ...functionShape,
+  function: z.looseObject(functionShape).optional(),
+});
+export interface OpenAiTool extends Infer<typeof toolSchema> {}
+
+const toolFields = {
+  tools: z.array(toolSchema).max(128).nullish().meta({
+    description:
+      "Functions of the caller. A call of one ends the answer; its result goes on in the same session.",
+  }),
+  tool_choice: z.unknown().optional(),
+};
 
 const chatMessageSchema = z.looseObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]),
   content: contentField,
   tool_calls: z.array(z.unknown()).nullish(),
+  tool_call_id: z.string().nullish(),
 });
 export interface OpenAiMessage extends Infer<typeof chatMessageSchema> {}
 
@@ -34,7 +52,7 @@ export const chatCompletionBodySchema = z.looseObject({
   stream: flagField,
   stream_options: z.looseObject({ include_usage: flagField }).nullish(),
   reasoning_effort: z.string().nullish(),
-  ...unsupported,
+  ...toolFields,
   functions: z.array(z.unknown()).nullish(),
   n: z.number().nullish(),
   logprobs: flagField,
@@ -47,6 +65,7 @@ const itemSchema = z.looseObject({
   role: z.string().nullish(),
   content: contentField,
   id: z.string().nullish(),
+  call_id: z.string().nullish(),
 });
 export interface OpenAiItem extends Infer<typeof itemSchema> {}
 
@@ -74,7 +93,7 @@ export const responseBodySchema = z.looseObject({
   }),
   metadata: metadataField,
   reasoning: z.looseObject({ effort: z.string().nullish() }).nullish(),
-  ...unsupported,
+  ...toolFields,
   text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
   prompt: z.unknown().optional(),
 });

@@ -1,10 +1,9 @@
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Usage } from "../../protocol/message.ts";
 import type { ChatCompletion } from "../../protocol/openai.ts";
-import { stopped, type TurnsEnd, TurnTexts } from "./turn-texts.ts";
+import { type Segment, stopped, type TurnsEnd, TurnTexts } from "./turn-texts.ts";
 
-interface ChatHead {
-  readonly operationId: string;
+interface ChatHead extends Segment {
   /** The agent's name. */
   readonly model: string;
   /** When the work was accepted, in seconds since 1970. */
@@ -17,6 +16,7 @@ export interface ChatDelta {
   readonly content?: string;
   /** The field that DeepSeek, vLLM, LiteLLM and their clients use; OpenAI itself has none. */
   readonly reasoning_content?: string;
+  readonly tool_calls?: readonly object[];
 }
 
 /** Folds the events of one operation and its tasks into a completion, or its chunks. */
@@ -28,22 +28,24 @@ export class ChatFold {
   /** The lengths of the texts when the running turn began. */
   #kept = { text: 0, reasoning: 0 };
   #lastTurn: string | undefined;
+  #calls: readonly object[] = [];
   #end: TurnsEnd | undefined;
   /** Whether a text became void that the chunks have said: no later chunk can take it back. */
   isTorn = false;
 
-  constructor({ operationId, model, created }: ChatHead) {
+  constructor({ operationId, after, model, created }: ChatHead) {
     this.#head = { id: `chatcmpl-${operationId.replace(/^op_/, "")}`, created, model };
-    this.#texts = new TurnTexts(operationId);
+    this.#texts = new TurnTexts({ operationId, after });
   }
 
-  /** Whether the operation has ended. */
+  /** Whether the operation has ended, or waits for calls of the caller. */
   get isOver(): boolean {
-    return this.#end !== undefined;
+    return this.#end !== undefined || this.#calls.length > 0;
   }
 
   /** Why there is no answer; undefined if there is one. */
   get error(): TurnsEnd["error"] | undefined {
+    if (this.#calls.length > 0) return undefined;
     if (this.#end === undefined) return stopped;
     return this.#end.status === "completed" ? undefined : this.#end.error;
   }
@@ -73,6 +75,15 @@ export class ChatFold {
         }
         this.#kept = { text: this.#text.length, reasoning: this.#reasoning.length };
         return undefined;
+      case "calls": {
+        const calls = news.calls.map(({ id, name, args }) => ({
+          id,
+          type: "function",
+          function: { name, arguments: args },
+        }));
+        this.#calls = calls;
+        return { tool_calls: calls.map((call, index) => ({ index, ...call })) };
+      }
       case "end":
         this.#end = news.end;
         return undefined;
@@ -85,9 +96,10 @@ export class ChatFold {
   toCompletion(): ChatCompletion {
     const message = {
       role: "assistant",
-      content: this.#text,
+      content: this.#text === "" && this.#calls.length > 0 ? null : this.#text,
       refusal: null,
       ...(this.#reasoning === "" ? {} : { reasoning_content: this.#reasoning }),
+      ...(this.#calls.length === 0 ? {} : { tool_calls: this.#calls }),
     };
     const choice = { index: 0, message, finish_reason: this.#finishReason, logprobs: null };
     return { ...this.#head, object: "chat.completion", choices: [choice], usage: this.#usage };
@@ -109,6 +121,7 @@ export class ChatFold {
   }
 
   get #finishReason(): string {
+    if (this.#calls.length > 0) return "tool_calls";
     const reason = this.#end?.finishReason;
     return reason === "length" ? reason : reason === "content-filter" ? "content_filter" : "stop";
   }

@@ -8,64 +8,86 @@ import type {
   OpenAiPart,
   ResponseBody,
 } from "../../protocol/openai.ts";
-import type { PastMessage, PromptSettings } from "../../protocol/prompt.ts";
+import type { CallerTool, PastMessage, PromptSettings } from "../../protocol/prompt.ts";
 import type { UiPart } from "../../protocol/ui.ts";
 import { toUserInput } from "../ai-sdk/user-message.ts";
 
 /** What a request asks of an agent. */
 export interface OpenAiInput {
   readonly message: string;
-  readonly settings: Pick<PromptSettings, "images" | "files" | "thinking_level">;
+  readonly settings: Pick<PromptSettings, "images" | "files" | "thinking_level" | "tools">;
   /** What was said before the message, oldest first. */
   readonly history: readonly PastMessage[];
+  /** The response that the client names as the last one. */
+  readonly previous?: string | undefined;
+}
+
+/** The results of calls that a request brings instead of a message. */
+export interface CallResults {
+  readonly results: readonly { readonly path: string; readonly callId: string; readonly text: string }[];
 }
 
 /** Reads the messages of Chat Completions. Throws `invalid_request` for what kit cannot do. */
-export function toChatInput(body: ChatCompletionBody): OpenAiInput {
-  const { messages, n, logprobs, response_format: format, reasoning_effort } = body;
-  refuseTools("tools", body.tools);
-  refuseTools("functions", body.functions);
+export function toChatInput(body: ChatCompletionBody): OpenAiInput | CallResults {
+  const { messages, n, logprobs, response_format: format, reasoning_effort: effort } = body;
+  if ((body.functions ?? []).length > 0) throw refused("functions", "must be empty: name functions in tools");
   if (n !== undefined && n !== null && n !== 1) throw refused("n", "must be 1: an agent gives one answer");
   if (logprobs === true) throw refused("logprobs", "must be false: an agent does not tell them");
   refuseFormat("response_format", format?.type);
+  const from = messages.findLastIndex(({ role }) => role !== "tool") + 1;
+  if (from < messages.length)
+    return {
+      results: messages.slice(from).map(({ tool_call_id, content }, at) => ({
+        path: `messages.${from + at}.tool_call_id`,
+        callId: tool_call_id ?? "",
+        text: textOf(content),
+      })),
+    };
   const last = messages.at(-1);
-  if (last?.role !== "user") throw refused("messages", "must end with a message of the user");
-  const path = `messages.${messages.length - 1}.content`;
+  if (last?.role !== "user")
+    throw refused("messages", "must end with a message of the user, or results of tools");
   return {
-    ...toPrompt(last.content, { path, effort: reasoning_effort }),
+    ...toPrompt(last.content, { path: `messages.${messages.length - 1}.content`, effort, body }),
     history: messages.slice(0, -1).flatMap((message) => toPast(message.role, chatText(message))),
   };
 }
 
 /** Reads the input of Responses. Throws `invalid_request` for what kit cannot do. */
-export function toResponseInput(body: ResponseBody): OpenAiInput & { readonly previous?: string } {
+export function toResponseInput(body: ResponseBody): OpenAiInput | CallResults {
   const { input, instructions, prompt, reasoning, text, store, background } = body;
-  refuseTools("tools", body.tools);
   refuseFormat("text.format", text?.format?.type);
   if (prompt !== undefined && prompt !== null) throw refused("prompt", "is not known: kit stores no prompts");
   if (store === false && background === true)
     throw refused("store", "must be true in the background: nothing else finds the response");
   const items: readonly OpenAiItem[] = typeof input === "string" ? [{ role: "user", content: input }] : input;
+  const given = items.findLastIndex(({ type }) => type !== "function_call_output") + 1;
+  if (given < items.length)
+    return {
+      results: items.slice(given).map((item, at) => ({
+        path: `input.${given + at}.call_id`,
+        callId: item.call_id ?? "",
+        text: typeof item.output === "string" ? item.output : JSON.stringify(item.output ?? ""),
+      })),
+    };
   // Clients that send the whole conversation name answers of kit by their ids: the session has them, and what came before.
   const from = items.findLastIndex(({ type }) => type === "item_reference") + 1;
   const last = items.at(-1);
   if (last?.role !== "user" || !isMessage(last))
-    throw refused("input", "must end with a message of the user");
-  const path = `input.${items.length - 1}.content`;
-  const history = items.slice(from, -1).flatMap((item, at) => toPastItem(item, from + at));
-  const named = from === 0 ? undefined : responseOfItem(items[from - 1]?.id ?? "");
-  if (from > 0 && named === undefined)
+    throw refused("input", "must end with a message of the user, or outputs of functions");
+  const previous = from === 0 ? undefined : responseOfItem(items[from - 1]?.id ?? "");
+  if (from > 0 && previous === undefined)
     throw refused(`input.${from - 1}.id`, "is not the id of an item of kit");
+  const history = items.slice(from, -1).flatMap((item, at) => toPastItem(item, from + at));
   return {
-    ...toPrompt(last.content, { path, effort: reasoning?.effort }),
+    ...toPrompt(last.content, { path: `input.${items.length - 1}.content`, effort: reasoning?.effort, body }),
     history: [...toPast("developer", instructions ?? ""), ...history],
-    ...(named === undefined ? {} : { previous: named }),
+    previous,
   };
 }
 
 /** Returns the id of the response that an item belongs to. */
 function responseOfItem(id: string): string | undefined {
-  const [, operation] = /^(?:msg|rs|fc)_([0-9A-Z]{26})_\d{1,6}$/.exec(id) ?? [];
+  const [, operation] = /^(?:msg|rs|fc)_([0-9A-Z]{26}(?:_\d{1,15})?)_\d{1,6}$/.exec(id) ?? [];
   return operation === undefined ? undefined : `resp_${operation}`;
 }
 
@@ -127,14 +149,30 @@ function textOf(content: OpenAiMessage["content"]): string {
 
 function toPrompt(
   content: OpenAiMessage["content"],
-  { path, effort }: { readonly path: string; readonly effort: string | null | undefined },
+  {
+    path,
+    effort,
+    body,
+  }: {
+    readonly path: string;
+    readonly effort: string | null | undefined;
+    readonly body: Pick<ResponseBody, "tools" | "tool_choice">;
+  },
 ): Pick<OpenAiInput, "message" | "settings"> {
   const given = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   const parts = given.map((part, at) => toUiPart(part, `${path}.${at}`));
   const { message, ...files } = toUserInput({ parts }, `body.${path}`);
   if (message.trim() === "") throw refused(path, "must have a text");
   const level = effort === "none" ? "off" : thinkingLevels.find((known) => known === effort);
-  return { message, settings: { ...files, ...(level !== undefined && { thinking_level: level }) } };
+  const tools = toCallerTools(body);
+  return {
+    message,
+    settings: {
+      ...files,
+      ...(level !== undefined && { thinking_level: level }),
+      ...(tools.length > 0 && { tools }),
+    },
+  };
 }
 
 function toUiPart(part: OpenAiPart, path: string): UiPart {
@@ -167,9 +205,23 @@ function toUiPart(part: OpenAiPart, path: string): UiPart {
   }
 }
 
-function refuseTools(path: string, tools: readonly unknown[] | null | undefined): void {
-  if ((tools ?? []).length === 0) return;
-  throw refused(path, "must be empty: the agent has tools of its own, and takes none of the caller");
+function toCallerTools({
+  tools,
+  tool_choice: choice = "auto",
+}: Pick<ResponseBody, "tools" | "tool_choice">): CallerTool[] {
+  if (choice === "none") return [];
+  if (choice !== "auto" && choice !== null)
+    throw refused("tool_choice", "must be auto or none: the agent chooses its tools");
+  return (tools ?? []).map((tool, at) => {
+    const { name, description, parameters } = tool.function ?? tool;
+    if (tool.type !== "function" || name === undefined)
+      throw refused(`tools.${at}`, "must be a function with a name: other tools are those of the agent");
+    return {
+      name,
+      ...(description && { description }),
+      ...(parameters && { input_schema: { ...parameters } }),
+    };
+  });
 }
 
 function refuseFormat(path: string, type: string | undefined): void {

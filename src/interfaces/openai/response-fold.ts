@@ -1,6 +1,13 @@
 import type { KitEvent } from "../../protocol/event.ts";
 import type { OpenAiResponse, ResponseBody } from "../../protocol/openai.ts";
-import { type TextDelta, type TurnsEnd, TurnTexts } from "./turn-texts.ts";
+import {
+  type CallerCall,
+  type Segment,
+  stopped,
+  type TextDelta,
+  type TurnsEnd,
+  TurnTexts,
+} from "./turn-texts.ts";
 
 /** An event of a response. */
 export interface ResponseEvent {
@@ -38,16 +45,16 @@ interface OpenItem {
  */
 export class ResponseFold {
   readonly #texts: TurnTexts;
-  readonly #operationId: string;
+  readonly #after: number | undefined;
   #response: OpenAiResponse;
   #open: OpenItem | undefined;
   #firstIndex: number | undefined;
-  /** Whether the operation has ended. */
+  /** Whether the operation has ended, or waits for calls of the caller. */
   isOver = false;
 
-  constructor(operationId: string, response: OpenAiResponse) {
-    this.#operationId = operationId;
-    this.#texts = new TurnTexts(operationId);
+  constructor(segment: Segment, response: OpenAiResponse) {
+    this.#after = segment.after;
+    this.#texts = new TurnTexts(segment);
     this.#response = response;
   }
 
@@ -67,22 +74,20 @@ export class ResponseFold {
 
   /** Returns the events of the response that an event of kit becomes. */
   push(event: KitEvent): readonly ResponseEvent[] {
-    this.#firstIndex ??= event.index;
+    this.#firstIndex ??= this.#after === undefined ? event.index : this.#after + 1;
     const base = head + (event.index - this.#firstIndex) * perEvent;
     const isFirst = this.#response.status === "queued";
     if (isFirst) this.#response = { ...this.#response, status: "in_progress" };
     return this.#events(event).map((each, at) => {
       // A replay begins the item with another delta, at whose index this one can be a part of a joined one.
-      const place = each.type.endsWith(".delta") ? perEvent - 1 : at;
+      const place = /text\.delta$/.test(each.type) ? perEvent - 1 : at;
       return { ...each, sequence_number: base + place };
     });
   }
 
   /** Ends a response whose operation ended before it had begun, or whose events do not tell the end. */
   end(status: TurnsEnd["status"], error?: TurnsEnd["error"]): readonly ResponseEvent[] {
-    const at = new Date(0).toISOString();
-    const known = error ?? { type: "aborted", message: "The response was stopped." };
-    const events = this.#end({ status, finishReason: "stop", error: known, at });
+    const events = this.#end({ status, finishReason: "stop", error: error ?? stopped, at: "" });
     return events.map((each, place) => ({ ...each, sequence_number: head + place }));
   }
 
@@ -93,6 +98,11 @@ export class ResponseFold {
         return this.#delta(news.delta);
       case "turn_end":
         return this.#close(news.isTorn ? "incomplete" : "completed");
+      case "calls":
+        return [
+          ...news.calls.flatMap((call) => this.#call(call)),
+          ...this.#end({ status: "completed", finishReason: "stop", error: stopped, at: event.timestamp }),
+        ];
       case "end":
         return this.#end(news.end);
       default:
@@ -105,7 +115,7 @@ export class ResponseFold {
     if (this.#open?.kind !== kind || this.#open.turn !== turn) {
       events.push(...this.#close("completed"));
       const index = this.#response.output.length;
-      const id = `${kind === "text" ? "msg" : "rs"}_${this.#operationId.replace(/^op_/, "")}_${index}`;
+      const id = this.#itemId(kind === "text" ? "msg" : "rs");
       const item =
         kind === "text"
           ? { type: "message", id, status: "in_progress", role: "assistant", content: [] }
@@ -164,6 +174,25 @@ export class ResponseFold {
     return [...closed, { type, response: this.#response }];
   }
 
+  #call({ id: call_id, name, args }: CallerCall): readonly Unnumbered[] {
+    const output_index = this.#response.output.length;
+    const id = this.#itemId("fc");
+    const item = { type: "function_call", id, call_id, name, arguments: args, status: "completed" };
+    this.#setItem(item);
+    const place = { item_id: id, output_index };
+    const added = { ...item, arguments: "", status: "in_progress" };
+    return [
+      { type: "response.output_item.added", output_index, item: added },
+      { type: "response.function_call_arguments.delta", ...place, delta: args },
+      { type: "response.function_call_arguments.done", ...place, name, arguments: args },
+      { type: "response.output_item.done", output_index, item },
+    ];
+  }
+
+  #itemId(kind: "msg" | "rs" | "fc"): string {
+    return `${kind}_${this.#response.id.replace(/^resp_/, "")}_${this.#response.output.length}`;
+  }
+
   #setItem(item: OpenItem["item"]): void {
     const output = [...this.#response.output];
     const at = output.findIndex(({ id }) => id === item.id);
@@ -219,9 +248,9 @@ export function newResponse(
     metadata: body.metadata ?? {},
     background: background ?? false,
     store: store ?? true,
+    tools: (body.tools ?? []).map((tool) => ({ description: null, parameters: null, strict: null, ...tool })),
     reasoning: reasoning ? { effort: reasoning.effort ?? null, summary: null } : null,
     // An agent chooses the following itself.
-    tools: [],
     tool_choice: "auto",
     parallel_tool_calls: true,
     text: { format: { type: "text" } },

@@ -98,7 +98,8 @@ test("the messages of a client are the history of a new session, and a named ses
 
 test("what an agent cannot do is refused by the name of the field", async () => {
   const cases = [
-    [{ tools: [{ type: "function", function: { name: "f", parameters: {} } }] }, "tools"],
+    [{ tools: [{ type: "web_search" }] }, "tools.0"],
+    [{ tools: [{ type: "function", function: { name: "f" } }], tool_choice: "required" }, "tool_choice"],
     [{ n: 2 }, "n"],
     [{ response_format: { type: "json_object" } }, "response_format"],
     [{ messages: [{ role: "assistant", content: "x" }] }, "messages"],

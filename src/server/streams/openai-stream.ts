@@ -12,6 +12,8 @@ export interface OpenAiWork extends SessionKey {
   readonly operation_id: string;
   /** ISO 8601. */
   readonly acceptedAt: string;
+  /** The index of the event at which calls of the caller waited, if the request brings their results. */
+  readonly after?: number | undefined;
 }
 
 export interface OpenAiStream {
