@@ -57,7 +57,7 @@ const promptFields = {
   /** Documents and recordings, such as a PDF; a type that the model does not read fails with `invalid_request`. */
   files: list(live<FileInput>("a file", isRecord), "a list of files"),
   /**
-   * What was said elsewhere before this prompt, oldest first: the history of a new session begins with it. Throws `conflict` in
+   * The messages of a conversation elsewhere, oldest first: the history of a new session begins with them. Throws `conflict` in
    * a session that has begun.
    */
   history: list(live<PastMessage>("a message", isPastMessage), "a list of messages"),

@@ -78,7 +78,7 @@ test("the texts of several turns are one message of a chat, and several items of
   });
 });
 
-test("what a killed process has said is void: a stream of a chat cannot go on, a response closes the item", () => {
+test("the words of a killed process are void: a stream of a chat cannot go on, a response closes the item", () => {
   const events = [
     event("operation_start"),
     request("t1"),

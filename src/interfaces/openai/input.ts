@@ -12,11 +12,11 @@ import type { CallerTool, PastMessage, PromptSettings } from "../../protocol/pro
 import type { UiPart } from "../../protocol/ui.ts";
 import { toUserInput } from "../ai-sdk/user-message.ts";
 
-/** What a request asks of an agent. */
+/** A request to an agent. */
 export interface OpenAiInput {
   readonly message: string;
   readonly settings: Pick<PromptSettings, "images" | "files" | "thinking_level" | "tools">;
-  /** What was said before the message, oldest first. */
+  /** The messages before it, oldest first. */
   readonly history: readonly PastMessage[];
   /** The response that the client names as the last one. */
   readonly previous?: string | undefined;

@@ -163,7 +163,7 @@ export class ResponseFold {
     this.#response = {
       ...this.#response,
       status,
-      // What a killed process had said is void, and stands in no finished answer.
+      // The words of a killed process are void, and stand in no finished answer.
       output: ended === "completed" ? output.filter(({ status: of }) => of !== "incomplete") : output,
       usage: this.#usage,
       completed_at: status === "completed" ? Math.floor(Date.parse(at) / 1_000) : null,

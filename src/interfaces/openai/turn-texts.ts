@@ -9,7 +9,7 @@ export interface TextDelta {
   readonly turn: string;
 }
 
-/** What an event says to a client that sees texts, and nothing of the agent's own tools and tasks. */
+/** The news of an event for a client that sees texts, and nothing of the agent's own tools and tasks. */
 export type TurnNews =
   | { readonly type: "delta"; readonly delta: TextDelta }
   /** The turn has ended; `isTorn`: what it has said is void, and a model says it again. */
@@ -25,7 +25,7 @@ export interface CallerCall {
   readonly args: string;
 }
 
-/** What a reader of an operation begins with. */
+/** The part of an operation that a client reads. */
 export interface Segment {
   readonly operationId: string;
   /** The index of the event at which the caller's calls waited whose results it has brought; default: the operation's first events. */
@@ -39,7 +39,7 @@ export function approvalOf(callId: string): string {
 
 export interface TurnsEnd {
   readonly status: "completed" | "failed" | "cancelled";
-  /** Of the last turn. */
+  /** The reason of the last turn. */
   readonly finishReason: FinishReason;
   readonly error: { readonly type: string; readonly message: string };
   /** ISO 8601. */

@@ -21,7 +21,6 @@ afterAll(async () => {
 
 const model = "echo";
 const user = (content: string) => ({ role: "user", content }) as const;
-const _chat = (content: string) => ({ model, messages: [user(content)] });
 const refusal = async (work: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> => {
   const error = await Promise.resolve(work).then(
     () => undefined,
@@ -38,7 +37,11 @@ const allOf = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
 const weather = {
   name: "weather",
   description: "The weather of a place.",
-  parameters: { type: "object" as const, properties: { place: { type: "string" } }, required: ["place"] },
+  parameters: {
+    type: "object" as const,
+    properties: { place: { type: "string" as const } },
+    required: ["place"],
+  },
 };
 
 test("a function of the caller ends the answer, and its result goes on in the same operation", async () => {
@@ -67,7 +70,7 @@ test("a function of the caller ends the answer, and its result goes on in the sa
 });
 
 test("OpenAI's loop of functions runs over a stream", async () => {
-  const places: unknown[] = [];
+  const cities: unknown[] = [];
   const runner = client.chat.completions.runTools({
     model,
     stream: true,
@@ -79,15 +82,15 @@ test("OpenAI's loop of functions runs over a stream", async () => {
           ...weather,
           parse: JSON.parse,
           function: (args: unknown) => {
-            places.push(args);
-            return `${places.length} degrees`;
+            cities.push(args);
+            return `${cities.length} degrees`;
           },
         },
       },
     ],
   });
   expect(await runner.finalContent()).toBe("It said 1 degrees. It said 2 degrees.");
-  expect(places).toEqual([{ place: "Rome" }, { place: "Oslo" }]);
+  expect(cities).toEqual([{ place: "Rome" }, { place: "Oslo" }]);
 });
 
 test("a response with calls is complete, and each part of the operation keeps its own response", async () => {
@@ -157,7 +160,7 @@ test.each(names)("%s generates, streams, and goes on with a conversation", async
 });
 
 test.each(names)("%s runs its tools in a loop", async (name) => {
-  const places: unknown[] = [];
+  const cities: unknown[] = [];
   const { text, steps } = await generateText({
     model: modelsOf(`${served.url}/v1`)[name],
     prompt: "weather twice",
@@ -168,12 +171,12 @@ test.each(names)("%s runs its tools in a loop", async (name) => {
         description: weather.description,
         inputSchema: jsonSchema(weather.parameters),
         execute: (args) => {
-          places.push(args);
-          return `${places.length} degrees`;
+          cities.push(args);
+          return `${cities.length} degrees`;
         },
       }),
     },
   });
   expect([text, steps.length]).toEqual(["It said 1 degrees. It said 2 degrees.", 2]);
-  expect(places).toEqual([{ place: "Rome" }, { place: "Oslo" }]);
+  expect(cities).toEqual([{ place: "Rome" }, { place: "Oslo" }]);
 });

@@ -39,6 +39,15 @@ export async function permitted(
   return target;
 }
 
+/** Returns the session that a header names. Throws `invalid_request`. */
+export function readSessionName({ header }: Pick<Sender, "header">): string | undefined {
+  const name = header("x-kit-session");
+  const fault = name === undefined ? undefined : faultOfName(name);
+  if (fault === undefined) return name;
+  const issues = [{ path: "headers.x-kit-session", message: fault }];
+  throw new KitError({ code: "invalid_request", message: "A header is invalid.", meta: { issues } });
+}
+
 export function newSession(kind: string): string {
   return createId(kind).replace("_", "-");
 }
@@ -56,7 +65,7 @@ export async function begin(
     readonly asked: OpenAiInput | CallResults;
     /** Whether the session's name was just made. */
     readonly isNew?: boolean;
-    /** What is new in a request for a session that has begun. */
+    /** Returns the new part of a request for a session that has begun. */
     readonly toRest: (asked: OpenAiInput) => OpenAiInput;
   },
 ): Promise<OpenAiWork> {
@@ -179,15 +188,15 @@ export async function sessionOf(
 ): Promise<SessionKey> {
   const { conversation, previous_response_id } = body;
   const previous = previous_response_id ?? ofItem;
-  const named =
-    typeof conversation === "string" ? conversation : (conversation?.id ?? header("x-kit-session"));
-  if (previous === undefined) return { ...target, session: named ?? newSession("response") };
+  const sessionName =
+    typeof conversation === "string" ? conversation : (conversation?.id ?? readSessionName({ header }));
+  if (previous === undefined) return { ...target, session: sessionName ?? newSession("response") };
   const path = "previous_response_id";
   const found = await findOwn(context, principal, previous);
   if (found === undefined) throw refused(path, "is not the id of a response", "not_found");
   const { session, dispatch_id, status } = found;
   if (found.agent !== target.agent) throw refused(path, "is of another model");
-  if (conversation !== undefined && conversation !== null && named !== session)
+  if (conversation !== undefined && conversation !== null && sessionName !== session)
     throw refused(path, "is of another conversation");
   const { operations } = await context.service.operations(target, { session, limit: 1 });
   if (status !== "queued" && operations[0]?.operation_id !== operationOf(dispatch_id))

@@ -96,7 +96,7 @@ test("the messages of a client are the history of a new session, and a named ses
   expect([again.status, again.body.error.type]).toEqual([409, "conflict"]);
 });
 
-test("what an agent cannot do is refused by the name of the field", async () => {
+test("kit refuses by the name of the field what no agent can do", async () => {
   const cases = [
     [{ tools: [{ type: "web_search" }] }, "tools.0"],
     [{ tools: [{ type: "function", function: { name: "f" } }], tool_choice: "required" }, "tool_choice"],

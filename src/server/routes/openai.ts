@@ -22,6 +22,7 @@ import {
   instanceFor,
   newSession,
   permitted,
+  readSessionName,
   type Sender,
   sessionOf,
   toFold,
@@ -53,11 +54,11 @@ export function bindOpenAiRoutes(context: ServiceContext): readonly Route[] {
       const target = await permitted(context, input, { agent: model, action });
       const asked = toChatInput(body);
       const open = async () => {
-        const named = input.header("x-kit-session");
-        const key = { ...target, session: named ?? newSession("chat") };
+        const sessionName = readSessionName(input);
+        const key = { ...target, session: sessionName ?? newSession("chat") };
         // A session that has begun has what the client repeats.
         const toRest = (rest: OpenAiInput): OpenAiInput => ({ ...rest, history: [] });
-        const work = await begin(context, input, { key, asked, isNew: named === undefined, toRest });
+        const work = await begin(context, input, { key, asked, isNew: sessionName === undefined, toRest });
         const { operation_id: operationId, after } = work;
         const fold = new ChatFold({ operationId, after, model, created: toSeconds(work.acceptedAt) });
         const withUsage = stream_options?.include_usage === true;

@@ -38,8 +38,8 @@ export function createEchoModel(): EchoModel {
       return { text: said.length === 0 ? "It is done." : said.join(" ") };
     }
     if (text.startsWith("weather") && call.tools?.some(({ name }) => name === "weather") === true) {
-      const places = text === "weather twice" ? ["Rome", "Oslo"] : ["Rome"];
-      return { toolCalls: places.map((place) => ({ name: "weather", input: { place } })) };
+      const cities = text === "weather twice" ? ["Rome", "Oslo"] : ["Rome"];
+      return { toolCalls: cities.map((place) => ({ name: "weather", input: { place } })) };
     }
     if (text === "fail for good")
       throw new KitError({ code: "context_overflow", message: "It is too long." });
