@@ -1,13 +1,7 @@
 import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
-import type {
-  ChatCompletionBody,
-  OpenAiItem,
-  OpenAiMessage,
-  OpenAiPart,
-  ResponseBody,
-} from "../../protocol/openai.ts";
+import type { ChatCompletionBody, OpenAiItem, OpenAiPart, ResponseBody } from "../../protocol/openai.ts";
 import type { CallerTool, PastMessage, PromptSettings } from "../../protocol/prompt.ts";
 import type { UiPart } from "../../protocol/ui.ts";
 import { toUserInput } from "../ai-sdk/user-message.ts";
@@ -29,59 +23,66 @@ export interface CallResults {
 
 /** Reads the messages of Chat Completions. Throws `invalid_request` for what kit cannot do. */
 export function toChatInput(body: ChatCompletionBody): OpenAiInput | CallResults {
-  const { messages, n, logprobs, response_format: format, reasoning_effort: effort } = body;
-  if ((body.functions ?? []).length > 0) throw refused("functions", "must be empty: name functions in tools");
-  if (n !== undefined && n !== null && n !== 1) throw refused("n", "must be 1: an agent gives one answer");
-  if (logprobs === true) throw refused("logprobs", "must be false: an agent does not tell them");
-  refuseFormat("response_format", format?.type);
-  const from = messages.findLastIndex(({ role }) => role !== "tool") + 1;
-  if (from < messages.length)
-    return {
-      results: messages.slice(from).map(({ tool_call_id, content }, at) => ({
-        path: `messages.${from + at}.tool_call_id`,
-        callId: tool_call_id ?? "",
-        text: textOf(content),
-      })),
-    };
-  const last = messages.at(-1);
-  if (last?.role !== "user")
-    throw refused("messages", "must end with a message of the user, or results of tools");
-  return {
-    ...toPrompt(last.content, { path: `messages.${messages.length - 1}.content`, effort, body }),
-    history: messages.slice(0, -1).flatMap((message) => toPast(message.role, chatText(message))),
-  };
+  const { messages, reasoning_effort: effort } = body;
+  refuse(body, { functions: [null, []], n: [null, 1], logprobs: [null, false] });
+  refuseFormat("response_format", body.response_format?.type);
+  return (
+    resultsIn(messages, {
+      path: "messages",
+      isResult: ({ role }) => role === "tool",
+      id: "tool_call_id",
+    }) ?? {
+      ...toPrompt(messages, { path: "messages", effort, body }),
+      history: messages.slice(0, -1).flatMap(toPast),
+    }
+  );
 }
 
 /** Reads the input of Responses. Throws `invalid_request` for what kit cannot do. */
 export function toResponseInput(body: ResponseBody): OpenAiInput | CallResults {
-  const { input, instructions, prompt, reasoning, text, store, background } = body;
+  const { input, instructions, reasoning, text } = body;
+  refuse(body, { prompt: [null] });
   refuseFormat("text.format", text?.format?.type);
-  if (prompt !== undefined && prompt !== null) throw refused("prompt", "is not known: kit stores no prompts");
-  if (store === false && background === true)
+  if (body.store === false && body.background === true)
     throw refused("store", "must be true in the background: nothing else finds the response");
   const items: readonly OpenAiItem[] = typeof input === "string" ? [{ role: "user", content: input }] : input;
-  const given = items.findLastIndex(({ type }) => type !== "function_call_output") + 1;
-  if (given < items.length)
-    return {
-      results: items.slice(given).map((item, at) => ({
-        path: `input.${given + at}.call_id`,
-        callId: item.call_id ?? "",
-        text: typeof item.output === "string" ? item.output : JSON.stringify(item.output ?? ""),
-      })),
-    };
+  const isResult = ({ type }: OpenAiItem): boolean => type === "function_call_output";
+  const results = resultsIn(items, { path: "input", isResult, id: "call_id" });
+  if (results !== undefined) return results;
   // Clients that send the whole conversation name answers of kit by their ids: the session has them, and what came before.
   const from = items.findLastIndex(({ type }) => type === "item_reference") + 1;
-  const last = items.at(-1);
-  if (last?.role !== "user" || !isMessage(last))
-    throw refused("input", "must end with a message of the user, or outputs of functions");
   const previous = from === 0 ? undefined : responseOfItem(items[from - 1]?.id ?? "");
   if (from > 0 && previous === undefined)
     throw refused(`input.${from - 1}.id`, "is not the id of an item of kit");
-  const history = items.slice(from, -1).flatMap((item, at) => toPastItem(item, from + at));
+  const first: readonly OpenAiItem[] = instructions ? [{ role: "developer", content: instructions }] : [];
   return {
-    ...toPrompt(last.content, { path: `input.${items.length - 1}.content`, effort: reasoning?.effort, body }),
-    history: [...toPast("developer", instructions ?? ""), ...history],
+    ...toPrompt(items, { path: "input", effort: reasoning?.effort, body }),
+    history: [...first, ...items.slice(from, -1)].flatMap(toPast),
     previous,
+  };
+}
+
+/** Returns the results of calls at the end of a conversation; undefined if there are none. */
+function resultsIn(
+  items: readonly OpenAiItem[],
+  {
+    path,
+    isResult,
+    id,
+  }: {
+    readonly path: string;
+    readonly isResult: (item: OpenAiItem) => boolean;
+    readonly id: "call_id" | "tool_call_id";
+  },
+): CallResults | undefined {
+  const from = items.findLastIndex((item) => !isResult(item)) + 1;
+  if (from === items.length) return undefined;
+  return {
+    results: items.slice(from).map((item, at) => ({
+      path: `${path}.${from + at}.${id}`,
+      callId: item[id] ?? "",
+      text: textOf(item.content) || textOf(item.output),
+    })),
   };
 }
 
@@ -91,66 +92,34 @@ function responseOfItem(id: string): string | undefined {
   return operation === undefined ? undefined : `resp_${operation}`;
 }
 
-function isMessage({ type }: OpenAiItem): boolean {
-  return type === undefined || type === null || type === "message";
-}
-
-function toPastItem(item: OpenAiItem, at: number): readonly PastMessage[] {
-  if (isMessage(item)) return toPast(item.role ?? "user", textOf(item.content));
-  switch (item.type) {
-    case "reasoning":
-      return [];
-    case "function_call":
-      return toPast("assistant", callText(item.name, item.arguments));
-    case "function_call_output":
-      return toPast("user", resultText(item.output));
-    default:
-      throw refused(`input.${at}.type`, "must be message, reasoning, function_call or function_call_output");
-  }
-}
-
-function chatText({ role, content, tool_calls }: OpenAiMessage): string {
-  const text = textOf(content);
-  if (role === "tool" || role === "function") return resultText(text);
-  const calls = (tool_calls ?? []).map((call) => {
-    const { name, arguments: args } = isRecord(call) && isRecord(call.function) ? call.function : {};
-    return callText(name, args);
-  });
-  return [text, ...calls].filter((each) => each !== "").join("\n");
-}
-
-/** The calls of an earlier tool of the caller are told as texts: the model has that tool no more. */
-function callText(name: unknown, args: unknown): string {
-  return `[Called ${String(name)} with ${typeof args === "string" ? args : JSON.stringify(args)}]`;
-}
-
-function resultText(output: unknown): string {
-  return `[It returned: ${typeof output === "string" ? output : JSON.stringify(output)}]`;
-}
-
-/** A message that was said. Instructions of a client are words of the sender, and not those of the project. */
-function toPast(role: string, text: string): readonly PastMessage[] {
-  if (text === "") return [];
-  if (role === "assistant") return [{ role, content: text }];
+/**
+ * Converts a part of a conversation to a message. Instructions of a client are words of the sender, and not those of the project;
+ * the model no longer has the tools of earlier calls, so it reads those as texts.
+ */
+function toPast({ type, role, content, ...item }: OpenAiItem): readonly PastMessage[] {
+  if (type === "reasoning") return [];
+  const said = textOf(content);
+  const text = (kind: string, told: unknown): string => (told ? `[${kind}] ${textOf(told)}` : "");
+  const other = role === "tool" || type === "function_call_output";
+  if (other) return [{ role: "user", content: text("Result of a call", item.output ?? said) }];
+  const calls = text("Calls", type === "function_call" ? item : item.tool_calls);
+  if (role === "assistant" || type === "function_call")
+    return [{ role: "assistant", content: [said, calls].filter((each) => each !== "").join("\n") }];
   const isInstruction = role === "system" || role === "developer";
-  return [{ role: "user", content: isInstruction ? `[Instructions of the client]\n${text}` : text }];
+  return [{ role: "user", content: isInstruction ? text("Instructions of the client", said) : said }];
 }
 
-function textOf(content: OpenAiMessage["content"]): string {
+function textOf(content: unknown): string {
   if (typeof content === "string") return content;
-  return (content ?? [])
-    .map((part) => {
-      const { text, refusal } = part;
-      if (typeof text === "string") return text;
-      return typeof refusal === "string" ? refusal : `[${part.type}]`;
-    })
-    .join("");
+  if (!Array.isArray(content) || content.some((part) => !isRecord(part) || typeof part.type !== "string"))
+    return JSON.stringify(content) ?? "";
+  return content.map((part) => part.text ?? part.refusal ?? `[${part.type}]`).join("");
 }
 
 function toPrompt(
-  content: OpenAiMessage["content"],
+  items: readonly OpenAiItem[],
   {
-    path,
+    path: list,
     effort,
     body,
   }: {
@@ -159,6 +128,10 @@ function toPrompt(
     readonly body: Pick<ResponseBody, "tools" | "tool_choice">;
   },
 ): Pick<OpenAiInput, "message" | "settings"> {
+  const { type, role, content } = items.at(-1) ?? {};
+  if (role !== "user" || (type ?? "message") !== "message")
+    throw refused(list, "must end with a message of the user, or with results of calls");
+  const path = `${list}.${items.length - 1}.content`;
   const given = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   const parts = given.map((part, at) => toUiPart(part, `${path}.${at}`));
   const { message, ...files } = toUserInput({ parts }, `body.${path}`);
@@ -222,6 +195,21 @@ function toCallerTools({
       ...(parameters && { input_schema: { ...parameters } }),
     };
   });
+}
+
+/** Refuses fields with other values than those that mean what an agent does. */
+function refuse(
+  body: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, readonly unknown[]>>,
+): void {
+  for (const [field, allowed] of Object.entries(fields)) {
+    const value = body[field];
+    if (value === undefined || allowed.some((one) => JSON.stringify(one) === JSON.stringify(value))) continue;
+    throw refused(
+      field,
+      `must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}: an agent has no more`,
+    );
+  }
 }
 
 function refuseFormat(path: string, type: string | undefined): void {

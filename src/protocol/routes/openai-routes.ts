@@ -18,16 +18,11 @@ const ofAgent = {
   errors: [
     "not_found",
     "agent_not_found",
-    "agent_not_webhook",
     "conflict",
     "aborted",
-    "typed_output",
-    "budget_exceeded",
-    "context_overflow",
     "model_error",
     "model_timeout",
     "unavailable",
-    "store_unavailable",
   ],
 } as const;
 const parameters = { response_id: "The id of a response of the same sender." } as const;
@@ -73,7 +68,7 @@ export const openAiRoutes = defineRoutes({
     stream: "asked",
     frames: "With `stream=true`: the events of the response after `starting_after`, then `data: [DONE]`.",
     action: "agent.read",
-    errors: ["not_found", "unavailable", "store_unavailable"],
+    errors: ["not_found", "unavailable"],
   },
   "POST /v1/responses/{response_id}/cancel": {
     ...shared,
@@ -84,6 +79,6 @@ export const openAiRoutes = defineRoutes({
     reply: responseSchema,
     action: "agent.abort",
     repeatable: true,
-    errors: ["not_found", "unavailable", "store_unavailable"],
+    errors: ["not_found", "unavailable"],
   },
 });

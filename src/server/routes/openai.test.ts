@@ -81,7 +81,7 @@ test("the messages of a client are the history of a new session, and a named ses
   ];
   await client.chat.completions.create({ model, messages }, { headers });
   const said = [
-    ["user", "[Instructions of the client]\nBe a pirate."],
+    ["user", "[Instructions of the client] Be a pirate."],
     ["user", "I am Alice."],
     ["assistant", "Hello Alice."],
     ["user", "who am I"],
@@ -198,7 +198,7 @@ test("a response that follows another goes on in its session, and only after the
   });
   const two = await client.responses.create({ model, input: "second", previous_response_id: one.id });
   expect(await historyOf("talk")).toEqual([
-    ["user", "[Instructions of the client]\nBe short."],
+    ["user", "[Instructions of the client] Be short."],
     ["user", "first"],
     ["assistant", "first"],
     ["user", "second"],
