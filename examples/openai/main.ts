@@ -37,6 +37,10 @@ const second = await client.responses.create({
 console.log(`\n${second.output_text}`);
 
 console.log("\nIn the background, read to its end from another place:");
-const { id } = await client.responses.create({ model, input: "Which rules apply to README.md?", background: true });
+const { id } = await client.responses.create({
+  model,
+  input: "Which rules apply to README.md?",
+  background: true,
+});
 for await (const event of await client.responses.retrieve(id, { stream: true }))
   if (event.type === "response.completed") console.log(`${id}: ${event.response.status}`);

@@ -27,6 +27,7 @@ import {
 import { createNodeAnswers } from "./nodes/answer-nodes.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
+import { bindAgUiRoutes } from "./routes/ag-ui.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
@@ -264,6 +265,7 @@ function bindServiceRoutes(context: ServiceContext): readonly Route[] {
     ...bindAgentRoutes(context),
     ...bindUiRoutes(context),
     ...bindOpenAiRoutes(context),
+    ...bindAgUiRoutes(context),
     ...bindApprovalRoutes(context),
     ...bindPromptRoutes(context),
     ...bindDispatchRoutes(context),

@@ -314,6 +314,11 @@ test("the routes of chat pages answer as described, with errors in plain text", 
   await expectDescribed(`POST ${chat}`, "/agents/echo/chat/ui", { body: { messages: [] } });
   await expectDescribed(`POST ${chat}`, "/agents/none/chat/ui", { body: { messages } });
   await expectDescribed(`GET ${chat}/{session}/stream`, "/agents/echo/chat/ui/default/stream");
+  const agUi = "POST /agents/{name}/{id}/agui";
+  const run = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "hello" }] };
+  await expectDescribed(agUi, "/agents/echo/front/agui", { body: run });
+  await expectDescribed(agUi, "/agents/echo/front/agui", { body: { ...run, messages: [] } });
+  await expectDescribed(`${agUi}/connect`, "/agents/echo/front/agui/connect", { body: run });
   await ask(`GET ${chat}/{session}/messages`, "/agents/echo/chat/ui/default/messages?limit=5");
   await ask(`POST ${chat}/{session}/stop`, "/agents/echo/chat/ui/default/stop", { body: {} });
 });

@@ -99,7 +99,7 @@ function responseOfItem(id: string): string | undefined {
 function toPast({ type, role, content, ...item }: OpenAiItem): readonly PastMessage[] {
   if (type === "reasoning") return [];
   const said = textOf(content);
-  const text = (kind: string, told: unknown): string => (told ? `[${kind}] ${textOf(told)}` : "");
+  const text = (kind: string, value: unknown): string => (value ? `[${kind}] ${textOf(value)}` : "");
   const other = role === "tool" || type === "function_call_output";
   if (other) return [{ role: "user", content: text("Result of a call", item.output ?? said) }];
   const calls = text("Calls", type === "function_call" ? item : item.tool_calls);

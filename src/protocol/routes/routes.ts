@@ -1,3 +1,4 @@
+import { agUiRoutes } from "./ag-ui-routes.ts";
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes, waitingRoutes } from "./agent-routes.ts";
 import { openAiRoutes } from "./openai-routes.ts";
 import {
@@ -26,6 +27,7 @@ const serviceRoutes = {
   ...agentRoutes,
   ...uiRoutes,
   ...openAiRoutes,
+  ...agUiRoutes,
   ...approvalRoutes,
   ...waitingRoutes,
   ...promptRoutes,

@@ -21,6 +21,8 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "GET /agents/{name}/{id}/ui/{session}/stream": "owner",
   "GET /agents/{name}/{id}/ui/{session}/messages": "owner",
   "POST /agents/{name}/{id}/ui/{session}/stop": "owner",
+  "POST /agents/{name}/{id}/agui": "owner",
+  "POST /agents/{name}/{id}/agui/connect": "owner",
   "GET /v1/models": "any",
   "POST /v1/chat/completions": "owner",
   "POST /v1/responses": "owner",

@@ -84,7 +84,7 @@ export async function begin(
 }
 
 /** A caller that goes on with a message has left its calls: the work that waits for them would hold up the session. */
-async function leaveCalls({ service }: ServiceContext, key: SessionKey): Promise<void> {
+export async function leaveCalls({ service }: ServiceContext, key: SessionKey): Promise<void> {
   for (const { kind, session, operation_id } of await service.approvals.list(key))
     if (kind === "caller" && session === key.session) await service.abort({ ...key, operation_id });
 }

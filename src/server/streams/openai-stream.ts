@@ -2,6 +2,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { type KitFault, toOpenAiError } from "../../interfaces/openai/error.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import { errorCodes, isErrorCode, isRetryableError } from "../../protocol/error-code.ts";
+import type { ErrorEnvelope } from "../../protocol/errors.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { RouteRequest } from "../route.ts";
@@ -17,7 +18,8 @@ export interface OpenAiWork extends SessionKey {
 }
 
 export interface OpenAiStream {
-  readonly work: OpenAiWork;
+  /** Absent if there is nothing to follow. */
+  readonly work?: OpenAiWork;
   /** The index of the last event that the client has. */
   readonly after?: number;
   readonly fold: { readonly isOver: boolean };
@@ -32,22 +34,29 @@ export interface OpenAiStreamOptions {
   readonly endsWithClient: boolean;
   /** Accepts the work, once there is room for its stream. */
   readonly open: () => Promise<OpenAiStream>;
+  /** Encodes an error as the end of a stream; default: as OpenAI does. */
+  readonly toLastFrames?: (envelope: ErrorEnvelope) => string;
 }
 
 /** Answers with an operation as frames, to its end. */
 export async function streamFrames(
   { service, streams, authorization, toEnvelope }: ServiceContext,
   { principal, incoming }: Pick<RouteRequest, "principal" | "incoming">,
-  { action, endsWithClient, open }: OpenAiStreamOptions,
+  { action, endsWithClient, open, toLastFrames = errorFrames }: OpenAiStreamOptions,
 ): Promise<Response> {
   const controller = new AbortController();
   const slot = streams.reserve(principal);
   try {
     const { work, after = 0, fold, frames } = await open();
-    const events = await service.followOperation(work, { after, signal: controller.signal });
-    const { agent, instance_id: instance } = work;
-    const permit = authorization.whilePermitted({ principal, action, agent, instance });
+    const events = work && (await service.followOperation(work, { after, signal: controller.signal }));
+    const permit = authorization.whilePermitted({
+      principal,
+      action,
+      agent: work?.agent,
+      instance: work?.instance_id,
+    });
     const permitted = async function* (): AsyncGenerator<KitEvent> {
+      if (events === undefined) return;
       for await (const event of events) {
         await permit();
         yield event;
@@ -62,12 +71,12 @@ export async function streamFrames(
       breakOff: () => incoming?.socket.destroy() !== undefined,
       onEnd() {
         controller.abort();
-        if (endsWithClient && !fold.isOver) service.abort(work).catch(() => undefined);
+        if (endsWithClient && work && !fold.isOver) service.abort(work).catch(() => undefined);
       },
       toLastChunk(error) {
         // The client takes the response up again.
         if (!endsWithClient && error instanceof KitError && isRetryableError(error)) return undefined;
-        return errorFrames(toEnvelope(error));
+        return toLastFrames(toEnvelope(error));
       },
     });
   } catch (error) {
