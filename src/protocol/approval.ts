@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { callKinds } from "./enums.ts";
 import { cursorField, type Infer, limitField, nameField, needed, textField } from "./fields.ts";
 
 /**
@@ -29,8 +30,12 @@ export interface AllowRule extends Infer<typeof allowRuleSchema> {}
 /** A tool call that waits for an approval decision. Times are ISO 8601. */
 export const approvalRequestSchema = z
   .object({
-    /** `approval_` and a ULID; the same if the request is repeated after a crash. */
+    /** `approval_`, `caller_` or `question_`, by its kind, and a ULID; the same if the request is repeated after a crash. */
     approval_id: z.string(),
+    kind: z.enum(callKinds).optional().meta({
+      description:
+        "`caller`: a tool of the caller, whose result the decision has. Absent for a call that needs approval.",
+    }),
     agent: z.string(),
     instance_id: z.string(),
     session: z.string(),
@@ -118,6 +123,10 @@ export const approvalBodySchema = z.strictObject({
   args: z.record(z.string(), z.unknown(), { error: "must be an object" }).optional().meta({
     description:
       "Replaces the arguments of an approved call whose request has an `input_schema`, which checks them.",
+  }),
+  result: z.unknown().optional().meta({
+    description:
+      "For a call of the caller's tool: its result, a text or other JSON, with `approved` true. A call that failed has `approved` false, and its `reason` is the error.",
   }),
 });
 export interface ApprovalBody extends Infer<typeof approvalBodySchema> {}

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type eventTypes, finishReasons, operationKinds } from "./enums.ts";
+import { callKinds, type eventTypes, finishReasons, operationKinds } from "./enums.ts";
 import { errorCauseSchema, eventErrorSchema } from "./errors.ts";
 import type { Infer } from "./fields.ts";
 import { usageSchema } from "./message.ts";
@@ -179,6 +179,8 @@ export const eventSchema = z
       args: z.unknown(),
       /** Set for the tool of an MCP server. */
       mcp: mcpOriginSchema.optional(),
+      /** Set for a tool of the caller, who answers the call. */
+      kind: z.literal("caller").optional(),
     }),
     // Emitted between the call's `tool_start` and `tool_end`; the model does not see it.
     event("tool_progress", { ...toolCall, progress: z.unknown() }),
@@ -190,10 +192,12 @@ export const eventSchema = z
       cause: errorCauseSchema.optional(),
       duration_ms: ms,
     }),
-    // The call waits for an approval decision. Emitted between the call's `tool_start` and `tool_end`.
+    // The call waits for a decision, or for its answer. Emitted between the call's `tool_start` and `tool_end`.
     event("approval_request", {
       ...approval,
       args: z.unknown(),
+      /** Absent for a call that needs approval. */
+      kind: z.enum(callKinds).optional(),
       /** ISO 8601; absent if the call waits without a limit. */
       expires_at: text.optional(),
     }),

@@ -114,6 +114,30 @@ export const omittedRulesField = z
   .array(textField(1_000).min(1, "must not be empty"), { error: needed("must be a list of rules and files") })
   .max(100);
 
+/** A tool of the caller, who runs its calls and answers them. */
+const callerToolSchema = z
+  .strictObject({
+    name: textField(64).regex(
+      /^[a-zA-Z][a-zA-Z0-9_-]*$/,
+      "must be letters, digits, _ and -, and start with a letter",
+    ),
+    description: textField(10_000).optional(),
+    input_schema: z.record(z.string(), z.unknown(), { error: needed("must be a JSON Schema") }).optional(),
+  })
+  .meta({ id: "CallerTool", description: "A tool of the caller, for one prompt." });
+export interface CallerTool extends Infer<typeof callerToolSchema> {}
+
+/** Tools of a caller, for one prompt. */
+export const callerToolsField = z
+  .array(callerToolSchema, { error: needed("must be a list of tools: name, description, input_schema") })
+  .max(128);
+
+/** A message that was said elsewhere, as text. */
+const pastMessageSchema = z
+  .strictObject({ role: choiceField(["user", "assistant"]), content: textField(maxMessage) })
+  .meta({ id: "PastMessage" });
+export interface PastMessage extends Infer<typeof pastMessageSchema> {}
+
 /** The fields of a prompt besides its message; a dispatch has the same. */
 const promptSettings = {
   ...choicesSchema.shape,
@@ -135,6 +159,18 @@ const promptSettings = {
     .max(100)
     .optional()
     .meta({ description: "Documents and recordings, such as a PDF, if the model accepts them." }),
+  tools: callerToolsField.optional().meta({
+    description:
+      "Tools of the caller, for this prompt only. A call of one waits, as `GET …/approvals` lists it with `kind: caller`, until a decision brings its `result`. `input_schema` is the JSON Schema of an object, the arguments; without it, there are none.",
+  }),
+  history: z
+    .array(pastMessageSchema, { error: needed("must be a list of messages") })
+    .max(1_000)
+    .optional()
+    .meta({
+      description:
+        "What was said elsewhere before the message, oldest first. For a new session only: one that has begun answers `conflict`.",
+    }),
 };
 
 /** The body of `POST /prompt/{session}`: the message and its settings, without the session. */

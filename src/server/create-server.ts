@@ -28,10 +28,12 @@ import type { McpSettings } from "./mcp/mcp-work.ts";
 import { createNodeAnswers } from "./nodes/answer-nodes.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
+import { bindAgUiRoutes } from "./routes/ag-ui.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
 import { bindMcpRoutes } from "./routes/mcp.ts";
+import { bindOpenAiRoutes } from "./routes/openai.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
 import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { bindServerRoutes } from "./routes/server.ts";
@@ -279,6 +281,8 @@ function bindServiceRoutes(context: ServiceContext): readonly Route[] {
   return [
     ...bindAgentRoutes(context),
     ...bindUiRoutes(context),
+    ...bindOpenAiRoutes(context),
+    ...bindAgUiRoutes(context),
     ...bindApprovalRoutes(context),
     ...bindPromptRoutes(context),
     ...bindDispatchRoutes(context),

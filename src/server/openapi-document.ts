@@ -4,6 +4,7 @@ import { version } from "../base/own-package.ts";
 import { isRecord } from "../base/record.ts";
 import { type ErrorCode, errorCodes } from "../protocol/error-code.ts";
 import { errorEnvelopeSchema } from "../protocol/errors.ts";
+import { openAiErrorSchema } from "../protocol/openai.ts";
 import type { Route } from "./route.ts";
 
 type Json = Record<string, unknown>;
@@ -59,7 +60,7 @@ function toOperation(route: Route, schemas: Json): Json {
       : { requestBody: { required: isNeeded(body), content: { "application/json": { schema: body } } } }),
     responses: {
       ...replies(route, schemas),
-      ...errorReplies(route, schemas.error),
+      ...errorReplies(route, route.hasOpenAiErrors ? schemas.openAiError : schemas.error),
     },
   };
 }
@@ -184,7 +185,7 @@ function errorReplies(route: Route, schema: unknown): Json {
 
 /** Converts all schemas in one pass, so that a shared record becomes one component. */
 function toJsonSchemas(routes: readonly Route[]): { schemas: Json; components: Json } {
-  const all: Record<string, z.ZodType> = { error: errorEnvelopeSchema };
+  const all: Record<string, z.ZodType> = { error: errorEnvelopeSchema, openAiError: openAiErrorSchema };
   for (const route of routes) {
     const key = route.operation;
     all[`${key}.reply`] = route.reply;

@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readEventStream } from "./testing/read-event-stream.ts";
-import { type SentJson, type ServedService, serveService } from "./testing/serve-service.ts";
+import { type JsonReply, type SentJson, type ServedService, serveService } from "./testing/serve-service.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 
 interface Description {
@@ -314,6 +314,11 @@ test("the routes of chat pages answer as described, with errors in plain text", 
   await expectDescribed(`POST ${chat}`, "/agents/echo/chat/ui", { body: { messages: [] } });
   await expectDescribed(`POST ${chat}`, "/agents/none/chat/ui", { body: { messages } });
   await expectDescribed(`GET ${chat}/{session}/stream`, "/agents/echo/chat/ui/default/stream");
+  const agUi = "POST /agents/{name}/{id}/agui";
+  const run = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "hello" }] };
+  await expectDescribed(agUi, "/agents/echo/front/agui", { body: run });
+  await expectDescribed(agUi, "/agents/echo/front/agui", { body: { ...run, messages: [] } });
+  await expectDescribed(`${agUi}/connect`, "/agents/echo/front/agui/connect", { body: run });
   await ask(`GET ${chat}/{session}/messages`, "/agents/echo/chat/ui/default/messages?limit=5");
   await ask(`POST ${chat}/{session}/stop`, "/agents/echo/chat/ui/default/stop", { body: {} });
 });
@@ -348,6 +353,35 @@ test("the route of MCP answers as described, with errors of JSON-RPC", async () 
   await withTokens.close();
 });
 
+test("the routes of model clients answer as described, with errors in OpenAI's form", async () => {
+  const asked = async (operation: string, path: string, sent: SentJson = {}): Promise<JsonReply["body"]> => {
+    const [method = ""] = operation.split(" ");
+    const reply = await served.send(path, { method, ...sent });
+    const schema = operations.get(operation)?.responses[reply.status]?.content["application/json"]?.schema;
+    expect([operation, schema !== undefined, faultsOf(schema, reply.body)]).toEqual([
+      operation,
+      true,
+      undefined,
+    ]);
+    if (reply.status < 400) answered.add(operation);
+    return reply.body;
+  };
+  await asked("GET /v1/models", "/v1/models");
+  const chat = "POST /v1/chat/completions";
+  const messages = [{ role: "user", content: "hello" }];
+  await asked(chat, "/v1/chat/completions", { body: { model: "echo", messages } });
+  await asked(chat, "/v1/chat/completions", { body: { model: "none", messages } });
+  await asked(chat, "/v1/chat/completions", { body: { model: "echo", messages: [] } });
+  const { id } = await asked("POST /v1/responses", "/v1/responses", {
+    body: { model: "echo", input: "hello" },
+  });
+  await asked("POST /v1/responses", "/v1/responses", { body: { model: "echo", input: "x", tools: [{}] } });
+  const one = "/v1/responses/{response_id}";
+  await asked(`GET ${one}`, `/v1/responses/${id}`);
+  await asked(`GET ${one}`, "/v1/responses/none");
+  await asked(`POST ${one}/cancel`, `/v1/responses/${id}/cancel`, { body: {} });
+});
+
 test("every route with a body refuses one that is not a JSON object, and unwraps a wrapped one", async () => {
   const { run_id } = await served.service.startRun("waiting", {});
   const to = { agent: "echo", instance_id: "bodies", session: "default" };
@@ -368,7 +402,7 @@ test("every route with a body refuses one that is not a JSON object, and unwraps
       const headers = { "content-type": type };
       const reply = await fetch(served.url + path, { method: "POST", headers, body });
       const { error } = JSON.parse(await reply.text());
-      return `${operation} ${reply.status} ${error.type}`;
+      return `${operation} ${reply.status} ${error.code ?? error.type}`;
     };
     expect(await send("application/json", "{")).toBe(`${operation} 400 invalid_json`);
     expect(await send("application/json", "[]")).toBe(`${operation} 400 invalid_request`);

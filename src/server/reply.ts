@@ -1,5 +1,6 @@
 import { KitError } from "../base/kit-error.ts";
 import { thrownText } from "../base/thrown.ts";
+import { toOpenAiError } from "../interfaces/openai/error.ts";
 import { type ErrorCode, errorCodes, isErrorCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope, ErrorIssue } from "../protocol/errors.ts";
 import { hideRepeatedKeys, isProviderError } from "../protocol/provider-fault.ts";
@@ -126,6 +127,15 @@ export async function toRpcReply(reply: Response): Promise<Response> {
   };
   headers.delete("content-length");
   return new Response(JSON.stringify(body), { status: reply.status, headers });
+}
+
+/** Converts an error reply to one in OpenAI's form. */
+export async function toOpenAiReply(reply: Response): Promise<Response> {
+  const { status, headers } = reply;
+  const error = toOpenAiError(JSON.parse(await reply.text()), status);
+  const own = new Headers(headers);
+  own.delete("content-length");
+  return new Response(JSON.stringify(error), { status, headers: own });
 }
 
 export interface ErrorReplyOptions {

@@ -19,7 +19,7 @@ import { receivedAtOf } from "./arrivals.ts";
 import { isPagePath, isPageRequest } from "./console/console-request.ts";
 import type { Console } from "./console/create-console.ts";
 import type { ServerLimits } from "./limits.ts";
-import { emptyReply, eventStreamReply, jsonReply, toPlainReply, toRpcReply } from "./reply.ts";
+import { emptyReply, eventStreamReply, jsonReply, toOpenAiReply, toPlainReply, toRpcReply } from "./reply.ts";
 import {
   type BodySource,
   checkInput,
@@ -238,7 +238,16 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
 
 // In a URL every value is text; the schemas say which are numbers.
 function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
-  for (const name of ["limit", "after", "before", "first_index", "event_index", "start_line", "end_line"]) {
+  for (const name of [
+    "limit",
+    "after",
+    "before",
+    "first_index",
+    "event_index",
+    "starting_after",
+    "start_line",
+    "end_line",
+  ]) {
     const text = query[name];
     if (typeof text === "string" && /^\d{1,15}$/.test(text)) query[name] = Number(text);
   }
@@ -297,6 +306,7 @@ export function mountRoutes(
       });
       if (reply.status < 400) return reply;
       if (route?.hasPlainErrors) return await toPlainReply(reply);
+      if (route?.hasOpenAiErrors) return await toOpenAiReply(reply);
       return ofPath.some(({ hasRpcErrors }) => hasRpcErrors) ? await toRpcReply(reply) : reply;
     });
   }

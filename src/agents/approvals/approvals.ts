@@ -161,22 +161,34 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
   };
 }
 
-/** Throws `invalid_request` for arguments that this decision cannot carry. */
+/** Whether a decision can be refused because of what it carries. A plain decision about a call that needs approval cannot. */
+export function isDetailed(approvalId: string, { args, result }: ApprovalDecision): boolean {
+  return args !== undefined || result !== undefined || !approvalId.startsWith("approval_");
+}
+
+/** Throws `invalid_request` for arguments and results that this decision cannot carry. */
 export function checkEdited(
-  { tool, input_schema }: ApprovalRequest,
-  { approved, args }: ApprovalDecision,
+  { tool, input_schema, kind = "approval" }: ApprovalRequest,
+  { approved, args, result }: ApprovalDecision,
 ): void {
+  const needsResult = kind !== "approval" && approved;
+  if (needsResult !== (result !== undefined)) {
+    const message = needsResult
+      ? `A call of ${tool} is answered with its result.`
+      : `A ${approved ? "call that needs approval" : "denial"} cannot have a result.`;
+    const fault = needsResult ? "is required, or `approved` must be false" : "cannot be given here";
+    throw refusedPart(message, { path: "result", message: fault });
+  }
   if (args === undefined) return;
   const fault = approved
     ? input_schema === undefined &&
       `The arguments of ${tool} cannot be changed: its \`editableArguments\` is not set.`
     : "A denial cannot have arguments.";
-  if (fault !== false)
-    throw new KitError({
-      code: "invalid_request",
-      message: fault,
-      meta: { issues: [{ path: "args", message: "cannot be given here" }] },
-    });
+  if (fault !== false) throw refusedPart(fault, { path: "args", message: "cannot be given here" });
+}
+
+function refusedPart(message: string, issue: { readonly path: string; readonly message: string }): KitError {
+  return new KitError({ code: "invalid_request", message, meta: { issues: [issue] } });
 }
 
 function fits(request: ApprovalRequest, filter: ApprovalFilter): boolean {

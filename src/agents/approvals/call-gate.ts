@@ -14,6 +14,7 @@ import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { failed, type Outcome, unknownOutcome } from "../turn/running-call.ts";
 import type { AllowedCall } from "./allow-rules.ts";
+import { kindOf, toDenial } from "./call-kinds.ts";
 
 /** A call before it is run. */
 export interface GatedCall {
@@ -82,11 +83,11 @@ function passAgain(
   const { tool, gated } = asked;
   const record = gate.record(gated.context.idempotencyKey);
   const { request, decision } = record;
-  if (decision?.approved === false) return denied(decision);
+  if (decision?.approved === false) return toDenial(decision, kindOf(tool));
   // The request is logged before approval is requested, and the decision before the call starts.
   if (request !== undefined && decision === undefined) {
     if (!gate.covers(gated, record)) return gate.withdraw(gated, record).then(() => otherArguments);
-    return gate.waitForDecision(gated, record).then((made) => follow(made, start));
+    return gate.waitForDecision(gated, record).then((made) => follow(made, asked, start));
   }
   const go = (): Outcome | Promise<Outcome> => {
     if (decision === undefined) return passGate(gate, { ...asked, interrupted: false }, start);
@@ -101,27 +102,23 @@ function passAgain(
 
 async function passWhenApproved(
   gate: ToolGate,
-  { gated, needed }: { readonly gated: GatedCall; readonly needed: boolean | Promise<boolean> },
+  asked: Parameters<typeof passGate>[1] & { readonly needed: boolean | Promise<boolean> },
   start: Start,
 ): Promise<Outcome> {
-  return (await needed) ? follow(await gate.waitForDecision(gated), start) : start();
+  return (await asked.needed) ? follow(await gate.waitForDecision(asked.gated), asked, start) : start();
 }
 
-function follow(decision: ApprovalDecision, start: Start): Outcome | Promise<Outcome> {
-  return decision.approved ? start(decision) : denied(decision);
+function follow(
+  decision: ApprovalDecision,
+  { tool }: { readonly tool: ToolDefinition },
+  start: Start,
+): Outcome | Promise<Outcome> {
+  return decision.approved ? start(decision) : toDenial(decision, kindOf(tool));
 }
 
 const otherArguments = failed(
   "The call was not run: approval was requested for other arguments than a hook has now left. Call the tool again to request it for these.",
 );
-
-function denied({ reason, by }: ApprovalDecision): Outcome {
-  const approver = by === undefined ? "" : ` by ${by}`;
-  const why = reason === undefined || reason.trim() === "" ? "" : `\nReason: ${reason.trim()}`;
-  return failed(
-    `The call was denied${approver}, and was not run. Do not repeat it unless you are told to.${why}`,
-  );
-}
 
 /** Names of the notes about single calls in a session's log, each with the call's `key`. */
 const callNotes = {
@@ -189,6 +186,7 @@ export class CallGate implements ToolGate {
   }
 
   needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
+    if (kindOf(tool) !== undefined) return true;
     return needsApproval(tool, call, {
       rules: this.#operation.live.profile.approvals,
       isAllowed: async (rules) => {
@@ -214,6 +212,7 @@ export class CallGate implements ToolGate {
     const { approvals } = this.#harness.runtime;
     const request = { ...this.#toRequest(gated, record), ...(await this.#offers(gated)) };
     const { approval_id, tool_call_id, tool, args, expires_at } = request;
+    const kind = request.kind === undefined ? {} : { kind: request.kind };
     const announce = (decision: ApprovalDecision): ApprovalDecision => {
       const { approved, reason, by } = decision;
       const edited = decision.args === undefined ? {} : { args: this.#masked(decision.args) };
@@ -230,7 +229,15 @@ export class CallGate implements ToolGate {
       await this.#note(callNotes.request, { key, approval_id, ...times, ...changed });
     }
     const maySuspend = (): boolean => this.#open === this.#waiting && this.#operation.live.maySuspend;
-    const asked = { type: "approval_request", approval_id, tool_call_id, tool, args, ...times } as const;
+    const asked = {
+      type: "approval_request",
+      approval_id,
+      tool_call_id,
+      tool,
+      args,
+      ...kind,
+      ...times,
+    } as const;
     let isAsked = false;
     // Not before the call can be decided: a reader of the event can answer at once.
     const onWaiting = (): void => {
@@ -247,7 +254,8 @@ export class CallGate implements ToolGate {
         if (isAsked) this.#waiting -= 1;
       });
     if (!isAsked) emit(asked, gated.turnId);
-    await this.#note(callNotes.decision, { key, ...decision });
+    const answer = decision.result === undefined ? {} : { result: this.#masked(decision.result) };
+    await this.#note(callNotes.decision, { key, ...decision, ...answer });
     return announce(decision);
   }
 
@@ -293,6 +301,7 @@ export class CallGate implements ToolGate {
 
   #toRequest(gated: GatedCall, record: CallRecord): ApprovalRequest {
     const { call, context } = gated;
+    const kind = kindOf(gated.tool);
     const { runtime, run_id } = this.#harness;
     const { live, id, part } = this.#operation;
     const task_id = taskOfPart(part, context.turnId) ?? this.#operation.task_id;
@@ -303,7 +312,8 @@ export class CallGate implements ToolGate {
     const expires_at = record.request?.expires_at ?? expires;
     return {
       ...live.key,
-      approval_id: record.request?.approval_id ?? createId("approval"),
+      approval_id: record.request?.approval_id ?? createId(kind ?? "approval"),
+      kind,
       operation_id: id,
       tool_call_id: context.toolCallId,
       tool: call.tool,
@@ -337,7 +347,7 @@ export class CallGate implements ToolGate {
     Pick<ApprovalRequest, "input_schema" | "touches" | "changes" | "allow_rules" | "no_allow_rule">
   > {
     const { tool, call, input } = gated;
-    if (tool === undefined) return {};
+    if (tool === undefined || kindOf(tool) !== undefined) return {};
     // Arguments with a secret are shown masked, so a change of them would lose the secret.
     const isWhole = canonical(this.#masked(call.args)) === canonical(call.args);
     const input_schema = tool.editableArguments === true && isWhole ? jsonSchemaOf(tool.input) : undefined;

@@ -16,6 +16,7 @@ import {
 } from "../../base/settings.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { Message, Usage } from "../../protocol/message.ts";
+import type { CallerTool, PastMessage } from "../../protocol/prompt.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import { backend, commands, type Role, schemaOrJson, tools } from "../define/agent-profile.ts";
 import { budget, modelSettings, profileModel } from "../define/profile-settings.ts";
@@ -25,6 +26,13 @@ import type { FileInput, ImageInput } from "../prompt/input-files.ts";
 const dictionary = live<Readonly<Record<string, unknown>>>("an object", isRecord);
 const signal = live<AbortSignal>("an AbortSignal", (value) => isRecord(value) && "aborted" in value);
 const secrets = list(string, "a list of texts");
+
+/** Whether a value is a message of a history that a caller gives. */
+export function isPastMessage(value: unknown): value is PastMessage {
+  if (!isRecord(value)) return false;
+  const { role, content } = value;
+  return (role === "user" || role === "assistant") && typeof content === "string";
+}
 
 const promptFields = {
   result: schemaOrJson,
@@ -43,9 +51,16 @@ const promptFields = {
   /** Added to the agent's, for this call only. */
   tools,
   commands,
+  /** Tools that the caller runs: a call waits until `app.approvals` decides it with a `result`. For this call only. */
+  callerTools: list(live<CallerTool>("a tool of the caller", isRecord), "a list of tools"),
   images: list(live<ImageInput>("an image", isRecord), "a list of images"),
   /** Documents and recordings, such as a PDF; a type that the model does not read fails with `invalid_request`. */
   files: list(live<FileInput>("a file", isRecord), "a list of files"),
+  /**
+   * The messages of a conversation elsewhere, oldest first: the history of a new session begins with them. Throws `conflict` in
+   * a session that has begun.
+   */
+  history: list(live<PastMessage>("a message", isPastMessage), "a list of messages"),
   /** The client's own id of the message; the first event of the operation and the history return it. */
   clientId: string,
   /** Names in `env` whose values the sandbox's commands get during this call, and no other. */

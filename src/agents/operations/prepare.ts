@@ -65,7 +65,8 @@ export async function prepare(
   const { tools: inOrder, isAvailable } = live.prompt.inOrder(sourced, operation.state);
   const ownTools = showsSpecs ? harness.runtime.project?.tools : undefined;
   const repositoryTools = showsSpecs ? repository.tools : undefined;
-  const hasMore = (options.tools ?? options.commands) !== undefined || inOrder.length > 0;
+  const hasMore =
+    (options.tools ?? options.commands ?? options.callerTools) !== undefined || inOrder.length > 0;
   const toolkit =
     !hasMore && ownTools === repositoryTools
       ? live.toolkit()
@@ -75,6 +76,7 @@ export async function prepare(
           {
             tools: options.tools,
             commands: options.commands,
+            callerTools: options.callerTools,
             sourced: inOrder,
             isAvailable,
             whyMissing: whyMissingIn(sources),

@@ -175,3 +175,30 @@ test("a prompt without text, an unknown role or skill, and an unset secret are r
   expect(model.calls).toHaveLength(0);
   expect(await session.history()).toEqual([]);
 });
+
+test("a history that the caller gives begins a new session, and one that has begun refuses it", async () => {
+  const model = answer();
+  const session = createTestAgent(model).session();
+  const history = [
+    { role: "user", content: "I am Alice." },
+    { role: "assistant", content: "Hello Alice." },
+  ] as const;
+  await session.prompt("Who am I?", { history });
+  expect(model.calls[0]?.prompt.slice(1).map(({ role, content }) => [role, JSON.stringify(content)])).toEqual(
+    [
+      ["user", expect.stringContaining("I am Alice.")],
+      ["assistant", expect.stringContaining("Hello Alice.")],
+      ["user", expect.stringContaining("Who am I?")],
+    ],
+  );
+  expect((await session.history()).map(({ role }) => role)).toEqual([
+    "user",
+    "assistant",
+    "user",
+    "assistant",
+  ]);
+  await expect(session.prompt("And now?", { history })).rejects.toMatchObject({ code: "conflict" });
+  await expect(session.prompt("x", { history: [{ role: "system", content: "x" } as never] })).rejects.toThrow(
+    "history",
+  );
+});

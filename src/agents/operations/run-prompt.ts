@@ -1,5 +1,10 @@
-import type { AssistantMessage, UserMessage } from "../../protocol/message.ts";
-import { textOf } from "../../protocol/read-records.ts";
+import { isoTime } from "../../base/clock.ts";
+import { createId } from "../../base/id.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { AssistantMessage, Message, TextPart, UserMessage } from "../../protocol/message.ts";
+import type { PastMessage } from "../../protocol/prompt.ts";
+import { noUsage, textOf } from "../../protocol/read-records.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import { CallGate } from "../approvals/call-gate.ts";
@@ -138,18 +143,47 @@ function appendInput<Result>(
 ): MaybePromise<void> {
   const { text, options, prepared } = input;
   const { source, shows } = input.request;
-  const { images = [], files: documents = [], clientId } = options;
+  const { images = [], files: documents = [], clientId, history = [] } = options;
   const hasFiles = images.length + documents.length > 0;
   const files = hasFiles ? [...images.map(toImagePart), ...documents.map(toFilePart)] : undefined;
   if (files !== undefined) checkFiles(prepared.models.current, files);
   return appendUserMessage(harness, operation, {
-    before: prepared.news,
+    before:
+      history.length === 0 ? prepared.news : [...pastEntries(harness, operation, history), ...prepared.news],
     text,
     files,
     source,
     shows,
     clientId,
     isInput: true,
+  });
+}
+
+/**
+ * The entries of a history that the caller gives. They are of an operation of their own, so that nothing takes them for work of
+ * this one, and the model of their answers is `unknown`.
+ */
+function pastEntries(
+  { runtime }: PromptHost,
+  { state, mask }: Operation,
+  history: readonly PastMessage[],
+): readonly SessionEntry[] {
+  if (state.position > 0)
+    throw new KitError({
+      code: "conflict",
+      message: "A history can be given to a new session only, and this one has begun.",
+      hint: "Begin a new session, or leave the history out: the session has its own.",
+    });
+  const operation_id = createId("op");
+  const timestamp = isoTime(runtime.clock.now());
+  const answered = { model: "unknown", usage: noUsage, finish_reason: "stop" } as const;
+  return history.map(({ role, content: said }) => {
+    const content: readonly TextPart[] = [{ type: "text", text: mask?.(said) ?? said }];
+    const message: Message =
+      role === "user"
+        ? { role, content: [...content], timestamp }
+        : { role, content: [...content], timestamp, ...answered };
+    return { version: 1, type: "message", message, operation_id };
   });
 }
 

@@ -1,10 +1,12 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
 import { textTokens } from "../../base/text-size.ts";
+import type { CallerTool } from "../../protocol/prompt.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { TraceContext } from "../../protocol/tracing.ts";
 import type { PythonSession } from "../../python/contract.ts";
 import type { AgentRuntime, Harness, LiveSession, Toolkit } from "../agent-runtime.ts";
+import { checkCallerTools, nameClash, toCallerTools } from "../approvals/call-kinds.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { builtInToolNames, offersBuiltIn } from "../define/profile-settings.ts";
 import type { AnyTool, KitCommand, ToolDefinition, ToolLookup } from "../define/tool.ts";
@@ -112,6 +114,8 @@ export function extendToolkit(
     readonly repository?: readonly AnyTool[] | undefined;
     readonly tools?: readonly AnyTool[] | undefined;
     readonly commands?: readonly KitCommand[] | undefined;
+    /** Tools of the caller: one with the name of another tool is refused. */
+    readonly callerTools?: readonly CallerTool[] | undefined;
     readonly sourced: readonly AnyTool[];
     /** False for a sourced tool that stays in the list although its source is unavailable now. */
     readonly isAvailable: (name: string) => boolean;
@@ -121,7 +125,18 @@ export function extendToolkit(
   const toolkit = extra.project === extra.repository ? base : withRepository(base, extra);
   const commands =
     extra.commands === undefined ? [] : commandTools(extra.commands, environmentOf(live, runtime));
-  const callTools = [...(extra.tools ?? []), ...commands];
+  const callTools: AnyTool[] = [...(extra.tools ?? []), ...commands];
+  const { callerTools = [] } = extra;
+  if (callerTools.length > 0) {
+    checkCallerTools(callerTools);
+    const taken = new Set([
+      ...toolkit.tools.names(),
+      ...[...callTools, ...extra.sourced].map(({ name }) => name),
+    ]);
+    const clash = callerTools.find(({ name }) => taken.has(name));
+    if (clash !== undefined) throw nameClash(clash.name);
+    callTools.push(...toCallerTools(callerTools));
+  }
   if (callTools.length === 0 && extra.sourced.length === 0) return toolkit;
   const added = new Map<string, ToolDefinition>();
   const takenNames = new Set(toolkit.schemas.map((schema) => schema.name));

@@ -6,6 +6,7 @@ import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { outageOf } from "../../protocol/outage.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import { passGate, type ToolGate } from "../approvals/call-gate.ts";
+import { kindOf, toAnswer } from "../approvals/call-kinds.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
@@ -96,9 +97,11 @@ async function runToolCall(
     return loggedResult;
   }
   if (!options.skipped()) {
-    const mcp = options.tools.get(tool)?.servedBy?.(args);
+    const definition = options.tools.get(tool);
+    const mcp = definition?.servedBy?.(args);
+    const kind = kindOf(definition) === "caller" ? ({ kind: "caller" } as const) : undefined;
     options.emit(
-      { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }) },
+      { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }), ...kind },
       turn.id,
     );
   }
@@ -204,6 +207,7 @@ function runChecked(
     return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
   const context = new RunningCall(call, key, { turnId: turn.id, options });
   const start = (approval?: ApprovalDecision): Outcome | Promise<Outcome> => {
+    if (kindOf(tool) === "caller") return toAnswer(approval ?? {});
     if (approval?.args !== undefined)
       return runEdited(
         tool,

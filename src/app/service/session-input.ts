@@ -1,5 +1,6 @@
+import { checkCallerTools } from "../../agents/approvals/call-kinds.ts";
 import type { ForkOrigin } from "../../agents/log/fork.ts";
-import { checkedText } from "../../agents/operations/options.ts";
+import { checkedText, isPastMessage } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { suggest, toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -70,14 +71,14 @@ export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
 
 /** Checks the settings of a program, which can be plain JavaScript. A custom backend cannot be stored. */
 function checkedSettings(settings: PromptSettings): PromptSettings {
-  const { model, backend, client_id, role, thinking_level, images, files } = settings;
+  const { model, backend, client_id, role, thinking_level, images, files, tools, history } = settings;
   if (model !== undefined && !isModelChoice(model)) throw invalid(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
     const names = `\`backend\` of a dispatch must be one of ${backendNames.join(", ")}`;
     throw invalid(near === undefined ? names : `${names}; did you mean ${near}?`);
   }
-  return { model, backend, client_id, role, thinking_level, images, files };
+  return { model, backend, client_id, role, thinking_level, images, files, tools, history };
 }
 
 function invalid(fault: string): KitError {
@@ -89,5 +90,8 @@ export function checkedPrompt(request: PromptRequest): PromptRequest {
   checkedText(request.message);
   request.images?.forEach(toImagePart);
   request.files?.forEach(toFilePart);
+  if (request.tools !== undefined) checkCallerTools(request.tools);
+  if (request.history?.every(isPastMessage) === false)
+    throw invalid("`history` must be a list of messages: `role` user or assistant, and a text as `content`");
   return request;
 }

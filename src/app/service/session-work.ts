@@ -64,7 +64,19 @@ export class SessionWork {
       try {
         const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
         const { model, backend, role, images, files, omit_rules: omitRules } = rest;
-        const choices = defined({ model, backend, role, images, files, thinkingLevel, omitRules, clientId });
+        const { tools: callerTools, history } = rest;
+        const choices = defined({
+          model,
+          backend,
+          role,
+          images,
+          files,
+          thinkingLevel,
+          omitRules,
+          clientId,
+          callerTools,
+          history,
+        });
         const how = { signal, operationId, resumes: resting !== undefined };
         const {
           text,

@@ -1,4 +1,4 @@
-import { type Approvals, checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
+import { type Approvals, checkEdited, isDetailed, notWaiting } from "../../agents/approvals/approvals.ts";
 import { willResume } from "../../agents/log/suspension.ts";
 import { linkSignals } from "../../base/abort.ts";
 import type { Engine } from "../../engine/contract.ts";
@@ -43,7 +43,7 @@ export function createSharedApprovals(
       return await wait.settle(decision);
     },
     async decide(approvalId, decision, within = {}) {
-      if (decision.args !== undefined) {
+      if (isDetailed(approvalId, decision)) {
         const waiting = await calls.list(within);
         const request = waiting.find(({ approval_id }) => approval_id === approvalId);
         if (request !== undefined) checkEdited(request, decision);

@@ -10,22 +10,22 @@ export interface UserInput {
 }
 
 /**
- * Converts a user's message of a page to a prompt. Throws `invalid_request` for a text that is none, and for a file that is neither
+ * Converts a user's message of a page, `path` in its request, to a prompt. Throws `invalid_request` for a text that is none, and for a file that is neither
  * data nor `https:`.
  */
-export function toUserInput({ parts }: UiMessage): UserInput {
+export function toUserInput({ parts }: Pick<UiMessage, "parts">, path = "body.messages"): UserInput {
   const message = parts
     .filter(({ type }) => type === "text")
-    .map(({ text }) => textOf(text))
+    .map(({ text }) => textOf(text, path))
     .join("");
   const images: PromptImage[] = [];
   const files: PromptFile[] = [];
   for (const part of parts) {
     if (part.type !== "file") continue;
     const { mediaType, url, filename } = part;
-    const [media_type, address] = [textOf(mediaType), textOf(url)];
+    const [media_type, address] = [textOf(mediaType, path), textOf(url, path)];
     const [, data] = /^data:[^,]{0,200};base64,(.*)$/s.exec(address) ?? [];
-    if (data === undefined && !/^https:\/\//.test(address)) throw noFile();
+    if (data === undefined && !/^https:\/\//.test(address)) throw noFile(path);
     const source = data === undefined ? { url: address } : { data };
     if (media_type.startsWith("image/")) images.push({ ...source, media_type });
     else files.push({ ...source, media_type, ...(typeof filename === "string" ? { filename } : {}) });
@@ -33,23 +33,25 @@ export function toUserInput({ parts }: UiMessage): UserInput {
   return { message, ...(images.length > 0 && { images }), ...(files.length > 0 && { files }) };
 }
 
-function textOf(field: unknown = ""): string {
+function textOf(field: unknown = "", path: string): string {
   if (typeof field === "string") return field;
   throw invalid(
     "A part of the message is not understood.",
     "must have strings as `text`, `mediaType` and `url`",
+    path,
   );
 }
 
-function noFile(): KitError {
+function noFile(path: string): KitError {
   return invalid(
     "A file of the message can be neither read nor fetched.",
     "files must be data: or https: addresses",
+    path,
   );
 }
 
-function invalid(message: string, fault: string): KitError {
-  const issues = [{ path: "body.messages", message: fault }];
+function invalid(message: string, fault: string, path: string): KitError {
+  const issues = [{ path, message: fault }];
   return new KitError({ code: "invalid_request", message, meta: { issues } });
 }
 

@@ -39,6 +39,8 @@ export interface RouteSpec {
   readonly hasPlainErrors?: true;
   /** Whether errors are those of JSON-RPC, also for the other methods of the path. */
   readonly hasRpcErrors?: true;
+  /** Whether errors have the form of OpenAI's interfaces. */
+  readonly hasOpenAiErrors?: true;
   /** Whether a reader of the stream that reconnects after its last event gets 204. */
   readonly hasEnd?: true;
   /** Whether a browser gets a page instead. */

@@ -1,5 +1,7 @@
+import { agUiRoutes } from "./ag-ui-routes.ts";
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes, waitingRoutes } from "./agent-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
+import { openAiRoutes } from "./openai-routes.ts";
 import {
   descriptionRoutes,
   fileRoutes,
@@ -26,6 +28,8 @@ const projectRoutes = {
 const serviceRoutes = {
   ...agentRoutes,
   ...uiRoutes,
+  ...openAiRoutes,
+  ...agUiRoutes,
   ...approvalRoutes,
   ...waitingRoutes,
   ...promptRoutes,

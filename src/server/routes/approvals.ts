@@ -1,4 +1,4 @@
-import { checkEdited, notWaiting } from "../../agents/approvals/approvals.ts";
+import { checkEdited, isDetailed, notWaiting } from "../../agents/approvals/approvals.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import type { InstanceTarget } from "../../app/service/service.ts";
 import { canonical } from "../../base/json-text.ts";
@@ -49,7 +49,7 @@ export async function decideCall(
   { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
   decision: ApprovalDecision,
 ): Promise<void> {
-  if (decision.args !== undefined) await checkArgs(approvals, { approval_id, ...target }, decision);
+  if (isDetailed(approval_id, decision)) await checkArgs(approvals, { approval_id, ...target }, decision);
   await approvals.decide(approval_id, decision, target);
 }
 
@@ -62,6 +62,7 @@ async function checkArgs(
   // `decide` tells why it does not wait.
   if (request === undefined) return;
   checkEdited(request, decision);
+  if (decision.args === undefined) return;
   const issues = await createJsonValidator({ isLenient: true })(request.input_schema ?? {}, decision.args);
   if (issues.length === 0) return;
   throw new KitError({
@@ -102,7 +103,7 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
       const waiting = (await service.approvals.list(filter))
         .map((approval) => ({ approval, place: placeOf(approval) }))
         .sort((one, other) => (one.place < other.place ? -1 : 1));
-      if (cursor !== undefined && !/^\d{4}-\S+ approval_\S+$/.test(cursor)) throw badCursor();
+      if (cursor !== undefined && !/^\d{4}-\S+ [a-z]+_\S+$/.test(cursor)) throw badCursor();
       const { items, next_cursor } = await authorization.page(
         async (next) => {
           const after = next.cursor ?? cursor ?? "";

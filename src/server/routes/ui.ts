@@ -15,7 +15,7 @@ import type { OperationRecord } from "../../protocol/trace.ts";
 import type { UiChunk, UiMessage, UiPart } from "../../protocol/ui.ts";
 import { emptyReply } from "../reply.ts";
 import { readLastEventId } from "../request/read-request.ts";
-import { bindRoutes, type Handlers, type Route, type RouteRequest } from "../route.ts";
+import { bindRoutes, type Guard, type Handlers, type Route, type RouteRequest } from "../route.ts";
 import { checkAgent, instanceOf, type ServiceContext } from "../service-context.ts";
 import { restsNow, streamUi } from "../streams/ui-stream.ts";
 import { decideCall } from "./approvals.ts";
@@ -27,15 +27,6 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
     ...instanceOf(input),
     session: input.segment("session"),
   });
-  /** A sender that may not read the instance gets the error for one that does not exist. */
-  const guard = async ({ action, principal, segment }: RouteRequest): Promise<void> => {
-    if (action === undefined) return;
-    const { agent, instance_id: instance } = instanceOf({ segment });
-    const missing = new KitError({ code: "not_found", message: "There is no such chat." });
-    const request = { principal, action, agent, instance };
-    await authorization.checkFound(request, { reading: "agent.read", missing });
-    checkAgent(context, agent);
-  };
   const handlers: Handlers<typeof uiRoutes> = {
     async "POST /agents/{name}/{id}/ui"(input) {
       const { principal, itemAction, receivedAt, body } = input;
@@ -110,7 +101,19 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
       return { stopped: await service.abort({ ...sessionOf(input), ...input.body }) };
     },
   };
-  return bindRoutes(uiRoutes, handlers, guard);
+  return bindRoutes(uiRoutes, handlers, guardChat(context));
+}
+
+/** A sender that may not read the instance gets the error for one that does not exist. */
+export function guardChat(context: ServiceContext): Guard {
+  return async ({ action, principal, segment }) => {
+    if (action === undefined) return;
+    const { agent, instance_id: instance } = instanceOf({ segment });
+    const missing = new KitError({ code: "not_found", message: "There is no such chat." });
+    const request = { principal, action, agent, instance };
+    await context.authorization.checkFound(request, { reading: "agent.read", missing });
+    checkAgent(context, agent);
+  };
 }
 
 const decisionSchema = z.object({
@@ -150,7 +153,8 @@ function ignoreDecided(error: unknown): void {
   if (!(error instanceof KitError) || error.code !== "not_found") throw error;
 }
 
-async function* eventsOf(
+/** Yields the events of an operation and its tasks so far. */
+export async function* eventsOf(
   { service }: ServiceContext,
   target: InstanceTarget,
   {
@@ -167,7 +171,7 @@ async function* eventsOf(
   }
 }
 
-function isOpen({ status }: OperationRecord): boolean {
+export function isOpen({ status }: OperationRecord): boolean {
   return status === "working" || status === "waiting" || status === "retrying";
 }
 

@@ -12,7 +12,8 @@ export interface EchoModel {
 
 /**
  * A model that says what it was told, word by word, twenty words a second if it begins with `calmly`. `slow` makes it speak ten times a second for 30 s,
- * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name.
+ * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name;
+ * `weather` and `weather twice` call the tool of that name, if there is one.
  */
 export function createEchoModel(): EchoModel {
   let gate = Promise.withResolvers<void>();
@@ -28,7 +29,18 @@ export function createEchoModel(): EchoModel {
   const answer = async (call: LanguageModelV4CallOptions): Promise<ScriptedTurn> => {
     const last = call.prompt.at(-1);
     const text = lastText(call);
-    if (last?.role === "tool") return { text: "It is done." };
+    if (last?.role === "tool") {
+      const said = last.content.flatMap((part) =>
+        part.type === "tool-result" && part.toolName === "weather" && part.output.type === "text"
+          ? [`It said ${part.output.value}.`]
+          : [],
+      );
+      return { text: said.length === 0 ? "It is done." : said.join(" ") };
+    }
+    if (text.startsWith("weather") && call.tools?.some(({ name }) => name === "weather") === true) {
+      const cities = text === "weather twice" ? ["Rome", "Oslo"] : ["Rome"];
+      return { toolCalls: cities.map((place) => ({ name: "weather", input: { place } })) };
+    }
     if (text === "fail for good")
       throw new KitError({ code: "context_overflow", message: "It is too long." });
     if (text === "fail") throw new Error("the provider is down");

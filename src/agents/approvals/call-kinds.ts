@@ -1,0 +1,77 @@
+import { toSentence } from "../../base/error-text.ts";
+import { KitError } from "../../base/kit-error.ts";
+import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { callKinds } from "../../protocol/enums.ts";
+import type { CallerTool } from "../../protocol/prompt.ts";
+import { builtInToolNames } from "../define/profile-settings.ts";
+import { faultOfToolInput, type ToolDefinition } from "../define/tool.ts";
+import { failed, type Outcome } from "../turn/running-call.ts";
+
+/** Who decides about a waiting call. */
+export type CallKind = (typeof callKinds)[number];
+
+const callerTools = new WeakSet<object>();
+
+/** Converts the tools that a caller declares for one prompt. kit never runs them: the decision about a call is its result. */
+export function toCallerTools(declared: readonly CallerTool[]): readonly ToolDefinition[] {
+  return declared.map(({ name, description = "", input_schema = noArguments }) => {
+    const tool: ToolDefinition = {
+      name,
+      description,
+      input: input_schema,
+      // A call that waited when its process ended has not run here.
+      idempotent: true,
+      execute() {
+        throw new Error("The caller runs its own tools.");
+      },
+    };
+    callerTools.add(tool);
+    return tool;
+  });
+}
+
+const noArguments = { type: "object", properties: {}, additionalProperties: false };
+
+/** Throws `invalid_request` for a tool of a caller that no agent could offer. */
+export function checkCallerTools(declared: readonly CallerTool[]): void {
+  const names = new Set<string>();
+  for (const [at, { name, input_schema = noArguments }] of declared.entries()) {
+    const fault = faultOfToolInput(input_schema);
+    if (fault !== undefined)
+      throw refused(toSentence(`The tool "${name}": \`input_schema\` ${fault}`), `tools.${at}.input_schema`);
+    if (names.has(name)) throw refused(`Two tools of the request are named "${name}".`, `tools.${at}.name`);
+    if (builtInToolNames.has(name)) throw nameClash(name);
+    names.add(name);
+  }
+}
+
+/** The error for a tool of a caller that has the name of a tool of the agent. */
+export function nameClash(name: string): KitError {
+  const message = `The agent has a tool named "${name}" of its own.`;
+  return refused(message, "tools", "Give the tool of the request another name.");
+}
+
+function refused(message: string, path: string, hint?: string): KitError {
+  const issues = [{ path, message: "cannot be offered by this agent" }];
+  return new KitError({ code: "invalid_request", message, ...(hint && { hint }), meta: { issues } });
+}
+
+/** Returns who decides about the calls of a tool besides an approver; undefined if no other does. */
+export function kindOf(tool: ToolDefinition | undefined): Exclude<CallKind, "approval"> | undefined {
+  return tool !== undefined && callerTools.has(tool) ? "caller" : undefined;
+}
+
+/** The outcome of a call that its caller has run. */
+export function toAnswer({ result }: Pick<ApprovalDecision, "result">): Outcome {
+  return { content: typeof result === "string" ? result : JSON.stringify(result ?? null) };
+}
+
+/** The outcome of a call that was not run: a person denied it, or its caller has an error. */
+export function toDenial({ reason = "", by }: ApprovalDecision, kind: CallKind | undefined): Outcome {
+  const why = reason.trim();
+  if (kind === "caller") return failed(why === "" ? "The caller gave no result." : why);
+  const approver = by === undefined ? "" : ` by ${by}`;
+  return failed(
+    `The call was denied${approver}, and was not run. Do not repeat it unless you are told to.${why === "" ? "" : `\nReason: ${why}`}`,
+  );
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestService } from "../../testing/test-service.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let served: ServedService;
+beforeAll(async () => {
+  served = await serveService({
+    files: {
+      "src/agents/desk.ts": `export const triggers = { webhook: true };
+const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: () => "seen" };
+export default { kind: "kit.agent", describe: async () => ({ tools: [look] }) };
+`,
+    },
+    openService: ({ root }) =>
+      createTestService({
+        root,
+        model: createScriptedModel(({ prompt, tools = [] }) => {
+          const last = prompt.at(-1);
+          const asked = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
+          if (last?.role === "tool" && !JSON.stringify(last.content).includes("not what locate takes"))
+            return { text: `It said ${JSON.stringify(last.content[0])}` };
+          const input = asked.includes("badly") && last?.role !== "tool" ? { exact: "yes" } : { exact: true };
+          return tools.some(({ name }) => name === "locate")
+            ? { toolCalls: [{ name: "locate", input }] }
+            : { text: "There is no such tool." };
+        }),
+      }),
+  });
+});
+afterAll(() => served.close());
+
+const locate = {
+  name: "locate",
+  description: "Where the person is.",
+  input_schema: { type: "object", properties: { exact: { type: "boolean" } }, required: ["exact"] },
+};
+
+interface Waiting {
+  readonly approval_id: string;
+  readonly kind?: string;
+  readonly args: unknown;
+  readonly allow_rules?: unknown;
+}
+
+async function waitingAt(id: string): Promise<Waiting> {
+  const list = async (): Promise<Waiting[]> =>
+    (await served.send(`/agents/desk/${id}/approvals`)).body.approvals;
+  await expect.poll(list, { timeout: 20_000 }).toHaveLength(1);
+  const [call] = await list();
+  if (call === undefined) throw new Error("No call waits.");
+  return call;
+}
+
+/** Reads the result of a dispatched input. */
+async function replyOf(
+  dispatchId: string,
+): Promise<{ status: string; result?: { text: string }; error?: { message: string } }> {
+  await expect
+    .poll(async () => (await served.send(`/dispatches/${dispatchId}`)).body.status, { timeout: 20_000 })
+    .toMatch(/completed|failed/);
+  return (await served.send(`/dispatches/${dispatchId}`)).body;
+}
+
+test("a call of the caller's tool waits until a decision brings its result, for this prompt only", async () => {
+  const { body: sent } = await served.send("/agents/desk/one/dispatch", {
+    body: { input: "Where?", tools: [locate] },
+  });
+  const call = await waitingAt("one");
+  expect(call).toMatchObject({ kind: "caller", args: { exact: true }, tool: "locate" });
+  expect(call.allow_rules).toBeUndefined();
+  const path = `/agents/desk/one/approvals/${call.approval_id}`;
+  const inbox = await served.send("/waiting");
+  expect(inbox.body.items).toMatchObject([{ kind: "call", approval: { kind: "caller" } }]);
+  expect(await served.send(path, { body: { approved: true } })).toMatchObject({
+    status: 400,
+    body: { error: { message: "A call of locate is answered with its result." } },
+  });
+  expect(await served.send(path, { body: { approved: false, result: 1 } })).toMatchObject({ status: 400 });
+  expect(await served.send(path, { body: { approved: true, args: {}, result: 1 } })).toMatchObject({
+    status: 400,
+  });
+  expect(
+    await served.send(path, { body: { approved: true, result: { city: "Oslo", content: [1] } } }),
+  ).toMatchObject({ status: 200 });
+  expect(await served.send(path, { body: { approved: true, result: "again" } })).toMatchObject({
+    status: 404,
+  });
+  const { result } = await replyOf(sent.dispatch_id);
+  expect(result?.text).toContain(String.raw`{\"city\":\"Oslo\",\"content\":[1]}`);
+  expect(result?.text).not.toContain("error");
+  const next = await served.send("/agents/desk/one", { body: { message: "Where?" } });
+  expect(next.body.result.text).toBe("There is no such tool.");
+});
+
+test("the model reads the error of a call that its caller could not run, and a prompt takes tools like a dispatch", async () => {
+  const asking = served.send("/agents/desk/two", { body: { message: "Where?", tools: [locate] } });
+  const { approval_id } = await waitingAt("two");
+  await served.send(`/agents/desk/two/approvals/${approval_id}`, {
+    body: { approved: false, reason: "No signal." },
+  });
+  const { body } = await asking;
+  expect(body.result.text).toMatch(/error-text.*No signal\./);
+});
+
+test("arguments that the caller's schema refuses go back to the model, and not to the caller", async () => {
+  const { body: sent } = await served.send("/agents/desk/three/dispatch", {
+    body: { input: "badly", tools: [locate] },
+  });
+  const call = await waitingAt("three");
+  expect(call.args).toEqual({ exact: true });
+  await served.send(`/agents/desk/three/approvals/${call.approval_id}`, {
+    body: { approved: true, result: "Rome" },
+  });
+  expect((await replyOf(sent.dispatch_id)).result?.text).toContain("Rome");
+});
+
+test.each([
+  ["a name of the agent's", { ...locate, name: "look" }, 'The agent has a tool named "look" of its own.'],
+  ["a name of kit's", { ...locate, name: "bash" }, 'The agent has a tool named "bash" of its own.'],
+  [
+    "a schema of another value",
+    { ...locate, input_schema: { type: "string" } },
+    "must be the schema of an object",
+  ],
+  [
+    "an invalid schema",
+    { ...locate, input_schema: { type: "objekt" } },
+    "`input_schema` is not a valid JSON Schema",
+  ],
+  ["a wrong name", { ...locate, name: "1 2" }, "must be letters, digits"],
+])("a tool with %s is refused", async (_, tool, message) => {
+  const reply = await served.send("/agents/desk/four", { body: { message: "Where?", tools: [tool] } });
+  expect(reply.status).toBe(400);
+  expect(JSON.stringify(reply.body)).toContain(JSON.stringify(message).slice(1, -1));
+  const { body } = await served.send("/agents/desk/four/dispatch", {
+    body: { input: "Where?", tools: [tool] },
+  });
+  const failed = body.error ?? (await replyOf(body.dispatch_id)).error;
+  expect(JSON.stringify(failed)).toContain(JSON.stringify(message).slice(1, -1));
+});

@@ -1,0 +1,182 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
+import OpenAI from "openai";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let served: ServedService;
+let client: OpenAI;
+const clientOf = (at: ServedService, apiKey = "none"): OpenAI =>
+  new OpenAI({ baseURL: `${at.url}/v1`, apiKey, maxRetries: 0 });
+
+beforeAll(async () => {
+  served = await serveService();
+  client = clientOf(served);
+});
+afterAll(async () => {
+  expect(served.errors).toEqual([]);
+  await served.close();
+});
+
+const model = "echo";
+const user = (content: string) => ({ role: "user", content }) as const;
+const refusal = async (work: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> => {
+  const error = await Promise.resolve(work).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(OpenAI.APIError);
+  return error as InstanceType<typeof OpenAI.APIError>;
+};
+const allOf = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
+  const read: Item[] = [];
+  for await (const item of items) read.push(item);
+  return read;
+};
+const weather = {
+  name: "weather",
+  description: "The weather of a place.",
+  parameters: {
+    type: "object" as const,
+    properties: { place: { type: "string" as const } },
+    required: ["place"],
+  },
+};
+
+test("a function of the caller ends the answer, and its result goes on in the same operation", async () => {
+  const tools = [{ type: "function" as const, function: weather }];
+  const messages = [user("weather")] as OpenAI.Chat.ChatCompletionMessageParam[];
+  const asked = await client.chat.completions.create({ model, messages, tools });
+  const [choice] = asked.choices;
+  expect(choice).toMatchObject({
+    finish_reason: "tool_calls",
+    message: {
+      content: null,
+      tool_calls: [{ function: { name: "weather", arguments: '{"place":"Rome"}' } }],
+    },
+  });
+  const call = choice?.message.tool_calls?.[0];
+  if (choice === undefined || call === undefined) throw new Error("There is no call.");
+  const result = { role: "tool", tool_call_id: call.id, content: "64 degrees" } as const;
+  const answer = await client.chat.completions.create({
+    model,
+    messages: [...messages, choice.message, result],
+    tools,
+  });
+  expect([answer.id, answer.choices[0]?.message.content]).toEqual([asked.id, "It said 64 degrees."]);
+  const again = client.chat.completions.create({ model, messages: [...messages, choice.message, result] });
+  expect((await refusal(again)).param).toBe("messages.2.tool_call_id");
+});
+
+test("OpenAI's loop of functions runs over a stream", async () => {
+  const cities: unknown[] = [];
+  const runner = client.chat.completions.runTools({
+    model,
+    stream: true,
+    messages: [user("weather twice")],
+    tools: [
+      {
+        type: "function",
+        function: {
+          ...weather,
+          parse: JSON.parse,
+          function: (args: unknown) => {
+            cities.push(args);
+            return `${cities.length} degrees`;
+          },
+        },
+      },
+    ],
+  });
+  expect(await runner.finalContent()).toBe("It said 1 degrees. It said 2 degrees.");
+  expect(cities).toEqual([{ place: "Rome" }, { place: "Oslo" }]);
+});
+
+test("a response with calls is complete, and each part of the operation keeps its own response", async () => {
+  const tools = [{ type: "function" as const, strict: false, ...weather }];
+  const stream = client.responses.stream({ model, input: "weather", tools });
+  const types: string[] = [];
+  for await (const event of stream) types.push(event.type.replace("response.", ""));
+  expect(types).toEqual([
+    "created",
+    "in_progress",
+    "output_item.added",
+    "function_call_arguments.delta",
+    "function_call_arguments.done",
+    "output_item.done",
+    "completed",
+  ]);
+  const first = await stream.finalResponse();
+  const call = first.output[0];
+  if (call?.type !== "function_call") throw new Error("There is no call.");
+  const input = [{ type: "function_call_output", call_id: call.call_id, output: "64 degrees" } as const];
+  const second = await client.responses.create({ model, input, previous_response_id: first.id });
+  expect([second.status, second.output_text]).toEqual(["completed", "It said 64 degrees."]);
+  expect((await client.responses.retrieve(second.id)).output_text).toBe("It said 64 degrees.");
+  expect((await client.responses.retrieve(first.id)).output).toMatchObject([
+    { type: "function_call", call_id: call.call_id },
+  ]);
+  const replay = await allOf(await client.responses.retrieve(second.id, { stream: true }));
+  expect(replay.at(-1)).toMatchObject({ response: { id: second.id, status: "completed" } });
+  // A caller that goes on with a message has left its calls.
+  const left = await client.responses.create({ model, input: "weather", tools, conversation: "left" });
+  const next = await client.responses.create({ model, input: "hello", previous_response_id: left.id });
+  expect(next.output_text).toBe("hello");
+  const other = await refusal(
+    client.responses.create({
+      model,
+      input: [{ type: "function_call_output", call_id: "call_x", output: "" }],
+    }),
+  );
+  expect([other.status, other.param]).toEqual([400, "input.0.call_id"]);
+});
+
+const modelsOf = (baseURL: string) => {
+  const openai = createOpenAI({ baseURL, apiKey: "none" });
+  return {
+    "responses of @ai-sdk/openai": openai.responses(model),
+    "chat of @ai-sdk/openai": openai.chat(model),
+    "@ai-sdk/openai-compatible": createOpenAICompatible({
+      name: "kit",
+      baseURL,
+      includeUsage: true,
+    }).chatModel(model),
+  };
+};
+const names = ["responses of @ai-sdk/openai", "chat of @ai-sdk/openai", "@ai-sdk/openai-compatible"] as const;
+
+test.each(names)("%s generates, streams, and goes on with a conversation", async (name) => {
+  const kit = modelsOf(`${served.url}/v1`)[name];
+  const { text, response } = await generateText({ model: kit, prompt: "hello there", maxRetries: 0 });
+  expect(text).toBe("hello there");
+  const streamed = streamText({ model: kit, prompt: "hello you", maxRetries: 0 });
+  let said = "";
+  for await (const part of streamed.textStream) said += part;
+  expect([said, (await streamed.usage).totalTokens]).toEqual(["hello you", 5]);
+  const messages = [user("hello there"), ...response.messages, user("and now")];
+  const next = await generateText({ model: kit, messages, maxRetries: 0 });
+  expect(next.text).toBe("and now");
+});
+
+test.each(names)("%s runs its tools in a loop", async (name) => {
+  const cities: unknown[] = [];
+  const { text, steps } = await generateText({
+    model: modelsOf(`${served.url}/v1`)[name],
+    prompt: "weather twice",
+    maxRetries: 0,
+    stopWhen: isStepCount(3),
+    tools: {
+      weather: tool({
+        description: weather.description,
+        inputSchema: jsonSchema(weather.parameters),
+        execute: (args) => {
+          cities.push(args);
+          return `${cities.length} degrees`;
+        },
+      }),
+    },
+  });
+  expect([text, steps.length]).toEqual(["It said 1 degrees. It said 2 degrees.", 2]);
+  expect(cities).toEqual([{ place: "Rome" }, { place: "Oslo" }]);
+});
