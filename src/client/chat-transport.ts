@@ -1,6 +1,7 @@
 import { withDeadline } from "../base/abort.ts";
 import { systemClock } from "../base/clock.ts";
 import type { ApprovalBody } from "../protocol/approval.ts";
+import type { CallerTool } from "../protocol/prompt.ts";
 import type { UiChunk } from "../protocol/ui.ts";
 import { createSseParser, type ServerSentEvent } from "./read-stream.ts";
 import { backoff } from "./transport.ts";
@@ -13,6 +14,8 @@ export interface KitChatOptions {
   readonly credentials?: "include" | "same-origin" | "omit" | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Tools that the page runs: `useChat` gets their calls, and `addToolOutput` answers them. The agent has them for each message of the page. */
+  readonly tools?: readonly CallerTool[] | undefined;
   /** Failures in a row after which an answer is given up; default 12, which takes about 45 seconds. */
   readonly reconnects?: number | undefined;
 }
@@ -73,7 +76,8 @@ export class KitChatTransport {
   ): Promise<ReadableStream<UiChunk>> {
     const { chatId: id, messages, trigger, messageId, body } = options;
     this.#operations.delete(id);
-    const sent = JSON.stringify({ ...body, id, messages: messages.slice(-1), trigger, messageId });
+    const { tools } = this.#options;
+    const sent = JSON.stringify({ tools, ...body, id, messages: messages.slice(-1), trigger, messageId });
     // The message's id makes the request repeatable.
     const send = (): Promise<Response> => this.#fetch("", options, { method: "POST", body: sent });
     return this.#toStream(await this.#insist(send, options.abortSignal), { ...options, send });

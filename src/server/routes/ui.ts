@@ -39,15 +39,16 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
   const handlers: Handlers<typeof uiRoutes> = {
     async "POST /agents/{name}/{id}/ui"(input) {
       const { principal, itemAction, receivedAt, body } = input;
-      const { id: session = "default", messages, trigger } = body;
+      const { id: session = "default", messages, trigger, tools } = body;
       const target = instanceOf(input);
       const last = messages.at(-1);
       if (trigger === "regenerate-message")
         throw refused("trigger", "cannot be regenerate-message: kit keeps every answer");
       if (last?.role === "assistant") {
-        const decisions = decisionsIn(last);
+        const { decisions, answers } = answersIn(last);
         const about = { principal, agent: target.agent, instance: target.instance_id };
-        await authorization.check({ ...about, action: itemAction });
+        // Whoever may prompt answers the calls of the prompt's tools; only an approver decides about others.
+        if (decisions.length > 0) await authorization.check({ ...about, action: itemAction });
         await authorization.check({ ...about, action: "agent.read" });
         return await streamUi(context, input, {
           target: { ...target, operation_id: last.id },
@@ -55,11 +56,24 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
           after: last.metadata?.kit_index,
           begin: async () => {
             const own = new Set<string>();
-            const asked = { operation_id: last.id, types: ["approval_request"] as const };
-            for await (const event of eventsOf(context, target, asked))
-              if (event.type === "approval_request") own.add(event.approval_id);
+            const fold = new UiFold(last.id);
+            for await (const event of eventsOf(context, target, {
+              operation_id: last.id,
+              types: callEvents,
+            })) {
+              fold.push(event);
+              if (event.type === "approval_request" && event.kind === undefined) own.add(event.approval_id);
+            }
+            const { awaitedOfPage } = fold;
+            const results = answers.flatMap(({ toolCallId, ...answer }) => {
+              const id = awaitedOfPage.get(toolCallId);
+              return id === undefined ? [] : [{ id, ...answer }];
+            });
             // A call of another answer is none of this one's, and thousands of decisions cost no thousands of questions.
-            for (const { id: approval_id, ...decision } of decisions.filter(({ id }) => own.delete(id)))
+            for (const { id: approval_id, ...decision } of [
+              ...decisions.filter(({ id }) => own.delete(id)),
+              ...results,
+            ])
               await decideCall(service, { ...target, approval_id }, { ...decision, by: principal?.id }).catch(
                 ignoreDecided,
               );
@@ -71,6 +85,7 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
       const { message, ...files } = toUserInput(last);
       const { operation_id } = await service.dispatch({ ...target, session }, message, {
         ...files,
+        tools,
         client_id: last.id,
         // The same message again, after a lost reply, is the same work; the same id in another chat is another message.
         idempotencyKey: keyOfSender(principal, keyOfMessage({ ...target, session }, last.id)),
@@ -119,19 +134,55 @@ const decisionSchema = z.object({
   reason: z.string().max(10_000).optional(),
 });
 
-/** The answers to approvals in a message. Throws `invalid_request` if there are none, or if one is not understood. */
-function decisionsIn({ parts, metadata }: UiMessage): readonly z.infer<typeof decisionSchema>[] {
+const answerSchema = z.object({
+  toolCallId: z.string().min(1).max(1_000),
+  output: z.unknown().optional(),
+  errorText: z.string().max(10_000).optional(),
+});
+
+interface UiAnswers {
+  readonly decisions: readonly z.infer<typeof decisionSchema>[];
+  /** What the page's own tools have returned, also those of earlier steps. */
+  readonly answers: readonly { toolCallId: string; approved: boolean; result?: unknown; reason?: string }[];
+}
+
+/**
+ * The answers to approvals, and the results of the page's tools, in a message. Throws `invalid_request` if there are none, or if
+ * one is not understood.
+ */
+function answersIn({ parts, metadata }: UiMessage): UiAnswers {
   const answered = parts.filter(({ state }) => state === "approval-responded");
-  if (answered.length === 0)
-    throw refused("messages", "must end with a user's message, or with answers to approvals");
+  const ran = parts.filter(
+    ({ state, providerExecuted }) =>
+      providerExecuted !== true && (state === "output-available" || state === "output-error"),
+  );
+  if (answered.length === 0 && ran.length === 0)
+    throw refused(
+      "messages",
+      "must end with a user's message, or with answers to approvals or of the page's tools",
+    );
   if (metadata?.kit_index === undefined)
     throw refused("messages", "must have the `metadata` that came with the answer");
-  return answered.map(({ approval }) => {
+  const decisions = answered.map(({ approval }) => {
     const decision = decisionSchema.safeParse(approval);
     if (decision.success) return defined(decision.data) as z.infer<typeof decisionSchema>;
     throw refused("messages", "has an answer to an approval without `id` and `approved`");
   });
+  const answers = ran.map((part) => {
+    const answer = answerSchema.safeParse(part);
+    if (!answer.success)
+      throw refused("messages", "has a result without `toolCallId`, or a longer `errorText` than 10,000");
+    const { toolCallId, output, errorText } = answer.data;
+    if (part.state === "output-error")
+      return { toolCallId, approved: false, ...defined({ reason: errorText }) };
+    // A tool that returns nothing has run.
+    return { toolCallId, approved: true, result: output ?? null };
+  });
+  return { decisions, answers };
 }
+
+/** The events that tell which calls wait. */
+const callEvents = ["tool_start", "approval_request", "approval", "tool_end"] as const;
 
 function keyOfMessage({ agent, instance_id, session }: SessionKey, id: string): string {
   return `ui-${hash("sha256", JSON.stringify([agent, instance_id, session, id]))}`;
