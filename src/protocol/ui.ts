@@ -73,11 +73,9 @@ export const uiBodySchema = z.object({
     .min(1)
     .meta({ description: "Only the last one is read: the server has the others." }),
   trigger: z.enum(["submit-message", "regenerate-message"]).optional(),
-  tools: callerToolsField
-    .optional()
-    .meta({
-      description: "Tools that the page runs, as in `POST /agents/{name}/{id}`, for a user's message.",
-    }),
+  tools: callerToolsField.optional().meta({
+    description: "Tools that the page runs, as in `POST /agents/{name}/{id}`, for a user's message.",
+  }),
 });
 
 export const uiStreamQuerySchema = z.strictObject({

@@ -233,7 +233,14 @@ export class SessionHandle implements Session {
     checkOptions("prompt", options);
     // A text of the wrong type is refused by the operation.
     const message = typeof text === "string" ? text : undefined;
-    const request = { kind, message, images: options.images?.length, clientId: options.clientId, id };
+    const request = {
+      kind,
+      message,
+      images: options.images?.length,
+      clientId: options.clientId,
+      rewindBefore: options.rewindBefore,
+      id,
+    };
     return this.#operate(request, options, (operation) =>
       runPrompt(this.#harness, operation, { text: checkedText(text), options }),
     );

@@ -63,7 +63,16 @@ export class SessionWork {
       live = await instances.get(key);
       try {
         const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
-        const { model, backend, role, images, files, omit_rules: omitRules, tools: callerTools } = rest;
+        const {
+          model,
+          backend,
+          role,
+          images,
+          files,
+          omit_rules: omitRules,
+          tools: callerTools,
+          rewind_before: rewindBefore,
+        } = rest;
         const choices = defined({
           model,
           backend,
@@ -74,6 +83,7 @@ export class SessionWork {
           omitRules,
           clientId,
           callerTools,
+          rewindBefore,
         });
         const how = { signal, operationId, resumes: resting !== undefined };
         const {
