@@ -1,5 +1,6 @@
 import { withDeadline } from "../base/abort.ts";
 import { systemClock } from "../base/clock.ts";
+import { createId } from "../base/id.ts";
 import type { ApprovalBody } from "../protocol/approval.ts";
 import type { CallerTool } from "../protocol/prompt.ts";
 import type { UiChunk } from "../protocol/ui.ts";
@@ -77,8 +78,10 @@ export class KitChatTransport {
     const { chatId: id, messages, trigger, messageId, body } = options;
     this.#operations.delete(id);
     const { tools } = this.#options;
-    const sent = JSON.stringify({ tools, ...body, id, messages: messages.slice(-1), trigger, messageId });
-    // The message's id makes the request repeatable.
+    // An edited message keeps its id, and an answer can be asked for again and again: their requests are repeatable by an id of their own.
+    const request_id = createId("req");
+    const last = messages.slice(-1);
+    const sent = JSON.stringify({ tools, ...body, id, messages: last, trigger, messageId, request_id });
     const send = (): Promise<Response> => this.#fetch("", options, { method: "POST", body: sent });
     return this.#toStream(await this.#insist(send, options.abortSignal), { ...options, send });
   }

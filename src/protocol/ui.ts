@@ -73,6 +73,12 @@ export const uiBodySchema = z.object({
     .min(1)
     .meta({ description: "Only the last one is read: the server has the others." }),
   trigger: z.enum(["submit-message", "regenerate-message"]).optional(),
+  messageId: idField.nullish().meta({
+    description: "With a user's message: the message that is edited, or the answer that is asked for again.",
+  }),
+  request_id: idField.optional().meta({
+    description: "Makes an edit and a regeneration repeatable: the same one is the same work.",
+  }),
   tools: callerToolsField.optional().meta({
     description: "Tools that the page runs, as in `POST /agents/{name}/{id}`, for a user's message.",
   }),
