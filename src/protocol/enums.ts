@@ -4,7 +4,7 @@
  */
 
 /** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
-/** Who decides about a waiting call: an approver, the caller whose tool it is, or a person who answers a question. */
+/** The kinds of waiting calls, by who decides: an approver, the caller whose tool it is, or a person who answers a question. */
 export const callKinds = ["approval", "caller", "question"] as const;
 
 export const frameworks = ["fw_a", "fw_b", "fw_c", "fw_d", "fw_e", "custom"] as const;

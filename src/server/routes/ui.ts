@@ -45,7 +45,7 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
       if (last?.role === "assistant") {
         const { decisions, answers } = answersIn(last);
         const about = { principal, agent: target.agent, instance: target.instance_id };
-        // Whoever may prompt answers the calls of the prompt's tools; only an approver decides about others.
+        // The sender of a prompt answers the calls of its own tools; an approver decides about others.
         if (decisions.length > 0) await authorization.check({ ...about, action: itemAction });
         await authorization.check({ ...about, action: "agent.read" });
         return await streamUi(context, input, {
@@ -150,7 +150,7 @@ const answerSchema = z.object({
 
 interface UiAnswers {
   readonly decisions: readonly z.infer<typeof decisionSchema>[];
-  /** What the page's own tools have returned, also those of earlier steps. */
+  /** The results of the page's own tools, also those of earlier steps. */
   readonly answers: readonly { toolCallId: string; approved: boolean; result?: unknown; reason?: string }[];
 }
 
