@@ -197,6 +197,8 @@ export interface OperationRequest {
   readonly images?: number | undefined;
   /** The client's own id of the message. */
   readonly clientId?: string | undefined;
+  /** The message before which the session goes on. */
+  readonly rewindBefore?: string | undefined;
   readonly id?: string | undefined;
   /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean | undefined;

@@ -1,6 +1,8 @@
 import { withDeadline } from "../base/abort.ts";
 import { systemClock } from "../base/clock.ts";
+import { createId } from "../base/id.ts";
 import type { ApprovalBody } from "../protocol/approval.ts";
+import type { CallerTool } from "../protocol/prompt.ts";
 import type { UiChunk } from "../protocol/ui.ts";
 import { createSseParser, type ServerSentEvent } from "./read-stream.ts";
 import { backoff } from "./transport.ts";
@@ -13,6 +15,8 @@ export interface KitChatOptions {
   readonly credentials?: "include" | "same-origin" | "omit" | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Tools that the page runs: `useChat` gets their calls, and `addToolOutput` answers them. The agent has them for each message of the page. */
+  readonly tools?: readonly CallerTool[] | undefined;
   /** Failures in a row after which an answer is given up; default 12, which takes about 45 seconds. */
   readonly reconnects?: number | undefined;
 }
@@ -73,8 +77,11 @@ export class KitChatTransport {
   ): Promise<ReadableStream<UiChunk>> {
     const { chatId: id, messages, trigger, messageId, body } = options;
     this.#operations.delete(id);
-    const sent = JSON.stringify({ ...body, id, messages: messages.slice(-1), trigger, messageId });
-    // The message's id makes the request repeatable.
+    const { tools } = this.#options;
+    // An edited message keeps its id, and an answer can be asked for again and again: their requests are repeatable by an id of their own.
+    const request_id = createId("req");
+    const last = messages.slice(-1);
+    const sent = JSON.stringify({ tools, ...body, id, messages: last, trigger, messageId, request_id });
     const send = (): Promise<Response> => this.#fetch("", options, { method: "POST", body: sent });
     return this.#toStream(await this.#insist(send, options.abortSignal), { ...options, send });
   }

@@ -30,7 +30,7 @@ export interface AllowRule extends Infer<typeof allowRuleSchema> {}
 /** A tool call that waits for an approval decision. Times are ISO 8601. */
 export const approvalRequestSchema = z
   .object({
-    /** `approval_`, `caller_` or `question_`, by its kind, and a ULID; the same if the request is repeated after a crash. */
+    /** `approval_` or `caller_`, by its kind, and a ULID; the same if the request is repeated after a crash. */
     approval_id: z.string(),
     kind: z.enum(callKinds).optional().meta({
       description:

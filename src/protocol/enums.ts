@@ -4,8 +4,8 @@
  */
 
 /** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
-/** Who decides about a waiting call: an approver, the caller whose tool it is, or a person who answers a question. */
-export const callKinds = ["approval", "caller", "question"] as const;
+/** The kinds of waiting calls, by who decides: an approver, or the caller whose tool it is. */
+export const callKinds = ["approval", "caller"] as const;
 
 export const frameworks = ["fw_a", "fw_b", "fw_c", "fw_d", "fw_e", "custom"] as const;
 export type Framework = (typeof frameworks)[number];

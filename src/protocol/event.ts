@@ -98,6 +98,8 @@ export const eventSchema = z
       message: text.optional(),
       /** The client's own id of the message. */
       client_id: text.optional(),
+      /** The session goes on before the message of this earlier operation. */
+      rewound_before: text.optional(),
       /** Number of images sent with the message; the history holds them. Absent for none. */
       images: z.int().optional(),
       /** The repository in which the operation works. Absent outside of Git, and in older logs. */

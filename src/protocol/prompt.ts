@@ -144,6 +144,10 @@ const promptSettings = {
   client_id: textField(128).min(1, "must not be empty").optional().meta({
     description: "The client's own id of the message; `operation_start` and the history return it.",
   }),
+  rewind_before: textField(128).min(1, "must not be empty").optional().meta({
+    description:
+      "The session goes on before this message of the user, which is edited or asked again: its `operation_id`, or its `client_id`. The log keeps what was said since; the history and the model no longer have it. `not_found` for a message that the session does not have.",
+  }),
   role: textField(200).min(1, "must not be empty").optional(),
   thinking_level: choiceField(thinkingLevels).optional(),
   omit_rules: omittedRulesField.optional().meta({

@@ -34,6 +34,11 @@ const operationSchema = z
     session: z.string(),
     kind: z.enum(operationKinds),
     message: z.string().optional().meta({ description: "The first 1,000 characters of the message." }),
+    client_id: z.string().optional().meta({ description: "The client's own id of the message." }),
+    rewound_before: z.string().optional().meta({
+      description:
+        "The earlier operation before whose message the session went on: it and those since are left behind.",
+    }),
     first_index: z.int().meta({ description: "Index of its first event." }),
     last_index: z
       .int()

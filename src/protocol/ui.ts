@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Infer, nameField, textField } from "./fields.ts";
-import { sessionField } from "./prompt.ts";
+import { callerToolsField, sessionField } from "./prompt.ts";
 
 /**
  * A chunk of the AI SDK's UI message stream, version 1, as far as kit sends it. An unknown type would fail the whole answer in
@@ -25,7 +25,8 @@ export type UiChunk =
   | { type: "finish"; finishReason: "stop" | "tool-calls" | "error" | "other"; messageMetadata?: UiMetadata };
 
 interface UiCallKind {
-  providerExecuted: true;
+  /** Absent for a tool of the page: the page runs it. */
+  providerExecuted?: true;
   /** Set for the tool of an MCP server, whose name and types the page does not know. */
   dynamic?: true;
 }
@@ -72,6 +73,15 @@ export const uiBodySchema = z.object({
     .min(1)
     .meta({ description: "Only the last one is read: the server has the others." }),
   trigger: z.enum(["submit-message", "regenerate-message"]).optional(),
+  messageId: idField.nullish().meta({
+    description: "With a user's message: the message that is edited, or the answer that is asked for again.",
+  }),
+  request_id: idField.optional().meta({
+    description: "Makes an edit and a regeneration repeatable: the same one is the same work.",
+  }),
+  tools: callerToolsField.optional().meta({
+    description: "Tools that the page runs, as in `POST /agents/{name}/{id}`, for a user's message.",
+  }),
 });
 
 export const uiStreamQuerySchema = z.strictObject({

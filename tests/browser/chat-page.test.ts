@@ -160,3 +160,26 @@ test("leaving the page stops nothing, and the stop after a reload stops the agen
   await shows(page, "the next");
   await page.close();
 });
+
+test("a call of the page's tool is answered after a reload, and messages are edited and asked again", async () => {
+  const page = await openChat();
+  await sendText(page, "call locate {}");
+  await page.waitForSelector(".locate");
+  await page.reload();
+  await page.click(".locate");
+  await shows(page, "OsloIt is done.");
+  await sendText(page, "second");
+  await shows(page, "second");
+  const { operation_id } = await newest();
+  await page.click("#again");
+  await expect.poll(async () => (await newest()).rewound_before).toBe(operation_id);
+  await expect.poll(() => page.textContent("#status"), { timeout: 20_000 }).toBe("ready");
+  expect(await answers(page)).toEqual(["OsloIt is done.", "second"]);
+  await page.click("#edit");
+  await expect.poll(() => answers(page), { timeout: 20_000 }).toEqual(["edited words"]);
+  await page.reload();
+  await shows(page, "edited words");
+  expect(await page.locator(".user").allTextContents()).toEqual(["edited words"]);
+  expect(await page.locator("#error").count()).toBe(0);
+  await page.close();
+});

@@ -7,7 +7,7 @@ import { builtInToolNames } from "../define/profile-settings.ts";
 import { faultOfToolInput, type ToolDefinition } from "../define/tool.ts";
 import { failed, type Outcome } from "../turn/running-call.ts";
 
-/** Who decides about a waiting call. */
+/** The kind of a waiting call: it says who decides. */
 export type CallKind = (typeof callKinds)[number];
 
 const callerTools = new WeakSet<object>();
@@ -56,7 +56,7 @@ function refused(message: string, path: string, hint?: string): KitError {
   return new KitError({ code: "invalid_request", message, ...(hint && { hint }), meta: { issues } });
 }
 
-/** Returns who decides about the calls of a tool besides an approver; undefined if no other does. */
+/** Returns the kind of the calls of a tool; undefined for a tool whose calls run here. */
 export function kindOf(tool: ToolDefinition | undefined): Exclude<CallKind, "approval"> | undefined {
   return tool !== undefined && callerTools.has(tool) ? "caller" : undefined;
 }

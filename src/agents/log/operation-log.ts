@@ -189,8 +189,10 @@ export class OperationLog {
       if (!(error instanceof KitError) || error.code !== "conflict") throw error;
       const newEntries = await store.read(state.key, state.position);
       if (newEntries.some(({ operation_id }) => operation_id === id)) throw error;
-      if (newEntries.length > 0) applyNew(state, newEntries);
-      else if (appended.isReply) throw error;
+      if (newEntries.length > 0) {
+        applyNew(state, newEntries);
+        if (state.stale) await reloadState(store, state);
+      } else if (appended.isReply) throw error;
       else await reloadState(store, state);
       others.push(...newEntries);
       try {

@@ -2,6 +2,7 @@ import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import { textTokens } from "../../base/text-size.ts";
 import type { FilePart, Message } from "../../protocol/message.ts";
 import type { ReceiptItem, TurnRecord } from "../../protocol/receipt.ts";
+import { createBranch, type Rewind, readRewind } from "../../protocol/rewind.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
 import { toPromptMessage } from "./to-prompt.ts";
@@ -43,6 +44,8 @@ export interface SessionState {
   lastOperation: string | undefined;
   /** Log position of its first entry. */
   lastBegun: number;
+  /** The newest rewind. */
+  rewound: Rewind | undefined;
   /** Another writer was ahead: the state must be loaded again before the next operation. */
   stale: boolean;
 }
@@ -74,6 +77,11 @@ export interface SessionNote {
   readonly position: number;
 }
 
+/** Whether an entry that was left behind still holds for the session. */
+function isLasting(entry: SessionEntry): boolean {
+  return entry.type === "note" && entry.operation_id === undefined && lastingNotes.includes(entry.name);
+}
+
 const noFiles: FilePart[] = [];
 
 const noSystem: LanguageModelV4Message = { role: "system", content: "" };
@@ -99,6 +107,7 @@ function emptyState(key: SessionKey, parent?: SessionKey): SessionState {
     operations: undefined,
     lastOperation: undefined,
     lastBegun: 0,
+    rewound: undefined,
     stale: false,
   };
 }
@@ -122,15 +131,19 @@ export function stateOf(key: SessionKey, entries: readonly SessionEntry[]): Sess
 function fold(state: SessionState, entries: readonly SessionEntry[]): SessionState {
   // Only entries after the last compaction are active, so earlier ones are not converted.
   let from = 0;
-  for (let index = entries.length - 1; index >= 0 && from === 0; index -= 1) {
+  const left = new Set<number>();
+  const isLeft = createBranch();
+  for (let index = entries.length - 1; index >= 0; index -= 1) {
     const entry = entries[index];
-    if (entry?.type === "compaction") from = Math.min(entry.keep_from - 1, index);
+    if (isLeft(entry, index + 1)) left.add(index);
+    else if (from === 0 && entry?.type === "compaction") from = Math.min(entry.keep_from - 1, index);
   }
   entries.forEach((entry, index) => {
-    if (index < from && entry.type === "message") {
+    const isSkipped = left.has(index) ? !isLasting(entry) : index < from && entry.type === "message";
+    if (isSkipped) {
       state.position += 1;
       noteOperation(state, entry.operation_id);
-      if (entry.turn !== undefined) noteTurn(state, entry.turn);
+      if (entry.type === "message" && entry.turn !== undefined) noteTurn(state, entry.turn);
     } else applyEntry(state, entry);
   });
   return state;
@@ -161,12 +174,13 @@ export async function reloadState(store: SessionStore, state: SessionState): Pro
 /** Applies entries that another process has added. The caller must own the state meanwhile. */
 export async function catchUp(store: SessionStore, state: SessionState): Promise<void> {
   applyNew(state, await store.read(state.key, state.position));
+  if (state.stale) await reloadState(store, state);
 }
 
-/** Applies all new entries of the log, so that the state is no longer stale. */
+/** Applies all new entries of the log, so that the state is no longer stale, unless another writer has rewound the session. */
 export function applyNew(state: SessionState, entries: readonly SessionEntry[]): void {
   applyEntries(state, entries);
-  state.stale = false;
+  state.stale = entries.some((entry) => readRewind(entry) !== undefined);
 }
 
 export function applyEntries(state: SessionState, entries: readonly SessionEntry[]): void {
@@ -228,6 +242,7 @@ function applyEntry(state: SessionState, entry: SessionEntry): void {
       return;
     case "note":
       if (entry.operation_id !== undefined) return;
+      state.rewound = readRewind(entry) ?? state.rewound;
       state.notes = [...state.notes, { name: entry.name, value: entry.value, position: state.position }];
       return;
   }

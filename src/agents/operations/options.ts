@@ -63,6 +63,11 @@ const promptFields = {
   history: list(live<PastMessage>("a message", isPastMessage), "a list of messages"),
   /** The client's own id of the message; the first event of the operation and the history return it. */
   clientId: string,
+  /**
+   * The session goes on before this message of the user: its operation's id, or its `clientId`. What was said since stays in the
+   * log, and the model no longer reads it. Throws `not_found` for a message that the session does not have.
+   */
+  rewindBefore: string,
   /** Names in `env` whose values the sandbox's commands get during this call, and no other. */
   secrets,
   signal,

@@ -69,6 +69,7 @@ export async function runOperation<Value>(
     opened = true;
     if (skipped()) return;
     const fork = state === undefined ? undefined : forkOf(state);
+    const rewound = state?.rewound?.by === scope.operation_id ? state.rewound.operation_id : undefined;
     const forked = fork !== undefined && fork.fork_id === scope.operation_id;
     const from = forked ? { forked_from: { session: fork.session, turn_id: fork.turn_id } } : undefined;
     const resumed = past === undefined || forked ? undefined : ({ resumed: true } as const);
@@ -83,6 +84,7 @@ export async function runOperation<Value>(
       ...placeOf(attempt),
       ...from,
       ...sent,
+      ...(rewound === undefined ? undefined : { rewound_before: rewound }),
       ...(repository === undefined ? undefined : { repository }),
       ...origin,
     });
@@ -93,7 +95,8 @@ export async function runOperation<Value>(
   let end: "completed" | OperationEnd["status"] | undefined;
   try {
     repository = harness.runtime.project?.stateAt(live.location());
-    if (request.resumes !== true) open();
+    const { rewindBefore } = request;
+    if (request.resumes !== true && rewindBefore === undefined) open();
     // Write unsaved work of an earlier operation first, then read the history.
     const unsaved = unsavedOf(harness.store, harness.runtime.clock);
     const writing = unsaved.write(live.key);
@@ -104,7 +107,7 @@ export async function runOperation<Value>(
     const isFresh = loading instanceof Promise;
     const past =
       request.resumes === true ? await loadPastOperation(harness.store, state, { id, isFresh }) : undefined;
-    if (!opened) open(past, state);
+    if (!opened && rewindBefore === undefined) open(past, state);
     const operation = toOperation(running, unsaved, {
       id,
       state,
@@ -116,6 +119,11 @@ export async function runOperation<Value>(
       repository,
     });
     running.operation = operation;
+    if (past === undefined && rewindBefore !== undefined) {
+      const { rewind } = await import("../log/rewind.ts");
+      await rewind(harness, operation, rewindBefore);
+    }
+    if (!opened) open(past, state);
     if (past === undefined) {
       const closed = operation.log.append([]);
       if (closed instanceof Promise) await closed;

@@ -257,12 +257,12 @@ function toAborted(reason: unknown): unknown {
 /** The options that operations have in common. */
 type OperationOptions = Pick<
   PromptOptions<unknown>,
-  "operationId" | "resumes" | "signal" | "images" | "clientId"
+  "operationId" | "resumes" | "signal" | "images" | "clientId" | "rewindBefore"
 >;
 
 function requestOf(
   kind: OperationRequest["kind"],
-  { operationId, resumes = true, signal, images, clientId }: OperationOptions,
+  { operationId, resumes = true, signal, images, clientId, rewindBefore }: OperationOptions,
   message?: string,
 ): OperationRequest {
   return {
@@ -270,6 +270,7 @@ function requestOf(
     message,
     images: images?.length,
     clientId,
+    rewindBefore,
     id: checkedOperationId(operationId),
     resumes: operationId !== undefined && resumes,
     signal,

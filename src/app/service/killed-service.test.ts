@@ -259,3 +259,25 @@ test("a run resumes after its last finished step, and accepts a signal after a r
   expect(new Set(await lines("steps.log"))).toEqual(new Set(["first", "second", "third"]));
   expect((await lines("steps.log")).filter((line) => line === "first")).toHaveLength(1);
 });
+
+campaignTest(
+  "a call of the caller's tool outlives the process: the next one takes its result, once",
+  async () => {
+    const { start } = await project();
+    const first = await start("well");
+    const tools = [{ name: "locate", description: "Where the person is." }];
+    const { dispatch_id } = (await first.ask("dispatch", key("1"), "locate", { tools })) as DispatchReceipt;
+    const waiting = async (service: ServiceProcess) =>
+      (await service.ask("approvals")) as readonly { readonly approval_id: string; readonly kind?: string }[];
+    await expect.poll(() => waiting(first), { timeout: 20_000 }).toMatchObject([{ kind: "caller" }]);
+    const [asked] = await waiting(first);
+    await first.kill();
+    const second = await start("well");
+    expect(await waiting(second)).toMatchObject([{ approval_id: asked?.approval_id, kind: "caller" }]);
+    await second.ask("approve", asked?.approval_id, { city: "Oslo" });
+    await within(second.ask("awaitDispatch", dispatch_id));
+    const history = (await second.ask("history", key("1"))) as readonly Message[];
+    expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+    expect(JSON.stringify(history[2])).toContain("Oslo");
+  },
+);

@@ -162,6 +162,8 @@ function toOperation(
     session: start.session ?? "default",
     kind: start.operation_kind,
     message: start.message?.slice(0, maxMessage).toWellFormed(),
+    client_id: start.client_id,
+    rewound_before: start.rewound_before,
     first_index: start.index,
     last_index: end?.index,
     started_at: start.timestamp,

@@ -26,6 +26,7 @@ export async function loadOwnCode(): Promise<void> {
     import("../../agents/backend/backend-run.ts"),
     import("../../agents/backend/backend-steps.ts"),
     import("../../agents/compaction/compact.ts"),
+    import("../../agents/log/rewind.ts"),
     import("../../agents/operations/begin-without.ts"),
     import("../../agents/operations/run-shell.ts"),
     import("../../agents/operations/run-skill.ts"),

@@ -2,6 +2,7 @@ import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type OperationEnd, readOperationEnd } from "../../protocol/operation-end.ts";
+import { createBranch } from "../../protocol/rewind.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 
@@ -90,6 +91,7 @@ async function readBefore(
   });
   // An operation that went on after its end has none.
   const continued = new Set<string>();
+  const isLeft = createBranch();
   let remaining = largestPage;
   let end = before - 1;
   // The log has other entries between messages: widen the window until the page is full.
@@ -99,6 +101,7 @@ async function readBefore(
     for (let index = read.length - 1; index >= 0; index -= 1) {
       const entry = read[index];
       const position = start + index + 1;
+      if (isLeft(entry, position)) continue;
       const end = entry === undefined ? undefined : readOperationEnd(entry);
       if (end !== undefined && !continued.has(end.operation_id) && !leaveOut(end.operation_id, end.timestamp))
         ends.push({ position, ...end });

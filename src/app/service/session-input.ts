@@ -71,14 +71,15 @@ export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
 
 /** Checks the settings of a program, which can be plain JavaScript. A custom backend cannot be stored. */
 function checkedSettings(settings: PromptSettings): PromptSettings {
-  const { model, backend, client_id, role, thinking_level, images, files, tools, history } = settings;
+  const { model, backend, client_id, role, thinking_level, images, files, tools, history, rewind_before } =
+    settings;
   if (model !== undefined && !isModelChoice(model)) throw invalid(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
     const names = `\`backend\` of a dispatch must be one of ${backendNames.join(", ")}`;
     throw invalid(near === undefined ? names : `${names}; did you mean ${near}?`);
   }
-  return { model, backend, client_id, role, thinking_level, images, files, tools, history };
+  return { model, backend, client_id, role, thinking_level, images, files, tools, history, rewind_before };
 }
 
 function invalid(fault: string): KitError {

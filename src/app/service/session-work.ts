@@ -63,8 +63,17 @@ export class SessionWork {
       live = await instances.get(key);
       try {
         const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
-        const { model, backend, role, images, files, omit_rules: omitRules } = rest;
-        const { tools: callerTools, history } = rest;
+        const {
+          model,
+          backend,
+          role,
+          images,
+          files,
+          omit_rules: omitRules,
+          tools: callerTools,
+          history,
+          rewind_before: rewindBefore,
+        } = rest;
         const choices = defined({
           model,
           backend,
@@ -76,6 +85,7 @@ export class SessionWork {
           clientId,
           callerTools,
           history,
+          rewindBefore,
         });
         const how = { signal, operationId, resumes: resting !== undefined };
         const {

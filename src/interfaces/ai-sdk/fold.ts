@@ -12,7 +12,10 @@ interface UiCall {
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
-  readonly kind: { providerExecuted: true; dynamic?: true };
+  readonly kind: { providerExecuted?: true; dynamic?: true };
+  /** The page's tool: the id under which the page's answer is awaited, once it is. */
+  readonly isCallers: boolean;
+  awaited?: string | undefined;
   /** Whether the page has it. Calls of tasks are shown once they wait for a decision. */
   isShown: boolean;
   isDenied: boolean;
@@ -41,6 +44,13 @@ export class UiFold {
   constructor(operationId: string) {
     this.#operationId = operationId;
     this.work = new OpenWork(operationId);
+  }
+
+  /** The calls of the page's tools that wait for its answer: the ids of their waits, by `toolCallId`. */
+  get awaitedOfPage(): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.#calls.values()].flatMap(({ id, awaited }) => (awaited === undefined ? [] : [[id, awaited]])),
+    );
   }
 
   /** The first chunk of a stream. */
@@ -152,7 +162,11 @@ export class UiFold {
         tool: event.tool,
         input: event.args,
         // The calls of MCP servers are dynamic parts, so that those of the project can be typed ones.
-        kind: { providerExecuted: true, ...(event.mcp === undefined ? {} : { dynamic: true }) },
+        kind: {
+          ...(event.kind === "caller" ? {} : { providerExecuted: true }),
+          ...(event.mcp === undefined ? {} : { dynamic: true }),
+        },
+        isCallers: event.kind === "caller",
         isShown: isOwn,
         isDenied: false,
         hasEnded: false,
@@ -163,6 +177,10 @@ export class UiFold {
     const call = this.#calls.get(key);
     if (call === undefined) return [];
     const toolCallId = call.id;
+    if (call.isCallers && event.type !== "tool_end") {
+      call.awaited = event.type === "approval_request" ? event.approval_id : undefined;
+      return [];
+    }
     if (event.type === "approval_request") {
       const isNew = !call.isShown;
       call.isShown = true;

@@ -1,6 +1,7 @@
-import { asSchema, readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from "ai";
+import type { UIMessage } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
+import { readAnswer, toMessage } from "../testing/read-ui-stream.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 let served: ServedService;
@@ -29,62 +30,6 @@ afterAll(async () => {
   expect(served.errors).toEqual([]);
   await served.close();
 });
-
-interface Answer {
-  readonly chunks: readonly UIMessageChunk[];
-  readonly ids: readonly (string | undefined)[];
-  readonly message: UIMessage;
-  readonly isDone: boolean;
-}
-
-const schema = asSchema(uiMessageChunkSchema);
-
-/** Reads a stream as a page does; each chunk must be valid. */
-async function readAnswer(
-  reply: Response,
-  { before, upTo = Infinity }: { before?: UIMessage | undefined; upTo?: number } = {},
-): Promise<Answer> {
-  expect(reply.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
-  const chunks: UIMessageChunk[] = [];
-  const ids: (string | undefined)[] = [];
-  let isDone = false;
-  const text = reply.body?.pipeThrough(new TextDecoderStream());
-  let rest = "";
-  for await (const part of text ?? []) {
-    rest += part;
-    const frames = rest.split("\n\n");
-    rest = frames.pop() ?? "";
-    for (const frame of frames) {
-      const data = /^data: (.*)$/m.exec(frame)?.[1];
-      if (data === undefined) continue;
-      isDone = data === "[DONE]";
-      if (isDone) break;
-      const checked = await schema.validate?.(JSON.parse(data));
-      expect(checked).toMatchObject({ success: true });
-      chunks.push(JSON.parse(data));
-      ids.push(/^id: (\d+)$/m.exec(frame)?.[1]);
-    }
-    if (chunks.length >= upTo) break;
-  }
-  return { chunks, ids, message: await toMessage(chunks, before), isDone };
-}
-
-async function toMessage(chunks: readonly UIMessageChunk[], before?: UIMessage): Promise<UIMessage> {
-  let message: UIMessage | undefined = before;
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk);
-      controller.close();
-    },
-  });
-  for await (const next of readUIMessageStream({
-    ...(before && { message: structuredClone(before) }),
-    stream,
-    onError: () => undefined,
-  }))
-    message = next;
-  return JSON.parse(JSON.stringify(message ?? null));
-}
 
 let count = 0;
 const user = (text: string, more: object = {}) => ({
@@ -207,6 +152,108 @@ test("a denied call never runs, and an answer that is not understood decides not
   expect(stored?.parts).toEqual(message.parts);
 });
 
+const locate = { name: "locate", description: "Where the person is." };
+
+/** The message with the result of the page's tool, as `addToolOutput` writes it. */
+function ran(message: UIMessage, result: object): UIMessage {
+  return {
+    ...message,
+    parts: message.parts.map((part) =>
+      part.type === "tool-locate" ? ({ ...part, ...result } as unknown as typeof part) : part,
+    ),
+  };
+}
+
+test("a call of the page's tool waits for the page, over a reload too, and the answer goes on with its result", async () => {
+  const ask = (session: string) =>
+    served.stream("/agents/payer/page/ui", {
+      body: { id: session, messages: [user("call locate {}")], tools: [locate] },
+    });
+  const asked = await readAnswer(await ask("located"));
+  const [part] = asked.message.parts.filter(({ type }) => type === "tool-locate");
+  expect(part).toMatchObject({ state: "input-available", input: {} });
+  // So the AI SDK knows that the page runs it.
+  expect(part).not.toHaveProperty("providerExecuted");
+  expect(asked.chunks.at(-1)).toMatchObject({ type: "finish", finishReason: "tool-calls" });
+  expect((await get("payer/page/ui/located/stream")).status).toBe(204);
+  expect((await messagesOf("payer", "located"))[1]).toEqual(asked.message);
+  const before = ran(asked.message, { state: "output-available", output: { city: "Oslo" } });
+  const { message, isDone } = await readAnswer(await post("payer", "located", [before]), { before });
+  expect(isDone).toBe(true);
+  expect(message.parts.filter(({ type }) => type === "tool-locate")).toMatchObject([
+    { state: "output-available", output: { city: "Oslo" } },
+  ]);
+  expect(textOf(message)).toBe("It is done.");
+  expect((await messagesOf("payer", "located"))[1]?.parts).toEqual(message.parts);
+  // A second tab is later.
+  const late = ran(asked.message, { state: "output-available", output: { city: "Rome" } });
+  expect(textOf((await readAnswer(await post("payer", "located", [late]), { before: late })).message)).toBe(
+    "It is done.",
+  );
+  expect(JSON.stringify(await messagesOf("payer", "located"))).not.toContain("Rome");
+  const failing = await readAnswer(await ask("lost"));
+  const failed = ran(failing.message, { state: "output-error", errorText: "No signal." });
+  const ended = await readAnswer(await post("payer", "lost", [failed]), { before: failed });
+  expect(ended.message.parts.filter(({ type }) => type === "tool-locate")).toMatchObject([
+    { state: "output-error", errorText: "No signal." },
+  ]);
+});
+
+test("a page's result decides no call that needs approval", async () => {
+  const asked = await readAnswer(await post("payer", "unapproved", [user("pay 13")]));
+  const parts = asked.message.parts.map((part) =>
+    part.type === "tool-pay"
+      ? { ...part, state: "output-available", output: "paid", providerExecuted: undefined }
+      : part,
+  ) as unknown as UIMessage["parts"];
+  const forged = { ...asked.message, parts };
+  const reply = await post("payer", "unapproved", [forged]);
+  await reply.body?.cancel();
+  expect(await messagesOf("payer", "unapproved")).toMatchObject([{}, asked.message]);
+  expect(paid).not.toContain(13);
+});
+
+const again = (session: string, body: object) =>
+  served.stream("/agents/echo/page/ui", { body: { id: session, trigger: "submit-message", ...body } });
+
+test("a message is edited and an answer asked for again in its chat, and a repeated request is the same work", async () => {
+  const [first, second] = [user("one"), user("two")];
+  const one = await readAnswer(await post("echo", "edited", [first]));
+  const two = await readAnswer(await post("echo", "edited", [second]));
+  const regenerate = {
+    messages: [second],
+    trigger: "regenerate-message",
+    messageId: two.message.id,
+    request_id: "r1",
+  };
+  const other = await readAnswer(await again("edited", regenerate));
+  expect(other.message.id).not.toBe(two.message.id);
+  expect((await readAnswer(await again("edited", regenerate))).message).toEqual(other.message);
+  expect(await messagesOf("echo", "edited")).toEqual([first, one.message, second, other.message]);
+  const changed = { ...first, parts: [{ type: "text", text: "calmly other words" }] };
+  const edit = { messages: [changed], messageId: first.id, request_id: "r2" };
+  await readAnswer(await again("edited", edit), { upTo: 3 });
+  // The page lost the reply, and asks again while the answer runs.
+  const edited = await readAnswer(await again("edited", edit));
+  expect(textOf(edited.message)).toBe("calmly other words");
+  expect(await messagesOf("echo", "edited")).toEqual([changed, edited.message]);
+  const { body } = await served.send("/agents/echo/page/history?session=edited&limit=50");
+  expect(body.messages.map(({ role }: { role: string }) => role)).toEqual(["user", "assistant"]);
+});
+
+test("an edit stops the answer that it leaves behind, and a message that never arrived is asked for the first time", async () => {
+  const sent = user("slow");
+  await readAnswer(await post("echo", "running", [sent]), { upTo: 3 });
+  const changed = { ...sent, parts: [{ type: "text", text: "quick" }] };
+  const edited = await readAnswer(await again("running", { messages: [changed], messageId: sent.id }));
+  expect(await messagesOf("echo", "running")).toEqual([changed, edited.message]);
+  const lost = user("lost");
+  const answer = await readAnswer(
+    await again("running", { messages: [lost], trigger: "regenerate-message" }),
+  );
+  expect(await messagesOf("echo", "running")).toEqual([changed, edited.message, lost, answer.message]);
+});
+
 test("a stop ends the answer that it names, also a queued one, and no later one", async () => {
   const running = await post("echo", "stopped", [user("slow")]);
   const { chunks } = await readAnswer(running, { upTo: 4 });
@@ -249,10 +296,6 @@ test("failures, files and refusals reach the page as it understands them", async
   await readAnswer(
     await post("echo", "photo", [user("look", { parts: [large, { type: "text", text: "look" }] })]),
   );
-  const again = await served.stream("/agents/echo/page/ui", {
-    body: { id: "said", messages: [user("x")], trigger: "regenerate-message" },
-  });
-  expect([again.status, await again.text()]).toEqual([400, expect.stringContaining("regenerate-message")]);
   expect((await get("echo/page/ui/none/stream")).status).toBe(204);
   expect(await messagesOf("echo", "none")).toEqual([]);
   expect((await get("unknown/page/ui/none/messages")).status).toBe(404);

@@ -11,7 +11,7 @@ import { toUiFile, toUserInput } from "../../interfaces/ai-sdk/user-message.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { uiRoutes } from "../../protocol/routes/ui-routes.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type { OperationRecord } from "../../protocol/trace.ts";
+import type { OperationRecord, OperationsQuery } from "../../protocol/trace.ts";
 import type { UiChunk, UiMessage, UiPart } from "../../protocol/ui.ts";
 import { emptyReply } from "../reply.ts";
 import { readLastEventId } from "../request/read-request.ts";
@@ -30,15 +30,14 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
   const handlers: Handlers<typeof uiRoutes> = {
     async "POST /agents/{name}/{id}/ui"(input) {
       const { principal, itemAction, receivedAt, body } = input;
-      const { id: session = "default", messages, trigger } = body;
+      const { id: session = "default", messages, tools } = body;
       const target = instanceOf(input);
       const last = messages.at(-1);
-      if (trigger === "regenerate-message")
-        throw refused("trigger", "cannot be regenerate-message: kit keeps every answer");
       if (last?.role === "assistant") {
-        const decisions = decisionsIn(last);
+        const { decisions, answers } = answersIn(last);
         const about = { principal, agent: target.agent, instance: target.instance_id };
-        await authorization.check({ ...about, action: itemAction });
+        // The sender of a prompt answers the calls of its own tools; an approver decides about others.
+        if (decisions.length > 0) await authorization.check({ ...about, action: itemAction });
         await authorization.check({ ...about, action: "agent.read" });
         return await streamUi(context, input, {
           target: { ...target, operation_id: last.id },
@@ -46,11 +45,24 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
           after: last.metadata?.kit_index,
           begin: async () => {
             const own = new Set<string>();
-            const asked = { operation_id: last.id, types: ["approval_request"] as const };
-            for await (const event of eventsOf(context, target, asked))
-              if (event.type === "approval_request") own.add(event.approval_id);
+            const fold = new UiFold(last.id);
+            for await (const event of eventsOf(context, target, {
+              operation_id: last.id,
+              types: callEvents,
+            })) {
+              fold.push(event);
+              if (event.type === "approval_request" && event.kind === undefined) own.add(event.approval_id);
+            }
+            const { awaitedOfPage } = fold;
+            const results = answers.flatMap(({ toolCallId, ...answer }) => {
+              const id = awaitedOfPage.get(toolCallId);
+              return id === undefined ? [] : [{ id, ...answer }];
+            });
             // A call of another answer is none of this one's, and thousands of decisions cost no thousands of questions.
-            for (const { id: approval_id, ...decision } of decisions.filter(({ id }) => own.delete(id)))
+            for (const { id: approval_id, ...decision } of [
+              ...decisions.filter(({ id }) => own.delete(id)),
+              ...results,
+            ])
               await decideCall(service, { ...target, approval_id }, { ...decision, by: principal?.id }).catch(
                 ignoreDecided,
               );
@@ -60,14 +72,25 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
       if (last?.role !== "user")
         throw refused("messages", "must end with a message of the user or the assistant");
       const { message, ...files } = toUserInput(last);
-      const { operation_id } = await service.dispatch({ ...target, session }, message, {
+      const key = { ...target, session };
+      const isAgain = body.trigger === "regenerate-message" || typeof body.messageId === "string";
+      const { rewind_before, left = [] } = isAgain
+        ? await goBack(context, key, { to: last.id, principal })
+        : {};
+      // The same message again, after a lost reply, is the same work; the same id in another chat is another message.
+      const once = isAgain ? body.request_id : last.id;
+      const { operation_id } = await service.dispatch(key, message, {
         ...files,
+        tools,
         client_id: last.id,
-        // The same message again, after a lost reply, is the same work; the same id in another chat is another message.
-        idempotencyKey: keyOfSender(principal, keyOfMessage({ ...target, session }, last.id)),
+        rewind_before,
+        ...(once !== undefined && { idempotencyKey: keyOfSender(principal, keyOfMessage(key, once)) }),
         principal: principal?.id,
         receivedAt,
       });
+      // After the dispatch, which tells whether one of them is the work of an earlier attempt of this request.
+      for (const other of left)
+        if (other !== operation_id) await service.abort({ ...key, operation_id: other });
       return await streamUi(context, input, { target: { ...target, operation_id }, action: input.action });
     },
     async "GET /agents/{name}/{id}/ui/{session}/stream"(input) {
@@ -90,10 +113,10 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
     },
     async "GET /agents/{name}/{id}/ui/{session}/messages"(input) {
       const { session, ...target } = sessionOf(input);
-      const { operations, next_before } = await service.operations(target, { ...input.query, session });
+      const { branch, next_before } = await readBranch(service, target, { ...input.query, session });
       const files = await filesOf(context, { ...target, session });
       const messages: UiMessage[] = [];
-      for (const operation of operations.toReversed())
+      for (const operation of branch.toReversed())
         messages.push(...(await messagesOf(context, { target, operation, files })));
       return { messages, next_before };
     },
@@ -122,19 +145,55 @@ const decisionSchema = z.object({
   reason: z.string().max(10_000).optional(),
 });
 
-/** The answers to approvals in a message. Throws `invalid_request` if there are none, or if one is not understood. */
-function decisionsIn({ parts, metadata }: UiMessage): readonly z.infer<typeof decisionSchema>[] {
+const answerSchema = z.object({
+  toolCallId: z.string().min(1).max(1_000),
+  output: z.unknown().optional(),
+  errorText: z.string().max(10_000).optional(),
+});
+
+interface UiAnswers {
+  readonly decisions: readonly z.infer<typeof decisionSchema>[];
+  /** The results of the page's own tools, also those of earlier steps. */
+  readonly answers: readonly { toolCallId: string; approved: boolean; result?: unknown; reason?: string }[];
+}
+
+/**
+ * The answers to approvals, and the results of the page's tools, in a message. Throws `invalid_request` if there are none, or if
+ * one is not understood.
+ */
+function answersIn({ parts, metadata }: UiMessage): UiAnswers {
   const answered = parts.filter(({ state }) => state === "approval-responded");
-  if (answered.length === 0)
-    throw refused("messages", "must end with a user's message, or with answers to approvals");
+  const ran = parts.filter(
+    ({ state, providerExecuted }) =>
+      providerExecuted !== true && (state === "output-available" || state === "output-error"),
+  );
+  if (answered.length === 0 && ran.length === 0)
+    throw refused(
+      "messages",
+      "must end with a user's message, or with answers to approvals or of the page's tools",
+    );
   if (metadata?.kit_index === undefined)
     throw refused("messages", "must have the `metadata` that came with the answer");
-  return answered.map(({ approval }) => {
+  const decisions = answered.map(({ approval }) => {
     const decision = decisionSchema.safeParse(approval);
     if (decision.success) return defined(decision.data) as z.infer<typeof decisionSchema>;
     throw refused("messages", "has an answer to an approval without `id` and `approved`");
   });
+  const answers = ran.map((part) => {
+    const answer = answerSchema.safeParse(part);
+    if (!answer.success)
+      throw refused("messages", "has a result without `toolCallId`, or a longer `errorText` than 10,000");
+    const { toolCallId, output, errorText } = answer.data;
+    if (part.state === "output-error")
+      return { toolCallId, approved: false, ...defined({ reason: errorText }) };
+    // A tool that returns nothing has run.
+    return { toolCallId, approved: true, result: output ?? null };
+  });
+  return { decisions, answers };
 }
+
+/** The events that tell which calls wait. */
+const callEvents = ["tool_start", "approval_request", "approval", "tool_end"] as const;
 
 function keyOfMessage({ agent, instance_id, session }: SessionKey, id: string): string {
   return `ui-${hash("sha256", JSON.stringify([agent, instance_id, session, id]))}`;
@@ -168,6 +227,59 @@ export async function* eventsOf(
     const page = await service.operationEvents({ ...target, operation_id }, query);
     yield* page.events;
     after = page.next_after;
+  }
+}
+
+/** Reads the operations that rewinds have not left behind, newest first: a page of them, and more if it ends among others. */
+async function readBranch(
+  service: ServiceContext["service"],
+  target: InstanceTarget,
+  query: OperationsQuery,
+): Promise<{ readonly branch: readonly OperationRecord[]; readonly next_before: number | undefined }> {
+  const branch: OperationRecord[] = [];
+  let until: string | undefined;
+  for (let { before } = query; ; ) {
+    const { operations, next_before } = await service.operations(target, { ...query, before });
+    for (const operation of operations) {
+      const { operation_id, rewound_before } = operation;
+      if (until === undefined) {
+        branch.push(operation);
+        until = rewound_before;
+      } else if (operation_id === until) until = undefined;
+    }
+    if (until === undefined || next_before === undefined) return { branch, next_before };
+    before = next_before;
+  }
+}
+
+/**
+ * Finds the operation of a message, and those since that have not ended: a rewind leaves them behind, so they have to stop. Without
+ * `rewind_before`, the server never had the message, because its request failed.
+ */
+async function goBack(
+  { service, authorization }: ServiceContext,
+  { session, ...target }: SessionKey,
+  { to, principal }: { readonly to: string; readonly principal: RouteRequest["principal"] },
+): Promise<{ readonly rewind_before?: string | undefined; readonly left?: readonly string[] }> {
+  const left: OperationRecord[] = [];
+  const isSought = ({ client_id, operation_id }: OperationRecord): boolean =>
+    client_id === to || `user-${operation_id}` === to;
+  for (let before: number | undefined; ; ) {
+    const { branch, next_before } = await readBranch(service, target, { session, before });
+    const at = branch.findIndex(isSought);
+    left.push(...branch.slice(0, at === -1 ? undefined : at + 1));
+    if (at === -1 && next_before === undefined) return {};
+    before = next_before;
+    if (at === -1) continue;
+    const open = left.filter(isOpen);
+    const about = { principal, agent: target.agent, instance: target.instance_id };
+    if (open.length > 0) await authorization.check({ ...about, action: "agent.abort" });
+    // The same for a repeated request, which finds its own work: an idempotency key takes no other input.
+    const { client_id, operation_id = to } = branch[at] ?? {};
+    return {
+      rewind_before: client_id === to ? to : operation_id,
+      left: open.map(({ operation_id }) => operation_id),
+    };
   }
 }
 

@@ -12,7 +12,7 @@ export interface EchoModel {
 
 /**
  * A model that says what it was told, word by word, twenty words a second if it begins with `calmly`. `slow` makes it speak ten times a second for 30 s,
- * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name;
+ * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name, as `call pay {"cents":5}` does;
  * `weather` and `weather twice` call the tool of that name, if there is one.
  */
 export function createEchoModel(): EchoModel {
@@ -52,6 +52,8 @@ export function createEchoModel(): EchoModel {
       return { deltas: Array.from({ length: 2_000 }, (_, n) => `word ${n} ${"x".repeat(1_000)}\n`) };
     const amount = /^pay (\d+)$/.exec(text)?.[1];
     if (amount !== undefined) return { toolCalls: [{ name: "pay", input: { cents: Number(amount) } }] };
+    const [, name, input] = /^call (\w+) (\{.*\})$/.exec(text) ?? [];
+    if (name !== undefined) return { toolCalls: [{ name, input: JSON.parse(input ?? "") }] };
     if (text === "hold") await hold(call.abortSignal);
     return { deltas: text.split(/(?<= )/), usage: { input: 3, output: 2 } };
   };

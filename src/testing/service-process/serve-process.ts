@@ -20,6 +20,7 @@ const model = createScriptedModel(
     if (last.includes("use the tool") && prompt.at(-1)?.role === "user") {
       return { toolCalls: [{ name: "note", input: {} }] };
     }
+    if (last.includes('"text":"locate"')) return { toolCalls: [{ name: "locate", input: {} }] };
     // The last message can be the result of an interrupted call, after which the model calls the tool again.
     for (const name of ["pay", "die"])
       if (JSON.stringify(prompt).includes(`"text":"${name}"`) && !last.includes("Paid."))
@@ -53,7 +54,8 @@ const answers: Record<string, (service: TestService, args: readonly never[]) => 
   awaitDispatch: ({ engine }, [dispatchId]) => engine.awaitDispatch(dispatchId ?? ""),
   approvals: ({ approvals }) => approvals.list(),
   waitingCalls: async ({ engine }) => (await engine.waitingCalls?.list({})) ?? [],
-  approve: ({ approvals }, [approvalId]) => approvals.decide(approvalId ?? "", { approved: true }),
+  approve: ({ approvals }, [approvalId, result]) =>
+    approvals.decide(approvalId ?? "", { approved: true, ...(result !== undefined && { result }) }),
   drain: async ({ close }) => {
     await close({ timeoutMs: 0 });
     process.disconnect?.();

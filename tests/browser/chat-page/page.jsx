@@ -1,5 +1,8 @@
 import { useChat } from "@ai-sdk/react";
-import { lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
+import {
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+} from "ai";
 import { KitChatTransport } from "kit/client";
 // biome-ignore lint/correctness/noUndeclaredDependencies: the console brings it.
 import { StrictMode, useState } from "react";
@@ -9,16 +12,20 @@ import { createRoot } from "react-dom/client";
 const query = new URLSearchParams(location.search);
 const id = query.get("chat");
 const api = `/agents/${query.get("agent")}/page/ui`;
-const transport = new KitChatTransport({ api });
+const tools = [{ name: "locate", description: "Where the person is." }];
+const transport = new KitChatTransport({ api, tools });
 
 function Chat({ stored }) {
-  const { messages, status, error, sendMessage, addToolApprovalResponse } = useChat({
-    id,
-    messages: stored,
-    resume: true,
-    transport,
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
-  });
+  const { messages, status, error, sendMessage, regenerate, addToolOutput, addToolApprovalResponse } =
+    useChat({
+      id,
+      messages: stored,
+      resume: true,
+      transport,
+      sendAutomaticallyWhen: (chat) =>
+        lastAssistantMessageIsCompleteWithApprovalResponses(chat) ||
+        lastAssistantMessageIsCompleteWithToolCalls(chat),
+    });
   const answer = (part, approved) => addToolApprovalResponse({ id: part.approval.id, approved });
   return (
     <main>
@@ -29,6 +36,18 @@ function Chat({ stored }) {
           {message.parts.map((part, at) => (
             <span key={at}>
               {part.type === "text" && part.text}
+              {part.type === "tool-locate" && part.state === "input-available" && (
+                <button
+                  type="button"
+                  className="locate"
+                  onClick={() =>
+                    addToolOutput({ tool: "locate", toolCallId: part.toolCallId, output: "Oslo" })
+                  }
+                >
+                  Tell where you are
+                </button>
+              )}
+              {part.type === "tool-locate" && part.state === "output-available" && part.output}
               {part.state === "approval-requested" && (
                 <button type="button" className="deny" onClick={() => answer(part, false)}>
                   Deny
@@ -52,6 +71,19 @@ function Chat({ stored }) {
       >
         <input name="text" aria-label="Message" />
       </form>
+      <button type="button" id="again" onClick={() => regenerate()}>
+        Again
+      </button>
+      <button
+        type="button"
+        id="edit"
+        onClick={() => {
+          const { id: messageId } = messages.find(({ role }) => role === "user");
+          void sendMessage({ text: "edited words", messageId });
+        }}
+      >
+        Edit
+      </button>
       <button type="button" id="stop" onClick={() => transport.stop(id)}>
         Stop
       </button>

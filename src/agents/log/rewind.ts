@@ -1,0 +1,47 @@
+import { isoTime } from "../../base/clock.ts";
+import { KitError } from "../../base/kit-error.ts";
+import { createBranch, type Rewind, rewindNote } from "../../protocol/rewind.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { Harness, Operation } from "../agent-runtime.ts";
+import { reloadState } from "./session-state.ts";
+
+/**
+ * Lets the session go on before a message, which `target` names: by its operation, or by the client's id. One entry of the log says
+ * so; an operation that resumes finds it. Throws `not_found` if the session has no such message.
+ */
+export async function rewind(
+  { store, runtime }: Pick<Harness, "store" | "runtime">,
+  { id, state, log }: Pick<Operation, "id" | "state" | "log">,
+  target: string,
+): Promise<void> {
+  if (state.rewound?.by === id) return;
+  const found = findMessage(await store.read(state.key), target);
+  if (found === undefined)
+    throw new KitError({
+      code: "not_found",
+      message: `The session has no message "${target}" to go back to.`,
+      hint: "`rewind_before` is the operation_id or the client_id of one of the user's messages.",
+    });
+  const value: Rewind = { ...found, by: id };
+  const timestamp = isoTime(runtime.clock.now());
+  await log.append([{ version: 1, type: "note", name: rewindNote, value, timestamp }]);
+  await reloadState(store, state);
+}
+
+/** The first entry of the operation of a message. */
+function findMessage(entries: readonly SessionEntry[], target: string): Omit<Rewind, "by"> | undefined {
+  const isLeft = createBranch();
+  let found: Omit<Rewind, "by"> | undefined;
+  for (let position = entries.length; position > 0; position -= 1) {
+    const entry = entries[position - 1];
+    if (isLeft(entry, position) || entry?.operation_id === undefined) continue;
+    const { operation_id } = entry;
+    const isNamed = operation_id === target || (found === undefined && clientIdOf(entry) === target);
+    if (isNamed || operation_id === found?.operation_id) found = { before: position, operation_id };
+  }
+  return found;
+}
+
+function clientIdOf(entry: SessionEntry): string | undefined {
+  return entry.type === "message" && entry.message.role === "user" ? entry.message.client_id : undefined;
+}
