@@ -66,10 +66,14 @@ export class AgUiFold {
   push(event: KitEvent): readonly AgUiEvent[] {
     const chunks = this.#ui.push(event);
     for (const chunk of chunks)
-      if (chunk.type === "tool-approval-request" && event.type === "approval_request") {
+      if (chunk.type === "tool-approval-request" && event.type === "approval_request")
         this.#waiting.set(chunk.toolCallId, event);
-        if (event.kind === "caller") this.#ofCaller.add(chunk.toolCallId);
-      }
+    if (event.type === "approval_request" && event.kind === "caller")
+      for (const [id, approvalId] of this.#ui.awaitedOfPage)
+        if (approvalId === event.approval_id) {
+          this.#waiting.set(id, event);
+          this.#ofCaller.add(id);
+        }
     if (event.type === "approval")
       for (const [id, { approval_id }] of this.#waiting)
         if (approval_id === event.approval_id) this.#waiting.delete(id);
