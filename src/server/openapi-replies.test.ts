@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readEventStream } from "./testing/read-event-stream.ts";
-import { type JsonReply, type SentJson, type ServedService, serveService } from "./testing/serve-service.ts";
+import { type SentJson, type ServedService, serveService } from "./testing/serve-service.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 
 interface Description {
@@ -65,7 +65,8 @@ async function ask(operation: string, path: string, sent: SentJson = {}): Promis
     faultsOf(described?.content["application/json"]?.schema, reply.body),
     operationReply,
   ).toBeUndefined();
-  if (reply.status >= 400)
+  // Errors of other protocols have their own form.
+  if (reply.status >= 400 && !/ \/(?:v1\/|mcp$)/.test(operation))
     expect(described?.description.split(", "), operationReply).toContain(reply.body.error.type);
   if (reply.status < 400) answered.add(operation);
   return reply.body;
@@ -328,15 +329,10 @@ test("the route of MCP answers as described, with errors of JSON-RPC", async () 
   const list = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
   const reply = await served.stream("/mcp", { body: list, headers });
   expect(operations.get("POST /mcp")?.responses[200]?.content).toHaveProperty("text/event-stream");
-  expect([reply.status, reply.headers.get("content-type")]).toEqual([
-    200,
-    "text/event-stream; charset=utf-8",
-  ]);
+  expect(reply.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
   expect(await reply.text()).toContain("guidelines_for");
   answered.add("POST /mcp");
-  const refused = await served.send("/mcp", { body: { jsonrpc: "1.0" }, headers });
-  const schema = operations.get("POST /mcp")?.responses[400]?.content["application/json"]?.schema;
-  expect([refused.status, faultsOf(schema, refused.body)]).toEqual([400, undefined]);
+  await ask("POST /mcp", "/mcp", { body: { jsonrpc: "1.0" }, headers });
   const description = "/.well-known/oauth-protected-resource";
   const resource = "https://kit.example/mcp";
   await ask(`GET ${description}`, description);
@@ -354,32 +350,20 @@ test("the route of MCP answers as described, with errors of JSON-RPC", async () 
 });
 
 test("the routes of model clients answer as described, with errors in OpenAI's form", async () => {
-  const asked = async (operation: string, path: string, sent: SentJson = {}): Promise<JsonReply["body"]> => {
-    const [method = ""] = operation.split(" ");
-    const reply = await served.send(path, { method, ...sent });
-    const schema = operations.get(operation)?.responses[reply.status]?.content["application/json"]?.schema;
-    expect([operation, schema !== undefined, faultsOf(schema, reply.body)]).toEqual([
-      operation,
-      true,
-      undefined,
-    ]);
-    if (reply.status < 400) answered.add(operation);
-    return reply.body;
-  };
-  await asked("GET /v1/models", "/v1/models");
+  await ask("GET /v1/models", "/v1/models");
   const chat = "POST /v1/chat/completions";
   const messages = [{ role: "user", content: "hello" }];
-  await asked(chat, "/v1/chat/completions", { body: { model: "echo", messages } });
-  await asked(chat, "/v1/chat/completions", { body: { model: "none", messages } });
-  await asked(chat, "/v1/chat/completions", { body: { model: "echo", messages: [] } });
-  const { id } = await asked("POST /v1/responses", "/v1/responses", {
+  await ask(chat, "/v1/chat/completions", { body: { model: "echo", messages } });
+  await ask(chat, "/v1/chat/completions", { body: { model: "none", messages } });
+  await ask(chat, "/v1/chat/completions", { body: { model: "echo", messages: [] } });
+  const { id } = await ask("POST /v1/responses", "/v1/responses", {
     body: { model: "echo", input: "hello" },
   });
-  await asked("POST /v1/responses", "/v1/responses", { body: { model: "echo", input: "x", tools: [{}] } });
+  await ask("POST /v1/responses", "/v1/responses", { body: { model: "echo", input: "x", tools: [{}] } });
   const one = "/v1/responses/{response_id}";
-  await asked(`GET ${one}`, `/v1/responses/${id}`);
-  await asked(`GET ${one}`, "/v1/responses/none");
-  await asked(`POST ${one}/cancel`, `/v1/responses/${id}/cancel`, { body: {} });
+  await ask(`GET ${one}`, `/v1/responses/${id}`);
+  await ask(`GET ${one}`, "/v1/responses/none");
+  await ask(`POST ${one}/cancel`, `/v1/responses/${id}/cancel`, { body: {} });
 });
 
 test("every route with a body refuses one that is not a JSON object, and unwraps a wrapped one", async () => {
