@@ -65,7 +65,10 @@ async function faultOf(
   if (run.status !== "completed") return `The run ended as ${run.status}: ${run.error?.message ?? ""}`;
   const result = run.result as SpecRunResult;
   const states = result.tasks.map(({ task, state }) => `${task} ${state}`).join(", ");
-  if (states !== tasks.map((task) => `${task} closed`).join(", ")) return `The tasks ended as ${states}.`;
+  if (states !== tasks.map((task) => `${task} closed`).join(", ")) {
+    const reasons = result.tasks.flatMap(({ verdict }) => verdict?.reasons ?? []);
+    return `The tasks ended as ${states}: ${reasons.map(({ check, message }) => `${check}: ${message}`).join(" ")}`;
+  }
   const commits = (
     await git("log", "--format=%(trailers:key=Kit-Task,valueonly,separator=%x20)", "main..kit/cart")
   )

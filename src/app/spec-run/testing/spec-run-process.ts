@@ -25,8 +25,8 @@ const service = await openProjectService({
   ],
 });
 const { items } = await service.engine.listRuns({ workflow: specRunWorkflow });
-const open = items.find(({ ended_at }) => ended_at === undefined);
-const run_id = open?.run_id ?? (await service.startRun(specRunWorkflow, JSON.parse(payload))).run_id;
+// A kill can come after the end of the run: there is only one in these repositories.
+const run_id = items[0]?.run_id ?? (await service.startRun(specRunWorkflow, JSON.parse(payload))).run_id;
 const run = await service.engine.awaitRun(run_id);
 process.stdout.write(`${JSON.stringify({ run, boundaries })}\n`);
 await service.close({ timeoutMs: 0 });
