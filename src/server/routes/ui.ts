@@ -241,7 +241,8 @@ async function readBranch(
       if (until === undefined) {
         branch.push(operation);
         until = rewound_before;
-      } else if (operation_id === until) until = undefined;
+        // The log has the rewind of an operation before its input: a rewind before the operation goes back no further than to it.
+      } else if (operation_id === until) until = rewound_before;
     }
     if (until === undefined || next_before === undefined) return { branch, next_before };
     before = next_before;
