@@ -77,3 +77,17 @@ test("whatever a person edits and asks again, the page has the messages of the m
   });
   await fc.assert(property, { numRuns: rounds(2, 100), endOnFailure: true });
 });
+
+test("a message that no page sent is edited again and again, and each repeated request is the same work", async () => {
+  await served.send("/agents/echo/page", { body: { message: "before", session: "foreign" } });
+  await served.send("/agents/echo/page", { body: { message: "asked", session: "foreign" } });
+  const [, , { id = "" } = {}] = await pageOf("foreign");
+  expect(id).toMatch(/^user-op_/);
+  for (const text of ["changed", "changed twice"]) {
+    const edit = { messageId: id, request_id: text };
+    const first = await say("foreign", { id, text }, edit);
+    expect((await say("foreign", { id, text }, edit)).message).toEqual(first.message);
+    expect((await pageOf("foreign")).map((message) => message.id).slice(2)).toEqual([id, first.message.id]);
+    expect((await bothOf("foreign")).model).toEqual(["before", "before", text, text]);
+  }
+});
