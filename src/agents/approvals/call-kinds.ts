@@ -32,11 +32,18 @@ export function toCallerTools(declared: readonly CallerTool[]): readonly ToolDef
 
 const noArguments = { type: "object", properties: {}, additionalProperties: false };
 
+/** Characters of JSON of one schema, and of all tools of a request: the check of a schema holds up every other request. */
+const maxSchema = 65_536;
+const maxTools = 262_144;
+
 /** Throws `invalid_request` for a tool of a caller that no agent could offer. */
 export function checkCallerTools(declared: readonly CallerTool[]): void {
+  if (JSON.stringify(declared).length > maxTools)
+    throw refused("The tools of the request have more than 262,144 characters of JSON.", "tools");
   const names = new Set<string>();
   for (const [at, { name, input_schema = noArguments }] of declared.entries()) {
-    const fault = faultOfToolInput(input_schema);
+    const isLong = JSON.stringify(input_schema).length > maxSchema;
+    const fault = isLong ? "has more than 65,536 characters of JSON" : faultOfToolInput(input_schema);
     if (fault !== undefined)
       throw refused(toSentence(`The tool "${name}": \`input_schema\` ${fault}`), `tools.${at}.input_schema`);
     if (names.has(name)) throw refused(`Two tools of the request are named "${name}".`, `tools.${at}.name`);

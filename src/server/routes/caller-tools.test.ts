@@ -115,6 +115,20 @@ test("arguments that the caller's schema refuses go back to the model, and not t
   expect((await replyOf(sent.dispatch_id)).result?.text).toContain("Rome");
 });
 
+function largeProperties(count: number): object {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`property_${at}`, { type: "string" }]));
+}
+
+test("schemas that take long to check are refused, each and together, before they hold up the server", async () => {
+  const schema = { properties: largeProperties(1_000) };
+  const tools = Array.from({ length: 8 }, (_, at) => ({ name: `tool_${at}`, input_schema: schema }));
+  const reply = await served.send("/agents/desk/large", { body: { message: "Where?", tools } });
+  expect([reply.status, reply.body.error.message]).toEqual([
+    400,
+    "The tools of the request have more than 262,144 characters of JSON.",
+  ]);
+});
+
 test.each([
   ["a name of the agent's", { ...locate, name: "look" }, 'The agent has a tool named "look" of its own.'],
   ["a name of kit's", { ...locate, name: "bash" }, 'The agent has a tool named "bash" of its own.'],
@@ -127,6 +141,11 @@ test.each([
     "an invalid schema",
     { ...locate, input_schema: { type: "objekt" } },
     "`input_schema` is not a valid JSON Schema",
+  ],
+  [
+    "a schema that takes long to check",
+    { ...locate, input_schema: { properties: largeProperties(2_000) } },
+    'The tool "locate": `input_schema` has more than 65,536 characters of JSON.',
   ],
   ["a wrong name", { ...locate, name: "1 2" }, "must be letters, digits"],
 ])("a tool with %s is refused", async (_, tool, message) => {
