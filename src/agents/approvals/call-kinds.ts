@@ -5,7 +5,7 @@ import type { callKinds } from "../../protocol/enums.ts";
 import type { CallerTool } from "../../protocol/prompt.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import { faultOfToolInput, type ToolDefinition } from "../define/tool.ts";
-import { failed, type Outcome } from "../turn/running-call.ts";
+import { cutText, failed, type Outcome } from "../turn/running-call.ts";
 
 /** The kind of a waiting call: it says who decides. */
 export type CallKind = (typeof callKinds)[number];
@@ -48,6 +48,8 @@ export function checkCallerTools(declared: readonly CallerTool[]): void {
       throw refused(toSentence(`The tool "${name}": \`input_schema\` ${fault}`), `tools.${at}.input_schema`);
     if (names.has(name)) throw refused(`Two tools of the request are named "${name}".`, `tools.${at}.name`);
     if (builtInToolNames.has(name)) throw nameClash(name);
+    if (name.startsWith("mcp_"))
+      throw refused(`"${name}" is a name for a tool of an MCP server.`, `tools.${at}.name`, otherName);
     names.add(name);
   }
 }
@@ -55,8 +57,10 @@ export function checkCallerTools(declared: readonly CallerTool[]): void {
 /** The error for a tool of a caller that has the name of a tool of the agent. */
 export function nameClash(name: string): KitError {
   const message = `The agent has a tool named "${name}" of its own.`;
-  return refused(message, "tools", "Give the tool of the request another name.");
+  return refused(message, "tools", otherName);
 }
+
+const otherName = "Give the tool of the request another name.";
 
 function refused(message: string, path: string, hint?: string): KitError {
   const issues = [{ path, message: "cannot be offered by this agent" }];
@@ -70,7 +74,20 @@ export function kindOf(tool: ToolDefinition | undefined): Exclude<CallKind, "app
 
 /** The outcome of a call that its caller has run. */
 export function toAnswer({ result }: Pick<ApprovalDecision, "result">): Outcome {
-  return { content: typeof result === "string" ? result : JSON.stringify(result ?? null) };
+  return { content: textOf(result) };
+}
+
+/** Characters of a caller's result; with the line that tells of the cut, the model reads as many. */
+const maxResult = 49_900;
+
+/** A caller's result as the log keeps it: what the model does not read is cut. */
+export function toKept(result: unknown): unknown {
+  const text = textOf(result);
+  return text.length > maxResult ? cutText(text, maxResult) : result;
+}
+
+function textOf(result: unknown): string {
+  return typeof result === "string" ? result : JSON.stringify(result ?? null);
 }
 
 /** The outcome of a call that was not run: a person denied it, or its caller has an error. */
