@@ -14,7 +14,7 @@ import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { failed, type Outcome, unknownOutcome } from "../turn/running-call.ts";
 import type { AllowedCall } from "./allow-rules.ts";
-import { kindOf, toDenial } from "./call-kinds.ts";
+import { kindOf, toDenial, toKept } from "./call-kinds.ts";
 
 /** A call before it is run. */
 export interface GatedCall {
@@ -245,7 +245,7 @@ export class CallGate implements ToolGate {
       this.#waiting += 1;
       emit(asked, gated.turnId);
     };
-    const decision = await approvals
+    const made = await approvals
       .request(request, signal, { maySuspend, onWaiting })
       .catch((error: unknown) => {
         throw willResume(signal) ? new Postponed("", { cause: error }) : error;
@@ -254,8 +254,9 @@ export class CallGate implements ToolGate {
         if (isAsked) this.#waiting -= 1;
       });
     if (!isAsked) emit(asked, gated.turnId);
-    const answer = decision.result === undefined ? {} : { result: this.#masked(decision.result) };
-    await this.#note(callNotes.decision, { key, ...decision, ...answer });
+    const { result } = made;
+    const decision = result === undefined ? made : { ...made, result: toKept(this.#masked(result)) };
+    await this.#note(callNotes.decision, { key, ...decision });
     return announce(decision);
   }
 

@@ -5,7 +5,7 @@ import type { callKinds } from "../../protocol/enums.ts";
 import type { CallerTool } from "../../protocol/prompt.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import { faultOfToolInput, type ToolDefinition } from "../define/tool.ts";
-import { failed, type Outcome } from "../turn/running-call.ts";
+import { cutText, failed, type Outcome } from "../turn/running-call.ts";
 
 /** The kind of a waiting call: it says who decides. */
 export type CallKind = (typeof callKinds)[number];
@@ -32,15 +32,24 @@ export function toCallerTools(declared: readonly CallerTool[]): readonly ToolDef
 
 const noArguments = { type: "object", properties: {}, additionalProperties: false };
 
+/** Characters of JSON of one schema, and of all tools of a request: the check of a schema holds up every other request. */
+const maxSchema = 65_536;
+const maxTools = 262_144;
+
 /** Throws `invalid_request` for a tool of a caller that no agent could offer. */
 export function checkCallerTools(declared: readonly CallerTool[]): void {
+  if (JSON.stringify(declared).length > maxTools)
+    throw refused("The tools of the request have more than 262,144 characters of JSON.", "tools");
   const names = new Set<string>();
   for (const [at, { name, input_schema = noArguments }] of declared.entries()) {
-    const fault = faultOfToolInput(input_schema);
+    const isLong = JSON.stringify(input_schema).length > maxSchema;
+    const fault = isLong ? "has more than 65,536 characters of JSON" : faultOfToolInput(input_schema);
     if (fault !== undefined)
       throw refused(toSentence(`The tool "${name}": \`input_schema\` ${fault}`), `tools.${at}.input_schema`);
     if (names.has(name)) throw refused(`Two tools of the request are named "${name}".`, `tools.${at}.name`);
     if (builtInToolNames.has(name)) throw nameClash(name);
+    if (name.startsWith("mcp_"))
+      throw refused(`"${name}" is a name for a tool of an MCP server.`, `tools.${at}.name`, otherName);
     names.add(name);
   }
 }
@@ -48,8 +57,10 @@ export function checkCallerTools(declared: readonly CallerTool[]): void {
 /** The error for a tool of a caller that has the name of a tool of the agent. */
 export function nameClash(name: string): KitError {
   const message = `The agent has a tool named "${name}" of its own.`;
-  return refused(message, "tools", "Give the tool of the request another name.");
+  return refused(message, "tools", otherName);
 }
+
+const otherName = "Give the tool of the request another name.";
 
 function refused(message: string, path: string, hint?: string): KitError {
   const issues = [{ path, message: "cannot be offered by this agent" }];
@@ -63,7 +74,20 @@ export function kindOf(tool: ToolDefinition | undefined): Exclude<CallKind, "app
 
 /** The outcome of a call that its caller has run. */
 export function toAnswer({ result }: Pick<ApprovalDecision, "result">): Outcome {
-  return { content: typeof result === "string" ? result : JSON.stringify(result ?? null) };
+  return { content: textOf(result) };
+}
+
+/** Characters of a caller's result; with the line that tells of the cut, the model reads as many. */
+const maxResult = 49_900;
+
+/** A caller's result as the log keeps it: what the model does not read is cut. */
+export function toKept(result: unknown): unknown {
+  const text = textOf(result);
+  return text.length > maxResult ? cutText(text, maxResult) : result;
+}
+
+function textOf(result: unknown): string {
+  return typeof result === "string" ? result : JSON.stringify(result ?? null);
 }
 
 /** The outcome of a call that was not run: a person denied it, or its caller has an error. */

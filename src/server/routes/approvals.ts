@@ -41,6 +41,14 @@ async function waitingCall(
 }
 
 /**
+ * The action that a decision needs, on every way that a decision comes. Who may prompt an agent answers the calls of the prompts' own
+ * tools; an approver decides about others.
+ */
+export function actionOn(approvalId: string): "agent.prompt" | "agent.approve" {
+  return approvalId.startsWith("caller_") ? "agent.prompt" : "agent.approve";
+}
+
+/**
  * Decides about a waiting call. It checks the arguments of an approver with the tool's schema; the agent checks them again. Throws
  * `invalid_request` for invalid arguments, and `not_found` for a call that does not wait.
  */
@@ -89,10 +97,11 @@ export function bindApprovalRoutes(context: ServiceContext): readonly Route[] {
    * permitted approver must be able to decide about its waiting calls.
    */
   const guard = async (request: RouteRequest): Promise<void> => {
-    const { principal, action } = request;
     const target = instanceOf(request);
     const { agent, instance_id: instance } = target;
-    if (action === undefined) return;
+    const { principal, action: least } = request;
+    if (least === undefined) return;
+    const action = least === "agent.approve" ? actionOn(request.segment("approval_id")) : least;
     await authorization.check({ principal, action, agent, instance });
     if ((await service.approvals.list(target)).length > 0) return;
     if ((await service.engine.getRun(instance)) === undefined) checkAgent(context, agent);

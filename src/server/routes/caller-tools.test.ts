@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createApprovals } from "../../agents/approvals/approvals.ts";
+import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { createTestAgent } from "../../testing/test-runtime.ts";
 import { createTestService } from "../../testing/test-service.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { openSocket } from "../testing/socket-client.ts";
 
 let served: ServedService;
 beforeAll(async () => {
@@ -115,6 +119,20 @@ test("arguments that the caller's schema refuses go back to the model, and not t
   expect((await replyOf(sent.dispatch_id)).result?.text).toContain("Rome");
 });
 
+function largeProperties(count: number): object {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`property_${at}`, { type: "string" }]));
+}
+
+test("schemas that take long to check are refused, each and together, before they hold up the server", async () => {
+  const schema = { properties: largeProperties(1_000) };
+  const tools = Array.from({ length: 8 }, (_, at) => ({ name: `tool_${at}`, input_schema: schema }));
+  const reply = await served.send("/agents/desk/large", { body: { message: "Where?", tools } });
+  expect([reply.status, reply.body.error.message]).toEqual([
+    400,
+    "The tools of the request have more than 262,144 characters of JSON.",
+  ]);
+});
+
 test.each([
   ["a name of the agent's", { ...locate, name: "look" }, 'The agent has a tool named "look" of its own.'],
   ["a name of kit's", { ...locate, name: "bash" }, 'The agent has a tool named "bash" of its own.'],
@@ -128,6 +146,21 @@ test.each([
     { ...locate, input_schema: { type: "objekt" } },
     "`input_schema` is not a valid JSON Schema",
   ],
+  [
+    "a schema that takes long to check",
+    { ...locate, input_schema: { properties: largeProperties(2_000) } },
+    'The tool "locate": `input_schema` has more than 65,536 characters of JSON.',
+  ],
+  [
+    "a name for an MCP server's",
+    { ...locate, name: "mcp__github__list" },
+    "is a name for a tool of an MCP server.",
+  ],
+  [
+    "a name of kit's for MCP servers",
+    { ...locate, name: "mcp_execute" },
+    "is a name for a tool of an MCP server.",
+  ],
   ["a wrong name", { ...locate, name: "1 2" }, "must be letters, digits"],
 ])("a tool with %s is refused", async (_, tool, message) => {
   const reply = await served.send("/agents/desk/four", { body: { message: "Where?", tools: [tool] } });
@@ -138,4 +171,59 @@ test.each([
   });
   const failed = body.error ?? (await replyOf(body.dispatch_id)).error;
   expect(JSON.stringify(failed)).toContain(JSON.stringify(message).slice(1, -1));
+});
+
+test("whoever may prompt answers a call of the caller's tool, over HTTP and a WebSocket, and an approver does not", async () => {
+  let allowed: readonly string[] = ["agent.prompt", "agent.dispatch", "agent.read"];
+  const guarded = await serveService({ authorize: ({ action }) => allowed.includes(action) });
+  const callOf = async (id: string, input: string): Promise<string> => {
+    await guarded.send(`/agents/careful/${id}/dispatch`, { body: { input, tools: [{ name: "locate" }] } });
+    const list = async (): Promise<Waiting[]> =>
+      (await guarded.send(`/agents/careful/${id}/approvals`)).body.approvals;
+    await expect.poll(list, { timeout: 20_000 }).toHaveLength(1);
+    return (await list())[0]?.approval_id ?? "";
+  };
+  const decide = async (id: string, approval: string, body: object): Promise<number> =>
+    (await guarded.send(`/agents/careful/${id}/approvals/${approval}`, { body })).status;
+  const [first, second] = [await callOf("one", "call locate {}"), await callOf("two", "call locate {}")];
+  const paid = await callOf("three", "pay 3");
+  expect(await decide("three", paid, { approved: true })).toBe(403);
+  allowed = ["agent.approve", "agent.read"];
+  expect(await decide("one", first, { approved: true, result: "Oslo" })).toBe(403);
+  allowed = ["agent.prompt", "agent.read"];
+  expect(await decide("one", first, { approved: true, result: "Oslo" })).toBe(200);
+  const client = await openSocket(`${guarded.url}/agents/careful/two`);
+  client.send({
+    type: "approve",
+    request_id: "a",
+    approval_id: second,
+    approved: true,
+    result: { city: "Rome" },
+  });
+  expect((await client.until("result")).at(-1)).toMatchObject({
+    request_id: "a",
+    result: { approved: true },
+  });
+  const history = async (): Promise<string> =>
+    JSON.stringify((await guarded.send("/agents/careful/two/history")).body);
+  await expect.poll(history, { timeout: 20_000 }).toContain("Rome");
+  client.socket.close();
+  await guarded.close();
+});
+
+test("the log keeps of a long result what the model reads", async () => {
+  const store = new InMemorySessionStore();
+  const approvals = createApprovals();
+  const model = createScriptedModel([{ toolCalls: [{ name: "locate", input: {} }] }, { text: "Read." }]);
+  const session = createTestAgent(model, {}, { store, approvals }).session("long");
+  const done = session.prompt("Where?", { callerTools: [{ name: "locate" }] });
+  await expect.poll(() => approvals.list()).toHaveLength(1);
+  const [{ approval_id = "" } = {}] = await approvals.list();
+  await approvals.decide(approval_id, { approved: true, result: { found: "x".repeat(1_000_000) } });
+  expect((await done).text).toBe("Read.");
+  const entries = await store.read({ agent: "tester", instance_id: "1", session: "long" });
+  expect(JSON.stringify(entries).length).toBeLessThan(110_000);
+  const texts = JSON.stringify(await session.history()).match(/\d+ characters cut/g);
+  // Once: a cut of what was cut already would tell another number.
+  expect(texts).toEqual(["950112 characters cut"]);
 });

@@ -75,14 +75,14 @@ export function bindUiRoutes(context: ServiceContext): readonly Route[] {
       const key = { ...target, session };
       const isAgain = body.trigger === "regenerate-message" || typeof body.messageId === "string";
       const { rewind_before, left = [] } = isAgain
-        ? await goBack(context, key, { to: last.id, principal })
+        ? await goBack(context, key, { to: nameOf(last.id), principal })
         : {};
       // The same message again, after a lost reply, is the same work; the same id in another chat is another message.
       const once = isAgain ? body.request_id : last.id;
       const { operation_id } = await service.dispatch(key, message, {
         ...files,
         tools,
-        client_id: last.id,
+        client_id: nameOf(last.id),
         rewind_before,
         ...(once !== undefined && { idempotencyKey: keyOfSender(principal, keyOfMessage(key, once)) }),
         principal: principal?.id,
@@ -195,6 +195,18 @@ function answersIn({ parts, metadata }: UiMessage): UiAnswers {
 /** The events that tell which calls wait. */
 const callEvents = ["tool_start", "approval_request", "approval", "tool_end"] as const;
 
+/**
+ * The id of a user's message in a page, whose own id is its operation's unless a client gave it one: an answer has the id of the
+ * operation. An edited message keeps its name, so each edit of it names it alike.
+ */
+function idOf(name: string): string {
+  return name.startsWith("op_") ? `user-${name}` : name;
+}
+
+function nameOf(id: string): string {
+  return id.replace(/^user-(?=op_)/, "");
+}
+
 function keyOfMessage({ agent, instance_id, session }: SessionKey, id: string): string {
   return `ui-${hash("sha256", JSON.stringify([agent, instance_id, session, id]))}`;
 }
@@ -245,7 +257,8 @@ async function readBranch(
       if (until === undefined) {
         branch.push(operation);
         until = rewound_before;
-      } else if (operation_id === until) until = undefined;
+        // The log has the rewind of an operation before its input: a rewind before the operation goes back no further than to it.
+      } else if (operation_id === until) until = rewound_before;
     }
     if (until === undefined || next_before === undefined) return { branch, next_before };
     before = next_before;
@@ -263,7 +276,7 @@ async function goBack(
 ): Promise<{ readonly rewind_before?: string | undefined; readonly left?: readonly string[] }> {
   const left: OperationRecord[] = [];
   const isSought = ({ client_id, operation_id }: OperationRecord): boolean =>
-    client_id === to || `user-${operation_id}` === to;
+    client_id === to || operation_id === to;
   for (let before: number | undefined; ; ) {
     const { branch, next_before } = await readBranch(service, target, { session, before });
     const at = branch.findIndex(isSought);
@@ -275,11 +288,7 @@ async function goBack(
     const about = { principal, agent: target.agent, instance: target.instance_id };
     if (open.length > 0) await authorization.check({ ...about, action: "agent.abort" });
     // The same for a repeated request, which finds its own work: an idempotency key takes no other input.
-    const { client_id, operation_id = to } = branch[at] ?? {};
-    return {
-      rewind_before: client_id === to ? to : operation_id,
-      left: open.map(({ operation_id }) => operation_id),
-    };
+    return { rewind_before: to, left: open.map(({ operation_id }) => operation_id) };
   }
 }
 
@@ -338,8 +347,7 @@ async function messagesOf(
     if (event.type === "operation_start" && event.operation_id === operation_id && messages.length === 0) {
       const { message, client_id } = event;
       const parts = [...(files.get(operation_id) ?? []), { type: "text", text: message ?? "" }];
-      if (message !== undefined)
-        messages.push({ id: client_id ?? `user-${operation_id}`, role: "user", parts });
+      if (message !== undefined) messages.push({ id: idOf(client_id ?? operation_id), role: "user", parts });
     }
     chunks.push(...fold.push(event));
     last = event;

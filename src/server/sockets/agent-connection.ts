@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
-import { decideCall } from "../routes/approvals.ts";
+import { actionOn, decideCall } from "../routes/approvals.ts";
 import { checkAgent, type ServiceContext } from "../service-context.ts";
 import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
 import {
@@ -191,11 +191,12 @@ class AgentFrames implements FrameHandler {
     void this.#decide(frame);
   }
 
-  async #decide({ approval_id, approved, reason, args, request_id }: ApproveFrame): Promise<void> {
+  async #decide({ approval_id, request_id, type: _, ...decision }: ApproveFrame): Promise<void> {
     try {
-      await this.#permit("agent.approve");
-      const decision = { approved, reason, args, by: this.#peer.principal?.id };
-      await decideCall(this.#context.service, { ...this.#target, approval_id }, decision);
+      await this.#permit(actionOn(approval_id));
+      const by = this.#peer.principal?.id;
+      await decideCall(this.#context.service, { ...this.#target, approval_id }, { ...decision, by });
+      const { approved } = decision;
       if (request_id !== undefined)
         this.#connection.send({ type: "result", request_id, result: { approved } });
     } catch (error) {
