@@ -8,7 +8,7 @@ import { maskError } from "../../agents/secrets.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
-import { describeCall, diffOf } from "../../interfaces/acp/call-view.ts";
+import { commandContent, describeCall, diffOf } from "../../interfaces/acp/call-view.ts";
 import { AcpFold, type ReplayedMessage } from "../../interfaces/acp/fold.ts";
 import { toOptions, toVerdict } from "../../interfaces/acp/permission.ts";
 import { findCommand, toCommands, toEditorInput } from "../../interfaces/acp/prompt-blocks.ts";
@@ -103,14 +103,14 @@ export class EditorSession {
     const { folder, service } = this.project;
     const rules = await service.allowRules();
     const choices = rules.describe(request.allow_rules ?? []);
-    const change = diffOf(request, folder, this.#before(request));
+    const content = commandContent(request) ?? diffOf(request, folder, this.#before(request));
     const permission: Acp.RequestPermissionRequest = {
       sessionId: this.#agent.id,
       toolCall: {
         toolCallId: this.#fold.idOf(request) ?? request.tool_call_id,
         status: "pending",
         ...describeCall(request, folder),
-        ...(change && { content: [change] }),
+        ...(content && { content: [content] }),
       },
       options: toOptions(choices),
     };

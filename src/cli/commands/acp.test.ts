@@ -236,3 +236,15 @@ test("unknown sessions and folders that are none are refused with what is wrong"
   ] as const)
     await expect(agent.request(session.new, { cwd, mcpServers: [] })).rejects.toThrow(why);
 });
+
+test("a command is asked about in full, wherever it is in the arguments", async () => {
+  const id = await editor.newSession();
+  editor.permissions.length = 0;
+  editor.decide = () => choose("deny");
+  const command = `echo ${"x".repeat(300)}`;
+  folder.provider.script([call("bash", { cwd: "docs", command }), { text: "Not done." }]);
+  await editor.prompt(id, "Test it");
+  editor.decide = () => choose("allow");
+  const content = [{ type: "content", content: { type: "text", text: command } }];
+  expect(editor.permissions).toMatchObject([{ toolCall: { title: `${command.slice(0, 200)}…`, content } }]);
+});
