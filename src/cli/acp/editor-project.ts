@@ -6,7 +6,8 @@ import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
 import { openProjectService } from "../../app/service/open-project-service.ts";
 import type { ProjectService } from "../../app/service/service.ts";
-import { untrustedCode } from "../../app/trust/trust.ts";
+import { trustHint, untrustedCode } from "../../app/trust/trust.ts";
+import { withoutGrants } from "../../app/trust/untrusted-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { modelsWithKeys } from "../../models/create-model-resolver.ts";
 import { openProject } from "../../project/open-project.ts";
@@ -14,6 +15,7 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import type { CommandContext } from "../command.ts";
 import { useProjectPackages } from "../project-packages.ts";
 import { describeError } from "../report-error.ts";
+import { safeLine } from "../text/safe-text.ts";
 import { readProjectConfig, unrunCode } from "../with-project.ts";
 
 export interface EditorAgentOptions {
@@ -44,13 +46,16 @@ export async function openEditorProject(
 ): Promise<EditorProject> {
   const root = checkedFolder(folder);
   const note = (text: string): void => context.output.note(`kit acp: ${text}`);
-  const loaded = await readProjectConfig({ ...context, root, cwd: root }, { dotEnv: true });
-  const { config, environment } = loaded;
-  for (const warning of loaded.warnings) note(warning);
-  const unrun = unrunCode(loaded, root);
+  const found = await readProjectConfig({ ...context, root, cwd: root }, { dotEnv: true });
+  for (const warning of found.warnings) note(warning);
+  const unrun = unrunCode(found, root);
   if (unrun !== undefined && agent !== "default") throw untrustedCode(unrun);
   if (unrun !== undefined) note(describeError(untrustedCode(unrun)));
-  const runsCode = loaded.untrustedCode !== true;
+  const runsCode = found.untrustedCode !== true;
+  const { loaded, left } = runsCode ? { loaded: found, left: [] } : withoutGrants(found, root);
+  if (left.length > 0)
+    note(`${safeLine(left.join(", "))}: not used, because you have not trusted this folder. ${trustHint}`);
+  const { config, environment } = loaded;
   if (runsCode) useProjectPackages(root);
   const service = await openProjectService({
     project: await openProject({ root, config, background: true, signal: context.signal }),
