@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, isAbsolute } from "node:path";
+import { dirname, isAbsolute, sep } from "node:path";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
@@ -28,23 +28,20 @@ export interface EditorAgentOptions {
 
 /** A folder of the editor, open as a project whose agents work in the folder itself. */
 export interface EditorProject {
-  /** The folder as the editor names it. */
-  readonly folder: string;
   readonly service: ProjectService;
   /** Models that a person can choose for a session. */
   readonly models: readonly string[];
 }
 
 /**
- * Opens the folder of a session. Calls that the configuration does not permit wait for the person. Throws `invalid_request` for a
- * folder that is no project, and `forbidden` for code or addresses that the person has not trusted.
+ * Opens a folder of `realFolder`. Calls that the configuration does not permit wait for the person. Throws
+ * `forbidden` for code or addresses that the person has not trusted.
  */
 export async function openEditorProject(
-  folder: string,
+  root: string,
   { context, agent, models }: EditorAgentOptions,
   approvals: Approvals,
 ): Promise<EditorProject> {
-  const root = checkedFolder(folder);
   const note = (text: string): void => context.output.note(`kit acp: ${text}`);
   const found = await readProjectConfig({ ...context, root, cwd: root }, { dotEnv: true });
   for (const warning of found.warnings) note(warning);
@@ -76,18 +73,20 @@ export async function openEditorProject(
   });
   const known = modelsWithKeys({ env: environment, providers: config.providers });
   const all = [...models, ...[config.agent?.model ?? []].flat(), ...known, "offline/guide"];
-  return { folder: folder.replace(/\/+$/, ""), service, models: [...new Set(all)] };
+  return { service, models: [...new Set(all)] };
 }
 
-/** Returns the real path of a folder. */
-function checkedFolder(folder: string): string {
+/** Returns the real path of a session's folder. Throws `invalid_request` for a folder that is no project. */
+export function realFolder(folder: string): string {
   const root = isAbsolute(folder) && isFolder(folder) ? realpathSync(folder) : undefined;
+  const home = isFolder(homedir()) ? realpathSync(homedir()) : homedir();
   // Reading a whole disk would never end, and its agents could change all of it.
-  if (root !== undefined && root !== dirname(root) && root !== homedir()) return root;
+  if (root !== undefined && root !== dirname(root) && !`${home}${sep}`.startsWith(`${root}${sep}`))
+    return root;
   const why = isAbsolute(folder) ? "does not exist" : "must be an absolute path";
   throw new KitError({
     code: "invalid_request",
-    message: `The folder of a session ${root === undefined ? why : "is a whole home folder or disk"}.`,
+    message: `The folder of a session ${root === undefined ? why : "contains a whole home folder or disk"}.`,
     hint: "Open the folder of a project in the editor.",
   });
 }
