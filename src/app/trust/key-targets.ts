@@ -36,14 +36,14 @@ export function keyTargets(sources: KeySources): readonly KeyTarget[] {
 }
 
 /** The addresses that the person's own variables name: a configuration may repeat them. */
-function addressesIn(own: Environment): readonly string[] {
+export function addressesIn(own: Environment): readonly string[] {
   return Object.entries(own).flatMap(([name, value = ""]) =>
     addressName.test(name.toUpperCase()) ? [plain(value.trim())] : [],
   );
 }
 
 /** The last words of variables with addresses, or with files of settings that can contain addresses. */
-const addressName =
+export const addressName =
   /(?:^|_)(?:CONFIG(?:_?(?:FILE|PATH|DIR|HOME))?|PROFILE|UR[LI]|HOSTS?|HOSTNAME|ENDPOINTS?|DOMAIN|ADDR(?:ESS)?|BASE|SERVER|PROXY|ORIGIN|GATEWAY)$|^PG(?:HOST|HOSTADDR|SERVICE)$/;
 
 /** The last words of variables that programs put into host names. */
@@ -215,7 +215,7 @@ function isOwnAddress(address: string, key: string): boolean {
 const secretParameter = /([?&][^=&]*(?:pass|pwd|secret|token|key|sig|auth)[^=&]*=)[^&]*/gi;
 
 /** Without a user and secrets. The query stays: in the address of a database, it can name another host. */
-function plain(address: string): string {
+export function plain(address: string): string {
   const text = address.trim();
   const url = /^[a-z][\w+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
   if (url === null) return text.replace(/^([a-z][\w+.-]*:\/\/).*@/is, "$1");

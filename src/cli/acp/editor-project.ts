@@ -1,12 +1,13 @@
 import { realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, isAbsolute } from "node:path";
+import { dirname, isAbsolute, sep } from "node:path";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { toProfile } from "../../app/config/agent-config.ts";
 import { openProjectService } from "../../app/service/open-project-service.ts";
 import type { ProjectService } from "../../app/service/service.ts";
-import { untrustedCode } from "../../app/trust/trust.ts";
+import { trustHint, untrustedCode } from "../../app/trust/trust.ts";
+import { withoutGrants } from "../../app/trust/untrusted-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { modelsWithKeys } from "../../models/create-model-resolver.ts";
 import { openProject } from "../../project/open-project.ts";
@@ -14,6 +15,7 @@ import { local } from "../../sandboxes/local/local-sandbox.ts";
 import type { CommandContext } from "../command.ts";
 import { useProjectPackages } from "../project-packages.ts";
 import { describeError } from "../report-error.ts";
+import { safeLine } from "../text/safe-text.ts";
 import { readProjectConfig, unrunCode } from "../with-project.ts";
 
 export interface EditorAgentOptions {
@@ -26,31 +28,31 @@ export interface EditorAgentOptions {
 
 /** A folder of the editor, open as a project whose agents work in the folder itself. */
 export interface EditorProject {
-  /** The folder as the editor names it. */
-  readonly folder: string;
   readonly service: ProjectService;
   /** Models that a person can choose for a session. */
   readonly models: readonly string[];
 }
 
 /**
- * Opens the folder of a session. Calls that the configuration does not permit wait for the person. Throws `invalid_request` for a
- * folder that is no project, and `forbidden` for code or addresses that the person has not trusted.
+ * Opens a folder of `realFolder`. Calls that the configuration does not permit wait for the person. Throws
+ * `forbidden` for code or addresses that the person has not trusted.
  */
 export async function openEditorProject(
-  folder: string,
+  root: string,
   { context, agent, models }: EditorAgentOptions,
   approvals: Approvals,
 ): Promise<EditorProject> {
-  const root = checkedFolder(folder);
   const note = (text: string): void => context.output.note(`kit acp: ${text}`);
-  const loaded = await readProjectConfig({ ...context, root, cwd: root }, { dotEnv: true });
-  const { config, environment } = loaded;
-  for (const warning of loaded.warnings) note(warning);
-  const unrun = unrunCode(loaded, root);
+  const found = await readProjectConfig({ ...context, root, cwd: root }, { dotEnv: true });
+  for (const warning of found.warnings) note(warning);
+  const unrun = unrunCode(found, root);
   if (unrun !== undefined && agent !== "default") throw untrustedCode(unrun);
   if (unrun !== undefined) note(describeError(untrustedCode(unrun)));
-  const runsCode = loaded.untrustedCode !== true;
+  const runsCode = found.untrustedCode !== true;
+  const { loaded, left } = runsCode ? { loaded: found, left: [] } : withoutGrants(found, root);
+  if (left.length > 0)
+    note(`${safeLine(left.join(", "))}: not used, because you have not trusted this folder. ${trustHint}`);
+  const { config, environment } = loaded;
   if (runsCode) useProjectPackages(root);
   const service = await openProjectService({
     project: await openProject({ root, config, background: true, signal: context.signal }),
@@ -71,18 +73,20 @@ export async function openEditorProject(
   });
   const known = modelsWithKeys({ env: environment, providers: config.providers });
   const all = [...models, ...[config.agent?.model ?? []].flat(), ...known, "offline/guide"];
-  return { folder: folder.replace(/\/+$/, ""), service, models: [...new Set(all)] };
+  return { service, models: [...new Set(all)] };
 }
 
-/** Returns the real path of a folder. */
-function checkedFolder(folder: string): string {
+/** Returns the real path of a session's folder. Throws `invalid_request` for a folder that is no project. */
+export function realFolder(folder: string): string {
   const root = isAbsolute(folder) && isFolder(folder) ? realpathSync(folder) : undefined;
+  const home = isFolder(homedir()) ? realpathSync(homedir()) : homedir();
   // Reading a whole disk would never end, and its agents could change all of it.
-  if (root !== undefined && root !== dirname(root) && root !== homedir()) return root;
+  if (root !== undefined && root !== dirname(root) && !`${home}${sep}`.startsWith(`${root}${sep}`))
+    return root;
   const why = isAbsolute(folder) ? "does not exist" : "must be an absolute path";
   throw new KitError({
     code: "invalid_request",
-    message: `The folder of a session ${root === undefined ? why : "is a whole home folder or disk"}.`,
+    message: `The folder of a session ${root === undefined ? why : "contains a whole home folder or disk"}.`,
     hint: "Open the folder of a project in the editor.",
   });
 }

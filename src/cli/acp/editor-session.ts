@@ -8,7 +8,7 @@ import { maskError } from "../../agents/secrets.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
-import { describeCall, diffOf } from "../../interfaces/acp/call-view.ts";
+import { commandContent, describeCall, diffOf } from "../../interfaces/acp/call-view.ts";
 import { AcpFold, type ReplayedMessage } from "../../interfaces/acp/fold.ts";
 import { toOptions, toVerdict } from "../../interfaces/acp/permission.ts";
 import { findCommand, toCommands, toEditorInput } from "../../interfaces/acp/prompt-blocks.ts";
@@ -30,6 +30,8 @@ const stops: Readonly<Record<string, Acp.StopReason>> = { length: "max_tokens", 
 export class EditorSession {
   readonly project: EditorProject;
   settings: SessionSettings = {};
+  /** As the editor names it. */
+  readonly #folder: string;
   readonly #agent: Agent;
   readonly #client: Acp.AgentContext;
   readonly #servers: McpClient | undefined;
@@ -40,13 +42,18 @@ export class EditorSession {
   constructor(
     project: EditorProject,
     agent: Agent,
-    around: { readonly client: Acp.AgentContext; readonly mcpServers?: readonly Acp.McpServer[] | undefined },
+    around: {
+      readonly client: Acp.AgentContext;
+      readonly cwd: string;
+      readonly mcpServers?: readonly Acp.McpServer[] | undefined;
+    },
   ) {
     this.project = project;
+    this.#folder = around.cwd.replace(/\/+$/, "");
     this.#agent = agent;
     this.#client = around.client;
     this.#servers = openClientServers(around.mcpServers ?? [], project.service.app.root);
-    this.#fold = new AcpFold(project.folder);
+    this.#fold = new AcpFold(this.#folder);
     this.#stopListening = agent.onEvent((event) => {
       // The event comes before the call runs, so the file must be read before this function returns.
       this.#send(this.#fold.push(event, event.type === "tool_start" ? this.#before(event) : undefined));
@@ -100,17 +107,17 @@ export class EditorSession {
 
   /** Asks the person in the editor about a waiting call. An answer that is no clear yes is a no. */
   async ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalDecision> {
-    const { folder, service } = this.project;
-    const rules = await service.allowRules();
+    const folder = this.#folder;
+    const rules = await this.project.service.allowRules();
     const choices = rules.describe(request.allow_rules ?? []);
-    const change = diffOf(request, folder, this.#before(request));
+    const content = commandContent(request) ?? diffOf(request, folder, this.#before(request));
     const permission: Acp.RequestPermissionRequest = {
       sessionId: this.#agent.id,
       toolCall: {
         toolCallId: this.#fold.idOf(request) ?? request.tool_call_id,
         status: "pending",
         ...describeCall(request, folder),
-        ...(change && { content: [change] }),
+        ...(content && { content: [content] }),
       },
       options: toOptions(choices),
     };
@@ -137,7 +144,7 @@ export class EditorSession {
   }
 
   async #answer(blocks: readonly Acp.ContentBlock[], signal: AbortSignal): Promise<Acp.StopReason> {
-    const { text, ...attached } = toEditorInput(blocks, this.project.folder);
+    const { text, ...attached } = toEditorInput(blocks, this.#folder);
     const tools = await this.#servers?.tools({
       signal,
       onProblem: ({ server, message }) => this.#remark(`MCP server "${server}": ${message}`),

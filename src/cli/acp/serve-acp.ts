@@ -7,8 +7,12 @@ import { KitError } from "../../base/kit-error.ts";
 import { version } from "../../base/own-package.ts";
 import { thrownText } from "../../base/thrown.ts";
 import { withChoice } from "../../interfaces/acp/session-settings.ts";
-import { describeError } from "../report-error.ts";
-import { type EditorAgentOptions, type EditorProject, openEditorProject } from "./editor-project.ts";
+import {
+  type EditorAgentOptions,
+  type EditorProject,
+  openEditorProject,
+  realFolder,
+} from "./editor-project.ts";
 import { EditorSession } from "./editor-session.ts";
 import { takeStdout } from "./take-stdout.ts";
 
@@ -28,7 +32,9 @@ export async function serveAcp(options: EditorAgentOptions): Promise<void> {
   const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;
   const connection = sessions.app().connect(acp.ndJsonStream(stdout.writable, input));
   onAbort(signal, () => connection.close());
-  await connection.closed.catch((error: unknown) => output.note(`kit acp: ${describeError(error)}`));
+  await connection.closed;
+  const { reason } = connection.signal;
+  if (reason instanceof acp.MessageTooLargeError) output.note(`kit acp: ${reason.message}, so it ends.`);
   await sessions.close();
 }
 
@@ -43,8 +49,11 @@ interface OpenRequest {
 class EditorSessions {
   readonly #options: EditorAgentOptions;
   readonly #approvals: Approvals;
+  /** By real path. */
   readonly #projects = new Map<string, Promise<EditorProject>>();
   readonly #sessions = new Map<string, EditorSession>();
+  /** The last opening of each session: two at once would leave a session behind that goes on sending. */
+  readonly #openings = new Map<string, Promise<unknown>>();
 
   constructor(options: EditorAgentOptions) {
     this.#options = options;
@@ -73,15 +82,16 @@ class EditorSessions {
         }),
       )
       .onRequest(session.load, ({ params, client }) =>
-        answer(async () => {
-          const opened = await this.#reopen({ ...params, client });
-          // The editor expects the conversation before the reply.
-          await opened.replay();
-          return this.#begin(opened);
-        }),
+        answer(() =>
+          this.#reopen({ ...params, client }, async (opened) => {
+            // The editor expects the conversation before the reply.
+            await opened.replay();
+            return this.#begin(opened);
+          }),
+        ),
       )
       .onRequest(session.resume, ({ params, client }) =>
-        answer(async () => this.#begin(await this.#reopen({ ...params, client }))),
+        answer(() => this.#reopen({ ...params, client }, async (opened) => this.#begin(opened))),
       )
       .onRequest(session.list, ({ params }) => answer(() => this.#list(params)))
       .onRequest(session.setConfigOption, ({ params }) =>
@@ -126,8 +136,8 @@ class EditorSessions {
     return {};
   }
 
-  async #open({ sessionId, cwd, ...around }: OpenRequest): Promise<EditorSession> {
-    const project = await this.#projectOf(cwd);
+  async #open({ sessionId, ...around }: OpenRequest): Promise<EditorSession> {
+    const project = await this.#projectOf(around.cwd);
     const agent = await project.service.app.instance(this.#options.agent, sessionId);
     await this.#sessions.get(sessionId)?.close();
     const session = new EditorSession(project, agent, around);
@@ -135,14 +145,20 @@ class EditorSessions {
     return session;
   }
 
-  async #reopen(request: OpenRequest): Promise<EditorSession> {
+  async #reopen<Reply>(
+    request: OpenRequest,
+    use: (session: EditorSession) => Promise<Reply>,
+  ): Promise<Reply> {
     const { sessionId: instance_id, cwd } = request;
     const { service } = await this.#projectOf(cwd);
     const { agent } = this.#options;
     const page = await service.sessions.list({ agent, instance_id, limit: 1 });
     if (!instance_id.startsWith(prefix) || page.sessions.length === 0)
       throw acp.RequestError.sessionNotFound(instance_id);
-    return await this.#open(request);
+    const before = this.#openings.get(instance_id);
+    const opening = Promise.allSettled([before]).then(async () => await use(await this.#open(request)));
+    this.#openings.set(instance_id, opening);
+    return await opening;
   }
 
   async #list(params: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
@@ -168,10 +184,11 @@ class EditorSessions {
   }
 
   #projectOf(cwd: string): Promise<EditorProject> {
-    const opening = this.#projects.get(cwd) ?? openEditorProject(cwd, this.#options, this.#approvals);
-    this.#projects.set(cwd, opening);
+    const root = realFolder(cwd);
+    const opening = this.#projects.get(root) ?? openEditorProject(root, this.#options, this.#approvals);
+    this.#projects.set(root, opening);
     // A person can trust the folder, or repair its configuration, and try again.
-    opening.catch(() => this.#projects.delete(cwd));
+    opening.catch(() => this.#projects.delete(root));
     return opening;
   }
 

@@ -2,7 +2,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type McpServer, methods } from "@agentclientprotocol/sdk";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createEditorFolder, type EditorFolder, openEditor } from "../acp/testing/open-editor.ts";
+import {
+  createEditorFolder,
+  type EditorFolder,
+  openEditor,
+  untrustedEnv,
+} from "../acp/testing/open-editor.ts";
 
 const call = (name: string, args: object) => ({ toolCall: { id: "c1", name, args: JSON.stringify(args) } });
 const bad = `import { writeFileSync } from "node:fs";
@@ -71,7 +76,7 @@ test("code of a folder that the person has not trusted is not run, and an agent 
   await using stack = new AsyncDisposableStack();
   const strange = await createEditorFolder({ "src/agents/bad.ts": bad });
   stack.defer(() => strange.close());
-  const untrusted = { KIT_TRUST: "", XDG_STATE_HOME: join(strange.root, ".state") };
+  const untrusted = untrustedEnv(strange);
   const editor = await openEditor(strange, ["--agent", "bad"], untrusted);
   await expect(editor.newSession()).rejects.toThrow(
     /you have not trusted the code of this folder.*kit trust/,

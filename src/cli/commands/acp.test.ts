@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { methods } from "@agentclientprotocol/sdk";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -231,8 +231,47 @@ test("unknown sessions and folders that are none are refused with what is wrong"
   }
   for (const [cwd, why] of [
     ["relative", "must be an absolute path"],
-    ["/", "whole home folder or disk"],
+    ["/", "contains a whole home folder or disk"],
     [join(folder.root, "missing"), "does not exist"],
   ] as const)
     await expect(agent.request(session.new, { cwd, mcpServers: [] })).rejects.toThrow(why);
+});
+
+test("a command is asked about in full, wherever it is in the arguments", async () => {
+  const id = await editor.newSession();
+  editor.permissions.length = 0;
+  editor.decide = () => choose("deny");
+  const command = `echo ${"x".repeat(300)}`;
+  folder.provider.script([call("bash", { cwd: "docs", command }), { text: "Not done." }]);
+  await editor.prompt(id, "Test it");
+  editor.decide = () => choose("allow");
+  const content = [{ type: "content", content: { type: "text", text: command } }];
+  expect(editor.permissions).toMatchObject([{ toolCall: { title: `${command.slice(0, 200)}…`, content } }]);
+});
+
+test("a session that is loaded three times at once says everything once", async () => {
+  const sessionId = await editor.newSession();
+  folder.provider.script([{ text: "Hello" }, { text: "Once" }]);
+  await editor.prompt(sessionId, "Begin");
+  const load = { sessionId, cwd: folder.root, mcpServers: [] };
+  await Promise.all([1, 2, 3].map(() => editor.agent.request(methods.agent.session.load, load)));
+  editor.said(sessionId);
+  await editor.prompt(sessionId, "Go on");
+  expect(editor.said(sessionId)).toBe("Once");
+});
+
+test("folders with the home folder are refused, also by a link, and a frame without an end ends with a reason", async () => {
+  const home = join(folder.root, ".home/person");
+  const link = join(folder.root, ".link");
+  mkdirSync(home, { recursive: true });
+  symlinkSync(home, link);
+  const other = await openEditor(folder, [], { KIT_TRUST: "1", HOME: link });
+  for (const cwd of [home, link, join(home, ".."), folder.root])
+    await expect(
+      other.agent.request(methods.agent.session.new, { cwd, mcpServers: [] }),
+      cwd,
+    ).rejects.toThrow("contains a whole home folder");
+  other.write("x".repeat(40_000_000));
+  expect(await other.leave()).toBe(0);
+  expect(other.stderr()).toMatch(/^kit acp: .*exceeds.* byte limit, so it ends\.\n$/);
 });

@@ -23,7 +23,7 @@ export const acp: Command = defineCommand({
     `             "args": ["--no", "kit", "acp"] } } }`,
   ],
   details:
-    "Speaks the Agent Client Protocol on stdin and stdout, for an editor such as Zed to start. The agent works in the folder that the editor has open. It asks in the editor before it changes a file, runs a command or calls an MCP server, unless kit.toml permits that; code of the folder runs once you trust it ('kit trust'). Conversations are kept in .kit/sessions.db. Ends when stdin ends.",
+    "Speaks the Agent Client Protocol on stdin and stdout, for an editor such as Zed to start. The agent works in the folder that the editor has open. It asks in the editor before it changes a file, runs a command or calls an MCP server, unless kit.toml permits that; code of the folder runs, and what its kit.toml permits holds, once you trust it ('kit trust'). Conversations are kept in .kit/sessions.db. Ends when stdin ends.",
   run: async ({ options: { agent = "default", model = [] } }, context) => {
     if (stdin.isTTY)
       context.output.note(

@@ -41,14 +41,36 @@ export function describeCall(
     ? Object.keys(args).find((name) => textOf(args, name) !== undefined)
     : undefined;
   const subject = path ?? (first && textOf(args, first));
-  const words = tool === "bash" ? subject : [tool, subject].filter(Boolean).join(" ");
-  const title = (words ?? tool).replaceAll(/\s+/g, " ").slice(0, maxTitle);
+  const words = commandOf(call) ?? [tool, subject].filter(Boolean).join(" ");
+  const title = visibleLine(words);
   return {
-    title,
+    title: title.length > maxTitle ? `${title.slice(0, maxTitle)}…` : title,
     kind: (Object.hasOwn(kinds, tool) && kinds[tool]) || (tool.startsWith("mcp__") ? "fetch" : "other"),
     rawInput: args,
     ...(path === undefined ? {} : { locations: [{ path: absolute(path, root) }] }),
   };
+}
+
+/** The whole command of a call of `bash`, as a title may show a part of it; undefined for other calls. */
+export function commandContent(call: CallShape): ToolCallContent | undefined {
+  const command = commandOf(call);
+  return command === undefined ? undefined : textContent(escaped(command));
+}
+
+/** A text on one line, with escapes for the characters that hide or reorder text. */
+export function visibleLine(text: string): string {
+  return escaped(text.replaceAll(/\s+/g, " ")).trim();
+}
+
+// C0 and C1 controls but line feeds and tabs, byte order marks, and the marks that reorder text (Unicode Bidi_Control).
+const unsafe = /(?![\n\t])[\p{Cc}\uFEFF\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+
+function escaped(text: string): string {
+  return text.replaceAll(unsafe, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function commandOf({ tool, args }: CallShape): string | undefined {
+  return tool === "bash" ? (textOf(args, "command") ?? tool) : undefined;
 }
 
 /**

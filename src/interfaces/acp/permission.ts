@@ -1,5 +1,6 @@
 import type { PermissionOption, RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import type { AllowChoices, AllowRule } from "../../protocol/approval.ts";
+import { visibleLine } from "./call-view.ts";
 
 /** Returns the answers about a waiting call: yes, yes to all calls of one of kit's rules, no. */
 export function toOptions({ choices, problem }: AllowChoices): PermissionOption[] {
@@ -7,7 +8,11 @@ export function toOptions({ choices, problem }: AllowChoices): PermissionOption[
   return [
     { optionId: "allow", name: "Allow", kind: "allow_once" },
     ...always.map(({ summary }, index): PermissionOption => {
-      return { optionId: `always-${index}`, name: `Always allow: ${summary}`, kind: "allow_always" };
+      return {
+        optionId: `always-${index}`,
+        name: `Always allow: ${visibleLine(summary)}`,
+        kind: "allow_always",
+      };
     }),
     { optionId: "deny", name: "Deny", kind: "reject_once" },
   ];

@@ -1,5 +1,6 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
+import { commandContent, describeCall } from "./call-view.ts";
 import { toOptions, toVerdict } from "./permission.ts";
 import { findCommand, toCommands, toEditorInput } from "./prompt-blocks.ts";
 import { toConfigOptions, withChoice } from "./session-settings.ts";
@@ -99,4 +100,18 @@ test("a session takes the models and the levels of thinking that were offered, a
     expect(() => withChoice({}, { configId, value } as { configId: string; value: string }, models)).toThrow(
       "no option",
     );
+});
+
+test("a question about a command shows the command, and what is cut or hidden in it", () => {
+  const title = (tool: string, args: unknown) => describeCall({ tool, args }, "/project").title;
+  expect(title("bash", { cwd: "docs", command: "npm test" })).toBe("npm test");
+  const long = `echo ${"x".repeat(300)}; rm -rf .`;
+  expect(title("bash", { command: long })).toBe(`${long.slice(0, 200)}…`);
+  expect(commandContent({ tool: "bash", args: { command: `${long}\n\u001b[2K\u202e` } })).toEqual({
+    type: "content",
+    content: { type: "text", text: `${long}\n\\u001b[2K\\u202e` },
+  });
+  expect(title("write", { path: "a\u202emd.\u001b[2K" })).toBe("write a\\u202emd.\\u001b[2K");
+  const choices = { choices: [{ rule: { tool: "bash" }, summary: "git\u202e\u0007", toml: "" }] };
+  expect(toOptions(choices)[1]?.name).toBe("Always allow: git\\u202e\\u0007");
 });

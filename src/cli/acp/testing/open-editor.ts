@@ -55,6 +55,12 @@ export async function createEditorFolder(
   };
 }
 
+/** The environment of a person who trusts no folder, and has the address of the test's models in a variable. */
+export function untrustedEnv({ root, provider }: EditorFolder): Readonly<Record<string, string>> {
+  const LOCAL_BASE_URL = provider.providers.local?.base_url ?? "";
+  return { KIT_TRUST: "", XDG_STATE_HOME: join(root, ".state"), LOCAL_BASE_URL };
+}
+
 /** The SDK's own client, which has started `kit acp` as an editor does. */
 export interface Editor {
   readonly agent: ClientContext;
