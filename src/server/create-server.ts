@@ -151,6 +151,7 @@ export function createServer(options: ServerOptions): KitServer {
       ...options.access,
       rateLimit: options.rateLimit,
       onRefused,
+      onError: report,
       isPage: page && isPageRequest,
       refuse: consoleMode === "read" ? checkLooksOnly : undefined,
     },
