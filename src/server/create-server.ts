@@ -215,7 +215,10 @@ export function createServer(options: ServerOptions): KitServer {
   // Platforms that pass `Request` objects have no HTTP server of Node.
   const listening = (): Listener => {
     if (listener !== undefined) return listener;
-    const sockets = context && new SocketServer(context, { gate, ...defined({ onRequest }) });
+    const sockets =
+      context && options.only === undefined
+        ? new SocketServer(context, { gate, ...defined({ onRequest }) })
+        : undefined;
     const nodes =
       service?.nodes &&
       createNodeAnswers({
