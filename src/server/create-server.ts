@@ -182,7 +182,7 @@ export function createServer(options: ServerOptions): KitServer {
   };
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const mcp = bindMcpRoutes({
-    ...{ project, context, authorization, limits, streams, masked },
+    ...{ project, context, authorization, limits, streams, masked, toEnvelope },
     oauth: options.access?.oauth,
     settings: { approvals: "elicit", waitMs: 50_000, ...options.mcp },
     onError: report,
