@@ -81,7 +81,7 @@ const preflight = {
 };
 
 // Without this header, a page cannot read these.
-const readable = { "access-control-expose-headers": `retry-after, ${streamHeader}` };
+const readable = { "access-control-expose-headers": `retry-after, www-authenticate, ${streamHeader}` };
 
 /** One answered request, for a log. It has no query and no body, because both can be private. */
 export interface RequestEntry {

@@ -153,6 +153,7 @@ export function createServer(options: ServerOptions): KitServer {
       ...options.access,
       rateLimit: options.rateLimit,
       onRefused,
+      onError: report,
       isPage: page && isPageRequest,
       refuse: consoleMode === "read" ? checkLooksOnly : undefined,
     },
@@ -183,7 +184,7 @@ export function createServer(options: ServerOptions): KitServer {
   };
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
   const mcp = bindMcpRoutes({
-    ...{ project, context, authorization, limits, streams, masked },
+    ...{ project, context, authorization, limits, streams, masked, toEnvelope },
     oauth: options.access?.oauth,
     settings: { approvals: "elicit", waitMs: 50_000, ...options.mcp },
     onError: report,
@@ -216,7 +217,10 @@ export function createServer(options: ServerOptions): KitServer {
   // Platforms that pass `Request` objects have no HTTP server of Node.
   const listening = (): Listener => {
     if (listener !== undefined) return listener;
-    const sockets = context && new SocketServer(context, { gate, ...defined({ onRequest }) });
+    const sockets =
+      context && options.only === undefined
+        ? new SocketServer(context, { gate, ...defined({ onRequest }) })
+        : undefined;
     const nodes =
       service?.nodes &&
       createNodeAnswers({

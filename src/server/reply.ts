@@ -114,18 +114,14 @@ const rpcCodes: Partial<Record<ErrorCode, number>> = {
 /** Converts an error reply to one whose body is a JSON-RPC error; a reply that has one stays as it is. */
 export async function toRpcReply(reply: Response): Promise<Response> {
   const text = await reply.text();
+  // The reply to a client that has left is empty.
+  if (text === "") return new Response(null, reply);
   const { error, jsonrpc }: Partial<ErrorEnvelope> & { readonly jsonrpc?: unknown } = JSON.parse(text);
   const headers = new Headers(reply.headers);
   if (jsonrpc !== undefined || error === undefined)
     return new Response(text, { status: reply.status, headers });
-  const { type, message, details, meta } = error;
-  const data = { type, ...meta };
-  const body = {
-    jsonrpc: "2.0",
-    id: null,
-    error: { code: rpcCodes[type] ?? -32_000, message: `${message} ${details}`.trimEnd(), data },
-  };
   headers.delete("content-length");
+  const body = { jsonrpc: "2.0", id: null, error: toRpcError(error) };
   return new Response(JSON.stringify(body), { status: reply.status, headers });
 }
 
@@ -136,6 +132,12 @@ export async function toOpenAiReply(reply: Response): Promise<Response> {
   const own = new Headers(headers);
   own.delete("content-length");
   return new Response(JSON.stringify(error), { status, headers: own });
+}
+
+/** Converts the error of an envelope to JSON-RPC's. */
+export function toRpcError({ type, message, details, meta }: ErrorEnvelope["error"]) {
+  const text = `${message} ${details}`.trimEnd();
+  return { code: rpcCodes[type] ?? -32_000, message: text, data: { type, ...meta } };
 }
 
 export interface ErrorReplyOptions {

@@ -40,6 +40,8 @@ export interface RequestHead {
 export interface GateOptions extends AccessOptions {
   readonly rateLimit?: RateLimit | undefined;
   readonly onRefused?: ((advice: string) => void) | undefined;
+  /** Receives why the keys of the tokens' issuer cannot be read, once until they can be read again. */
+  readonly onError?: ((error: unknown) => void) | undefined;
   /** Whether a request is for a file of the console: these hold no secrets, need no key and are not counted. */
   readonly isPage?: ((head: RequestHead) => boolean) | undefined;
   /** Throws for a request that no sender is permitted to make. */
@@ -66,7 +68,7 @@ export class Gate {
     this.#keyOf = createKeyCheck(apiKeys);
     this.#needsKey = apiKeys.length > 0;
     this.#guarded = this.#needsKey || auth !== undefined || oauth !== undefined;
-    this.#tokens = oauth && createTokenCheck(oauth);
+    this.#tokens = oauth && createTokenCheck(oauth, options.onError);
     this.#allowedHosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
     this.#allowedOrigins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
     this.#limiter = rateLimit && createRateLimiter(rateLimit);
@@ -132,7 +134,15 @@ export class Gate {
     const { auth } = this.#options;
     // A token is for the endpoint that its client was shown, and opens nothing else.
     const tokens = path === "/mcp" && key === undefined ? this.#tokens : undefined;
-    const byKey = key === undefined ? await tokens?.check(authorization) : { id: key };
+    let byKey: Principal | undefined = key === undefined ? undefined : { id: key };
+    let refusal: KitError | undefined;
+    try {
+      byKey ??= await tokens?.check(authorization);
+    } catch (error) {
+      // What is no token can be a key that only `auth` knows.
+      if (this.#needsKey || auth === undefined || !(error instanceof KitError)) throw error;
+      refusal = error;
+    }
     if ((this.#needsKey || auth === undefined) && byKey === undefined) throw unauthorized();
     if (auth === undefined) return byKey;
     const result = await answerInTime(auth({ method, path, headers, ...targetOf(path) }), {
@@ -143,7 +153,7 @@ export class Gate {
     if (isPrincipal(result)) return result;
     throw this.#needsKey
       ? new KitError({ code: "forbidden", message: "server.auth refused this request." })
-      : unauthorized();
+      : (refusal ?? unauthorized());
   }
 
   /** Reports once for each page and host name the setting that allows it. */

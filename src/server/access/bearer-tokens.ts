@@ -31,13 +31,10 @@ export interface TokenCheck {
   missing(): KitError;
 }
 
-export function createTokenCheck({
-  issuer,
-  jwks,
-  resource,
-  audience = resource,
-  scopes = [],
-}: OAuthConfig): TokenCheck {
+export function createTokenCheck(
+  { issuer, jwks, resource, audience = resource, scopes = [] }: OAuthConfig,
+  onError?: (error: unknown) => void,
+): TokenCheck {
   let loaded: ReturnType<typeof loadKeys> | undefined;
   const challenge = {
     resource_metadata: metadataAddress(resource),
@@ -52,7 +49,7 @@ export function createTokenCheck({
     async check(authorization) {
       const token = /^Bearer +([^\s]+) *$/i.exec(authorization ?? "")?.[1];
       if (token === undefined) throw missing();
-      loaded ??= loadKeys(jwks);
+      loaded ??= loadKeys(jwks, onError);
       const { jwtVerify, errors, keys } = await loaded;
       const { payload } = await jwtVerify(token, keys, {
         ...{ issuer, audience, algorithms, clockTolerance },
@@ -77,9 +74,11 @@ export function createTokenCheck({
           cause: error,
         });
       });
-      const { sub = "", scope, scp, client_id } = payload;
+      const { scope, scp, client_id } = payload;
+      const sub: unknown = payload.sub;
       // The ids of keys begin so, and would name another sender.
-      if (sub === "" || sub.startsWith("key_")) throw refuse("The token's sub cannot be the id of a sender.");
+      if (typeof sub !== "string" || !/^(?!key_)\P{C}{1,256}$/u.test(sub))
+        throw refuse("The token's sub cannot be the id of a sender.");
       const granted = [scope, scp]
         .flat()
         .flatMap((text) => (typeof text === "string" ? text.split(" ") : []));
@@ -94,9 +93,52 @@ export function createTokenCheck({
   };
 }
 
-async function loadKeys(address: string) {
-  const { createRemoteJWKSet, jwtVerify, errors } = await import("jose");
-  return { jwtVerify, errors, keys: createRemoteJWKSet(new URL(address), { timeoutDuration: 5_000 }) };
+async function loadKeys(address: string, onError?: (error: unknown) => void) {
+  const { createRemoteJWKSet, customFetch, jwtVerify, errors } = await import("jose");
+  const keys = createRemoteJWKSet(new URL(address), {
+    timeoutDuration: 5_000,
+    [customFetch]: createKeyFetch(onError),
+  });
+  return { jwtVerify, errors, keys };
+}
+
+/** How many bytes the keys of an issuer may have. */
+const maxKeyBytes = 1_048_576;
+
+/** How long the keys are not requested again after a failure, in ms. */
+const pauseMs = 5_000;
+
+/** Fetches keys, but not more than `maxKeyBytes`, and no sooner than `pauseMs` after a failure. */
+function createKeyFetch(onError?: (error: unknown) => void) {
+  let failure: { readonly error: unknown; readonly until: number } | undefined;
+  return async (address: string, options: RequestInit): Promise<Response> => {
+    if (failure !== undefined && performance.now() < failure.until) throw failure.error;
+    try {
+      const reply = await fetch(address, options);
+      const keys: unknown = reply.ok ? JSON.parse(await readKeys(reply)) : undefined;
+      if (!Array.isArray(Object(keys).keys))
+        throw new Error(
+          `The issuer of server.oauth has no keys at server.oauth.jwks: status ${reply.status}.`,
+        );
+      failure = undefined;
+      return Response.json(keys);
+    } catch (error) {
+      if (failure === undefined) onError?.(error);
+      failure = { error, until: performance.now() + pauseMs };
+      throw error;
+    }
+  };
+}
+
+async function readKeys({ body }: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body ?? []) {
+    bytes += part.length;
+    if (bytes > maxKeyBytes) throw new Error("The keys at server.oauth.jwks have more than 1 MiB.");
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
 }
 
 /** The address of the description of a resource, below the same folder as `/mcp`, so that a proxy that passes one passes both. */

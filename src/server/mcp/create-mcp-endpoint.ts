@@ -4,6 +4,9 @@ import {
   McpServer,
   ProtocolError,
   ProtocolErrorCode,
+  SdkError,
+  type Server,
+  type ServerContext,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Skill } from "../../agents/define/agent-profile.ts";
@@ -12,8 +15,9 @@ import { addResources, instructions, useProjectTools } from "../../mcp/server/cr
 import { type ServedTool, toServedTool } from "../../mcp/server/read-tool.ts";
 import type { Project } from "../../project/project.ts";
 import type { Principal } from "../../protocol/access.ts";
+import type { ErrorEnvelope } from "../../protocol/errors.ts";
 import type { ServerLimits } from "../limits.ts";
-import { staticReply } from "../reply.ts";
+import { staticReply, toRpcError } from "../reply.ts";
 import type { RouteRequest } from "../route.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
 import { type McpContext, senderOf } from "./mcp-work.ts";
@@ -28,6 +32,8 @@ export interface McpEndpointOptions {
   readonly limits: Pick<ServerLimits, "heartbeatMs">;
   readonly streams: EventStreams;
   readonly masked: <Value>(value: Value) => Value;
+  /** Converts what was thrown, and reports it if the client has not caused it. */
+  readonly toEnvelope: (error: unknown) => ErrorEnvelope;
   readonly onError: (error: unknown) => void;
 }
 
@@ -57,49 +63,60 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     workTools === undefined ? projectTools : [...projectTools, ...(await workTools(principal))];
   const handler = createMcpHandler(
     ({ era }) => {
-      const server = new McpServer(
-        { name: "kit", title: `kit: ${project.name}`, version },
-        {
-          instructions,
-          cacheHints,
-          capabilities: {
-            tools: {},
-            resources: {},
-            ...(work !== undefined && era === "modern" ? { extensions: { [tasksExtension]: {} } } : {}),
-          },
-          inputRequired: { legacyShim: false },
-        },
-      );
+      const server = new McpServer(masked({ name: "kit", title: `kit: ${project.name}`, version }), {
+        instructions,
+        cacheHints,
+        inputRequired: { legacyShim: false },
+      });
+      guardHandlers(server.server, options);
+      const skills = work?.service.app.skills() ?? [];
+      server.server.registerCapabilities({
+        ...{ tools: unchanging, resources: unchanging },
+        ...(skills.length > 0 ? { prompts: unchanging } : {}),
+        ...(work !== undefined && era === "modern" ? { extensions: { [tasksExtension]: {} } } : {}),
+      });
       const more = work?.settings.extend?.(server, () => handler.notify) ?? [];
-      serveTools(server, async (principal) => [...(await toolsOf(principal)), ...more], masked);
+      serveTools(server, async (principal) => [...(await toolsOf(principal)), ...more]);
       addResources(server, project);
-      for (const skill of work?.service.app.skills() ?? []) addPrompt(server, skill, masked);
+      for (const skill of skills) addPrompt(server, skill);
       if (work !== undefined && era === "modern") serveTasks(server.server, work);
       return server;
     },
-    { keepAliveMs: limits.heartbeatMs },
+    {
+      keepAliveMs: limits.heartbeatMs,
+      onerror: (error) => {
+        if (!isOfClient(error)) onError(error);
+      },
+    },
   );
   return {
     async answer({ principal, url, raw, clientGone }, parsedBody) {
       const signal = clientGone({ silent: true });
-      const reply = await handler.fetch(new Request(url, { method: "POST", headers: raw.headers, signal }), {
-        parsedBody,
-        authInfo: { token: "", clientId: principal?.id ?? "", scopes: [], extra: { principal } },
-      });
-      const type = reply.headers.get("content-type");
-      if (type?.startsWith("text/event-stream") !== true || reply.body === null) {
+      // Any request can become a stream, and a client whose request is refused must have started no work.
+      const slot = streams.reserve(principal);
+      let texts: ReadableStream<string> | undefined;
+      try {
+        const reply = await handler.fetch(
+          new Request(url, { method: "POST", headers: raw.headers, signal }),
+          {
+            parsedBody,
+            authInfo: { token: "", clientId: principal?.id ?? "", scopes: [], extra: { principal } },
+          },
+        );
+        const type = reply.headers.get("content-type");
+        if (type?.startsWith("text/event-stream") === true && reply.body !== null) {
+          texts = reply.body.pipeThrough(new TextDecoderStream());
+          return streams.open(texts, { slot, resumable: false, toLastChunk: () => undefined });
+        }
+        slot.release();
         const headers = type === null ? {} : { "content-type": type };
         return staticReply(reply.body === null ? null : await reply.text(), {
           status: reply.status,
           headers,
         });
-      }
-      const texts = reply.body.pipeThrough(new TextDecoderStream());
-      try {
-        const slot = streams.reserve(principal);
-        return streams.open(texts, { slot, resumable: false, toLastChunk: () => undefined });
       } catch (error) {
-        await texts.cancel();
+        slot.release();
+        await texts?.cancel();
         throw error;
       }
     },
@@ -107,11 +124,52 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   };
 }
 
+/** A capability without notices of changes: kit sends none, and its clients ask again after `cacheHint`. */
+const unchanging = { listChanged: false };
+
+type Handler = (request: unknown, call: ServerContext) => unknown;
+
+/** Masks what every handler returns. What one throws is reported, and the client gets an error without private text. */
+function guardHandlers(
+  server: Server,
+  { masked, toEnvelope }: Pick<McpEndpointOptions, "masked" | "toEnvelope">,
+): void {
+  const set = server.setRequestHandler.bind(server) as (...args: readonly unknown[]) => void;
+  const guarded =
+    (handler: Handler): Handler =>
+    async (request, call) => {
+      try {
+        return masked(await handler(request, call));
+      } catch (error) {
+        // A client that has left gets no reply.
+        if (error instanceof ProtocolError || call.mcpReq.signal.aborted) throw error;
+        throw toProtocolError(toEnvelope(error));
+      }
+    };
+  Object.assign(server, {
+    setRequestHandler: (...args: readonly unknown[]) =>
+      set(...args.slice(0, -1), guarded(args.at(-1) as Handler)),
+  });
+}
+
+function toProtocolError({ error }: ErrorEnvelope): ProtocolError {
+  const { code, message, data } = toRpcError(error);
+  return new ProtocolError(code, message, data);
+}
+
+/** Whether a client has caused an error of the SDK: by a wrong request, or by leaving. */
+function isOfClient(error: Error): boolean {
+  return (
+    error instanceof ProtocolError ||
+    error instanceof SdkError ||
+    error.message.startsWith("Rejected inbound request")
+  );
+}
+
 /** Lists and calls tools that were converted before. `McpServer` would convert each one for each request. */
 function serveTools(
   { server }: McpServer,
   toolsOf: (principal: Principal | undefined) => Promise<readonly ServedTool[]>,
-  masked: <Value>(value: Value) => Value,
 ): void {
   server.setRequestHandler("tools/list", async (_, call) => ({
     tools: (await toolsOf(senderOf(call))).map(({ definition }) => definition),
@@ -124,7 +182,7 @@ function serveTools(
         ProtocolErrorCode.InvalidParams,
         "There is no tool of this name: tools/list has them.",
       );
-    const result = masked(await tool.call(params.arguments ?? {}, call));
+    const result = await tool.call(params.arguments ?? {}, call);
     return isCallToolResult(result)
       ? server.projectCallToolResult(result, tool.definition.outputSchema)
       : result;
@@ -136,19 +194,13 @@ const promptArguments = z.object({
 });
 
 /** Adds a skill of the project as a prompt, which a person chooses. */
-function addPrompt(
-  server: McpServer,
-  { name, description, instructions: text }: Skill,
-  masked: <Value>(value: Value) => Value,
-): void {
-  server.registerPrompt(name, { title: name, description, argsSchema: promptArguments }, ({ task = "" }) =>
-    masked({
-      messages: [
-        {
-          role: "user" as const,
-          content: { type: "text" as const, text: [text, task].join("\n\n").trimEnd() },
-        },
-      ],
-    }),
-  );
+function addPrompt(server: McpServer, { name, description, instructions: text }: Skill): void {
+  server.registerPrompt(name, { title: name, description, argsSchema: promptArguments }, ({ task = "" }) => ({
+    messages: [
+      {
+        role: "user" as const,
+        content: { type: "text" as const, text: [text, task].join("\n\n").trimEnd() },
+      },
+    ],
+  }));
 }

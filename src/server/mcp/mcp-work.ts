@@ -115,7 +115,12 @@ async function waitingCalls(
 ): Promise<readonly ApprovalRequest[]> {
   const calls = await service.approvals.list(filter);
   return await authorization.permitted(
-    calls.filter(({ dispatch_id, run_id }) => dispatch_id === id || run_id === id),
+    calls.filter(
+      (call) =>
+        (call.dispatch_id === id || call.run_id === id) &&
+        // A call with a kind waits for a result, and needs no approval.
+        (!("kind" in call) || call.kind === undefined),
+    ),
     ({ agent, instance_id: instance }) => ({ principal, action: "agent.approve", agent, instance }),
   );
 }

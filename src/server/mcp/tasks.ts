@@ -28,7 +28,7 @@ export function serveTasks(server: Server, context: McpContext): void {
     const work = await find(taskId, call);
     const record = await work.record();
     if (record === undefined) throw noSuchWork();
-    return context.masked(await toTask(work, record));
+    return await toTask(work, record);
   });
   server.setRequestHandler("tasks/update", schemas, async ({ taskId }, call) => {
     const work = await find(taskId, call);

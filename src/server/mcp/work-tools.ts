@@ -35,9 +35,11 @@ export function createWorkTools(
     const now = [app.agents(), app.workflows()];
     if (now.some((list, at) => list !== from[at])) {
       const served = app.agents().filter((agent) => context.reach.serves(agent));
+      const agents = withToolNames("agent", served);
+      const workflows = withToolNames("workflow", app.workflows());
       tools = [
-        ...served.map((agent) => agentTool(context, agent, onError)),
-        ...app.workflows().map((workflow) => workflowTool(context, workflow, onError)),
+        ...agents.map((agent) => agentTool(context, agent, onError)),
+        ...workflows.map((workflow) => workflowTool(context, workflow, onError)),
       ];
       if (tools.length > 0) tools = [...tools, waitTool(context, onError)];
       from = now;
@@ -67,7 +69,7 @@ const agentSchema = toInputSchema(agentInput);
 
 function agentTool(
   context: McpContext,
-  { name, definition }: LoadedAgent,
+  { name, definition, toolName }: LoadedAgent & Called,
   onError: (error: unknown) => void,
 ): WorkTool {
   const said = "profile" in definition ? definition.profile.description : undefined;
@@ -77,12 +79,9 @@ function agentTool(
     const { message, key = createUlid(), session = "default" } = input;
     const fallback = `mcp-${hash("sha256", JSON.stringify([principal?.id, name, key])).slice(0, 24)}`;
     const { instance: instance_id = fallback } = input;
-    await context.authorization.check({
-      principal,
-      action: "agent.dispatch",
-      agent: name,
-      instance: instance_id,
-    });
+    // The tool starts a dispatch, and returns what it has answered.
+    for (const action of ["agent.dispatch", "dispatch.read"] as const)
+      await context.authorization.check({ principal, action, agent: name, instance: instance_id });
     const target = { agent: name, instance_id, session };
     const { dispatch_id } = await context.service.dispatch(target, message, {
       idempotencyKey: keyOfSender(principal, `mcp-${key}`),
@@ -93,7 +92,7 @@ function agentTool(
   return {
     ask: { action: "agent.list", agent: name },
     definition: {
-      ...{ name: toolName("agent", name), title: name, description, inputSchema: agentSchema },
+      ...{ name: toolName, title: name, description, inputSchema: agentSchema },
       annotations: { title: name, readOnlyHint: false, openWorldHint: true },
     },
     call: createCall(context, { source: `agent:${name}`, start, onError }),
@@ -102,7 +101,7 @@ function agentTool(
 
 function workflowTool(
   context: McpContext,
-  { name, payload }: LoadedWorkflow,
+  { name, payload, toolName }: LoadedWorkflow & Called,
   onError: (error: unknown) => void,
 ): WorkTool {
   const schema = payload === undefined ? undefined : jsonSchemaOf(payload);
@@ -114,7 +113,7 @@ function workflowTool(
   return {
     ask: { action: "workflow.list", workflow: name },
     definition: {
-      ...{ name: toolName("workflow", name), title: name, description: `Runs the workflow ${name}.` },
+      ...{ name: toolName, title: name, description: `Runs the workflow ${name}.` },
       inputSchema: (schema?.type === "object" ? schema : { type: "object" }) as Tool["inputSchema"],
       annotations: { title: name, readOnlyHint: false, openWorldHint: true },
     },
@@ -183,7 +182,21 @@ function issuesOf(error: unknown): string {
     .join("");
 }
 
-/** The name of a tool has the signs that all clients accept. */
-function toolName(kind: "agent" | "workflow", name: string): string {
-  return `${kind}_${name.replace(/[^\w-]/g, "_")}`.slice(0, 64);
+interface Called {
+  readonly toolName: string;
+}
+
+/** Adds names of tools, which have the signs that all clients accept, and at most 64: a hash keeps apart those that would be the same. */
+function withToolNames<Item extends { readonly name: string }>(
+  kind: "agent" | "workflow",
+  items: readonly Item[],
+): readonly (Item & Called)[] {
+  const nameOf = ({ name }: Item): string => `${kind}_${name.replace(/[^\w-]/g, "_")}`;
+  const uses = Map.groupBy(items, nameOf);
+  return items.map((item) => {
+    const name = nameOf(item);
+    const isOwn = name === `${kind}_${item.name}` || uses.get(name)?.length === 1;
+    const suffix = hash("sha256", item.name).slice(0, 8);
+    return { ...item, toolName: isOwn && name.length <= 64 ? name : `${name.slice(0, 55)}_${suffix}` };
+  });
 }

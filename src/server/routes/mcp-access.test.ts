@@ -78,6 +78,10 @@ test.each([
   ["never expires", { exp: undefined }, "its exp does not match"],
   ["is valid later", { nbf: 9_999_999_999 }, "its nbf does not match"],
   ["has the id of a key", { sub: "key_0123456789ab" }, "cannot be the id of a sender"],
+  ["has a number as its sub", { sub: 7 }, "cannot be the id of a sender"],
+  ["has an object as its sub", { sub: { id: "ada" } }, "cannot be the id of a sender"],
+  ["has a long sub", { sub: "a".repeat(257) }, "cannot be the id of a sender"],
+  ["has a line break in its sub", { sub: "ada\nbob" }, "cannot be the id of a sender"],
 ])("a token that %s is refused with the reason", async (_, claims, reason) => {
   const { status, body, headers } = await call("server/discover", {}, await sign(claims));
   expect([status, body.error.message]).toEqual([401, expect.stringContaining(reason)]);
@@ -119,6 +123,54 @@ test("an issuer that cannot be reached is no fault of the client", async () => {
   await away.close();
 });
 
+test("keys of the issuer that cannot be used are reported once, and not requested again at once", async () => {
+  let requests = 0;
+  for (const answer of ["no JSON", "{}", JSON.stringify({ keys: [], more: "x".repeat(1_100_000) })]) {
+    requests = 0;
+    const keyServer = createServer((_, reply) => {
+      requests += 1;
+      reply.end(answer);
+    });
+    await new Promise<void>((done) => keyServer.listen(0, "127.0.0.1", done));
+    const jwks = `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}/`;
+    const away = await serveService({ access: { oauth: { issuer, jwks, resource } } });
+    const { body, headers } = modernRequest("server/discover");
+    for (let time = 0; time < 3; time += 1)
+      expect((await away.send("/mcp", { body, headers: { ...headers, ...as(await sign()) } })).status).toBe(
+        503,
+      );
+    expect([requests, away.errors.length]).toEqual([1, 1]);
+    await away.close();
+    keyServer.close();
+  }
+});
+
+test("beside tokens, server.auth decides about what is none", async () => {
+  const both = await serveService({
+    access: {
+      oauth: { issuer, jwks: `${issuer}/jwks`, resource },
+      auth: ({ headers }) => headers.get("authorization") === "Bearer of-auth" && { id: "eve" },
+    },
+  });
+  const { body, headers } = modernRequest("server/discover");
+  const status = async (token: string) =>
+    (await both.send("/mcp", { body, headers: { ...headers, ...as(token) } })).status;
+  expect([await status("of-auth"), await status("of-none")]).toEqual([200, 401]);
+  const refused = await both.send("/mcp", { body, headers: { ...headers, ...as("of-none") } });
+  expect(refused.headers.get("www-authenticate")).toContain('error="invalid_token"');
+  await both.close();
+});
+
+test("a page that may call the server can read where to get a token", async () => {
+  const origin = "https://app.example";
+  const shared = await serveService({
+    access: { allowedOrigins: [origin], oauth: { issuer, jwks: `${issuer}/jwks`, resource } },
+  });
+  const reply = await shared.send("/mcp", { body: {}, headers: { origin } });
+  expect(reply.headers.get("access-control-expose-headers")).toContain("www-authenticate");
+  await shared.close();
+});
+
 test("work of another principal is unknown", async () => {
   const [a = "", b = ""] = keys;
   const started = await call("tools/call", { name: "agent_careful", arguments: { message: "pay 5" } }, a);
@@ -156,17 +208,24 @@ test("the same key of another principal is other work", async () => {
 });
 
 test("server.authorize decides which tools are listed and called", async () => {
+  let mayDispatch = false;
   const restricted = await serveService({
     authorize: ({ action, agent, workflow }) =>
-      action === "project.read" || (agent === "echo" && action !== "agent.dispatch") || workflow === "strict",
+      action === "project.read" ||
+      (agent === "echo" && (action === "agent.list" || (action === "agent.dispatch" && mayDispatch))) ||
+      workflow === "strict",
   });
   const client = await connectMcp(restricted.url);
   const names = (await client.listTools()).tools
     .map(({ name }) => name)
     .filter((name) => /^(agent|workflow)_/.test(name));
   expect(names).toEqual(["agent_echo", "workflow_strict"]);
-  const refused = await client.callTool({ name: "agent_echo", arguments: { message: "x" } });
-  expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining("agent.dispatch")]);
+  for (const action of ["agent.dispatch", "dispatch.read"]) {
+    const refused = await client.callTool({ name: "agent_echo", arguments: { message: "x" } });
+    expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining(action)]);
+    mayDispatch = true;
+  }
+  expect((await restricted.service.engine.listDispatches({})).items).toEqual([]);
   await client.close();
   await restricted.close();
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { modernRequest } from "../testing/mcp-client.ts";
 import { type SentJson, type ServedService, serveService } from "../testing/serve-service.ts";
+import { openSocket } from "../testing/socket-client.ts";
 
 let served: ServedService;
 beforeAll(async () => {
@@ -97,6 +98,13 @@ test("hostile arguments are refused, and break nothing", async () => {
 test("without server.oauth, nothing is said about tokens", async () => {
   const reply = await served.send("/.well-known/oauth-protected-resource/mcp");
   expect([reply.status, reply.body.error.type]).toEqual([404, "not_found"]);
+});
+
+test("a server of MCP alone serves no WebSockets", async () => {
+  const alone = await serveService({ only: "mcp" });
+  const { status } = await openSocket(`${alone.url}/agents/echo/1`).catch((error: unknown) => Object(error));
+  expect(status).toBe(404);
+  await alone.close();
 });
 
 test("a server of MCP alone has no other route than the health checks", async () => {

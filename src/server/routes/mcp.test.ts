@@ -204,3 +204,28 @@ test("skills are prompts; specs and guidelines are listed, completed and read", 
   expect(completion.values.map((id) => `kit://guidelines/${encodeURIComponent(id)}`)).toContain(uri);
   await client.close();
 });
+
+test("each agent has a tool of its own, whatever signs its name has and how long it is", async () => {
+  const file =
+    'export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => ({}) };\n';
+  const names = ["x.y", "x_y", `${"a".repeat(70)}1`, `${"a".repeat(70)}2`, "team.reviewer"];
+  const many = await serveService({
+    files: Object.fromEntries(names.map((name) => [`src/agents/${name}.ts`, file])),
+  });
+  const client = await connectMcp(many.url);
+  const { tools } = await client.listTools();
+  const named = tools.filter(({ title = "" }) => names.includes(title)).map(({ name }) => name);
+  expect(new Set(named).size).toBe(names.length);
+  expect(named).toEqual(expect.arrayContaining(["agent_x_y", "agent_team_reviewer"]));
+  for (const name of named) expect(name).toMatch(/^agent_[\w-]{1,58}$/);
+  await client.close();
+  await many.close();
+});
+
+test("kit promises no notices of changes, as it sends none", async () => {
+  const { capabilities } = (await raw("server/discover")).body.result;
+  expect(capabilities).toMatchObject({
+    ...{ tools: { listChanged: false }, prompts: { listChanged: false } },
+    resources: { listChanged: false },
+  });
+});
