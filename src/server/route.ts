@@ -306,7 +306,7 @@ export function mountRoutes(
       });
       if (reply.status < 400) return reply;
       if (route?.hasPlainErrors) return await toPlainReply(reply);
-      return route?.hasOpenAiErrors ? await toOpenAiReply(reply) : reply;
+      return ofPath.some(({ hasOpenAiErrors }) => hasOpenAiErrors) ? await toOpenAiReply(reply) : reply;
     });
   }
   app.all("*", (context) =>

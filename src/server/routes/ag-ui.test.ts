@@ -121,6 +121,14 @@ test("errors are the end of a run, refusals are sentences, and a run that is not
     400,
     expect.stringContaining("must end with a message of the user"),
   ]);
+  const odd = { toString: 1, valueOf: 1 };
+  for (const source of [
+    { type: "data", mimeType: odd, value: "AAAA" },
+    { type: "data", mimeType: "image/png", value: odd },
+  ]) {
+    const content = [{ type: "image", source }] as never;
+    expect(await send({ messages: [{ id: "odd", role: "user", content }] })).toEqual([400, expect.stringContaining("strings")]);
+  }
   const resume = [{ interruptId: "x", status: "resolved" }] as const;
   expect(await send({ resume: [...resume] })).toEqual([409, "Nothing of this thread waits for this answer."]);
 });
