@@ -38,7 +38,10 @@ export function checkCallerTools(declared: readonly CallerTool[]): void {
   for (const [at, { name, description = "", input_schema = noArguments }] of declared.entries()) {
     // Other protocols bring tools that the schema of a prompt has not seen.
     if (!/^[a-zA-Z][\w-]{0,63}$/.test(name))
-      throw refused("A tool's name must be a letter, then up to 63 letters, digits, _ and -.", `tools.${at}.name`);
+      throw refused(
+        "A tool's name must be a letter, then up to 63 letters, digits, _ and -.",
+        `tools.${at}.name`,
+      );
     if (description.length > 10_000)
       throw refused("A tool's description is over 10,000 characters.", `tools.${at}.description`);
     const fault = faultOfToolInput(input_schema);

@@ -127,7 +127,10 @@ test("errors are the end of a run, refusals are sentences, and a run that is not
     { type: "data", mimeType: "image/png", value: odd },
   ]) {
     const content = [{ type: "image", source }] as never;
-    expect(await send({ messages: [{ id: "odd", role: "user", content }] })).toEqual([400, expect.stringContaining("strings")]);
+    expect(await send({ messages: [{ id: "odd", role: "user", content }] })).toEqual([
+      400,
+      expect.stringContaining("strings"),
+    ]);
   }
   const resume = [{ interruptId: "x", status: "resolved" }] as const;
   expect(await send({ resume: [...resume] })).toEqual([409, "Nothing of this thread waits for this answer."]);
