@@ -306,7 +306,7 @@ export function mountRoutes(
       });
       if (reply.status < 400) return reply;
       if (route?.hasPlainErrors) return await toPlainReply(reply);
-      if (route?.hasOpenAiErrors) return await toOpenAiReply(reply);
+      if (ofPath.some(({ hasOpenAiErrors }) => hasOpenAiErrors)) return await toOpenAiReply(reply);
       return ofPath.some(({ hasRpcErrors }) => hasRpcErrors) ? await toRpcReply(reply) : reply;
     });
   }

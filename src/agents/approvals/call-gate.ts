@@ -120,6 +120,9 @@ const otherArguments = failed(
   "The call was not run: approval was requested for other arguments than a hook has now left. Call the tool again to request it for these.",
 );
 
+/** A caller that has left comes back no more, and its call would wait without end. */
+const callerTimeoutMs = 3_600_000;
+
 /** Names of the notes about single calls in a session's log, each with the call's `key`. */
 const callNotes = {
   request: "approval_request",
@@ -307,7 +310,10 @@ export class CallGate implements ToolGate {
     const { live, id, part } = this.#operation;
     const task_id = taskOfPart(part, context.turnId) ?? this.#operation.task_id;
     const now = runtime.clock.now();
-    const timeoutMs = live.profile.approvals?.timeoutMs ?? runtime.approvals?.timeoutMs;
+    const timeoutMs =
+      live.profile.approvals?.timeoutMs ??
+      runtime.approvals?.timeoutMs ??
+      (kind === "caller" ? callerTimeoutMs : undefined);
     const expires =
       record.request === undefined && timeoutMs !== undefined ? isoTime(now + timeoutMs) : undefined;
     const expires_at = record.request?.expires_at ?? expires;

@@ -41,7 +41,15 @@ export function checkCallerTools(declared: readonly CallerTool[]): void {
   if (JSON.stringify(declared).length > maxTools)
     throw refused("The tools of the request have more than 262,144 characters of JSON.", "tools");
   const names = new Set<string>();
-  for (const [at, { name, input_schema = noArguments }] of declared.entries()) {
+  for (const [at, { name, description = "", input_schema = noArguments }] of declared.entries()) {
+    // Other protocols bring tools that the schema of a prompt has not seen.
+    if (!/^[a-zA-Z][\w-]{0,63}$/.test(name))
+      throw refused(
+        "A tool's name must be a letter, then up to 63 letters, digits, _ and -.",
+        `tools.${at}.name`,
+      );
+    if (description.length > 10_000)
+      throw refused("A tool's description is over 10,000 characters.", `tools.${at}.description`);
     const isLong = JSON.stringify(input_schema).length > maxSchema;
     const fault = isLong ? "has more than 65,536 characters of JSON" : faultOfToolInput(input_schema);
     if (fault !== undefined)

@@ -52,9 +52,9 @@ export class AgUiFold {
     return this.#ui.work;
   }
 
-  /** The approvals for which the run waits, by the ids of their calls. */
-  get waiting(): ReadonlyMap<string, string> {
-    return new Map([...this.#waiting].map(([id, { approval_id }]) => [id, approval_id]));
+  /** The requests for which the run waits, by the ids of their calls. */
+  get waiting(): ReadonlyMap<string, Waiting> {
+    return this.#waiting;
   }
 
   start(): readonly AgUiEvent[] {

@@ -2,7 +2,7 @@ import { isRecord } from "../../base/record.ts";
 import type { AgUiMessage } from "../../protocol/ag-ui.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { UiPart } from "../../protocol/ui.ts";
-import { toUserInput, type UserInput } from "../ai-sdk/user-message.ts";
+import { stringOf, toUserInput, type UserInput } from "../ai-sdk/user-message.ts";
 
 /** Converts a user's message of AG-UI to a prompt. Throws `invalid_request`. */
 export function toAgUiInput({ content }: AgUiMessage): UserInput {
@@ -16,7 +16,8 @@ function toUiPart(part: UiPart): UiPart {
   const { source = part } = part;
   const { mimeType = "", value, data, url, type } = isRecord(source) ? source : {};
   const isData = type === "data" || data !== undefined;
-  const address = isData ? `data:${String(mimeType)};base64,${String(data ?? value)}` : (url ?? value);
+  const text = (field: unknown): string => stringOf(field, "A field of a file");
+  const address = isData ? `data:${text(mimeType)};base64,${text(data ?? value)}` : (url ?? value);
   return { type: "file", mediaType: mimeType, url: address, filename: part.filename };
 }
 

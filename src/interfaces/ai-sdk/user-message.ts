@@ -42,6 +42,12 @@ function textOf(field: unknown = "", path: string): string {
   );
 }
 
+/** Throws `invalid_request` for a field of a message that is no string; `what` names it in a sentence. */
+export function stringOf(field: unknown, what: string, path = "body"): string {
+  if (typeof field === "string") return field;
+  throw invalid(`${what} is not understood.`, "must have strings in its parts", path);
+}
+
 function noFile(path: string): KitError {
   return invalid(
     "A file of the message can be neither read nor fetched.",

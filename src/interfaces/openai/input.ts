@@ -4,7 +4,7 @@ import { thinkingLevels } from "../../protocol/enums.ts";
 import type { ChatCompletionBody, OpenAiItem, OpenAiPart, ResponseBody } from "../../protocol/openai.ts";
 import type { CallerTool, PastMessage, PromptSettings } from "../../protocol/prompt.ts";
 import type { UiPart } from "../../protocol/ui.ts";
-import { toUserInput } from "../ai-sdk/user-message.ts";
+import { stringOf, toUserInput } from "../ai-sdk/user-message.ts";
 
 /** A request to an agent. */
 export interface OpenAiInput {
@@ -113,7 +113,9 @@ function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content) || content.some((part) => !isRecord(part) || typeof part.type !== "string"))
     return JSON.stringify(content) ?? "";
-  return content.map((part) => part.text ?? part.refusal ?? `[${part.type}]`).join("");
+  return content
+    .map((part) => stringOf(part.text ?? part.refusal ?? `[${part.type}]`, "A text of the conversation"))
+    .join("");
 }
 
 function toPrompt(
@@ -154,7 +156,7 @@ function toUiPart(part: OpenAiPart, path: string): UiPart {
     return isRecord(inner) ? inner : part;
   };
   const toFile = (url: unknown, mediaType: string, filename?: unknown): UiPart => {
-    const [, own] = /^data:([^;,]{1,150})/.exec(String(url)) ?? [];
+    const [, own] = /^data:([^;,]{1,150})/.exec(typeof url === "string" ? url : "") ?? [];
     return { type: "file", url, mediaType: own ?? mediaType, filename };
   };
   switch (part.type) {
@@ -171,7 +173,8 @@ function toUiPart(part: OpenAiPart, path: string): UiPart {
     }
     case "input_audio": {
       const { data, format } = of("input_audio");
-      return toFile(`data:audio/${String(format)};base64,${String(data)}`, "");
+      const [kind, sound] = [stringOf(format, "`format` of audio"), stringOf(data, "`data` of audio")];
+      return toFile(`data:audio/${kind};base64,${sound}`, "");
     }
     default:
       throw refused(`${path}.type`, "must be a text, an image, a file or audio");

@@ -58,6 +58,11 @@ export class ResponseFold {
     this.#response = response;
   }
 
+  /** Whether calls of the caller waited where the response begins, if it goes on with their results. */
+  get hasBeginning(): boolean {
+    return this.#texts.hasBeginning;
+  }
+
   /** The response so far. */
   get response(): OpenAiResponse {
     return this.#response;

@@ -53,6 +53,7 @@ export class TurnTexts {
   readonly #work: OpenWork;
   /** The caller's calls by the ids of their approvals; undefined for those that an earlier answer told. */
   readonly #calls = new Map<string, CallerCall | undefined>();
+  hasBeginning: boolean;
   /** The tokens of all models that were called. */
   usage: Usage = noUsage;
   /** The turn that a model answers; until it ends, what it said can become void. */
@@ -63,6 +64,7 @@ export class TurnTexts {
   constructor({ operationId, after = 0 }: Segment) {
     this.#operationId = operationId;
     this.#after = after;
+    this.hasBeginning = after === 0;
     this.#work = new OpenWork(operationId);
   }
 
@@ -75,6 +77,7 @@ export class TurnTexts {
       const call = { id: approval_id.replace(/^caller_/, "call_"), name, args: JSON.stringify(args ?? {}) };
       this.#calls.set(approval_id, isKnown ? undefined : call);
     }
+    if (event.index === this.#after) this.hasBeginning = this.#work.awaited.some((id) => this.#calls.has(id));
     return isKnown ? undefined : (this.#said(event) ?? this.#waiting());
   }
 

@@ -121,8 +121,43 @@ test("errors are the end of a run, refusals are sentences, and a run that is not
     400,
     expect.stringContaining("must end with a message of the user"),
   ]);
+  const odd = { toString: 1, valueOf: 1 };
+  for (const source of [
+    { type: "data", mimeType: odd, value: "AAAA" },
+    { type: "data", mimeType: "image/png", value: odd },
+  ]) {
+    const content = [{ type: "image", source }] as never;
+    expect(await send({ messages: [{ id: "odd", role: "user", content }] })).toEqual([
+      400,
+      expect.stringContaining("strings"),
+    ]);
+  }
   const resume = [{ interruptId: "x", status: "resolved" }] as const;
-  expect(await send({ resume: [...resume] })).toEqual([409, "Nothing of this thread waits for an answer."]);
+  expect(await send({ resume: [...resume] })).toEqual([409, "Nothing of this thread waits for this answer."]);
+});
+
+test("a result of a tool approves no call of the agent", async () => {
+  const guarded = await serveService({ authorize: ({ action }) => action !== "agent.approve" });
+  try {
+    const path = "/agents/careful/front/agui";
+    const send = (messages: readonly object[], more = {}) =>
+      guarded.stream(path, { body: { threadId: "t", runId: `r${++count}`, messages, ...more } });
+    await (await send([{ id: "m", role: "user", content: "pay 5" }])).text();
+    const [call] = await guarded.service.approvals.list();
+    const { approval_id = "", tool_call_id = "" } = call ?? {};
+    for (const [toolCallId, content] of [
+      [tool_call_id],
+      [tool_call_id, "paid"],
+      [approval_id],
+      [approval_id, null],
+    ])
+      expect((await send([{ id: "m2", role: "tool", toolCallId, content }])).status).toBe(409);
+    const resume = [{ interruptId: approval_id, status: "resolved" }];
+    expect((await send([], { resume })).status).toBe(403);
+    expect(await guarded.service.approvals.list()).toEqual([call]);
+  } finally {
+    await guarded.close();
+  }
 });
 
 test("AG-UI's verifier accepts the events of each operation, ended after any of them", async () => {

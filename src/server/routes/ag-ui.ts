@@ -32,12 +32,12 @@ export function bindAgUiRoutes(context: ServiceContext): readonly Route[] {
     async "POST /agents/{name}/{id}/agui"(input) {
       const { principal, action, itemAction, body } = input;
       const key = { ...instanceOf(input), session: body.threadId };
-      const decisions = decisionsIn(body);
+      const decisions = { answers: answersIn(body), results: resultsIn(body) };
       const about = { principal, agent: key.agent, instance: key.instance_id };
       if (body.resume.length > 0) await authorization.check({ ...about, action: itemAction });
       const open = async (): Promise<OpenAiStream> => {
         const work =
-          decisions.size > 0
+          decisions.answers.size + decisions.results.size > 0
             ? await goOn(context, input, { key, decisions })
             : await begin(context, input, key);
         return toStream(context, { work, run: body });
@@ -80,15 +80,19 @@ async function newestOf({ service }: ServiceContext, key: SessionKey): Promise<O
 
 type Decisions = ReadonlyMap<string, Omit<ApprovalDecision, "by">>;
 
-/** The answers of a front end: to interrupts by their ids, and results of its tools by the ids of the calls. */
-function decisionsIn({ messages, resume }: AgUiBody): Decisions {
+/** The answers of a front end: to interrupts by their ids, for which it needs `agent.approve`. */
+function answersIn({ resume }: AgUiBody): Decisions {
+  return new Map(resume.map((answer) => [answer.interruptId, toDecision(answer)]));
+}
+
+/** The results of the front end's own tools, by the ids of their calls. */
+function resultsIn({ messages }: AgUiBody): Decisions {
   const results = messages.slice(messages.findLastIndex(({ role }) => role !== "tool") + 1);
-  return new Map([
-    ...resume.map((answer) => [answer.interruptId, toDecision(answer)] as const),
-    ...results.flatMap(({ toolCallId, content: result }) =>
-      toolCallId === undefined ? [] : [[toolCallId, { approved: true, result }] as const],
+  return new Map(
+    results.flatMap(({ toolCallId, content }) =>
+      toolCallId === undefined ? [] : [[toolCallId, { approved: true, result: content ?? "" }]],
     ),
-  ]);
+  );
 }
 
 function toDecision({ status, payload }: AgUiResume): Omit<ApprovalDecision, "by"> {
@@ -102,11 +106,20 @@ function toDecision({ status, payload }: AgUiResume): Omit<ApprovalDecision, "by
 async function goOn(
   context: ServiceContext,
   { principal, body }: Pick<RunInput, "principal" | "body">,
-  { key, decisions }: { readonly key: SessionKey; readonly decisions: Decisions },
+  {
+    key,
+    decisions: { answers, results },
+  }: {
+    readonly key: SessionKey;
+    readonly decisions: { readonly answers: Decisions; readonly results: Decisions };
+  },
 ): Promise<OpenAiWork> {
+  const nothing = new KitError({
+    code: "conflict",
+    message: "Nothing of this thread waits for this answer.",
+  });
   const newest = await newestOf(context, key);
-  if (newest?.status !== "waiting")
-    throw new KitError({ code: "conflict", message: "Nothing of this thread waits for an answer." });
+  if (newest?.status !== "waiting") throw nothing;
   const { operation_id } = newest;
   const fold = new AgUiFold({ ...body, operationId: operation_id });
   let after = 0;
@@ -114,13 +127,14 @@ async function goOn(
     fold.push(event);
     after = event.index;
   }
-  for (const [toolCallId, approval_id] of fold.waiting) {
-    const decision = decisions.get(approval_id) ?? decisions.get(toolCallId);
-    if (decision === undefined) continue;
-    await decideCall(context.service, { ...key, approval_id }, { ...decision, by: principal?.id }).catch(
-      ignoreMissing,
-    );
-  }
+  const decided = [...fold.waiting].flatMap(([toolCallId, { approval_id, kind }]) => {
+    // A result approves nothing: only a call of the front end's own tools takes one.
+    const decision = answers.get(approval_id) ?? (kind === "caller" ? results.get(toolCallId) : undefined);
+    return decision === undefined ? [] : [{ approval_id, decision: { ...decision, by: principal?.id } }];
+  });
+  if (decided.length === 0) throw nothing;
+  for (const { approval_id, decision } of decided)
+    await decideCall(context.service, { ...key, approval_id }, decision).catch(ignoreMissing);
   return { ...key, operation_id, acceptedAt: newest.started_at, after };
 }
 

@@ -45,6 +45,8 @@ interface Waiting {
   readonly kind?: string;
   readonly args: unknown;
   readonly allow_rules?: unknown;
+  readonly requested_at: string;
+  readonly expires_at?: string;
 }
 
 async function waitingAt(id: string): Promise<Waiting> {
@@ -73,6 +75,7 @@ test("a call of the caller's tool waits until a decision brings its result, for 
   const call = await waitingAt("one");
   expect(call).toMatchObject({ kind: "caller", args: { exact: true }, tool: "locate" });
   expect(call.allow_rules).toBeUndefined();
+  expect(Date.parse(call.expires_at ?? "") - Date.parse(call.requested_at)).toBe(3_600_000);
   const path = `/agents/desk/one/approvals/${call.approval_id}`;
   const inbox = await served.send("/waiting");
   expect(inbox.body.items).toMatchObject([{ kind: "call", approval: { kind: "caller" } }]);

@@ -132,6 +132,30 @@ test("a response with calls is complete, and each part of the operation keeps it
   expect([other.status, other.param]).toEqual([400, "input.0.call_id"]);
 });
 
+const odd = { type: "text", text: { toString: 1, valueOf: 1 } };
+const call = { role: "tool", tool_call_id: "call_x" } as const;
+const asked = (content: unknown) => ({ messages: [{ role: "user", content }] });
+const toolOf = (fields: object) => ({ ...asked("x"), tools: [{ type: "function", function: fields }] });
+
+test.each([
+  ["a text", { messages: [{ role: "assistant", content: [odd] }, user("x")] }],
+  ["a result", { messages: [{ ...call, content: [odd] }] }],
+  ["a format of audio", asked([{ type: "input_audio", input_audio: { data: "AAAA", format: odd.text } }])],
+  ["an address of a file", asked([{ type: "image_url", image_url: { url: odd.text } }])],
+  ["an empty name of a tool", toolOf({ name: "" })],
+  ["a broken name of a tool", toolOf({ name: "a b\nc" })],
+  ["a long name of a tool", toolOf({ name: "a".repeat(5_000) })],
+  ["a long description of a tool", toolOf({ name: "a", description: "a".repeat(200_000) })],
+])("%s that no agent can take is refused", async (_, fields) => {
+  const { status, body } = await served.send("/v1/chat/completions", { body: { model, ...fields } });
+  expect([status, body.error.type]).toEqual([400, "invalid_request_error"]);
+});
+
+test("a method that a path does not have is refused in OpenAI's form", async () => {
+  const { status, body } = await served.send("/v1/models", { method: "PUT" });
+  expect([status, "param" in body.error]).toEqual([405, true]);
+});
+
 const modelsOf = (baseURL: string) => {
   const openai = createOpenAI({ baseURL, apiKey: "none" });
   return {

@@ -125,13 +125,16 @@ async function giveResults(
   return { ...target, session: dispatch.session, operation_id, acceptedAt: dispatch.accepted_at, after };
 }
 
-/** An operation whose calls the caller runs is several responses: the later ones name the event at which they begin. */
+/**
+ * An operation whose calls the caller runs is several responses: the later ones name the event at which they begin. The id of a response
+ * that is not stored leads to nothing.
+ */
 export function toResponseId(
   { operation_id, after }: OpenAiWork,
   { isStored }: { readonly isStored: boolean },
 ): string {
   const begin = after === undefined ? "" : `_${after}`;
-  return `resp_${isStored ? "" : "unstored_"}${operation_id.replace(/^op_/, "")}${begin}`;
+  return isStored ? `resp_${operation_id.replace(/^op_/, "")}${begin}` : createId("resp_unstored");
 }
 
 export function toFold(
@@ -143,7 +146,13 @@ export function toFold(
 
 export interface FoundResponse {
   readonly work: OpenAiWork;
-  readonly fold: ResponseFold;
+  /** Before its first event. */
+  readonly response: OpenAiResponse;
+  readonly isCompleted: boolean;
+}
+
+export function missingResponse(): KitError {
+  return new KitError({ code: "not_found", message: "There is no such response." });
 }
 
 /** Finds the response that a path names. Throws `not_found`, also for one that the sender may not read. */
@@ -152,20 +161,25 @@ export async function findResponse(
   { principal, segment, action = "agent.read" }: RouteRequest<"response_id">,
 ): Promise<FoundResponse> {
   const id = segment("response_id");
-  const missing = new KitError({ code: "not_found", message: "There is no such response." });
+  const missing = missingResponse();
   const found = await findOwn(context, principal, id);
   if (found === undefined) throw missing;
   const { agent, instance_id: instance, accepted_at, status } = found;
-  const request = { principal, action, agent, instance };
-  await context.authorization.checkFound(request, { reading: "agent.read", missing });
+  const reading = "agent.read";
+  for (const each of [reading, action] as const)
+    await context.authorization.checkFound(
+      { principal, action: each, agent, instance },
+      { reading, missing },
+    );
   checkAgent(context, agent);
   const operation_id = operationOf(found.dispatch_id);
   const about = { id, model: agent, createdAt: toSeconds(accepted_at) };
-  const response = newResponse(about, { background: status === "queued" });
+  // Whether it was asked for in the background is not kept.
+  const response = { ...newResponse(about, { background: status === "queued" }), background: null };
   const after = Number(/_(\d+)$/.exec(id)?.[1] ?? 0) || undefined;
   const { session } = found;
   const work = { agent, instance_id: instance, session, operation_id, acceptedAt: accepted_at, after };
-  return { work, fold: toFold(work, response) };
+  return { work, response, isCompleted: status === "completed" };
 }
 
 /** Returns the work of a sender that a response's id names. */
@@ -174,7 +188,7 @@ async function findOwn(
   principal: Principal | undefined,
   id: string,
 ): Promise<DispatchRecord | undefined> {
-  const [, ulid] = /^resp_([0-9A-Z]{26})(?:_\d{1,15})?$/.exec(id) ?? [];
+  const [, ulid] = /^resp_([0-9A-Z]{26})(?:_[1-9]\d{0,14})?$/.exec(id) ?? [];
   const dispatch =
     ulid === undefined ? undefined : await service.engine.getDispatch(dispatchOf(`op_${ulid}`));
   return dispatch?.instance_id === instanceFor(principal) ? dispatch : undefined;

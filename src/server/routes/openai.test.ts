@@ -215,7 +215,8 @@ test("a response that follows another goes on in its session, and only after the
   );
   expect([other.status, other.param]).toEqual([400, "previous_response_id"]);
   const unstored = await client.responses.create({ model, input: "x", store: false });
-  expect((await refusal(client.responses.retrieve(unstored.id))).status).toBe(404);
+  for (const id of [unstored.id, unstored.id.replace("unstored_", "")])
+    expect((await refusal(client.responses.retrieve(id))).status).toBe(404);
 });
 
 test("a response in the background is taken up after any of its events, without a gap and nothing twice", async () => {
@@ -255,8 +256,31 @@ test("a response in the background is polled and cancelled, also while it is que
   expect((await client.responses.cancel(queued.id)).status).toBe("cancelled");
   expect((await client.responses.cancel(one.id)).status).toBe("cancelled");
   expect((await client.responses.retrieve(one.id)).status).toBe("cancelled");
+  expect((await client.responses.retrieve(one.id)).background).toBeNull();
   const events = await allOf(await client.responses.retrieve(queued.id, { stream: true }));
   expect(events.at(-1)).toMatchObject({ type: "response.incomplete", response: { status: "cancelled" } });
+});
+
+test("a response is not found once its events are gone, nor where no calls waited", async () => {
+  const { id } = await client.responses.create({ model: "default", input: "hello" });
+  for (const suffix of ["_0", "_1", "_3", "_999999"])
+    for (const stream of [false, true])
+      expect((await refusal(client.responses.retrieve(`${id}${suffix}`, { stream }))).status).toBe(404);
+  await served.send("/agents/default/default", { method: "DELETE" });
+  for (const stream of [false, true])
+    expect((await refusal(client.responses.retrieve(id, { stream }))).status).toBe(404);
+});
+
+test("a sender that may not read a response can neither retrieve nor cancel it", async () => {
+  const guarded = await serveService({ authorize: ({ action }) => action !== "agent.read" });
+  try {
+    const { responses } = clientOf(guarded);
+    const { id } = await responses.create({ model, input: "secret" });
+    for (const attempt of [responses.retrieve(id), responses.cancel(id)])
+      expect((await refusal(attempt)).status).toBe(404);
+  } finally {
+    await guarded.close();
+  }
 });
 
 test("keys are those of kit, models are those that a sender may prompt, and ids of others are not found", async () => {

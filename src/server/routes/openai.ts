@@ -20,6 +20,7 @@ import {
   findResponse,
   ignoreMissing,
   instanceFor,
+  missingResponse,
   newSession,
   permitted,
   readSessionName,
@@ -97,9 +98,12 @@ export function bindOpenAiRoutes(context: ServiceContext): readonly Route[] {
     },
     async "GET /v1/responses/{response_id}"(input) {
       const { action } = input;
-      const { work, fold } = await findResponse(context, input);
+      const found = await findResponse(context, input);
+      const { work } = found;
       const { stream, starting_after: last = -1 } = input.query;
-      if (stream !== "true") return await currentResponse(context, { work, fold });
+      const current = await currentResponse(context, found);
+      if (stream !== "true") return current;
+      const fold = toFold(work, found.response);
       const open = async () => {
         const first = work.after === undefined ? await firstIndexOf(context, work) : work.after + 1;
         const after = first === undefined ? 0 : positionOf(last, first);
@@ -185,22 +189,27 @@ async function* responseFrames(
   yield "data: [DONE]\n\n";
 }
 
-/** Returns a response as it is now. */
+/** Returns a response as it is now. Throws `not_found` if its events are gone, or if no calls waited where its id says that it begins. */
 async function currentResponse(
   context: ServiceContext,
-  { work, fold }: FoundResponse,
+  { work, response, isCompleted }: FoundResponse,
 ): Promise<OpenAiResponse> {
+  const fold = toFold(work, response);
   try {
     for await (const event of eventsOf(context, work, work)) {
       fold.push(event);
-      if (fold.isOver) return fold.response;
+      if (fold.isOver) break;
     }
   } catch (error) {
     ignoreMissing(error);
   }
-  const dispatch = await context.service.engine.getDispatch(dispatchOf(work.operation_id));
-  if (dispatch?.status === "failed") fold.end("failed", dispatch.error);
-  if (dispatch?.status === "cancelled") fold.end("cancelled");
+  if (!fold.isOver) {
+    if (isCompleted) throw missingResponse();
+    const dispatch = await context.service.engine.getDispatch(dispatchOf(work.operation_id));
+    if (dispatch?.status === "failed") fold.end("failed", dispatch.error);
+    if (dispatch?.status === "cancelled") fold.end("cancelled");
+  }
+  if (!fold.hasBeginning) throw missingResponse();
   return fold.response;
 }
 
