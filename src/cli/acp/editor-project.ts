@@ -74,8 +74,8 @@ export async function openEditorProject(
   return { folder: folder.replace(/\/+$/, ""), service, models: [...new Set(all)] };
 }
 
-/** Returns the real path of a folder. */
-function checkedFolder(folder: string): string {
+/** Returns the real path of a folder that an editor has open. Throws `invalid_request` for one that is no project. */
+export function checkedFolder(folder: string): string {
   const root = isAbsolute(folder) && isFolder(folder) ? realpathSync(folder) : undefined;
   // Reading a whole disk would never end, and its agents could change all of it.
   if (root !== undefined && root !== dirname(root) && root !== homedir()) return root;
