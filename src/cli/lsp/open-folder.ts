@@ -138,7 +138,9 @@ async function readConfig(context: CommandContext, note: FolderOptions["note"]):
     if (loaded.untrustedCode !== true) useProjectPackages(context.root);
     return loaded.config;
   } catch (error) {
-    note(`${describeError(error)} Until it is right and the server starts again, kit uses its defaults.`);
+    note(
+      `${describeError(error).split("\n", 1)[0]} Until it is right and the server starts again, kit uses its defaults.`,
+    );
     return {};
   }
 }
