@@ -86,7 +86,7 @@ export class EditorTexts {
     if (placed === undefined) return;
     placed.folder.layer.close(placed.opened.path);
     void this.#connection.sendDiagnostics({ uri, diagnostics: [] });
-    // What was not saved is gone, for the other texts too.
+    // The other texts lose what was not saved.
     this.#refresh();
   }
 
@@ -122,14 +122,14 @@ export class EditorTexts {
     const placed = await this.#placedAt(uri);
     if (placed === undefined) return [];
     const { folder } = placed;
-    const places = await Promise.all(
+    const found = await Promise.all(
       criteriaAt(placed, position).criteria.map(async (criterion) => [
         ...(context.includeDeclaration ? [criterion] : []),
         ...(await folder.testsOf(criterion)),
         ...folder.criteria.links(criterion),
       ]),
     );
-    return this.#locations(folder, places.flat());
+    return this.#locations(folder, found.flat());
   }
 
   async completion({
@@ -194,7 +194,7 @@ export class EditorTexts {
     return this.#texts.get(uri)?.placed;
   }
 
-  /** Something has changed on the disk: texts in which nobody types get new problems. */
+  /** Sends the problems of the texts that the person does not type in at the moment. */
   #refresh(): void {
     for (const uri of this.#texts.keys()) if (!this.#pauses.has(uri)) this.#publish(uri);
   }
@@ -213,8 +213,8 @@ export class EditorTexts {
     }
   }
 
-  #locations(folder: OpenFolder, places: readonly LinePlace[]): Location[] {
-    return places.map(({ path, line }) => toLocation(this.#uriOf(folder, path), line));
+  #locations(folder: OpenFolder, lines: readonly LinePlace[]): Location[] {
+    return lines.map(({ path, line }) => toLocation(this.#uriOf(folder, path), line));
   }
 
   /** The address as the editor writes it, which need not be kit's. */

@@ -36,7 +36,7 @@ export function numberAt(line: string, character: number): (Span & { readonly nu
   return undefined;
 }
 
-/** What a person is about to write at the end of `before`: a key, whose `#` is there or not, or a number of the own feature. */
+/** The word that a person has begun: a key, whose `#` is there or not, or a number of the own feature. */
 export type StartedWord = { readonly from: number } & (
   | { readonly kind: "key"; readonly name: string }
   | { readonly kind: "feature"; readonly name: string }

@@ -70,8 +70,8 @@ export class OpenCriteria {
   tests(criterion: Criterion, saved: readonly CriterionTest[]): readonly CriterionTest[] {
     const found = saved.filter(({ path }) => this.#layer.at(path)?.test() === undefined);
     for (const opened of this.#layer.all())
-      for (const { criterion: named, ...place } of this.#inTest(opened)) {
-        if (named.id !== criterion.id) continue;
+      for (const { criterion: tested, ...place } of this.#inTest(opened)) {
+        if (tested.id !== criterion.id) continue;
         // A test that has moved is the same test, and one with another text has not run yet.
         const same = saved.find(({ path, quote }) => path === opened.path && quote === place.quote);
         found.push({ ...place, path: opened.path, ...(same?.result && { result: same.result }) });

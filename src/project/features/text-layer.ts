@@ -28,7 +28,7 @@ import { danglingKey } from "./coverage.ts";
 import { readCriteria } from "./criteria-links.ts";
 import { contentHash } from "./stale.ts";
 
-/** A text that an editor has open; it is read once, when somebody asks. */
+/** A text that an editor has open; kit reads it once, for the first question. */
 export interface OpenText {
   /** Real, relative to the root. */
   readonly path: string;
@@ -52,7 +52,7 @@ export class TextLayer {
   readonly #config: ProjectConfig;
   readonly #catalog: SourceCatalog;
   readonly #texts = new Map<string, OpenText>();
-  /** What the unsaved guidelines were read into, until a text or the index changes. */
+  /** The guidelines with the unsaved ones, until a text or the index changes. */
   #rules: { readonly stamp: string; readonly records: readonly GuidelineRecord[] } | undefined;
   #changes = 0;
 

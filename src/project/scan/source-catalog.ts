@@ -165,7 +165,7 @@ export function parseSource(
   };
 }
 
-/** What the adapters of a file find in a text. */
+/** The specs and guidelines that the adapters of a file find in a text. */
 export interface SourceText {
   /** Set for a spec file; its diagnostics include those of the validation rules. */
   readonly specs?: Pick<ParsedSpecs, "drafts"> & { readonly diagnostics: readonly StoredDiagnostic[] };

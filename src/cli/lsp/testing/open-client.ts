@@ -22,7 +22,11 @@ export interface LspClient {
   change(path: string, text: string): void;
   close(path: string): void;
   /** Asks about a place: the first occurrence of `word` in the text that is open. */
-  ask<Answer>(method: string, path: string, word: string | number, more?: object): Promise<Answer>;
+  ask<Answer>(
+    method: string,
+    at: readonly [path: string, word: string | number],
+    more?: object,
+  ): Promise<Answer>;
   /** The first message for the present version of a text that fulfils a condition. */
   problems(
     path: string,
@@ -81,7 +85,7 @@ export async function openClient(root: string, folders: readonly string[] = [roo
       });
     },
     close: (path) => notify("textDocument/didClose", { textDocument: { uri: uri(path) } }),
-    async ask(method, path, word, more = {}) {
+    async ask(method, [path, word], more = {}) {
       const lines = (texts.get(path)?.text ?? "").split("\n");
       const line = typeof word === "number" ? word : lines.findIndex((each) => each.includes(word));
       const character = typeof word === "number" ? 0 : (lines[line]?.indexOf(word) ?? 0) + word.length;
