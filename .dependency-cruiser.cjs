@@ -82,6 +82,7 @@ const homes = {
   "@runloop/api-client": "sandboxes/runloop",
   e2b: "sandboxes/e2b",
   "@agentclientprotocol/sdk": "interfaces/acp|cli/acp",
+  "vscode-languageserver": "cli/lsp",
   "@modelcontextprotocol/[^/]+": "mcp|server/mcp|cli/commands",
   jose: "server/access",
   "@noble/hashes": "guidelines",

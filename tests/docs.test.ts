@@ -55,7 +55,7 @@ async function commandLines(
     .filter(({ language }) => language === "sh")
     .flatMap(({ code, line }) => code.split("\n").map((text, index) => ({ text, line: line + index })))
     .map(({ text, line }) => ({ text: text.replace(/^npx /, ""), line }))
-    .filter(({ text }) => /^kit (?!start|dev|mcp|acp)/.test(text))
+    .filter(({ text }) => /^kit (?!start|dev|mcp|acp|lsp)/.test(text))
     .map(({ text, line }) => ({
       place: `${file.slice(repositoryRoot.length + 1)}:${line}`,
       line: text,

@@ -155,6 +155,11 @@ export const chapters: readonly CommandChapter[] = [
         load: async () => (await import("./commands/acp.ts")).acp,
       },
       {
+        name: "lsp",
+        summary: "Show problems, rules and tests in an editor, over the Language Server Protocol",
+        load: async () => (await import("./commands/lsp.ts")).lsp,
+      },
+      {
         name: "start",
         summary: "Serve agents, workflows, specs and guidelines over HTTP",
         load: async () => (await import("./commands/start.ts")).start,

@@ -76,7 +76,7 @@ export async function openEditorProject(
   return { service, models: [...new Set(all)] };
 }
 
-/** Returns the real path of a session's folder. Throws `invalid_request` for a folder that is no project. */
+/** Returns the real path of a folder that an editor has open. Throws `invalid_request` for one that is no project. */
 export function realFolder(folder: string): string {
   const root = isAbsolute(folder) && isFolder(folder) ? realpathSync(folder) : undefined;
   const home = isFolder(homedir()) ? realpathSync(homedir()) : homedir();

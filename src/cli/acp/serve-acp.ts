@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 import { type Approvals, createApprovals } from "../../agents/approvals/approvals.ts";
 import { onAbort } from "../../base/abort.ts";
@@ -30,7 +30,8 @@ export async function serveAcp(options: EditorAgentOptions): Promise<void> {
   using stdout = takeStdout();
   const sessions = new EditorSessions(options);
   const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;
-  const connection = sessions.app().connect(acp.ndJsonStream(stdout.writable, input));
+  const written = Writable.toWeb(stdout.writable) as WritableStream<Uint8Array>;
+  const connection = sessions.app().connect(acp.ndJsonStream(written, input));
   onAbort(signal, () => connection.close());
   await connection.closed;
   const { reason } = connection.signal;

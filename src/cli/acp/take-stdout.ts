@@ -4,7 +4,7 @@ import { Writable } from "node:stream";
  * Takes stdout for a protocol: what the code of a project or of a package prints there, such as with `console.log`, goes to stderr
  * until disposal.
  */
-export function takeStdout(): Disposable & { readonly writable: WritableStream<Uint8Array> } {
+export function takeStdout(): Disposable & { readonly writable: Writable } {
   const { stdout, stderr } = process;
   const { write } = stdout;
   const print = write.bind(stdout);
@@ -15,7 +15,7 @@ export function takeStdout(): Disposable & { readonly writable: WritableStream<U
   // An editor that leaves closes the pipe; the end of stdin ends the command.
   for (const stream of [stdout, output]) stream.on("error", () => undefined);
   return {
-    writable: Writable.toWeb(output) as WritableStream<Uint8Array>,
+    writable: output,
     [Symbol.dispose]() {
       stdout.write = write;
     },

@@ -214,7 +214,7 @@ function isKnown(tests: readonly CriterionTest[], { path, line }: CriterionTest)
   return tests.some((test) => test.path === path && test.line === line);
 }
 
-function danglingKey({ path, line, key }: { path: string; line: number; key: string }): Diagnostic {
+export function danglingKey({ path, line, key }: { path: string; line: number; key: string }): Diagnostic {
   const message = `No spec has the criterion ${key}.`;
   return { severity: "warning", rule: "dangling-reference", code: "criterion_unknown", message, path, line };
 }

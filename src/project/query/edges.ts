@@ -267,7 +267,7 @@ function danglingReferences(database: Connection): Diagnostic[] {
 }
 
 /** The author wrote "NFR-1", not the id that kit made from it. */
-function danglingMessage(target: string): string {
+export function danglingMessage(target: string): string {
   const code = /-requirements-(.+-\d+(?:\.\d+)*)$/.exec(target)?.[1];
   if (code === undefined || code.startsWith("req")) return `No block of this project has the id "${target}".`;
   return `${code.toUpperCase()} does not name exactly one statement of this feature's requirements: no statement or several statements have this code.`;

@@ -135,23 +135,19 @@ export function parseSource(
   const hash = read.kind === "bytes" ? read.hash : "";
   const isKnown = known?.hash === hash && known.aliases === aliases;
   if (isKnown && read.kind === "bytes") return undefined;
-  const specName = names.find((name) => catalog.specAdapterFor(name) !== undefined);
-  const adapter = specName === undefined ? undefined : catalog.specAdapterFor(specName);
-  const isGuideline = names.some(catalog.isGuidelineFile);
   const none = { path, hash: "", aliases, guidelines: "", guidelineCount: 0, blocks: [], features: [] };
   if (read.kind === "problem") {
     const problems = [read.diagnostic];
+    const isGuideline = names.some(catalog.isGuidelineFile);
     const diagnostics = toJson({ specs: problems, ...(isGuideline && { guidelines: problems }) });
     return isKnown && known.diagnostics === diagnostics ? undefined : { ...none, diagnostics };
   }
   const { text, diagnostics } = decodeText(read.bytes, path);
-  const specs =
-    adapter === undefined ? undefined : asFile(parseSpecs(adapter, { path: specName ?? path, text }), names);
-  const guidelines = isGuideline ? readGuidelines({ path, text, aliases: names.slice(1) }) : undefined;
+  const { specs, guidelines } = readSourceText(path, { text, catalog, names });
   const blocks = specs?.drafts.map(toBlockEntry) ?? [];
   const features = new Set<string>();
   for (const { feature } of specs?.drafts ?? []) if (feature !== undefined) features.add(feature);
-  const specProblems = specs && [...diagnostics, ...specs.diagnostics, ...draftProblems(specs.drafts, path)];
+  const specProblems = specs && [...diagnostics, ...specs.diagnostics];
   const guidelineProblems = guidelines && [...diagnostics, ...guidelines.diagnostics];
   return {
     path,
@@ -166,6 +162,34 @@ export function parseSource(
     }),
     blocks,
     features: [...features],
+  };
+}
+
+/** The specs and guidelines that the adapters of a file find in a text. */
+export interface SourceText {
+  /** Set for a spec file; its diagnostics include those of the validation rules. */
+  readonly specs?: Pick<ParsedSpecs, "drafts"> & { readonly diagnostics: readonly StoredDiagnostic[] };
+  /** Set for a guideline file. */
+  readonly guidelines?: ReturnType<typeof readGuidelines>;
+}
+
+/** Reads a text of a file, on the disk or not, by all adapters of the file. */
+export function readSourceText(
+  path: string,
+  { text, catalog, names }: Pick<ParseOptions, "catalog" | "names"> & { readonly text: string },
+): SourceText {
+  const specName = names.find((name) => catalog.specAdapterFor(name) !== undefined);
+  const adapter = specName === undefined ? undefined : catalog.specAdapterFor(specName);
+  const parsed = adapter && asFile(parseSpecs(adapter, { path: specName ?? path, text }), names);
+  const isGuideline = names.some(catalog.isGuidelineFile);
+  return {
+    ...(parsed && {
+      specs: {
+        drafts: parsed.drafts,
+        diagnostics: [...parsed.diagnostics, ...draftProblems(parsed.drafts, path)],
+      },
+    }),
+    ...(isGuideline && { guidelines: readGuidelines({ path, text, aliases: names.slice(1) }) }),
   };
 }
 

@@ -95,7 +95,8 @@ function isMeant({ kind, number }: { readonly kind: "key" | "number"; readonly n
   return kind === "key" ? /^(?:[A-Za-z]{1,4}-?)?\d/.test(number) : /^\d+\.\d/.test(number);
 }
 
-function featureOfKey(index: CriteriaIndex, name: string): number | undefined {
+/** The feature that the part of a key before the `#` names. */
+export function featureOfKey(index: CriteriaIndex, name: string): number | undefined {
   return featureNamed(index, name) ?? featureAt(index, name);
 }
 

@@ -1,0 +1,208 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { explainFile } from "../../guidelines/explain/explain-file.ts";
+import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
+import { createIgnoreList } from "../../guidelines/lint/ignore-findings.ts";
+import { lintGuidelines } from "../../guidelines/lint/lint-guidelines.ts";
+import { createGuidelineMatcher } from "../../guidelines/match/match-guidelines.ts";
+import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { Explanation } from "../../protocol/guideline-query.ts";
+import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-document.ts";
+import { resolveReferences } from "../../specs/coverage/resolve-references.ts";
+import { readTestText, type TestText } from "../../specs/coverage/test-references.ts";
+import { isTestPath } from "../../specs/model/mentions.ts";
+import type { Project } from "../project.ts";
+import type { ProjectConfig } from "../project-config.ts";
+import { indexOf, type ProjectIndex } from "../project-index.ts";
+import { danglingMessage } from "../query/edges.ts";
+import {
+  createSourceCatalog,
+  readSourceText,
+  type SourceCatalog,
+  type SourceText,
+} from "../scan/source-catalog.ts";
+import { parentOf } from "../scan/tree.ts";
+import { createLinkResolver } from "../store/block-reader.ts";
+import { baseOf } from "../store/block-row.ts";
+import { danglingKey } from "./coverage.ts";
+import { readCriteria } from "./criteria-links.ts";
+import { contentHash } from "./stale.ts";
+
+/** A text that an editor has open; kit reads it once, for the first question. */
+export interface OpenText {
+  /** Real, relative to the root. */
+  readonly path: string;
+  readonly text: string;
+  /** Whether the file on the disk has this text, as far as the index knows. */
+  isSaved(): boolean;
+  source(): SourceText;
+  /** Undefined for a file that is no test. */
+  test(): TestText | undefined;
+}
+
+/**
+ * The texts that an editor has open, over the index of a project. The layer is in memory only: other processes read the same index,
+ * and an unsaved text must not enter it.
+ *
+ * A file whose text is saved has exactly the problems that `kit specs validate` and `kit guidelines lint` print.
+ */
+export class TextLayer {
+  readonly project: Project;
+  readonly #index: ProjectIndex;
+  readonly #config: ProjectConfig;
+  readonly #catalog: SourceCatalog;
+  readonly #texts = new Map<string, OpenText>();
+  /** The guidelines with the unsaved ones, until a text or the index changes. */
+  #rules: { readonly stamp: string; readonly records: readonly GuidelineRecord[] } | undefined;
+  #changes = 0;
+
+  constructor(project: Project, config: ProjectConfig) {
+    this.project = project;
+    this.#index = indexOf(project);
+    this.#config = config;
+    this.#catalog = createSourceCatalog(config);
+  }
+
+  /** Puts a text in the place of a file's. */
+  open(path: string, text: string): OpenText {
+    const names = [path, ...this.#index.aliases().namesOf(path)];
+    const hash = once(() => contentHash(Buffer.from(text)));
+    const opened: OpenText = {
+      path,
+      text,
+      isSaved: () => this.#index.fileHash(path) === hash(),
+      source: once(() =>
+        readSourceText(path, { text: text.replace(/^\ufeff/, ""), catalog: this.#catalog, names }),
+      ),
+      test: once(() => (isTestPath(path) ? readTestText(text) : undefined)),
+    };
+    this.#texts.set(path, opened);
+    this.#changes += 1;
+    return opened;
+  }
+
+  /** Shows the file on the disk again. */
+  close(path: string): void {
+    this.#texts.delete(path);
+    this.#changes += 1;
+  }
+
+  at(path: string): OpenText | undefined {
+    return this.#texts.get(path);
+  }
+
+  all(): Iterable<OpenText> {
+    return this.#texts.values();
+  }
+
+  /** The problems of an open text. While files are not indexed yet, only those that the text shows by itself. */
+  problems(opened: OpenText): readonly Diagnostic[] {
+    const { path } = opened;
+    const { specs, guidelines } = opened.source();
+    const ignored = createIgnoreList(this.#config.lint?.ignore);
+    const own = (guidelines?.diagnostics ?? []).filter((finding) => !ignored.hasFinding(finding));
+    const found: Diagnostic[] = [];
+    if (this.#index.indexing() !== undefined) found.push(...(specs?.diagnostics ?? []), ...own);
+    else {
+      const isOwn = (diagnostic: Diagnostic): boolean => diagnostic.path === path;
+      if (specs !== undefined && opened.isSaved())
+        found.push(...this.project.specs.diagnostics().filter(isOwn));
+      else if (specs !== undefined) found.push(...specs.diagnostics, ...this.#danglingLinks(opened));
+      found.push(...own);
+      if (guidelines !== undefined) found.push(...this.#lint().filter(isOwn));
+      found.push(...this.#danglingKeys(opened));
+    }
+    // A file that is a spec and a guideline reports its front matter twice.
+    return [...new Map(found.map((each) => [`${each.line} ${each.column} ${each.message}`, each])).values()];
+  }
+
+  /** Which guidelines apply to a file, by the open texts of the guidelines. */
+  explain(file: string): Explanation {
+    const records = this.#unsavedRecords();
+    if (records === undefined) return this.project.guidelines.explain(file);
+    const matcher = createGuidelineMatcher(records);
+    return explainFile({ records, matcher, file, tool: undefined, readText: this.#readText });
+  }
+
+  readonly #readText = (path: string): string | undefined =>
+    this.#texts.get(path)?.text ?? this.#index.readText(path);
+
+  #lint(): readonly Diagnostic[] {
+    const records = this.#unsavedRecords();
+    if (records === undefined) return this.project.guidelines.lint();
+    return lintGuidelines(records, {
+      files: this.#index.files(),
+      readText: this.#readText,
+      hasPath: (path) => existsSync(join(this.#index.root, path)),
+      synced: this.#config.guidelines,
+      ignore: this.#config.lint?.ignore,
+    });
+  }
+
+  /** All guidelines with those of the open texts; undefined if the index has the same ones. */
+  #unsavedRecords(): readonly GuidelineRecord[] | undefined {
+    const stamp = `${this.#index.generation()} ${this.#changes}`;
+    if (this.#rules?.stamp === stamp) return this.#rules.records;
+    const unsaved = [...this.#texts.values()].filter((each) => each.source().guidelines && !each.isSaved());
+    if (unsaved.length === 0) return undefined;
+    const paths = new Set(unsaved.map(({ path }) => path));
+    const saved = this.#index.guidelineRecords().filter(({ source_file }) => !paths.has(source_file));
+    const read = unsaved.flatMap((each) => each.source().guidelines?.records ?? []);
+    const records = [...saved, ...read].sort((a, b) => compare(a.source_file, b.source_file));
+    this.#rules = { stamp, records };
+    return records;
+  }
+
+  /** Links of an unsaved spec to blocks that neither it nor the project has. */
+  #danglingLinks(opened: OpenText): readonly Diagnostic[] {
+    const { path } = opened;
+    const drafts = opened.source().specs?.drafts ?? [];
+    const own = new Set(drafts.flatMap(({ id, aliases = [] }) => [baseOf(id), ...aliases]));
+    // The problems of changes are those of several files; the saved text has them.
+    if (openspecDocumentOf(path)?.kind === "delta") return [];
+    const links = drafts.flatMap((draft) => draft.links).filter(({ target }) => !own.has(target));
+    return this.#index.read((database) => {
+      const resolver = createLinkResolver(database);
+      return links
+        .filter(({ target }) => resolver.resolve(target, parentOf(path)).length === 0)
+        .map(({ target, line }) => {
+          const message = danglingMessage(target);
+          return { severity: "warning", rule: "dangling-reference", message, path, line };
+        });
+    });
+  }
+
+  /** Keys of an open test that no spec has, with their columns. */
+  #danglingKeys(opened: OpenText): readonly Diagnostic[] {
+    const { path, text } = opened;
+    const references = opened.test()?.references ?? [];
+    if (references.length === 0) return [];
+    const { index, namedFeatures } = readCriteria(this.project);
+    const { dangling } = resolveReferences(index, {
+      path,
+      references,
+      namedBy: namedFeatures.get(path) ?? [],
+    });
+    if (dangling.length === 0) return [];
+    const lines = text.split(/\r\n|\n|\r/);
+    return dangling.map(({ line, key }) => {
+      const column = (lines[line - 1] ?? "").toLowerCase().indexOf(key.toLowerCase()) + 1;
+      return {
+        ...danglingKey({ path, line, key }),
+        ...(column > 0 && { column, end_column: column + key.length }),
+      };
+    });
+  }
+}
+
+function once<Value>(read: () => Value): () => Value {
+  let value: { readonly read: Value } | undefined;
+  return () => {
+    value ??= { read: read() };
+    return value.read;
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
