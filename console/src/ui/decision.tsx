@@ -15,7 +15,8 @@ interface DecisionProps {
 export function Decision({ call }: DecisionProps): ReactNode {
   const { agent, instance_id: instance, approval_id, args, input_schema: inputSchema } = call;
   // A rule can help only if the configuration asks for the approval.
-  const hasRule = call.requested_at !== undefined && call.no_allow_rule === undefined;
+  const isCallers = call.kind === "caller";
+  const hasRule = !isCallers && call.requested_at !== undefined && call.no_allow_rule === undefined;
   const field = useId();
   const [reason, setReason] = useState("");
   const [isAllowing, setAllowing] = useState(false);
@@ -31,7 +32,10 @@ export function Decision({ call }: DecisionProps): ReactNode {
       }),
     ["approvals", "sessions", "waiting"],
   );
-  if (isReadOnly) return <p className="text-soft text-sm">It waits for an approval.</p>;
+  if (isReadOnly)
+    return (
+      <p className="text-soft text-sm">It waits for {isCallers ? "its caller's result" : "an approval"}.</p>
+    );
   if (isAllowing)
     return (
       <AlwaysAllow
@@ -46,10 +50,15 @@ export function Decision({ call }: DecisionProps): ReactNode {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        decide.mutate(true);
+        if (!isCallers) decide.mutate(true);
       }}
       className="flex flex-wrap items-center gap-2 rounded-lg border border-warn/40 bg-warn-back/50 p-2"
     >
+      {isCallers ? (
+        <p className="w-full text-soft text-sm">
+          The caller runs this tool, and answers with its result. You can only deny the call.
+        </p>
+      ) : null}
       {edited === undefined ? null : (
         <fieldset className="w-full rounded-md border border-line bg-panel p-3">
           <legend className="px-1 text-soft text-sm">Arguments</legend>
@@ -87,9 +96,11 @@ export function Decision({ call }: DecisionProps): ReactNode {
       <Button variant="bad" icon="close" disabled={isDecided} onClick={() => decide.mutate(false)}>
         Deny
       </Button>
-      <Button variant="solid" icon="check" type="submit" disabled={isDecided}>
-        {edited === undefined ? "Approve" : "Approve with these"}
-      </Button>
+      {isCallers ? null : (
+        <Button variant="solid" icon="check" type="submit" disabled={isDecided}>
+          {edited === undefined ? "Approve" : "Approve with these"}
+        </Button>
+      )}
       {decide.isError ? (
         <p role="alert" className="w-full text-bad text-sm foreign">
           {decide.error.message}

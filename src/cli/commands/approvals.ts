@@ -106,6 +106,7 @@ export const approvalsAllow: Command = defineCommand({
     const { output } = context;
     const client = await openClient(context, url);
     const request = await findWaiting(client, id);
+    refuseCallers(request);
     const { agent, instance_id, approval_id } = request;
     const call = { id: instance_id, approval_id };
     const offered = await client.agents.allowRules(agent, call);
@@ -181,6 +182,7 @@ async function decide(
 ): Promise<0> {
   const client = await openClient(context, url);
   const request = await findWaiting(client, written);
+  if (decision.approved) refuseCallers(request);
   const { agent, instance_id, approval_id } = request;
   await client.agents.approve(agent, { id: instance_id, approval_id, ...decision });
   if (context.json) context.output.json({ approved: decision.approved });
@@ -189,6 +191,16 @@ async function decide(
     context.output.note(`${decision.approved ? "Approved" : "Denied"}: ${safeLine(call)}`);
   }
   return 0;
+}
+
+/** Throws `invalid_request` for a call of a caller's tool, which only a result answers. */
+function refuseCallers({ kind, tool, approval_id }: ApprovalRequest): void {
+  if (kind !== "caller") return;
+  throw new KitError({
+    code: "invalid_request",
+    message: `The caller runs ${safeLine(tool)}, and answers the call with its result.`,
+    hint: `'kit approvals deny ${approval_id}' ends the wait without one.`,
+  });
 }
 
 /** The waiting call that an id, or the end of one, names. Throws `not_found`. */
@@ -235,7 +247,12 @@ const columns: readonly Column<ApprovalRequest>[] = [
     forPeople: ({ requested_at }) => fromNow(requested_at),
     style: () => "dim",
   },
-  { header: "CALL", value: ({ tool, args }) => callLine(tool, args), wraps: true },
+  {
+    header: "CALL",
+    value: ({ tool, args, kind }) =>
+      `${callLine(tool, args)}${kind === "caller" ? " (its caller answers)" : ""}`,
+    wraps: true,
+  },
 ];
 
 const signalColumns: readonly Column<WaitingSignal>[] = [
