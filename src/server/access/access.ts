@@ -139,7 +139,7 @@ export class Gate {
     try {
       byKey ??= await tokens?.check(authorization);
     } catch (error) {
-      // What is no token can be a key that only `auth` knows.
+      // A key that only `auth` knows is no token.
       if (this.#needsKey || auth === undefined || !(error instanceof KitError)) throw error;
       refusal = error;
     }

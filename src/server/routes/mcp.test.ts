@@ -214,10 +214,10 @@ test("each agent has a tool of its own, whatever signs its name has and how long
   });
   const client = await connectMcp(many.url);
   const { tools } = await client.listTools();
-  const named = tools.filter(({ title = "" }) => names.includes(title)).map(({ name }) => name);
-  expect(new Set(named).size).toBe(names.length);
-  expect(named).toEqual(expect.arrayContaining(["agent_x_y", "agent_team_reviewer"]));
-  for (const name of named) expect(name).toMatch(/^agent_[\w-]{1,58}$/);
+  const toolNames = tools.filter(({ title = "" }) => names.includes(title)).map(({ name }) => name);
+  expect(new Set(toolNames).size).toBe(names.length);
+  expect(toolNames).toEqual(expect.arrayContaining(["agent_x_y", "agent_team_reviewer"]));
+  for (const name of toolNames) expect(name).toMatch(/^agent_[\w-]{1,58}$/);
   await client.close();
   await many.close();
 });
