@@ -118,11 +118,11 @@ test.each([
 
 test("a call whose tool asks by a function that may answer otherwise is not repeated if the process died before a request", async () => {
   const ran: string[] = [];
-  const asks = (answer: boolean): Place["tool"] => ({ needsApproval: () => answer });
-  const first = openOn("function.db", { doom: { at: 3, when: "before" }, ran, tool: asks(false) });
+  const askingIf = (answer: boolean): Place["tool"] => ({ needsApproval: () => answer });
+  const first = openOn("function.db", { doom: { at: 3, when: "before" }, ran, tool: askingIf(false) });
   void first.ask();
   await first.doomed.end;
-  const second = openOn("function.db", { doom: { at: 0, when: "after" }, ran, tool: asks(true) });
+  const second = openOn("function.db", { doom: { at: 0, when: "after" }, ran, tool: askingIf(true) });
   const { messages } = await second.ask();
   expect(JSON.stringify(resultOf(messages).content)).toContain("outcome is unknown");
   expect(ran).toEqual(["pay 5"]);

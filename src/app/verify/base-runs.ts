@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Installed, TestRun } from "./workplace.ts";
 
-/** What a run of all tests of a commit depends on. */
+/** A base, with all that a run of its tests depends on. */
 export interface BaseOf extends Installed {
   readonly commit: string;
   /** The runner and the settings of its checkouts. */

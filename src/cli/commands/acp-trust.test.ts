@@ -71,7 +71,7 @@ test("in a folder that the person has not trusted, its settings start nothing, w
   expect(note).not.toContain("providers.local");
 });
 
-test("what a folder forbids holds without trust, too", async () => {
+test("a folder's own prohibitions hold without trust, too", async () => {
   await using stack = new AsyncDisposableStack();
   const folder = await createEditorFolder({}, "allow_write = false\nallow_shell = false\n");
   stack.defer(() => folder.close());

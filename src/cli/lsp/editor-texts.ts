@@ -235,7 +235,7 @@ function criteriaAt(
   const text = lines[row] ?? "";
   const line = row + 1;
   const key = keyAt(text, character);
-  if (key !== undefined) return { criteria: criteria.named(key.name, key.number), span: key };
+  if (key !== undefined) return { criteria: criteria.byKey(key.name, key.number), span: key };
   const own = criteria.atLine({ path: opened.path, line });
   if (own !== undefined) return { criteria: [own], isOwn: true };
   const number = numberAt(text, character);

@@ -116,7 +116,7 @@ export class WaitingCallRecords implements WaitingCalls {
     const unstored = this.#unstored.decide(approvalId, decision, within);
     if (unstored !== undefined) return unstored;
     if (await this.#store.decide(approvalId, JSON.stringify(decision), within)) {
-      this.#tell(approvalId, decision);
+      this.#deliver(approvalId, decision);
       return { decision, isFirst: true };
     }
     const counted = await this.#store.decisionOf(approvalId, within);
@@ -161,11 +161,11 @@ export class WaitingCallRecords implements WaitingCalls {
   async check(): Promise<void> {
     if (this.#waits.size === 0) return;
     for (const { call_id, decision } of await this.#store.decided([...this.#waits.keys()]))
-      this.#tell(call_id, toDecision(decision));
+      this.#deliver(call_id, toDecision(decision));
   }
 
   /** Tells a wait its decision once: a check can find a decision that this process is just making. */
-  #tell(approvalId: string, decision: ApprovalDecision): void {
+  #deliver(approvalId: string, decision: ApprovalDecision): void {
     const onDecided = this.#waits.get(approvalId);
     this.#waits.delete(approvalId);
     onDecided?.(decision);

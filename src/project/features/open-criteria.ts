@@ -36,7 +36,7 @@ export class OpenCriteria {
   }
 
   /** The criteria that a key names: one, or those of a whole requirement. */
-  named(name: string, number: string): readonly Criterion[] {
+  byKey(name: string, number: string): readonly Criterion[] {
     return numbered(this.ofName(name), number);
   }
 

@@ -176,7 +176,7 @@ test.each([
   expect(JSON.stringify(failed)).toContain(JSON.stringify(message).slice(1, -1));
 });
 
-test("whoever may prompt answers a call of the caller's tool, over HTTP and a WebSocket, and an approver does not", async () => {
+test("a sender who may prompt answers a call of the caller's tool, over HTTP and a WebSocket, and an approver does not", async () => {
   let allowed: readonly string[] = ["agent.prompt", "agent.dispatch", "agent.read"];
   const guarded = await serveService({ authorize: ({ action }) => allowed.includes(action) });
   const callOf = async (id: string, input: string): Promise<string> => {

@@ -36,16 +36,16 @@ async function bothOf(session: string): Promise<{ readonly page: string[]; reado
 }
 
 /** Sends a user's message, or edits one with `messageId`, or asks again with `trigger`, and reads the answer. */
-async function say(session: string, { id, text }: { id: string; text: string }, more: object = {}) {
+async function sendMessage(session: string, { id, text }: { id: string; text: string }, more: object = {}) {
   const messages = [{ id, role: "user", parts: [{ type: "text", text }] }];
   const body = { id: session, trigger: "submit-message", messages, ...more };
   return await readAnswer(await served.stream("/agents/echo/page/ui", { body }));
 }
 
 test("a page has no message that an edit before a regenerated message has left behind", async () => {
-  await say("nested", { id: "m1", text: "one" });
-  await say("nested", { id: "m1", text: "one" }, { trigger: "regenerate-message", request_id: "r1" });
-  await say("nested", { id: "m1", text: "two" }, { messageId: "m1", request_id: "r2" });
+  await sendMessage("nested", { id: "m1", text: "one" });
+  await sendMessage("nested", { id: "m1", text: "one" }, { trigger: "regenerate-message", request_id: "r1" });
+  await sendMessage("nested", { id: "m1", text: "two" }, { messageId: "m1", request_id: "r2" });
   expect(await bothOf("nested")).toEqual({ page: ["two", "two"], model: ["two", "two"] });
 });
 
@@ -55,18 +55,19 @@ const stepsOf = fc.array(fc.tuple(fc.constantFrom("say", "edit", "ask again"), f
   maxLength: 14,
 });
 
-test("whatever a person edits and asks again, the page has the messages of the model", async () => {
+test("a page has the messages of the model, after all edits and regenerations", async () => {
   const property = fc.asyncProperty(stepsOf, async (steps) => {
     const session = `random-${++chats}`;
     for (const [step, [action, number]] of steps.entries()) {
       const said = (await pageOf(session)).filter(({ role }) => role === "user");
       const at = said[number % (said.length || 1)];
       const request_id = `r${step}`;
-      if (action === "say" || at === undefined) await say(session, { id: `m${step}`, text: `said ${step}` });
+      if (action === "say" || at === undefined)
+        await sendMessage(session, { id: `m${step}`, text: `said ${step}` });
       else if (action === "edit")
-        await say(session, { id: at.id, text: `edited ${step}` }, { messageId: at.id, request_id });
+        await sendMessage(session, { id: at.id, text: `edited ${step}` }, { messageId: at.id, request_id });
       else
-        await say(
+        await sendMessage(
           session,
           { id: at.id, text: textsOf(at.parts) },
           { trigger: "regenerate-message", request_id },
@@ -85,8 +86,8 @@ test("a message that no page sent is edited again and again, and each repeated r
   expect(id).toMatch(/^user-op_/);
   for (const text of ["changed", "changed twice"]) {
     const edit = { messageId: id, request_id: text };
-    const first = await say("foreign", { id, text }, edit);
-    expect((await say("foreign", { id, text }, edit)).message).toEqual(first.message);
+    const first = await sendMessage("foreign", { id, text }, edit);
+    expect((await sendMessage("foreign", { id, text }, edit)).message).toEqual(first.message);
     expect((await pageOf("foreign")).map((message) => message.id).slice(2)).toEqual([id, first.message.id]);
     expect((await bothOf("foreign")).model).toEqual(["before", "before", text, text]);
   }
