@@ -8,13 +8,13 @@ import type { Harness, Operation } from "../agent-runtime.ts";
 import { alwaysAsks, needsApproval, unwaivable } from "../define/approval-rules.ts";
 import type { ToolContext, ToolDefinition } from "../define/tool.ts";
 import { taskOfPart } from "../events.ts";
-import type { PastOperation } from "../log/past-operation.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
 import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
 import { failed, type Outcome, unknownOutcome } from "../turn/running-call.ts";
 import type { AllowedCall } from "./allow-rules.ts";
 import { kindOf, toDenial, toKept } from "./call-kinds.ts";
+import { type CallRecord, callNotes, recordOf } from "./call-record.ts";
 
 /** A call before it is run. */
 export interface GatedCall {
@@ -122,46 +122,6 @@ const otherArguments = failed(
 
 /** A caller that has left comes back no more, and its call would wait without end. */
 const callerTimeoutMs = 3_600_000;
-
-/** Names of the notes about single calls in a session's log, each with the call's `key`. */
-const callNotes = {
-  request: "approval_request",
-  decision: "approval",
-  result: "tool_result",
-  start: "tool_call_start",
-} as const;
-
-/** The logged notes of a call. */
-export interface CallRecord {
-  /** The approval request; without a decision, the call has not started. */
-  readonly request?: {
-    readonly approval_id: string;
-    readonly expires_at?: string;
-    /** The arguments that approval was requested for, if a hook had changed the model's; masked. */
-    readonly args?: unknown;
-  };
-  readonly decision?: ApprovalDecision;
-  /** The result of a call that ended while others of its turn were postponed. */
-  readonly result?: ToolResultPart;
-  /** Whether an outage kept the call from starting. */
-  readonly isUnstarted?: boolean;
-}
-
-/** Reads the notes of a call; of several of one name, the newest counts. */
-function recordOf(past: PastOperation | undefined, key: string): CallRecord {
-  const record: { -readonly [Field in keyof CallRecord]: CallRecord[Field] } = {};
-  for (const { name, value } of past?.notes ?? []) {
-    // The gate wrote these, in the shapes that it reads here.
-    const note = value as { readonly key?: string };
-    if (note?.key !== key) continue;
-    if (name === callNotes.request) record.request = value as NonNullable<CallRecord["request"]>;
-    else if (name === callNotes.decision) record.decision = value as ApprovalDecision;
-    else if (name === callNotes.result) record.result = (value as { result: ToolResultPart }).result;
-    else if (name === callNotes.start)
-      record.isUnstarted = (value as { is_started: boolean }).is_started === false;
-  }
-  return record;
-}
 
 /**
  * Decides about the tool calls of one operation. It logs each request and decision before it acts on them, so that

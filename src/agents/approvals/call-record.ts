@@ -1,0 +1,43 @@
+import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { ToolResultPart } from "../../protocol/message.ts";
+import type { PastOperation } from "../log/past-operation.ts";
+
+/** Names of the notes about single calls in a session's log, each with the call's `key`. */
+export const callNotes = {
+  request: "approval_request",
+  decision: "approval",
+  result: "tool_result",
+  start: "tool_call_start",
+} as const;
+
+/** The logged notes of a call. */
+export interface CallRecord {
+  /** The approval request; without a decision, the call has not started. */
+  readonly request?: {
+    readonly approval_id: string;
+    readonly expires_at?: string;
+    /** The arguments that approval was requested for, if a hook had changed the model's; masked. */
+    readonly args?: unknown;
+  };
+  readonly decision?: ApprovalDecision;
+  /** The result of a call that ended while others of its turn were postponed. */
+  readonly result?: ToolResultPart;
+  /** Whether an outage kept the call from starting. */
+  readonly isUnstarted?: boolean;
+}
+
+/** Reads the notes of a call; of several of one name, the newest counts. */
+export function recordOf(past: PastOperation | undefined, key: string): CallRecord {
+  const record: { -readonly [Field in keyof CallRecord]: CallRecord[Field] } = {};
+  for (const { name, value } of past?.notes ?? []) {
+    // The gate wrote these, in the shapes that it reads here.
+    const note = value as { readonly key?: string };
+    if (note?.key !== key) continue;
+    if (name === callNotes.request) record.request = value as NonNullable<CallRecord["request"]>;
+    else if (name === callNotes.decision) record.decision = value as ApprovalDecision;
+    else if (name === callNotes.result) record.result = (value as { result: ToolResultPart }).result;
+    else if (name === callNotes.start)
+      record.isUnstarted = (value as { is_started: boolean }).is_started === false;
+  }
+  return record;
+}
