@@ -3,7 +3,7 @@ import { readFieldComments } from "./field-comments.ts";
 
 test("a field of a record gets the comment in its schema's source, in the type and as the description", async () => {
   const comments = await readFieldComments();
-  const approval = new Set(["approved", "args", "reason"]);
+  const approval = new Set(["approved", "args", "reason", "result"]);
   expect(comments.of("reason", approval, "protocol/approval")).toBe(
     "For a denied call: the model reads it as the result.",
   );

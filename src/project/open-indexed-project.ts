@@ -92,8 +92,7 @@ export async function openIndexedProject(
       if (isClosed) throw projectClosed();
       const projectWatch = new ProjectWatch(index, { onChange, onError });
       watches.add(projectWatch);
-      // Finds changes between the last pass and the first watch.
-      await index.refresh();
+      await projectWatch.begin();
       return {
         async close() {
           watches.delete(projectWatch);

@@ -5,7 +5,8 @@ export const lsp: Command = defineCommand({
   options: {},
   examples: [
     "kit lsp",
-    `vim.lsp.start({ name = "kit", cmd = { "npx", "--no", "kit", "lsp" }, root_dir = vim.fn.getcwd() })`,
+    `vim.lsp.start({ name = "kit", cmd = { "npx", "--no", "kit", "lsp" },`,
+    "    root_dir = vim.fn.getcwd() })",
   ],
   details:
     "Speaks the Language Server Protocol on stdin and stdout, for an editor to start. While you type, it shows the problems of specs and guidelines, and their fixes. Hover shows which rules apply to a file (on its first line), and the tests of a criterion with their last results. Works on the folders that the editor has open; code of a folder runs once you trust it ('kit trust'). Ends when stdin ends.",

@@ -46,7 +46,7 @@ test("leaves what it cannot judge to a person, and names an unknown task", async
   expect(exitCode).toBe(3);
   expect(await verify("--lenient")).toMatchObject({ exitCode: 0, stdout });
   expect(stdout).toContain("ask: no criterion. A person has to decide.");
-  expect(stderr).toMatch(/1 file changed; node --test ran 2 times in [\d.]+ s\./);
+  expect(stderr).toMatch(/1 file changed; node --test ran \d times? in [\d.]+ s\./);
   expect(await verify("cart", "--task", "7")).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('No task "7" was found in cart.'),

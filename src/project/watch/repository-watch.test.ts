@@ -11,7 +11,7 @@ test("whether files differ from the commit is known while the project is watched
   const project = await openProject({ root: repository.root, indexFile: ":memory:" });
   const current = () => indexOf(project).repository.current();
   const until = (state: ReturnType<typeof current>) =>
-    expect.poll(current, { timeout: 8_000 }).toEqual(state);
+    expect.poll(current, { timeout: 50_000 }).toEqual(state);
   await sleep(400);
   expect(current()).toEqual({ commit: first });
   const watch = await project.watch();

@@ -37,10 +37,13 @@ export class ProjectWatch {
   #commitTimers: readonly NodeJS.Timeout[] = [];
   #running: Promise<void> | undefined;
   #isClosed = false;
+  /** The state of the index that `onChange` was last called for. A pass of another caller can find a change first. */
+  #toldGeneration: number;
 
   constructor(index: ProjectIndex, options: WatchProjectOptions) {
     this.#index = index;
     this.#options = options;
+    this.#toldGeneration = index.generation();
     this.#repository = index.repository.open();
     this.#folderWatch = createFolderWatch({
       root: index.root,
@@ -49,6 +52,14 @@ export class ProjectWatch {
     });
     this.#gitWatches = watchGit(index.root, () => this.#committed());
     this.#folderWatch.setFolders(index.tree().keys());
+  }
+
+  /** Finds changes between the last pass and the first watch, and watches the folders that the first pass of the project finds. */
+  async begin(): Promise<void> {
+    await this.#index.refresh();
+    if (this.#isClosed) return;
+    for (const folder of this.#folderWatch.setFolders(this.#index.tree().keys())) this.#dirty.add(folder);
+    if (this.#dirty.size > 0) this.#schedule();
   }
 
   async close(): Promise<void> {
@@ -79,11 +90,13 @@ export class ProjectWatch {
     this.#dirty.clear();
     this.#isEverythingDirty = false;
     this.#isGitDirty = false;
-    const before = index.generation();
     try {
       const summary = await index.refresh(folders === undefined ? {} : { folders });
       for (const folder of this.#folderWatch.setFolders(index.tree().keys())) this.#dirty.add(folder);
-      if (!this.#isClosed && index.generation() !== before) this.#options.onChange?.(summary);
+      const generation = index.generation();
+      if (this.#isClosed || generation === this.#toldGeneration) return;
+      this.#toldGeneration = generation;
+      this.#options.onChange?.(summary);
     } catch (error) {
       if (this.#isClosed) return;
       this.#isEverythingDirty = true;
