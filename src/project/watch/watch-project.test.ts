@@ -175,3 +175,23 @@ test("a project that is closed while its watch starts, or before, leaves nothing
   await expect(project.watch()).rejects.toThrow("The project was closed.");
   await until(() => watchers() <= before);
 });
+
+test("a project that is read in the background watches the folders that its first pass finds", async () => {
+  const many = Array.from({ length: 1_500 }, (_, at) => [
+    `.cursor/rules/f${at % 300}/r${at}.mdc`,
+    rule(`Rule ${at}`),
+  ]);
+  await using repository = await createTemporaryRepository(Object.fromEntries(many));
+  // Its first pass takes longer than it waits for one.
+  const project = await openProject({ root: repository.root, background: true });
+  expect(project.indexing()).toBeDefined();
+  const summaries: ScanSummary[] = [];
+  // Before the first pass has found a folder.
+  const watch = await project.watch((summary) => summaries.push(summary));
+  await project.ready();
+  const seen = summaries.length;
+  await repository.write(".cursor/rules/f0/r0.mdc", rule("Second"));
+  await until(() => summaries.length > seen);
+  await watch.close();
+  await project.close();
+});
