@@ -76,7 +76,7 @@ test("a page has the messages of the model, after all edits and regenerations", 
       expect(page).toEqual(model);
     }
   });
-  await fc.assert(property, { numRuns: rounds(2, 100), endOnFailure: true });
+  await fc.assert(property, { numRuns: rounds(2, 30), endOnFailure: true });
 });
 
 test("a message that no page sent is edited again and again, and each repeated request is the same work", async () => {
