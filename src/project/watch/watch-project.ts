@@ -38,12 +38,12 @@ export class ProjectWatch {
   #running: Promise<void> | undefined;
   #isClosed = false;
   /** The state of the index that `onChange` was last called for. A pass of another caller can find a change first. */
-  #toldGeneration: number;
+  #reportedGeneration: number;
 
   constructor(index: ProjectIndex, options: WatchProjectOptions) {
     this.#index = index;
     this.#options = options;
-    this.#toldGeneration = index.generation();
+    this.#reportedGeneration = index.generation();
     this.#repository = index.repository.open();
     this.#folderWatch = createFolderWatch({
       root: index.root,
@@ -94,8 +94,8 @@ export class ProjectWatch {
       const summary = await index.refresh(folders === undefined ? {} : { folders });
       for (const folder of this.#folderWatch.setFolders(index.tree().keys())) this.#dirty.add(folder);
       const generation = index.generation();
-      if (this.#isClosed || generation === this.#toldGeneration) return;
-      this.#toldGeneration = generation;
+      if (this.#isClosed || generation === this.#reportedGeneration) return;
+      this.#reportedGeneration = generation;
       this.#options.onChange?.(summary);
     } catch (error) {
       if (this.#isClosed) return;
