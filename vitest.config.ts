@@ -136,7 +136,7 @@ const projects: TestProjectInlineConfiguration[] = [
       name: "campaigns",
       testTimeout: 300_000 * patience,
       include: inCampaign,
-      env: { KIT_CAMPAIGN: "1" },
+      env: { KIT_CAMPAIGN: process.env.KIT_CAMPAIGN ?? "1" },
       setupFiles,
       globalSetup: withBrowser,
     },

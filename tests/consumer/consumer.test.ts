@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readEntries } from "../../scripts/entries.ts";
 import { repositoryRoot } from "../../scripts/files.ts";
-import { campaignTest } from "../../src/testing/campaign.suite.ts";
+import { campaignTest, longTest } from "../../src/testing/campaign.suite.ts";
 
 const run = promisify(execFile);
 let folder = "";
@@ -51,14 +51,14 @@ campaignTest("npm installs the packed package into an empty project", async () =
 });
 
 // These packages depend on other versions of OpenTelemetry.
-campaignTest.for(["@daytona/sdk", "@google/adk", "@opentelemetry/sdk-node"])(
+longTest.for(["@daytona/sdk", "@google/adk", "@opentelemetry/sdk-node"])(
   "npm installs the packed package together with %s",
   async (name) => {
     await planInstall({ [name]: manifest.peerDependencies[name] ?? "0.200.0" });
   },
 );
 
-campaignTest("npm installs the packed package together with all packages of kit's telemetry", async () => {
+longTest("npm installs the packed package together with all packages of kit's telemetry", async () => {
   await planInstall(manifest.kit.optionalPackages);
 });
 

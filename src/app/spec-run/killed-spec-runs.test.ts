@@ -1,10 +1,10 @@
 import { expect } from "vitest";
-import { campaignTest } from "../../testing/campaign.suite.ts";
+import { campaignTest, longTest } from "../../testing/campaign.suite.ts";
 import { runWithKills } from "./testing/killed-runs.ts";
 
 const body = { feature: "cart", agent: "hurried" };
 
-campaignTest(
+longTest(
   "a run that is killed within its first verdict, and again later, commits and ticks once",
   async () => {
     const kills = [{ atBoundary: 6 }, { afterMs: 4_000 }];

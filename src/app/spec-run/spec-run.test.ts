@@ -11,7 +11,7 @@ import {
   type SpecTaskProgress,
 } from "../../protocol/spec-run.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import { campaignTest } from "../../testing/campaign.suite.ts";
+import { campaignTest, longTest } from "../../testing/campaign.suite.ts";
 import type { TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openProjectService } from "../service/open-project-service.ts";
@@ -164,7 +164,7 @@ campaignTest(
   300_000,
 );
 
-campaignTest(
+longTest(
   "an agent that does nothing, or that only ticks the box, closes nothing",
   async () => {
     const repository = await specRepository();
@@ -197,7 +197,7 @@ campaignTest(
   120_000,
 );
 
-campaignTest(
+longTest(
   "another agent writes the tests, and the first one cannot spoil them",
   async () => {
     const repository = await specRepository();
@@ -209,7 +209,7 @@ campaignTest(
   60_000,
 );
 
-campaignTest(
+longTest(
   "a person's no with a comment is the next prompt, and a no without one ends the task",
   async () => {
     const repository = await specRepository();
@@ -252,7 +252,7 @@ test("a run without money, an unknown task, a second run and an unknown feature 
   await service.engine.cancelRun(waiting.run_id);
 }, 180_000);
 
-campaignTest(
+longTest(
   "a project below the top of its repository is done there",
   async () => {
     const repository = await specRepository();

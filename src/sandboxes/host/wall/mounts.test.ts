@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { isCampaign } from "../../../testing/campaign.suite.ts";
+import { rounds } from "../../../testing/campaign.suite.ts";
 import { local } from "../../local/local-sandbox.ts";
 import { sealArguments } from "./bubblewrap.ts";
 import { findWall } from "./find-wall.ts";
@@ -98,7 +98,7 @@ wallTest("bubblewrap creates no mount point outside for a link", async () => {
   expect(existsSync(join(folder, "created"))).toBe(false);
 });
 
-const rounds = isCampaign ? 400 : 30;
+const swaps = rounds(30, 400);
 
 for (const overlap of ["the same root", "a root below the other"] as const) {
   wallTest(
@@ -120,7 +120,7 @@ for (const overlap of ["the same root", "a root below the other"] as const) {
       // Another sandbox object, as another process has one.
       const other = await local({ root: inner }).open({ agent: "b", instance_id: "b", session: "b" });
       let ran = 0;
-      for (let round = 0; round < rounds; round += 1) {
+      for (let round = 0; round < swaps; round += 1) {
         const result = await other
           .exec({
             command:
