@@ -39,14 +39,14 @@ const apart = [
 ];
 /** Small files with long suites. Vitest begins with the largest files, so that these would run alone at the end. */
 const longSuites = [
-  "src/engine/postgres/create-postgres-engine.test.ts",
+  "src/engine/postgres/create-postgres-engine.campaign.test.ts",
   "src/engine/embedded/create-embedded-engine.test.ts",
-  "src/sandboxes/local/local-sandbox.test.ts",
-  "src/sandboxes/virtual/virtual-sandbox.test.ts",
+  "src/sandboxes/local/local-sandbox.campaign.test.ts",
+  "src/sandboxes/virtual/virtual-sandbox.campaign.test.ts",
   "src/sandboxes/e2b/e2b-sandbox.test.ts",
   "src/sandboxes/runloop/runloop-sandbox.test.ts",
-  "src/sandboxes/host/wall/writing.test.ts",
-  "src/project/scan/git/file-dates.test.ts",
+  "src/sandboxes/host/wall/writing.campaign.test.ts",
+  "src/project/scan/git/file-dates.campaign.test.ts",
   "src/app/verify/cheats.test.ts",
   "src/app/verify/honest-changes.test.ts",
   "src/app/verify/pytest-cheats.test.ts",

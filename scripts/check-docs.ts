@@ -1,7 +1,7 @@
 /**
  * Checks the documentation. Every link inside the repository must lead to a file and a heading that
  * exist. Every `ts` fence of README.md, docs/ and of an `@example` in src/ must compile against the sources of the
- * entries it imports, and public functions and classes must have such an example. `tests/docs.test.ts` runs the command lines of the pages.
+ * entries it imports, and public functions and classes must have such an example. `tests/docs.campaign.test.ts` runs the command lines of the pages.
  */
 import { execFile } from "node:child_process";
 import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";

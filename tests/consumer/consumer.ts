@@ -1,4 +1,4 @@
-// Compiled by consumer.test.ts in a folder where kit is installed from its tarball.
+// Compiled by consumer.campaign.test.ts in a folder where kit is installed from its tarball.
 import { defineConfig, type Guideline, type KitConfig, KitError, openProject, type SpecBlock } from "kit";
 import { createServer } from "kit/server";
 import { type ParsedSpecs, type SpecAdapter, scanMarkdown, slugOf } from "kit/specs";

@@ -17,7 +17,7 @@ import { openNotes } from "./testing/open-notes.ts";
 const root = mkdtempSync(join(tmpdir(), "kit-lost-work-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** More rounds find more: `KIT_FAULT_ROUNDS=300 vitest run src/engine/embedded/lost-work.test.ts`. */
+/** More rounds find more: `KIT_FAULT_ROUNDS=300 vitest run --project campaigns src/engine/embedded/lost-work.campaign.test.ts`. */
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);
 
 interface Place {

@@ -10,7 +10,7 @@ import { startEngineProcess } from "./testing/engine-process.ts";
 const root = mkdtempSync(join(tmpdir(), "kit-engine-killed-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** More rounds find more: `KIT_FAULT_ROUNDS=100 vitest run src/engine/embedded/killed-process.test.ts`. */
+/** More rounds find more: `KIT_FAULT_ROUNDS=100 vitest run --project campaigns src/engine/embedded/killed-process.campaign.test.ts`. */
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);
 const seed = Number(process.env.KIT_FAULT_SEED ?? 7);
 const instances = 12;
