@@ -10,8 +10,8 @@ export interface FaultCheck {
   readonly change: JudgedChange;
   readonly judged: readonly Judged[];
   readonly reasons: Reasons;
-  /** A checkout of the change. */
-  readonly place: Workplace;
+  /** Opens a new checkout of the change. */
+  readonly open: () => Promise<Workplace>;
   /** The most faults; 0: none. */
   readonly most: number;
   readonly timeoutMs: number;
@@ -35,7 +35,8 @@ export async function checkFaults(check: FaultCheck): Promise<void> {
 }
 
 async function tryFaults(check: FaultCheck): Promise<void> {
-  const { change, judged, reasons, place, count } = check;
+  const { change, judged, reasons, count } = check;
+  await using place = await check.open();
   const changed: readonly ChangedText[] = change.paths.flatMap((path) => {
     const after = change.after.get(path);
     if (after === undefined || change.isTest(path) || change.isDocument(path) || !isCode(path)) return [];
@@ -63,8 +64,30 @@ async function tryFaults(check: FaultCheck): Promise<void> {
     const run = await count("faults", place.run(filesOf(open), timeoutMs));
     await place.write(fault.path, change.after.get(fault.path) ?? "");
     for (const one of open) noteFault(one, run);
+    await confirm({ ...check, judged: open.filter((one) => one.count.noticed > 0) }, { ...fault, timeoutMs });
+    if (reasons.isDecided) return;
   }
   for (const one of judged) judgeFaults(one, faults, reasons);
+}
+
+/** In a checkout where a test has run before, it can fail by the number of its run: only one where it has not shows that it noticed a fault. */
+async function confirm(
+  { judged, reasons, open, count }: FaultCheck,
+  { path, text, timeoutMs }: Fault & { readonly timeoutMs: number },
+): Promise<void> {
+  if (judged.length === 0) return;
+  await using place = await open();
+  await place.write(path, text);
+  const run = await count("faults", place.run(filesOf(judged), timeoutMs));
+  for (const { id, namingTests } of judged) {
+    const [first] = namingTests;
+    if (first === undefined || failuresOf(namingTests, run).some(isAssertion)) continue;
+    reasons.refuse(
+      "flaky",
+      `${titleOf(first)} fails with a fault only where it has run before, and not in a new checkout.`,
+      { criterion: id, path: first.path, line: first.line },
+    );
+  }
 }
 
 function judgeFaults({ id, namingTests, count }: Judged, faults: readonly Fault[], reasons: Reasons): void {
@@ -93,11 +116,16 @@ function judgeFaults({ id, namingTests, count }: Judged, faults: readonly Fault[
 function noteFault({ namingTests, count }: Judged, run: TestRun): void {
   count.tried += 1;
   const cases = namingTests.flatMap((place) => casesAt(run.cases, place));
-  const failed = cases.filter(({ status }) => status === "failed");
+  const failed = failuresOf(namingTests, run);
   if (failed.some(isAssertion)) count.noticed += 1;
   else if (failed.length > 0) count.crashed += 1;
   else if (cases.length === 0) count.invalid += 1;
   else count.survived += 1;
+}
+
+function failuresOf(places: Judged["namingTests"], run: TestRun): readonly TestCase[] {
+  const cases = places.flatMap((place) => casesAt(run.cases, place));
+  return cases.filter(({ status }) => status === "failed");
 }
 
 /** Whether a test failed by an assertion: of node:assert, Chai, Vitest, Jest, pytest, unittest, and of JUnit's families. */

@@ -350,9 +350,9 @@ export class Judge {
 
   async #checkFaults(judged: readonly Judged[]): Promise<void> {
     const { change, faults: most, faultTimeoutMs: timeoutMs } = this.#options;
-    await using place = await this.#options.place(change.head);
+    const open = () => this.#options.place(change.head);
     const count: FaultCheck["count"] = (name, running) => this.#count(name, running);
-    await checkFaults({ change, judged, reasons: this.#reasons, place, most, timeoutMs, count });
+    await checkFaults({ change, judged, reasons: this.#reasons, open, most, timeoutMs, count });
   }
 
   /** The listing of a mixture: the files of the tests from one side, all others from the other. Old tests get the fixtures that they lacked. */

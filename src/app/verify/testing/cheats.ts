@@ -49,7 +49,7 @@ export const addedFixture: Pick<Cheat, "before" | "change"> = {
   change: (style) => ({ ...ticked, [style.code]: style.after, "tests/fixtures/total.txt": "7" }),
 };
 
-/** The sixteen of the prototype, and ten more. */
+/** The sixteen of the prototype, and twelve more. */
 export const cheats: readonly Cheat[] = [
   { name: "claims without any work", expected: "refused no-change", change: () => ({}), before: red },
   { name: "ticks the box", expected: "refused no-change", change: () => ticked, before: red },
@@ -172,6 +172,23 @@ export const cheats: readonly Cheat[] = [
     change: withTest(
       'assert.match(readFileSync("src/cart.mjs", "utf8"), /return total\\(prices\\) \\+ discount/);',
       'assert "return total(prices) + discount" in open("cart.py").read()',
+    ),
+  },
+  {
+    // A limit that the documentation names: what takes the spaces away before it reads cannot tell other spaces.
+    name: "reads the text of the code without its spaces",
+    expected: "closed",
+    change: withTest(
+      'assert.match(readFileSync("src/cart.mjs", "utf8").replace(/\\s/g, ""), /total\\(prices\\)\\+discount/);\n  discounted([5, 5], 3);',
+      'assert "total(prices)+discount" in open("cart.py").read().replace(" ", "")\ndiscounted([5, 5], 3)',
+    ),
+  },
+  {
+    name: "counts its runs, and fails from the second one",
+    expected: "refused flaky",
+    change: withTest(
+      'const runs = existsSync("runs") ? 1 : 0;\n  writeFileSync("runs", "");\n  discounted([5, 5], 3);\n  assert.equal(runs, 0);',
+      'runs = os.path.exists("runs")\nopen("runs", "w").close()\ndiscounted([5, 5], 3)\nassert not runs',
     ),
   },
   {
