@@ -24,6 +24,7 @@ test.each([
   [skill("name: a\ndescription: Use this: when"), "3 Its front matter is not YAML"],
   [skill("name: a\ndescription: x\nmetadata: { a: b }"), "4 Its front matter has { } or [ ]"],
   [skill("name: a\ndescription: x\nmetadata: &m\n  a: b"), "Its front matter has an anchor"],
+  [skill("name: a\ndescription: !!str x"), "3 Its front matter has a tag"],
   [skill("name: a\nname: a\ndescription: x"), '3 Its front matter has the key "name" twice.'],
   [skill("description: x"), "1 It has no name."],
   [skill("name:\ndescription: x"), "2 It has an empty name."],

@@ -171,7 +171,7 @@ function faultOfForm(map: YAMLMap): FormFault | undefined {
   visit(map, (_, node) => {
     if (isAlias(node) || (isNode(node) && !isAlias(node) && node.anchor !== undefined))
       return say(node, "Its front matter has an anchor or an alias, which strict readers refuse.");
-    if (isNode(node) && node.tag !== undefined && /^!(?!$)/.test(node.tag) === true)
+    if (isNode(node) && node.tag !== undefined)
       return say(node, "Its front matter has a tag, which strict readers refuse.");
     if (isCollection(node) && node.flow === true)
       return say(
