@@ -153,22 +153,24 @@ export const parseSyncFormat: Parse<SyncFormat> = oneOf("format to sync", toChoi
   syncFormats.find((format) => format === sourceTypeOf(text)),
 );
 
-function named<Value extends SyncTarget | "kit">(values: readonly Value[]): readonly Choice<Value>[] {
+function toNamedChoices<Value extends SyncTarget | "kit">(
+  values: readonly Value[],
+): readonly Choice<Value>[] {
   return values.map((value) => ({
     name: Object.entries(guidelineNames).find(([type]) => type === value)?.[1] ?? value,
     value,
   }));
 }
 
-const targetChoices = named(syncTargets);
+const targetChoices = toNamedChoices(syncTargets);
 export const syncTargetNames: string = targetChoices.map(({ name }) => name).join(", ");
 export const parseSyncTarget: Parse<SyncTarget> = oneOf("format to sync", targetChoices, (text) =>
   syncTargets.find((target) => target === (sourceTypeOf(text) ?? text)),
 );
-const parseSkillSource: Parse<SkillSource> = oneOf("source of skills", named(skillSources), (text) =>
+const parseSkillSource: Parse<SkillSource> = oneOf("source of skills", toNamedChoices(skillSources), (text) =>
   skillSources.find((source) => source === (sourceTypeOf(text) ?? text)),
 );
-const parseMcpSource: Parse<McpSource> = oneOf("source of MCP servers", named(mcpSources), (text) =>
+const parseMcpSource: Parse<McpSource> = oneOf("source of MCP servers", toNamedChoices(mcpSources), (text) =>
   mcpSources.find((source) => source === (sourceTypeOf(text) ?? text)),
 );
 

@@ -120,7 +120,7 @@ export const guidelinesTable = table({
   source: formatAmong(syncFormats),
   /** The formats that `sync` writes; default: every other format that the project has. `codex` and `junie` get what `with` says. */
   targets: list(formatAmong(syncTargets)),
-  /** What `sync` also writes, and whose it is: skills (`agents`: those of `.agents/skills`) and MCP servers (`kit`: those of `mcp.servers`). */
+  /** The tools whose skills and MCP servers `sync` also writes; `agents`: those of `.agents/skills`; `kit`: those of `mcp.servers`. */
   with: table({ skills: formatAmong(skillSources), mcp: formatAmong(mcpSources) }),
   /** The checks of rules, for `kit guidelines check` and `kit specs verify`. */
   check: list(ruleCheckTable),

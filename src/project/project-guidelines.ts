@@ -65,8 +65,8 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
     await index.refresh();
     const { source, targets, with: tools } = config.guidelines ?? {};
     const { realOf } = index.aliases();
-    const places = { root: index.root, readOnly, realOf, paths: guidelinePaths() };
-    return { ...places, source, targets, with: tools, servers: config.mcp?.servers };
+    const context = { root: index.root, readOnly, realOf, paths: guidelinePaths() };
+    return { ...context, source, targets, with: tools, servers: config.mcp?.servers };
   };
 
   const lint = (): readonly Diagnostic[] =>

@@ -149,7 +149,7 @@ export const syncFormats = [
 ] as const;
 export type SyncFormat = (typeof syncFormats)[number];
 
-/** What a sync can write: rules in a format, and the skills and MCP servers of tools without a format of their own. */
+/** The formats of rules that a sync can write, and the tools without a format that get skills and MCP servers. */
 export const syncTargets = [...syncFormats, "codex", "junie"] as const;
 export type SyncTarget = (typeof syncTargets)[number];
 
@@ -157,11 +157,11 @@ export type SyncTarget = (typeof syncTargets)[number];
 export const toolTargets = ["fw_c", "steering", "codex", "junie", "fw_b", "copilot"] as const;
 export type ToolTarget = (typeof toolTargets)[number];
 
-/** Whose skills a sync can copy; `agents`: those of `.agents/skills`. */
+/** The tools whose skills a sync can copy; `agents`: those of `.agents/skills`. */
 export const skillSources = ["agents", "fw_c", "steering", "junie", "fw_b", "copilot"] as const;
 export type SkillSource = (typeof skillSources)[number];
 
-/** Whose MCP servers a sync can carry; `kit`: those of kit's configuration. */
+/** The tools whose MCP servers a sync can carry; `kit`: those of kit's configuration. */
 export const mcpSources = ["kit", ...toolTargets] as const;
 export type McpSource = (typeof mcpSources)[number];
 

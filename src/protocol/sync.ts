@@ -109,11 +109,9 @@ const syncPlanFields = {
     .array(z.string())
     .meta({ description: "The files that the guidelines come from; in path order." }),
   guidelines: z.int(),
-  left_out: z
-    .array(z.string())
-    .meta({
-      description: "Guidelines, files and servers that are not written at all, each with the reason.",
-    }),
+  left_out: z.array(z.string()).meta({
+    description: "Guidelines, files and servers that are not written at all, each with the reason.",
+  }),
   entries: z.array(syncEntrySchema),
   read_directly: z.array(z.string()).meta({
     description: "Targets whose tool reads the source's files directly: nothing is written for them.",

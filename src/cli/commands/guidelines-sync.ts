@@ -50,7 +50,6 @@ export const guidelinesSync: Command = defineCommand({
     "kit guidelines sync --from agents --to claude,cursor --adopt",
     "kit guidelines sync --from agents --to claude --json > plan.json",
     "kit guidelines sync --from agents --to claude --write --plan plan.json",
-    "kit guidelines sync --with skills,mcp --to claude,codex",
     "kit guidelines sync --check",
   ],
   details:

@@ -7,7 +7,7 @@ export interface JsonNode {
   readonly end: number;
   /** The parsed value; objects have no prototype. */
   readonly value: unknown;
-  /** Of an object, in order. */
+  /** The members of an object, in order. */
   readonly members?: readonly JsonMember[];
 }
 

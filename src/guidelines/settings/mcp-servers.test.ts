@@ -126,7 +126,7 @@ const server = fc.record({
   passed: fc.uniqueArray(name, { maxLength: 2 }),
 });
 
-test("what a tool gets reads back as the same server", () => {
+test("the settings of a tool read back as the same server", () => {
   fc.assert(
     fc.property(server, fc.constantFrom(...toolTargets), ({ passed, ...written }, target) => {
       const env = { ...written.env, ...Object.fromEntries(passed.map((each) => [each, `\${${each}}`])) };

@@ -65,7 +65,7 @@ function toServer(source: McpSource, name: string, written: unknown): McpServer 
   if (!Array.isArray(args)) throw new ServerFault("has args that are not a list.");
   if ((command === undefined) === (url === undefined))
     throw new ServerFault("needs either a command or a url.");
-  const named: unknown = Array.isArray(env)
+  const variables: unknown = Array.isArray(env)
     ? Object.fromEntries(env.map((each) => [String(each), `\${${String(each)}}`]))
     : env;
   const server: McpServer = {
@@ -74,7 +74,7 @@ function toServer(source: McpSource, name: string, written: unknown): McpServer 
     ...(url === undefined ? {} : { url: plainText(source, "url", url) }),
     ...(cwd === undefined ? {} : { cwd: folderText(source, cwd) }),
     args: args.map((each: unknown) => plainText(source, "args", each)),
-    env: texts("env", named),
+    env: texts("env", variables),
     headers: texts("headers", entry.headers),
     left: Object.keys(written).filter((key) => !keys.includes(key) && !/^(?:dis|en)abled$/.test(key)),
   };
@@ -182,13 +182,13 @@ function fromCodex(entry: Entry): Entry {
   };
   if (JSON.stringify([env, http_headers]).includes("${"))
     throw new ServerFault("has a variable in a text, which Codex does not replace.");
-  const named = Array.isArray(env_vars) ? env_vars.map((name) => [String(name), variable(name)]) : [];
+  const passed = Array.isArray(env_vars) ? env_vars.map((name) => [String(name), variable(name)]) : [];
   const held = Object.entries(isRecord(env_http_headers) ? env_http_headers : {});
   return {
     ...rest,
-    ...(env === undefined && named.length === 0
+    ...(env === undefined && passed.length === 0
       ? {}
-      : { env: { ...record(env), ...Object.fromEntries(named) } }),
+      : { env: { ...record(env), ...Object.fromEntries(passed) } }),
     headers: {
       ...record(http_headers),
       ...Object.fromEntries(held.map(([name, value]) => [name, variable(value)])),

@@ -11,7 +11,7 @@ export interface ServerSettings {
   readonly key: string;
   /** The parts in which it replaces variables of the environment. */
   readonly fills: readonly ServerField[];
-  /** What stands before the name in a variable: `env:` in `${env:NAME}`. */
+  /** The text before the name in a variable: `env:` in `${env:NAME}`. */
   readonly prefix: string;
   /** The keys of a server that kit reads and writes, in order. */
   readonly keys: readonly string[];

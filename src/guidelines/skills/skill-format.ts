@@ -65,27 +65,27 @@ interface SkillFault {
   readonly line: number;
 }
 
-/** What `skills-ref` refuses in the text of a `SKILL.md`, one sentence for each rule. Never throws. */
+/** Returns a sentence for each rule of `skills-ref` that the text of a `SKILL.md` breaks. Never throws. */
 export function faultsOfSkill(text: string, folder: string): readonly SkillFault[] {
   const read = frontOf(text);
   if ("fault" in read) return [{ message: read.fault, line: 1 }];
   const { front } = read;
   const faults: SkillFault[] = [];
-  const say = (message: string, line = 1): void => void faults.push({ message, line });
+  const addFault = (message: string, line = 1): void => void faults.push({ message, line });
   const lineOf = (offset = 0): number => front.slice(0, offset).split("\n").length;
   const document = isYamlTooDeep(front) ? undefined : parseDocument(front, yamlOptions);
   const [error] = document?.errors ?? [];
-  if (document === undefined) say("Its front matter is nested too deeply.");
+  if (document === undefined) addFault("Its front matter is nested too deeply.");
   else if (error !== undefined)
-    say(
+    addFault(
       `Its front matter is not YAML: put values with ": " or special characters in quotes.`,
       lineOf(error.pos[0]),
     );
-  else if (!isMap(document.contents)) say("Its front matter has no keys and values.");
+  else if (!isMap(document.contents)) addFault("Its front matter has no keys and values.");
   else {
     const map = document.contents;
     const plain = faultOfForm(map);
-    if (plain !== undefined) say(plain.message, lineOf(plain.offset));
+    if (plain !== undefined) addFault(plain.message, lineOf(plain.offset));
     const fields = new Map(
       map.items.map(({ key, value }) => [isScalar(key) ? String(key.value) : "", { key, value }] as const),
     );
@@ -95,7 +95,7 @@ export function faultsOfSkill(text: string, folder: string): readonly SkillFault
     };
     for (const name of fields.keys())
       if (!skillFields.some((known) => known === name))
-        say(`"${name.slice(0, 60)}" is no key of the format: put it below metadata.`, at(name));
+        addFault(`"${name.slice(0, 60)}" is no key of the format: put it below metadata.`, at(name));
     for (const field of ["name", "description", "compatibility"] as const) {
       const value = fields.get(field)?.value;
       const isText = isScalar(value) || value === null;
@@ -107,7 +107,7 @@ export function faultsOfSkill(text: string, folder: string): readonly SkillFault
         : isText
           ? faultOfField[field](written, folder)
           : `has a ${field} that is not a text`;
-      if (fault !== undefined) say(`It ${fault}.`, at(field));
+      if (fault !== undefined) addFault(`It ${fault}.`, at(field));
     }
   }
   return faults;
@@ -161,20 +161,20 @@ interface FormFault {
   readonly offset: number | undefined;
 }
 
-/** What strict readers refuse in YAML: keys that are there twice, braces and brackets, anchors and tags. */
+/** Returns the first part of the YAML that strict readers refuse: a key that is there twice, a brace or bracket, an anchor, a tag. */
 function faultOfForm(map: YAMLMap): FormFault | undefined {
   let fault: FormFault | undefined;
-  const say = (node: unknown, message: string): symbol => {
+  const addFault = (node: unknown, message: string): symbol => {
     fault = { message, offset: isNode(node) ? node.range?.[0] : undefined };
     return visit.BREAK;
   };
   visit(map, (_, node) => {
     if (isAlias(node) || (isNode(node) && !isAlias(node) && node.anchor !== undefined))
-      return say(node, "Its front matter has an anchor or an alias, which strict readers refuse.");
+      return addFault(node, "Its front matter has an anchor or an alias, which strict readers refuse.");
     if (isNode(node) && node.tag !== undefined)
-      return say(node, "Its front matter has a tag, which strict readers refuse.");
+      return addFault(node, "Its front matter has a tag, which strict readers refuse.");
     if (isCollection(node) && node.flow === true)
-      return say(
+      return addFault(
         node,
         "Its front matter has { } or [ ], which strict readers refuse: write one key or item a line.",
       );
@@ -182,7 +182,7 @@ function faultOfForm(map: YAMLMap): FormFault | undefined {
     const keys = new Set<string>();
     for (const { key } of node.items) {
       const name = isScalar(key) ? String(key.value) : "";
-      if (keys.has(name)) return say(key, `Its front matter has the key "${name.slice(0, 60)}" twice.`);
+      if (keys.has(name)) return addFault(key, `Its front matter has the key "${name.slice(0, 60)}" twice.`);
       keys.add(name);
     }
     return undefined;

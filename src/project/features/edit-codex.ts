@@ -31,13 +31,13 @@ export function setTomlServer(text: string, name: string, { entry, keys }: Serve
     isOld: (key) =>
       entry === undefined || (keys.includes(key) && canonical(current[key]) !== canonical(entry[key])),
   });
-  if (!saysOnly(after, { ...expected, [table]: servers }))
+  if (!isExactly(after, { ...expected, [table]: servers }))
     throw new SyntaxError(`kit finds no lines of ${table}.${name} that it can change.`);
   return after;
 }
 
 /** Whether a text says exactly this. An empty table of servers need not be there. */
-function saysOnly(text: string, expected: Readonly<Record<string, unknown>>): boolean {
+function isExactly(text: string, expected: Readonly<Record<string, unknown>>): boolean {
   try {
     return canonical({ ...parseToml("[mcp_servers]"), ...parseToml(text) }) === canonical(expected);
   } catch {
@@ -103,7 +103,7 @@ function commentIn(line: string): string {
   return "";
 }
 
-/** Of the heading of a server or a table in it: the rest of its name, "" for the server; else undefined. */
+/** Returns the rest of the name in the heading of a table in a server, "" for the server itself; undefined for other lines. */
 function headingIn(line: string, name: string): string | undefined {
   const parts = /^\s*\[([^[\]]+)\]\s*(?:#.*)?\s*$/
     .exec(line)?.[1]

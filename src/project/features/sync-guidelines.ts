@@ -62,10 +62,10 @@ async function planAll(context: SyncContext, request: SyncRequest): Promise<Whol
   }
   const rules = source === undefined ? undefined : await planRules(context, { ...request, source }, hasTools);
   if (!hasTools) return { plan: { ...noRules, ...rules }, tools: undefined };
-  const named = request.targets ?? context.targets;
-  const present = named ?? (await presentTools(context.root));
+  const chosen = request.targets ?? context.targets;
+  const present = chosen ?? (await presentTools(context.root));
   const targets = toolTargets.filter((target) => present.includes(target));
-  if (targets.length === 0) throw noTarget(named !== undefined);
+  if (targets.length === 0) throw noTarget(chosen !== undefined);
   const { root, servers } = context;
   const tools = await planToolFiles({ root, skills, mcp, targets, servers });
   const { targets: formats = [], ...planned } = { ...noRules, ...rules };

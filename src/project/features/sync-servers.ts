@@ -74,14 +74,14 @@ interface Target {
 
 async function planTarget(draft: ToolFilesPlan, { root, target, servers }: Target): Promise<void> {
   const { label, path } = toolSettings[target];
-  const wanted = new Map<string, Entry>();
+  const desired = new Map<string, Entry>();
   for (const server of servers) {
     const entry = renderServer(target, server);
     if (typeof entry === "string") draft.leftOut.push(`${label} does not get ${server.name}: it ${entry}`);
-    else wanted.set(server.name, entry);
+    else desired.set(server.name, entry);
   }
   const own = [...draft.record.written.keys()].filter((each) => each.startsWith(`${path}#`));
-  if (wanted.size === 0 && own.length === 0) return;
+  if (desired.size === 0 && own.length === 0) return;
   const read = await readTarget(root, path);
   const base = { path, format: target, losses: [] };
   if ("problem" in read) {
@@ -91,22 +91,22 @@ async function planTarget(draft: ToolFilesPlan, { root, target, servers }: Targe
   const before =
     read.bytes === null ? undefined : new TextDecoder("utf-8", { ignoreBOM: true }).decode(read.bytes);
   try {
-    const names = new Set([...wanted.keys(), ...own.map((each) => each.slice(path.length + 1))]);
+    const names = new Set([...desired.keys(), ...own.map((each) => each.slice(path.length + 1))]);
     const isNew = (before ?? "").replace(/^\ufeff/, "").trim() === "";
     let after = isNew ? (target === "codex" ? "" : "{}\n") : (before ?? "");
     const current = entriesIn(target, after);
     const conflicts: string[] = [];
     for (const name of names) {
       const known = draft.record.written.get(`${path}#${name}`);
-      const edit = { name, now: current[name], entry: wanted.get(name) };
+      const edit = { name, now: current[name], entry: desired.get(name) };
       const fault = faultOfEdit(target, edit, known);
       if (fault !== undefined) conflicts.push(fault);
       if (fault === undefined || edit.entry !== undefined) after = setServer(after, target, edit);
     }
-    const isSame = isNew ? wanted.size === 0 : before === after;
+    const isSame = isNew ? desired.size === 0 : before === after;
     const changes = before === undefined ? "create" : isSame ? "unchanged" : "update";
     const owned = [...names].map((name) => {
-      const entry = wanted.get(name);
+      const entry = desired.get(name);
       return [`${path}#${name}`, entry && digestOf(portable(target, entry))] as const;
     });
     if (before === undefined && isSame) return void owned.map(([name]) => draft.record.written.delete(name));

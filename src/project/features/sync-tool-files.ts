@@ -77,12 +77,12 @@ async function planSkills(
     if (read !== undefined) draft.readDirectly.push(`${label} reads ${read} itself.`);
     else written.push(skills);
     if (real === realFolder) continue;
-    const wanted = read === undefined ? files : new Map<string, SkillFile>();
-    for (const [path, file] of wanted)
+    const desired = read === undefined ? files : new Map<string, SkillFile>();
+    for (const [path, file] of desired)
       await planCopy(draft, { root, target, path: `${skills}/${path}`, file });
     for (const path of draft.record.written.keys()) {
       const isOwn = path.startsWith(`${skills}/`) && !path.split("/").includes("..");
-      if (!isOwn || wanted.has(path.slice(skills.length + 1))) continue;
+      if (!isOwn || desired.has(path.slice(skills.length + 1))) continue;
       await planCopy(draft, { root, target, path });
     }
   }

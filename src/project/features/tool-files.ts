@@ -19,7 +19,7 @@ export interface ToolFilesRequest {
 export interface PlannedToolFile extends PlannedFile {
   readonly bytes?: { readonly before: Uint8Array | null; readonly after?: Uint8Array | undefined };
   readonly isExecutable?: boolean;
-  /** What the record says once the file is as planned: a digest, or undefined where kit owns nothing any more. */
+  /** The record of the file as planned: a digest, or undefined where kit owns nothing any more. */
   readonly owned: readonly (readonly [key: string, digest: string | undefined])[];
 }
 
