@@ -93,9 +93,9 @@ export function faultsOfSkill(text: string, folder: string): readonly SkillFault
       const key = fields.get(name)?.key;
       return lineOf(isNode(key) ? key.range?.[0] : 0);
     };
-    for (const name of fields.keys())
-      if (!skillFields.some((known) => known === name))
-        addFault(`"${name.slice(0, 60)}" is no key of the format: put it below metadata.`, at(name));
+    const others = [...fields.keys()].filter((name) => !skillFields.some((known) => known === name));
+    for (const name of others.slice(0, maxOthers))
+      addFault(`"${name.slice(0, 60)}" is no key of the format: put it below metadata.`, at(name));
     for (const field of ["name", "description", "compatibility"] as const) {
       const value = fields.get(field)?.value;
       const isText = isScalar(value) || value === null;
@@ -140,6 +140,9 @@ const yamlOptions = {
   logLevel: "silent",
   schema: "failsafe",
 } as const;
+
+/** The most findings about keys that the format does not have. */
+const maxOthers = 20;
 
 /** Longer ones are not read. */
 const maxLength = 32_768;
