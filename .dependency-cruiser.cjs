@@ -91,7 +91,7 @@ const homes = {
   re2js: "sandboxes|json-schema",
   commander: "cli",
   "string-width": "cli",
-  "smol-toml": "app|build",
+  "smol-toml": "app|build|project",
   rolldown: "build",
   "@lezer/python": "python",
   "@pydantic/monty": "python",

@@ -1,5 +1,6 @@
 import { suggest, withArticle } from "../base/error-text.ts";
 import { isRecord } from "../base/record.ts";
+import { toolSettings } from "../guidelines/settings/tool-settings.ts";
 import { conversionFormatOf, sourceTypeOf, toolInfo, toolTable } from "../guidelines/tools/tool-table.ts";
 import type { DispatchStatus } from "../protocol/dispatch.ts";
 import {
@@ -11,18 +12,24 @@ import {
   exportFormats,
   frameworks,
   lifecycles,
+  type McpSource,
+  mcpSources,
   priorities,
   type ReportFormat,
   reportFormats,
   runStatuses,
   type SessionOrder,
   type SessionStatus,
+  type SkillSource,
   type SyncFormat,
+  type SyncTarget,
   sessionOrders,
   sessionStatuses,
+  skillSources,
   sourceTypes,
   specTypes,
   syncFormats,
+  syncTargets,
 } from "../protocol/enums.ts";
 import type { ConversionFormat, ExportFormat, SourceType } from "../protocol/guideline.ts";
 import type { ExplainTool } from "../protocol/guideline-query.ts";
@@ -146,8 +153,45 @@ export const parseSyncFormat: Parse<SyncFormat> = oneOf("format to sync", toChoi
   syncFormats.find((format) => format === sourceTypeOf(text)),
 );
 
-/** The name that people give a source of guidelines. */
-export function sourceLabel(source: SourceType): string {
+function toNamedChoices<Value extends SyncTarget | "kit">(
+  values: readonly Value[],
+): readonly Choice<Value>[] {
+  return values.map((value) => ({
+    name: Object.entries(guidelineNames).find(([type]) => type === value)?.[1] ?? value,
+    value,
+  }));
+}
+
+const targetChoices = toNamedChoices(syncTargets);
+export const syncTargetNames: string = targetChoices.map(({ name }) => name).join(", ");
+export const parseSyncTarget: Parse<SyncTarget> = oneOf("format to sync", targetChoices, (text) =>
+  syncTargets.find((target) => target === (sourceTypeOf(text) ?? text)),
+);
+const parseSkillSource: Parse<SkillSource> = oneOf("source of skills", toNamedChoices(skillSources), (text) =>
+  skillSources.find((source) => source === (sourceTypeOf(text) ?? text)),
+);
+const parseMcpSource: Parse<McpSource> = oneOf("source of MCP servers", toNamedChoices(mcpSources), (text) =>
+  mcpSources.find((source) => source === (sourceTypeOf(text) ?? text)),
+);
+
+/** Reads one item of `--with`: `skills`, `mcp`, or one of them and whose they are, as in `mcp=claude`. */
+export const parseSyncWith: Parse<{ readonly skills?: SkillSource; readonly mcp?: McpSource }> =
+  Object.assign(
+    (text: string) => {
+      const [what = "", from] = text.split("=", 2);
+      if (what === "skills") return { skills: parseSkillSource(from ?? "agents") };
+      if (what === "mcp") return { mcp: parseMcpSource(from ?? "kit") };
+      throw usageError(
+        `'${text}' cannot be synced.`,
+        "It is skills or mcp, or one of them with a source: mcp=claude.",
+      );
+    },
+    { choices: ["skills", "mcp"] },
+  );
+
+/** The name that people give a source of guidelines, or a tool. */
+export function sourceLabel(source: SourceType | SyncTarget): string {
+  if (source === "codex" || source === "junie") return toolSettings[source].label;
   if (source === "steering") return "Kiro steering";
   if (source === "agents") return "AGENTS.md";
   if (source === "sample") return "Sample";

@@ -16,6 +16,8 @@ export interface ReplaceFileOptions {
   readonly expected?: Uint8Array | null;
   /** Whether to sync the file, so that it survives a loss of power. */
   readonly durable?: boolean;
+  /** Whether a new file is a program. */
+  readonly isExecutable?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -71,9 +73,12 @@ interface FillOptions extends ReplaceFileOptions {
   readonly existing: Existing | undefined;
 }
 
-async function fill(temporary: string, { content, existing, durable }: FillOptions): Promise<void> {
+async function fill(
+  temporary: string,
+  { content, existing, durable, isExecutable }: FillOptions,
+): Promise<void> {
   const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW;
-  const handle = await open(temporary, flags, 0o666);
+  const handle = await open(temporary, flags, isExecutable === true ? 0o777 : 0o666);
   try {
     await handle.writeFile(content);
     if (existing !== undefined) await takeOver(handle, existing);

@@ -13,37 +13,43 @@ import {
   withJsonSchema,
 } from "../base/settings.ts";
 import { sourceTypeOf } from "../guidelines/tools/tool-table.ts";
-import { frameworks, type SyncFormat, specTypes, syncFormats } from "../protocol/enums.ts";
+import {
+  frameworks,
+  mcpSources,
+  skillSources,
+  specTypes,
+  syncFormats,
+  syncTargets,
+} from "../protocol/enums.ts";
 import type { Infer } from "../protocol/fields.ts";
 import type { SpecAdapter } from "../specs/adapter.ts";
 import { frameworkInfos } from "../specs/frameworks.ts";
 
-/** The names that `sourceTypeOf` accepts for these formats, in any case. */
-const formatNames = [...syncFormats, ...frameworkInfos.flatMap(({ id, aliases }) => [id, ...aliases])].filter(
-  (known, index, all) => isSyncFormat(sourceTypeOf(known)) && all.indexOf(known) === index,
-);
 const inAnyCase = (written: string): string =>
   written.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
-function isSyncFormat(type: string | undefined): type is SyncFormat {
-  return syncFormats.some((known) => known === type);
+/** One of some formats and tools, by any name that `sourceTypeOf` accepts, in any case. */
+function formatAmong<const Format extends string>(formats: readonly Format[]) {
+  const formatOf = (written: string): Format | undefined =>
+    formats.find((known) => known === (sourceTypeOf(written) ?? written.toLowerCase()));
+  const aliases = [...formats, ...frameworkInfos.flatMap(({ id, aliases }) => [id, ...aliases])];
+  const names = aliases.filter((known, at) => formatOf(known) !== undefined && aliases.indexOf(known) === at);
+  return withJsonSchema(
+    z.pipe(
+      z.string({ error: amongNames(formats) }),
+      z.transform((written, { issues }): Format => {
+        const format = formatOf(written);
+        if (format !== undefined) return format;
+        issues.push({ code: "custom", input: written, message: amongNames(formats)({ input: written }) });
+        return z.NEVER;
+      }),
+    ),
+    {
+      // An editor suggests the names of the list.
+      anyOf: [{ enum: names }, { pattern: `^(?:${names.map(inAnyCase).join("|")})$` }],
+    },
+  );
 }
-
-const syncFormat = withJsonSchema(
-  z.pipe(
-    z.string({ error: amongNames(syncFormats) }),
-    z.transform((written, { issues }): SyncFormat => {
-      const type = sourceTypeOf(written);
-      if (isSyncFormat(type)) return type;
-      issues.push({ code: "custom", input: written, message: amongNames(syncFormats)({ input: written }) });
-      return z.NEVER;
-    }),
-  ),
-  {
-    // An editor suggests the names of the list.
-    anyOf: [{ enum: formatNames }, { pattern: `^(?:${formatNames.map(inAnyCase).join("|")})$` }],
-  },
-);
 
 /** How `kit specs verify` judges a change. */
 export const verifyTable = table({
@@ -111,9 +117,11 @@ export const guidelinesTable = table({
   include: list(text),
   exclude: list(text),
   /** The one source of truth of `sync`. */
-  source: syncFormat,
-  /** The formats that `sync` writes; default: every other format that the project has. */
-  targets: list(syncFormat),
+  source: formatAmong(syncFormats),
+  /** The formats that `sync` writes; default: every other format that the project has. `codex` and `junie` get what `with` says. */
+  targets: list(formatAmong(syncTargets)),
+  /** The tools whose skills and MCP servers `sync` also writes; `agents`: those of `.agents/skills`; `kit`: those of `mcp.servers`. */
+  with: table({ skills: formatAmong(skillSources), mcp: formatAmong(mcpSources) }),
   /** The checks of rules, for `kit guidelines check` and `kit specs verify`. */
   check: list(ruleCheckTable),
 });
@@ -128,7 +136,10 @@ export const lintTable = table({
 
 const projectTable = table({ specs: specsTable, guidelines: guidelinesTable, lint: lintTable });
 /** The part of the configuration that selects the files to read. Globs are project-relative. */
-export interface ProjectConfig extends Infer<typeof projectTable> {}
+export interface ProjectConfig extends Infer<typeof projectTable> {
+  /** The MCP servers of agents, which `sync` can write into the settings of other tools. */
+  readonly mcp?: { readonly servers?: Readonly<Record<string, object>> | undefined } | undefined;
+}
 
 function isSpecAdapter(value: unknown): value is SpecAdapter {
   if (typeof value !== "object" || value === null) return false;

@@ -19,6 +19,7 @@ import {
   listGuidelines,
 } from "../guidelines/match/match-guidelines.ts";
 import { readGuidelines, withSamples } from "../guidelines/read-guidelines.ts";
+import { lintSkills } from "../guidelines/skills/skill-format.ts";
 import { type ToolId, toolInfo, type UserFile } from "../guidelines/tools/tool-table.ts";
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { SyncContext } from "./features/sync-guidelines.ts";
@@ -62,21 +63,26 @@ export function createProjectGuidelines(options: ProjectGuidelinesOptions): Proj
 
   const syncContext = async (): Promise<SyncContext> => {
     await index.refresh();
-    const { source, targets } = config.guidelines ?? {};
+    const { source, targets, with: tools } = config.guidelines ?? {};
     const { realOf } = index.aliases();
-    return { root: index.root, readOnly, realOf, paths: guidelinePaths(), source, targets };
+    const context = { root: index.root, readOnly, realOf, paths: guidelinePaths() };
+    return { ...context, source, targets, with: tools, servers: config.mcp?.servers };
   };
 
   const lint = (): readonly Diagnostic[] =>
-    index.cached("guideline-lint", () =>
-      lintGuidelines(reads.records(), {
+    index.cached("guideline-lint", () => {
+      const ignored = createIgnoreList(config.lint?.ignore);
+      const { readText } = index;
+      const skills = lintSkills({ files: index.files(), readText });
+      const rules = lintGuidelines(reads.records(), {
         files: index.files(),
-        readText: index.readText,
+        readText,
         hasPath: (path) => existsSync(join(index.root, path)),
         synced: config.guidelines,
         ignore: config.lint?.ignore,
-      }),
-    );
+      });
+      return [...rules, ...skills.filter((finding) => !ignored.hasFinding(finding))];
+    });
 
   const guidelines: ProjectGuidelines = {
     list: reads.list,

@@ -99,6 +99,7 @@ export const diagnosticRules = [
   "shadowed",
   "import",
   "limit",
+  "skill-format",
 ] as const;
 export type DiagnosticRule = (typeof diagnosticRules)[number];
 
@@ -147,6 +148,22 @@ export const syncFormats = [
   "zed",
 ] as const;
 export type SyncFormat = (typeof syncFormats)[number];
+
+/** The formats of rules that a sync can write, and the tools without a format that get skills and MCP servers. */
+export const syncTargets = [...syncFormats, "codex", "junie"] as const;
+export type SyncTarget = (typeof syncTargets)[number];
+
+/** The tools that a sync can write skills and MCP servers for. */
+export const toolTargets = ["fw_c", "steering", "codex", "junie", "fw_b", "copilot"] as const;
+export type ToolTarget = (typeof toolTargets)[number];
+
+/** The tools whose skills a sync can copy; `agents`: those of `.agents/skills`. */
+export const skillSources = ["agents", "fw_c", "steering", "junie", "fw_b", "copilot"] as const;
+export type SkillSource = (typeof skillSources)[number];
+
+/** The tools whose MCP servers a sync can carry; `kit`: those of kit's configuration. */
+export const mcpSources = ["kit", ...toolTargets] as const;
+export type McpSource = (typeof mcpSources)[number];
 
 /** The tools whose view of a repository `explain` can show. */
 export const explainTools = [

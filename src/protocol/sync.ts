@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { syncFormats } from "./enums.ts";
+import { mcpSources, skillSources, syncFormats, syncTargets } from "./enums.ts";
 import { choiceField, type Infer, maxRequestItems, needed, textField } from "./fields.ts";
 
-export type { SyncFormat } from "./enums.ts";
+export type { SyncFormat, SyncTarget, ToolTarget } from "./enums.ts";
 
 const flag = z.boolean({ error: needed("must be true or false") }).optional();
 
@@ -14,12 +14,26 @@ const syncChoicesSchema = z.strictObject({
     .optional()
     .meta({ description: "The source of truth; default: `guidelines.source` of the configuration." }),
   targets: z
-    .array(syncFormatField, { error: needed("must be a list of formats") })
-    .max(syncFormats.length)
+    .array(choiceField(syncTargets), { error: needed("must be a list of formats") })
+    .max(syncTargets.length)
     .optional()
     .meta({
       description:
-        "The formats to write; default: `guidelines.targets` of the configuration, else every format in the project.",
+        "The formats to write; default: `guidelines.targets` of the configuration, else every format in the project. `codex` and `junie` get skills and MCP servers only.",
+    }),
+  with: z
+    .strictObject({
+      skills: choiceField(skillSources)
+        .optional()
+        .meta({ description: "The skills to copy; `agents`: those of `.agents/skills`." }),
+      mcp: choiceField(mcpSources)
+        .optional()
+        .meta({ description: "The settings that name the servers; `kit`: kit's configuration." }),
+    })
+    .optional()
+    .meta({
+      description:
+        "What else to write from one source: skills, and settings of MCP servers. Default: `guidelines.with` of the configuration. Without a source of truth, nothing but these is written.",
     }),
   adopt: flag.meta({ description: "Copies changes that people made in the targets into the source." }),
 });
@@ -58,7 +72,10 @@ const fileChangeFields = {
     description:
       "`conflict`: the managed part was edited by hand, or kit did not write the existing file. Kit writes such a file only with `overwrite`, and never if `after` is absent.",
   }),
-  before: z.string().optional().meta({ description: "The whole current file; absent if there is none." }),
+  before: z.string().optional().meta({
+    description:
+      "The whole current file, or the size and digest of one that is not text; absent if there is none.",
+  }),
   after: z
     .string()
     .optional()
@@ -75,7 +92,7 @@ export interface FileChange extends Infer<typeof fileChangeSchema> {}
 /** One file that a sync keeps up to date. */
 const syncEntrySchema = z.object({
   ...fileChangeFields,
-  format: z.enum(syncFormats),
+  format: z.enum(syncTargets).meta({ description: "The format, or the tool that reads the file." }),
   losses: z
     .array(z.string())
     .meta({ description: "One sentence for each thing that the format cannot express." }),
@@ -83,13 +100,18 @@ const syncEntrySchema = z.object({
 export interface SyncEntry extends Infer<typeof syncEntrySchema> {}
 
 const syncPlanFields = {
-  source: z.enum(syncFormats),
-  targets: z.array(z.enum(syncFormats)).meta({ description: "The formats that the sync writes." }),
+  source: z
+    .enum(syncFormats)
+    .optional()
+    .meta({ description: "Absent if no rules are synced, but skills or settings." }),
+  targets: z.array(z.enum(syncTargets)).meta({ description: "The formats that the sync writes." }),
   source_files: z
     .array(z.string())
     .meta({ description: "The files that the guidelines come from; in path order." }),
   guidelines: z.int(),
-  left_out: z.array(z.string()).meta({ description: "Guidelines that a target format cannot hold at all." }),
+  left_out: z.array(z.string()).meta({
+    description: "Guidelines, files and servers that are not written at all, each with the reason.",
+  }),
   entries: z.array(syncEntrySchema),
   read_directly: z.array(z.string()).meta({
     description: "Targets whose tool reads the source's files directly: nothing is written for them.",

@@ -1,4 +1,5 @@
 import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
+import { keyPattern } from "../../base/key-pattern.ts";
 import { percentDecoded } from "../../base/percent.ts";
 import type { KitConfig } from "../config/config-schema.ts";
 import { toEngineTable } from "../config/engine-config.ts";
@@ -19,10 +20,6 @@ const keyAtTheEnd = /(?:^|_)KEYS?(?:_(?:ID|V?\d+|PROD|PRODUCTION|DEV|DEVELOPMENT
 /** Names of variables that hold the path, lifetime or name of a secret, and not the secret. */
 const aboutOne =
   /(?:^|_)(?:FILE|PATH|DIR|FOLDER|NAME|LIMIT|LENGTH|SIZE|TTL|EXPIRY|EXPIRES|EXPIRATION|TIMEOUT|TYPE|ALG|ALGORITHM|METHOD|MODE|PROVIDER|ENABLED|DISABLED|COUNT|MAX|MIN|PREFIX|HEADER|ISSUER|AUDIENCE|DOMAIN|REGION|SOCK|COMMAND|HELPER)$/;
-
-/** Values that look like a key, whatever the name of their variable. */
-const keyPattern =
-  /^(?=[\s\S]*\d)(?:(?:sk|pk|rk|whsec|ghp|gho|ghu|ghs|ghr|github_pat|glpat|xox[abeoprs]|xapp|npm|pypi|hf|gsk|xai|r8|dckr_pat|shpat|lin_api|ntn|tvly|pplx|dop_v1|figd|sntrys|SG)[-_.]\S{16,}|(?:AKIA|ASIA|AIza|ya29)\S{12,}|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+)$/;
 
 /** Shorter values are rarely keys, and masking them would mask ordinary words. */
 const minLength = 8;

@@ -4,9 +4,9 @@ import { basename, dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { runKit } from "../../cli/testing/run-kit.ts";
+import { faultOfSkillName } from "../../guidelines/skills/skill-format.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadSkill } from "../service/open-service.ts";
-import { faultOfSkillName } from "./load-roles.ts";
 import { loadSkills } from "./load-skills.ts";
 
 /** Applies every rule of the specification to the letter, as a strict reader of another vendor does. */

@@ -8,6 +8,7 @@ import { faultOfDefinedName, nameKey, quoteName } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
 import { findFiles } from "../../files/find-files.ts";
+import { faultOfSkillName } from "../../guidelines/skills/skill-format.ts";
 import { faultOfJsonSchema } from "../../json-schema/schema-fault.ts";
 import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
@@ -205,32 +206,8 @@ function cannotRead(file: string, why: string, cause?: unknown): KitError {
   return new KitError({ code: "invalid_request", message, cause });
 }
 
-/**
- * The keys of the Agent Skills format.
- *
- * @see https://agentskills.io/specification
- */
-export const skillFields = [
-  "name",
-  "description",
-  "license",
-  "compatibility",
-  "metadata",
-  "allowed-tools",
-] as const;
-
 /** The metadata keys for the JSON Schemas of a skill: JSON text, or the name of a file next to it. */
 export const schemaKeys = { input: "kit-input-schema", output: "kit-output-schema" } as const;
-
-/** Returns why the format does not allow a skill's name; undefined for a valid one. */
-export function faultOfSkillName(name: string, folder?: string): string | undefined {
-  if (name.length > 64) return "must have at most 64 characters";
-  if (!/^[a-z0-9-]+$/.test(name)) return "may hold only lowercase letters, digits and hyphens";
-  if (name.startsWith("-") || name.endsWith("-")) return "must not begin or end with a hyphen";
-  if (name.includes("--")) return "must not hold two hyphens in a row";
-  if (folder !== undefined && folder !== name) return `must be the name of its folder, "${folder}"`;
-  return undefined;
-}
 
 /** Returns a sentence for each rule of the format that the front matter of a `SKILL.md` breaks. */
 export function formatProblems(

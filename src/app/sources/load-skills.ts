@@ -5,6 +5,7 @@ import type { JsonSchema } from "../../agents/define/tool.ts";
 import { nameKey, quoteName } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
+import { skillFields } from "../../guidelines/skills/skill-format.ts";
 import { faultOfJsonSchema } from "../../json-schema/schema-fault.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { SourceProblem } from "./discover-sources.ts";
@@ -16,7 +17,6 @@ import {
   formatProblems,
   readMarkdownFile,
   schemaKeys,
-  skillFields,
 } from "./load-roles.ts";
 
 /** Like `loadSkill`; also returns the deviations from the Agent Skills format. */

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import { KitError } from "../../base/kit-error.ts";
 import type { SyncEntry, SyncPlan } from "../../protocol/sync.ts";
-import { parseSyncFormat, sourceLabel, syncNames } from "../choices.ts";
+import {
+  parseSyncFormat,
+  parseSyncTarget,
+  parseSyncWith,
+  sourceLabel,
+  syncNames,
+  syncTargetNames,
+} from "../choices.ts";
 import { type Command, defineCommand, flag, listOption, option } from "../command.ts";
 import { printLineDiff } from "../print/line-diff.ts";
 import type { Output, Style } from "../print/output.ts";
@@ -16,8 +23,13 @@ export const guidelinesSync: Command = defineCommand({
     from: option("--from <name>", `The format to sync from: ${syncNames}`, parseSyncFormat),
     to: listOption(
       "--to <names>",
-      "The formats to write, separated by commas (default: every other format that the project has)",
-      parseSyncFormat,
+      `The formats to write, separated by commas (default: every other format that the project has): ${syncTargetNames}`,
+      parseSyncTarget,
+    ),
+    with: listOption(
+      "--with <what>",
+      "Also copy skills, and write the settings of MCP servers: skills, mcp; skills=claude names whose (default: .agents/skills, and mcp.servers of kit's configuration)",
+      parseSyncWith,
     ),
     write: flag("-w, --write", "Write the files"),
     adopt: flag(
@@ -41,12 +53,13 @@ export const guidelinesSync: Command = defineCommand({
     "kit guidelines sync --check",
   ],
   details:
-    "Without --write, shows the changes of each file. --check without a source of truth has nothing to compare, and exits with 0. The configuration can name the source and the targets: guidelines.source, guidelines.targets.",
+    "Without --write, shows the changes of each file. --check without a source of truth has nothing to compare, and exits with 0. The configuration can name the source, the targets, and what else to write: guidelines.source, guidelines.targets, guidelines.with.",
   run: ({ options }, context) =>
     withProject(context, async ({ project }) => {
       const {
         from,
         to,
+        with: items,
         plan: file,
         write = false,
         check = false,
@@ -60,6 +73,7 @@ export const guidelinesSync: Command = defineCommand({
       const request = {
         source: from,
         targets: to,
+        ...(items === undefined ? {} : { with: Object.assign({}, ...items) }),
         ...(adopt ? { adopt } : {}),
       };
       const isUnset = (error: unknown): boolean =>
@@ -127,7 +141,10 @@ function printPlan(output: Output, plan: SyncPlan, written?: readonly string[]):
     );
   }
   const pending = plan.entries.filter(({ action }) => action !== "unchanged").length - unchanged.length;
-  const source = `${count(plan.guidelines, "guideline")} of ${sourceLabel(plan.source)}`;
+  const source =
+    plan.source === undefined
+      ? "its source"
+      : `${count(plan.guidelines, "guideline")} of ${sourceLabel(plan.source)}`;
   if (plan.in_sync && plan.entries.length === 0 && plan.read_directly.length > 0)
     output.note(`${output.noteStyle("green", "✓")} Nothing needs to be written.`);
   else if (plan.in_sync)

@@ -188,6 +188,37 @@ describe("lint and sync", () => {
     await sample[Symbol.asyncDispose]();
   });
 
+  test("--with copies skills and carries MCP servers, from the command line or the configuration", async () => {
+    const sample = await createSampleProject();
+    const run = kitIn(sample);
+    await sample.write(".agents/skills/a/SKILL.md", "---\nname: a\ndescription: Does.\n---\nDo.\n");
+    await sample.write("kit.toml", '[mcp.servers.s]\ncommand = "x"\n');
+    const options = ["sync", "--with", "skills,mcp", "--to", "claude,codex"] as const;
+    expect(await run(...options, "--check")).toMatchObject({
+      exitCode: 1,
+      stdout: [
+        "create\t.claude/skills/a/SKILL.md\tClaude Code",
+        "create\t.codex/config.toml\tCodex",
+        "create\t.mcp.json\tClaude Code\n",
+      ].join("\n"),
+    });
+    expect((await run(...options, "--write")).stderr).toContain("4 files written from its source.");
+    await sample.write(
+      "kit.toml",
+      '[mcp.servers.s]\ncommand = "y"\n[guidelines]\ntargets = ["Claude"]\nwith = { mcp = "kit" }\n',
+    );
+    expect(await run("sync", "--check")).toMatchObject({
+      exitCode: 1,
+      stdout: "update\t.mcp.json\tClaude Code\n",
+    });
+    for (const wrong of ["hooks", "mcp=agents", "skills=codex"])
+      expect(await run("sync", "--with", wrong)).toMatchObject({ exitCode: 2 });
+    expect((await run("sync", "--with", "mcp=cursor")).stderr).toContain(
+      "There is no MCP server in .cursor/mcp.json",
+    );
+    await sample[Symbol.asyncDispose]();
+  });
+
   test("--plan writes only the plan that an earlier --json has printed", async () => {
     const sample = await createSampleProject();
     const run = kitIn(sample);

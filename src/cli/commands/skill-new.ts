@@ -1,5 +1,6 @@
-import { faultOfSkillName, schemaKeys } from "../../app/sources/load-roles.ts";
+import { schemaKeys } from "../../app/sources/load-roles.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { faultOfSkillName } from "../../guidelines/skills/skill-format.ts";
 import { slugOf } from "../../specs/model/block-title.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { writeTemplate } from "../init/write-template.ts";

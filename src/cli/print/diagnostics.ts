@@ -226,6 +226,7 @@ const ruleDescriptions: Readonly<Record<DiagnosticRule, string>> = {
   shadowed: "A rule never applies because another one takes its place.",
   import: "An import cannot be followed.",
   limit: "A file exceeds a limit and was read in part.",
+  "skill-format": "A skill breaks a rule of the Agent Skills format.",
 };
 
 type DiagnosticOptions = {

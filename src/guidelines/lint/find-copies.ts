@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
-import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
+import { type SyncFormat, type SyncTarget, syncFormats } from "../../protocol/enums.ts";
 import { resolveImport } from "../explain/explain-by-table.ts";
 import { isOnlyImports } from "../guideline-imports.ts";
 import { folderOf, type GuidelineRecord } from "../guideline-record.ts";
@@ -15,7 +15,7 @@ const maxCompared = 8;
 /** The formats that a sync of the project keeps in step, as the configuration names them. */
 export interface SyncedFormats {
   readonly source?: SyncFormat | undefined;
-  readonly targets?: readonly SyncFormat[] | undefined;
+  readonly targets?: readonly SyncTarget[] | undefined;
 }
 
 /**

@@ -4,9 +4,12 @@ import { findPlace } from "../../files/find-place.ts";
 import { sourceLabels } from "../../guidelines/kit-marks.ts";
 import { readGuidelines } from "../../guidelines/read-guidelines.ts";
 import { planAdoption } from "../../guidelines/sync/plan-adoption.ts";
-import { type PlannedSync, planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
-import { type SyncFormat, syncFormats } from "../../protocol/enums.ts";
+import { type PlannedFile, planSync, type SyncFile, sourceRecords } from "../../guidelines/sync/plan-sync.ts";
+import { type SyncFormat, type SyncTarget, syncFormats, toolTargets } from "../../protocol/enums.ts";
 import type { SyncEntry, SyncPlan, SyncRequest, SyncResult, SyncWrite } from "../../protocol/sync.ts";
+import { recordPath, writeRecord } from "./sync-record.ts";
+import { planToolFiles, presentTools } from "./sync-tool-files.ts";
+import type { PlannedToolFile, ToolFilesPlan } from "./tool-files.ts";
 import {
   assertAsPreviewed,
   assertWritable,
@@ -24,7 +27,10 @@ export interface SyncContext extends WritableRoot {
   readonly realOf?: (path: string) => string;
   /** Source and targets from the configuration; a request can override them. */
   readonly source?: SyncFormat | undefined;
-  readonly targets?: readonly SyncFormat[] | undefined;
+  readonly targets?: readonly SyncTarget[] | undefined;
+  readonly with?: SyncRequest["with"];
+  /** The MCP servers of the configuration. */
+  readonly servers?: unknown;
 }
 
 /**
@@ -33,8 +39,20 @@ export interface SyncContext extends WritableRoot {
  * Throws `invalid_request` without a source, for a source without hand-written content, and without a target.
  */
 export async function planProjectSync(context: SyncContext, request: SyncRequest = {}): Promise<SyncPlan> {
+  return (await planAll(context, request)).plan;
+}
+
+interface WholePlan {
+  readonly plan: SyncPlan;
+  /** The skills and settings in the plan; undefined if none were asked for. */
+  readonly tools: ToolFilesPlan | undefined;
+}
+
+async function planAll(context: SyncContext, request: SyncRequest): Promise<WholePlan> {
   const source = request.source ?? context.source;
-  if (source === undefined) {
+  const { skills, mcp } = request.with ?? context.with ?? {};
+  const hasTools = skills !== undefined || mcp !== undefined;
+  if (source === undefined && !hasTools) {
     throw new KitError({
       code: "invalid_request",
       message: "A sync needs one source of truth.",
@@ -42,6 +60,51 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
       hint: "Name it (--from), or set guidelines.source in the configuration: agents, claude, cursor, steering, copilot, gemini, windsurf, cline or zed.",
     });
   }
+  const rules = source === undefined ? undefined : await planRules(context, { ...request, source }, hasTools);
+  if (!hasTools) return { plan: { ...noRules, ...rules }, tools: undefined };
+  const chosen = request.targets ?? context.targets;
+  const present = chosen ?? (await presentTools(context.root));
+  const targets = toolTargets.filter((target) => present.includes(target));
+  if (targets.length === 0) throw noTarget(chosen !== undefined);
+  const { root, servers } = context;
+  const tools = await planToolFiles({ root, skills, mcp, targets, servers });
+  const { targets: formats = [], ...planned } = { ...noRules, ...rules };
+  const files = tools.files.map(toEntry);
+  const entries = [...planned.entries, ...withDigests(files)].sort((one, two) =>
+    one.path < two.path ? -1 : 1,
+  );
+  const plan: SyncPlan = {
+    ...planned,
+    targets: [...new Set<SyncTarget>([...formats, ...targets])],
+    entries,
+    left_out: [...planned.left_out, ...tools.leftOut],
+    read_directly: [...planned.read_directly, ...tools.readDirectly],
+    in_sync: entries.every(({ action }) => action === "unchanged"),
+  };
+  return { plan, tools };
+}
+
+const noRules = {
+  targets: [],
+  source_files: [],
+  guidelines: 0,
+  left_out: [],
+  entries: [],
+  read_directly: [],
+  in_sync: true,
+} satisfies SyncPlan;
+
+function toEntry({ bytes: _, isExecutable: _mode, owned: _keys, ...file }: PlannedToolFile): PlannedFile {
+  return file;
+}
+
+/** With `isOptional`, a sync that has no target among the formats of rules has no plan. */
+async function planRules(
+  context: SyncContext,
+  request: SyncRequest & { readonly source: SyncFormat },
+  isOptional: boolean,
+): Promise<SyncPlan | undefined> {
+  const { source } = request;
   const files: SyncFile[] = [];
   for (const path of context.paths) {
     const file = await readSyncFile(context.root, path);
@@ -55,6 +118,8 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
     });
   }
   const targets = targetsOf({ context, request, source, files });
+  if (targets.length === 0 && isOptional) return undefined;
+  if (targets.length === 0) throw noTarget((request.targets ?? context.targets) !== undefined);
   // A path can exist although the index leaves it out: ignored by Git, or excluded. Such a file can move a guideline to another
   // path, so the plan is made again with it.
   const knownPaths = new Set(files.map(({ path }) => path));
@@ -72,12 +137,12 @@ export async function planProjectSync(context: SyncContext, request: SyncRequest
       const file = await readSyncFile(context.root, path);
       if (file !== undefined) files.push({ ...file, records: [] });
     }
-    if (files.length === count) return { ...withDigests(plan), targets };
+    if (files.length === count) return { ...plan, entries: withDigests(plan.entries), targets };
   }
 }
 
-function withDigests({ entries, ...plan }: PlannedSync): Omit<SyncPlan, "targets"> {
-  return { ...plan, entries: entries.map((entry) => ({ ...entry, digest: digestOfChange(entry) })) };
+function withDigests(entries: readonly PlannedFile[]): SyncEntry[] {
+  return entries.map((entry) => ({ ...entry, digest: digestOfChange(entry) }));
 }
 
 /**
@@ -88,27 +153,52 @@ function withDigests({ entries, ...plan }: PlannedSync): Omit<SyncPlan, "targets
  */
 export async function syncProject(context: SyncContext, request: SyncWrite = {}): Promise<SyncResult> {
   assertWritable(context);
-  const plan = await planProjectSync(context, request);
+  const { plan, tools } = await planAll(context, request);
+  const toolFiles = new Map(tools?.files.map((file) => [file.path, file]));
   if (request.expected !== undefined) assertAsPreviewed(plan.entries, request.expected);
   const written: string[] = [];
   for (const entry of plan.entries) {
     const isDue = entry.action === "conflict" ? request.overwrite === true : entry.action !== "unchanged";
     if (!isDue) continue;
     try {
-      if (await apply(context, entry)) written.push(entry.path);
+      if (await apply(context, entry, toolFiles.get(entry.path))) written.push(entry.path);
     } catch (error) {
       throw error instanceof KitError ? withWritten(error, written) : error;
     }
   }
+  if (tools !== undefined && (await remember(context, tools, written))) written.push(recordPath);
   return { ...plan, written };
 }
 
-async function apply(context: SyncContext, { path, before, after, action }: SyncEntry): Promise<boolean> {
-  const expected = before === undefined ? null : new TextEncoder().encode(before);
-  if (after !== undefined) await writeFileInside(context, { path, content: after, expected });
+async function apply(
+  context: SyncContext,
+  { path, before, after, action }: SyncEntry,
+  { bytes, isExecutable = false }: Partial<PlannedToolFile> = {},
+): Promise<boolean> {
+  const expected = bytes?.before ?? (before === undefined ? null : new TextEncoder().encode(before));
+  const content = bytes === undefined ? after : bytes.after;
+  if (content !== undefined) await writeFileInside(context, { path, content, expected, isExecutable });
   else if (action === "delete" && expected !== null) await removeFileInside(context, { path, expected });
   else return false;
   return true;
+}
+
+/**
+ * Records what kit owns now. Last, so that after a crash a file is either as the record says or as the source says, and the next
+ * sync goes on.
+ */
+async function remember(
+  context: SyncContext,
+  { files, record }: ToolFilesPlan,
+  written: readonly string[],
+): Promise<boolean> {
+  for (const { path, action, owned } of files) {
+    if (action !== "unchanged" && !written.includes(path)) continue;
+    for (const [key, digest] of owned)
+      if (digest === undefined) record.written.delete(key);
+      else record.written.set(key, digest);
+  }
+  return await writeRecord(context, record);
 }
 
 function withWritten(error: KitError, written: readonly string[]): KitError {
@@ -124,15 +214,17 @@ function targetsOf(options: {
 }): readonly SyncFormat[] {
   const { context, request, source, files } = options;
   const present = new Set(files.flatMap(({ records }) => records.map(({ source_type }) => source_type)));
-  const formats = request.targets ?? context.targets ?? syncFormats.filter((format) => present.has(format));
-  const targets = syncFormats.filter((format) => formats.includes(format) && format !== source);
-  if (targets.length > 0) return targets;
-  throw new KitError({
+  const formats: readonly SyncTarget[] =
+    request.targets ?? context.targets ?? syncFormats.filter((format) => present.has(format));
+  return syncFormats.filter((format) => formats.includes(format) && format !== source);
+}
+
+function noTarget(isNamed: boolean): KitError {
+  return new KitError({
     code: "invalid_request",
-    message:
-      (request.targets ?? context.targets) !== undefined
-        ? "A sync needs a target beside its source, and the source is all that is named."
-        : "A sync needs a target beside its source, and the project has no other format.",
+    message: isNamed
+      ? "A sync needs a target beside its source, and the source is all that is named."
+      : "A sync needs a target beside its source, and the project has no other format.",
     hint: "Name what to write (--to), or set guidelines.targets in the configuration.",
   });
 }

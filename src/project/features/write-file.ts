@@ -29,6 +29,8 @@ interface WriteInsideOptions {
    * `conflict` and changes nothing. Default: any content is replaced.
    */
   readonly expected?: Uint8Array | null;
+  /** Whether a new file is a program. */
+  readonly isExecutable?: boolean;
   readonly signal?: AbortSignal;
 }
 

@@ -62,6 +62,21 @@ test("a sync is shown as files before and after, and written only on request and
   await open.close();
 });
 
+test("skills and MCP servers are synced over HTTP, without a source of rules, too", async () => {
+  const skill = "---\nname: a\ndescription: Does.\n---\nDo.\n";
+  const open = await serveService({ files: { ".agents/skills/a/SKILL.md": skill } });
+  const body = { with: { skills: "agents" }, targets: ["fw_c", "codex"] };
+  const preview = await open.send("/api/guidelines/sync", { body });
+  expect(preview.body).toMatchObject({ in_sync: false, targets: ["fw_c", "codex"], written: [] });
+  expect(preview.body).not.toHaveProperty("source");
+  const { body: result } = await open.send("/api/guidelines/sync", { body: { ...body, preview: false } });
+  expect(result.written).toEqual([".claude/skills/a/SKILL.md", "kit.synced.json"]);
+  expect(readFileSync(join(open.root, ".claude/skills/a/SKILL.md"), "utf8")).toBe(skill);
+  for (const wrong of [{ skills: "vi" }, { mcp: "agents" }, { hooks: "kit" }])
+    expect(await open.send("/api/guidelines/sync", { body: { with: wrong } })).toMatchObject({ status: 400 });
+  await open.close();
+});
+
 test("a write over HTTP is bound to its preview if the client requests that", async () => {
   const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
   const openClient = new KitClient({ baseUrl: open.url });

@@ -35,7 +35,8 @@ function Sync({ from, to }: { readonly from: string; readonly to: string | undef
     enabled: hasPlan,
     ask: (client, signal) => client.guidelines.sync({ source, targets: chosen }, { signal }),
   });
-  const targets = chosen ?? plan.data?.targets ?? [];
+  const planned = plan.data?.targets ?? [];
+  const targets = chosen ?? syncFormats.filter((one) => planned.includes(one));
   const [isAsking, setAsking] = useState(false);
   const write = useChange(
     (client, body: SyncBody) => client.guidelines.sync({ ...body, preview: false }),
@@ -93,7 +94,7 @@ function Sync({ from, to }: { readonly from: string; readonly to: string | undef
               setAsking(false);
               write.mutate({
                 source,
-                targets,
+                targets: chosen ?? [...planned],
                 overwrite,
                 expected: entries.map(({ path, digest }) => ({ path, digest })),
               });

@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { canonical } from "../../base/json-text.ts";
+import { parseToml, setTomlServer } from "./edit-codex.ts";
+
+const keys = ["command", "args", "env", "env_vars"];
+const set = (text: string, entry: Record<string, unknown> | undefined): string =>
+  setTomlServer(text, "own", { entry, keys });
+
+const text = `# codex
+model = "x"
+
+[mcp_servers.own] # ours
+command = "old" # why
+args = [
+  "a", # first
+]
+startup_timeout_sec = 5
+
+[mcp_servers.own.env]
+A = "1"
+
+# last
+[tools]
+web = true
+`;
+
+test("keys of one server change, and comments, keys of others and other tables stay", () => {
+  expect(set(text, { command: "new", args: ["a"], env_vars: ["B"] })).toBe(`# codex
+model = "x"
+
+[mcp_servers.own] # ours
+command = "new" # why
+args = [
+  "a", # first
+]
+startup_timeout_sec = 5
+env_vars = ["B"]
+
+# last
+[tools]
+web = true
+`);
+  expect(set(text, { command: "old", args: ["a"], env: { A: "1" } })).toBe(text);
+});
+
+test("a server is added at the end and removed again without a trace", () => {
+  for (const before of ["", "a = 1", "a = 1\n", "a = 1\r\n\r\n# x\r\n", "[t]\nx = 1 # y\n\n"]) {
+    const after = set(before, { command: 'say "hi"', args: ["\u007f"], env: { "a.b": "ü" } });
+    expect(parseToml(after).mcp_servers).toEqual({
+      own: { command: 'say "hi"', args: ["\u007f"], env: { "a.b": "ü" } },
+    });
+    expect(after.startsWith(before)).toBe(true);
+    expect(set(after, undefined).trimEnd()).toBe(before.trimEnd());
+  }
+});
+
+test.each([
+  ["an inline table", 'mcp_servers = { own = { command = "old" } }\n'],
+  ["a dotted key", 'mcp_servers.own.command = "old"\n'],
+])("where the server is %s, nothing is guessed", (_name, before) => {
+  expect(() => set(before, { command: "new" })).toThrow();
+});
+
+test("text that looks like a server in a string is left alone", () => {
+  const before = 'note = """\n[mcp_servers.own]\ncommand = "old"\n"""\n';
+  expect(() => set(before, { command: "new" })).toThrow(
+    "kit finds no lines of mcp_servers.own that it can change.",
+  );
+});
+
+const value = fc.oneof(
+  fc.string(),
+  fc.array(fc.string(), { maxLength: 2 }),
+  fc.dictionary(fc.string(), fc.string(), { maxKeys: 2 }),
+);
+const entry = fc.dictionary(fc.constantFrom(...keys), value, { minKeys: 1 });
+const other = fc.constantFrom(
+  "# note",
+  "",
+  "[tools]",
+  "x = 1 # y",
+  "[mcp_servers.them]",
+  'command = "o"',
+  "[[list]]",
+  "args = [\n '[', # c\n]",
+);
+
+test("any edits in a row give the last settings, and keep the lines of others", () => {
+  fc.assert(
+    fc.property(
+      fc.array(other, { maxLength: 6 }),
+      fc.array(entry, { minLength: 1, maxLength: 3 }),
+      (lines, entries) => {
+        const before = lines.map((line) => `${line}\n`).join("");
+        try {
+          parseToml(before);
+        } catch {
+          return;
+        }
+        let after = before;
+        for (const each of entries) {
+          after = set(after, each);
+          expect(canonical(Object(parseToml(after).mcp_servers).own)).toBe(canonical(each));
+          expect(after.startsWith(before)).toBe(true);
+        }
+        expect(set(after, undefined).trimEnd()).toBe(before.trimEnd());
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
