@@ -43,6 +43,7 @@ const folders = [
   ...[".claude/hooks", ".kiro/hooks", ".kiro/settings", ".yarn/releases", ".yarn/plugins"],
   // kit and other agents load these, and start what they name. Rules, which are prose, are not protected.
   ...[".claude/commands", ".claude/agents", ".claude/skills", ".github/skills", ".continue/mcpservers"],
+  ...[".cursor/skills", ".kiro/skills", ".junie/skills", ".junie/mcp"],
   ...[".opencode/plugin", ".opencode/plugins", ".opencode/tool", ".opencode/tools"],
   // Editors start its Python, and terminals its script.
   ...[".venv", "venv/bin", "venv/scripts", ".yarn/sdks"],
@@ -52,7 +53,15 @@ const folders = [
 
 /** Protected files by name, at any depth; `*` matches any characters. */
 const files = [
-  ...["kit.toml", "kit.config.*", "package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock"],
+  ...[
+    "kit.toml",
+    "kit.config.*",
+    "kit.synced.json",
+    "package.json",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "yarn.lock",
+  ],
   ...[
     "pnpm-lock.yaml",
     "pnpm-workspace.yaml",
