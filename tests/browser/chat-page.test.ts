@@ -168,13 +168,17 @@ test("a call of the page's tool is answered after a reload, and messages are edi
   await page.reload();
   await page.click(".locate");
   await shows(page, "OsloIt is done.");
+  // The model uses the id of its call again.
+  await sendText(page, "call locate {}");
+  await page.click(".locate");
+  await expect.poll(() => answers(page)).toEqual(["OsloIt is done.", "OsloIt is done."]);
   await sendText(page, "second");
   await shows(page, "second");
   const { operation_id } = await newest();
   await page.click("#again");
   await expect.poll(async () => (await newest()).rewound_before).toBe(operation_id);
   await expect.poll(() => page.textContent("#status"), { timeout: 20_000 }).toBe("ready");
-  expect(await answers(page)).toEqual(["OsloIt is done.", "second"]);
+  expect(await answers(page)).toEqual(["OsloIt is done.", "OsloIt is done.", "second"]);
   await page.click("#edit");
   await expect.poll(() => answers(page), { timeout: 20_000 }).toEqual(["edited words"]);
   await page.reload();

@@ -8,7 +8,7 @@ type CallEvent = EventOf<"tool_start" | "tool_progress" | "tool_end" | "approval
 
 /** A call as the page knows it. */
 interface UiCall {
-  /** Unique in the message: a provider's id can occur again in a later turn. */
+  /** Unique in the chat: see `toCallId`. */
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
@@ -223,8 +223,9 @@ export class UiFold {
   #callId(id: string, before: UiCall | undefined): string {
     if (before?.hasEnded === false) return before.id;
     const used = new Set([...this.#calls.values()].map((call) => call.id));
-    let own = id;
-    for (let count = 2; used.has(own); count += 1) own = `${id}-${count}`;
+    const first = toCallId(this.#operationId, id);
+    let own = first;
+    for (let count = 2; used.has(own); count += 1) own = `${first}-${count}`;
     return own;
   }
 
@@ -259,6 +260,14 @@ export class UiFold {
     this.#inStep = false;
     return chunks;
   }
+}
+
+/**
+ * The id of a call in a chat. A provider's id can occur again in a later answer, and clients look a call up by its id among all
+ * messages: they would give the result of the new call to the old one.
+ */
+export function toCallId(operationId: string, id: string): string {
+  return `${operationId}-${id}`;
 }
 
 function toInput({ id, tool, kind }: UiCall, input: unknown): UiChunk {
