@@ -156,6 +156,8 @@ export class EventSpans implements Tracing {
       case "command_start":
       case "command_end":
       case "tool_progress":
+      case "source":
+      case "file":
       case "log":
       case "gap":
         break;

@@ -230,6 +230,8 @@ export const eventTypes = [
   "error",
   "text_delta",
   "reasoning_delta",
+  "source",
+  "file",
   "tool_start",
   "tool_progress",
   "tool_end",

@@ -17,6 +17,9 @@ export type UiChunk =
   | { type: "tool-output-denied"; toolCallId: string }
   | { type: "tool-approval-request"; toolCallId: string; approvalId: string }
   | { type: "tool-approval-response"; approvalId: string; approved: boolean; reason?: string }
+  | { type: "source-url"; sourceId: string; url: string; title?: string }
+  | { type: "source-document"; sourceId: string; mediaType: string; title: string; filename?: string }
+  | { type: "file"; url: string; mediaType: string }
   | { type: "data-task"; id: string; data: UiTask }
   | { type: "data-notice"; data: { message: string; retry_in_ms?: number }; transient: true }
   | { type: "message-metadata"; messageMetadata: UiMetadata }

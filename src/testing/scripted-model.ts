@@ -14,6 +14,8 @@ export interface ScriptedTurn {
   /** Deltas to stream instead of one piece of text. */
   readonly deltas?: readonly string[];
   readonly reasoning?: string;
+  /** Sources and files of the answer, after its first delta. */
+  readonly attachments?: readonly Extract<LanguageModelV4StreamPart, { type: "source" | "file" }>[];
   readonly toolCalls?: readonly {
     readonly id?: string;
     readonly name: string;
@@ -127,9 +129,12 @@ function partsOf(turn: ScriptedTurn): LanguageModelV4StreamPart[] {
   const deltas = turn.deltas ?? (turn.text === undefined ? [] : [turn.text]);
   if (deltas.length > 0) {
     parts.push({ type: "text-start", id: "t" });
-    for (const delta of deltas) parts.push({ type: "text-delta", id: "t", delta });
+    for (const [at, delta] of deltas.entries()) {
+      parts.push({ type: "text-delta", id: "t", delta });
+      if (at === 0) parts.push(...(turn.attachments ?? []));
+    }
     parts.push({ type: "text-end", id: "t" });
-  }
+  } else parts.push(...(turn.attachments ?? []));
   const calls = turn.toolCalls ?? [];
   calls.forEach((call, position) => {
     parts.push({

@@ -14,6 +14,8 @@ import type {
   TextPart,
   ToolCallPart,
 } from "../../protocol/message.ts";
+import { type Attachment, toAttachment } from "./attachments.ts";
+import { toToolCall } from "./to-tool-call.ts";
 
 /** A model's reply to one call. */
 export interface ModelReply {
@@ -33,6 +35,8 @@ export interface ModelCall {
   readonly options: LanguageModelV4CallOptions;
   readonly watch: CallWatch;
   readonly onDelta: (type: "text_delta" | "reasoning_delta", text: string) => void;
+  /** Called for each source and each file of the answer. */
+  readonly onAttachment?: (attachment: Attachment) => void;
 }
 
 /** Thrown when a call ends before its answer is complete; `partial` is the part that had arrived. */
@@ -76,7 +80,8 @@ interface Draft {
  * `model_timeout`), or the signal fires. The rest of an unread stream is cancelled. An endless answer fails
  * with `budget_exceeded`, and nothing of it is kept.
  */
-export function callModel({ model, options, watch, onDelta }: ModelCall): Promise<ModelReply> {
+export function callModel(call: ModelCall): Promise<ModelReply> {
+  const { model, options, watch } = call;
   const draft: Draft = {
     parts: [],
     usage: undefined,
@@ -103,7 +108,7 @@ export function callModel({ model, options, watch, onDelta }: ModelCall): Promis
         if (watch.stopped !== undefined) throw watch.stopped.reason;
         if (!done) {
           watch.touch();
-          readPart(draft, value, onDelta);
+          readPart(draft, value, call);
           reader?.read().then(take, fail);
           return;
         }
@@ -139,7 +144,7 @@ export function callModel({ model, options, watch, onDelta }: ModelCall): Promis
   });
 }
 
-function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelCall["onDelta"]): void {
+function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall): void {
   switch (part.type) {
     case "text-delta":
     case "reasoning-delta": {
@@ -149,7 +154,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       if (part.providerMetadata !== undefined) open.provider = part.providerMetadata as ProviderData;
       if (part.delta === "") return;
       open.deltas.push(part.delta);
-      onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
+      call.onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
       return;
     }
     case "text-start":
@@ -187,8 +192,16 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       return;
     case "error":
       throw part.error;
+    case "source":
+    case "file": {
+      const attachment = toAttachment(part);
+      if (attachment === undefined) return;
+      grow(draft, attachment.type === "file" ? attachment.data : (attachment.url ?? attachment.source_id));
+      call.onAttachment?.(attachment);
+      return;
+    }
     default:
-      // Sources, files and the parts of a streamed tool call are not kept.
+      // The parts of a streamed tool call, and what only its provider understands, are not kept.
       return;
   }
 }
@@ -236,33 +249,6 @@ const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
 function callId({ parts }: Draft, providerId: string): string {
   const isTaken = parts.some((part) => part.type === "tool_call" && part.tool_call_id === providerId);
   return isTaken || !idPattern.test(providerId) ? createId("call") : providerId;
-}
-
-function toToolCall(
-  part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>,
-  tool_call_id: string,
-): ToolCallPart {
-  const call = {
-    type: "tool_call",
-    tool_call_id,
-    tool: part.toolName,
-    ...(part.providerMetadata === undefined ? {} : { provider: part.providerMetadata as ProviderData }),
-  } as const;
-  try {
-    return { ...call, args: part.input.trim() === "" ? {} : parseArguments(part.input) };
-  } catch {
-    return { ...call, args: part.input.toWellFormed(), invalid: true };
-  }
-}
-
-const halfCharacter = /\\u[dD][89a-fA-F]/;
-
-/** Parses arguments and repairs half surrogate pairs, which providers refuse. */
-function parseArguments(input: string): unknown {
-  if (input.isWellFormed() && !halfCharacter.test(input)) return JSON.parse(input);
-  return JSON.parse(input, (_key, value: unknown) =>
-    typeof value === "string" ? value.toWellFormed() : value,
-  );
 }
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {

@@ -5,6 +5,7 @@ import type {
 } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
+import type { EventBody } from "../../protocol/event.ts";
 import type { AssistantMessage, ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Operation } from "../agent-runtime.ts";
@@ -155,10 +156,11 @@ export async function runModelTurn(
         : await loop.resolved.limiter.admit(loop.operation.state.tokens, loop.operation.signal);
     const started = clock.now();
     const timing: Timing = { turnId, started, logged };
+    const emit = (body: EventBody): void => {
+      if (loop.hidesDeltas !== true && !operation.skipped()) operation.emit(body, turnId);
+    };
     const deltas = createDeltas({
-      emit: (body) => {
-        if (loop.hidesDeltas !== true && !operation.skipped()) operation.emit(body, turnId);
-      },
+      emit,
       mask: loop.operation.mask,
       partial: loop.partialResult?.(),
     });
@@ -176,6 +178,7 @@ export async function runModelTurn(
         options: traceTurn(options, loop, turnId),
         watch,
         onDelta: deltas.push,
+        onAttachment: emit,
       });
       deltas.end();
       const reply = loop.hooks === undefined ? answer : await askAfterModel(loop, loop.hooks, answer);

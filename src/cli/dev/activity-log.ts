@@ -85,6 +85,8 @@ function lineOf(event: KitEvent): EventLine | undefined {
     case "aborted":
     case "text_delta":
     case "reasoning_delta":
+    case "source":
+    case "file":
     case "tool_progress":
     case "command_start":
     case "command_end":

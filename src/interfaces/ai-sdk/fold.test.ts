@@ -26,6 +26,21 @@ beforeAll(async () => {
     const isAnswered = prompt.at(-1)?.role === "tool";
     calls += 1;
     const words = ["The ", "answer ", "is ", "said ", "word ", "by ", "word."];
+    if (text.includes("cite"))
+      return {
+        deltas: words,
+        attachments: [
+          { type: "source", sourceType: "url", id: "s1", url: "https://example.org/a", title: "A page" },
+          { type: "source", sourceType: "url", id: "s2", url: "javascript:alert(1)" },
+          { type: "source", sourceType: "document", id: "s3", mediaType: "text/plain", title: "Notes" },
+          { type: "file", mediaType: "image/png", data: { type: "data", data: new Uint8Array([1, 2, 3]) } },
+          {
+            type: "file",
+            mediaType: "image/png",
+            data: { type: "url", url: new URL("https://example.org/b.png") },
+          },
+        ],
+      };
     if (text.includes("think")) return { reasoning: "First this, then that.", deltas: words };
     if (text.includes("twice")) {
       const call = { id: "same", name: "look", input: { at: calls } };
@@ -136,12 +151,25 @@ interface Scenario {
   readonly decide?: (at: number) => object;
   /** The states of the calls in the message. */
   readonly calls: readonly string[];
+  /** The other parts, if they are looked at. */
+  readonly parts?: readonly object[];
   /** Whether the operation rests at some event, until a person decides. */
   readonly rests?: boolean;
 }
 
 const scenarios: readonly Scenario[] = [
   { input: "think, then speak", calls: [] },
+  {
+    input: "cite sources, and draw",
+    calls: [],
+    parts: [
+      { type: "text", text: "The answer is said word by word." },
+      { type: "source-url", sourceId: "s1", url: "https://example.org/a", title: "A page" },
+      { type: "source-document", sourceId: "s3", mediaType: "text/plain", title: "Notes" },
+      { type: "file", mediaType: "image/png", url: "data:image/png;base64,AQID" },
+      { type: "file", mediaType: "image/png", url: "https://example.org/b.png" },
+    ],
+  },
   {
     input: "look twice under the same id",
     calls: ["tool-look output-available", "tool-look output-available"],
@@ -187,6 +215,7 @@ test.each(scenarios)(
       "toolCallId" in part ? [`${part.type} ${part.state}`] : [],
     );
     expect(calls).toEqual(scenario.calls);
+    if (scenario.parts !== undefined) expect(message?.parts.slice(1)).toMatchObject(scenario.parts);
     const fold = new UiFold(operation_id);
     const resting = live.filter((event) => {
       fold.push(event);

@@ -119,6 +119,10 @@ export class UiFold {
         return this.#delta("text", event);
       case "reasoning_delta":
         return this.#delta("reasoning", event);
+      case "source":
+      case "file":
+        // The text around it goes on.
+        return this.#turn === undefined ? [] : [toUiAttachment(event)];
       case "turn":
         if (event.purpose === "compaction") return [];
         this.#turn = undefined;
@@ -260,6 +264,18 @@ export class UiFold {
     this.#inStep = false;
     return chunks;
   }
+}
+
+function toUiAttachment(event: EventOf<"source" | "file">): UiChunk {
+  if (event.type === "file") {
+    const { media_type: mediaType, data } = event;
+    return { type: "file", url: /^https:/.test(data) ? data : `data:${mediaType};base64,${data}`, mediaType };
+  }
+  const { source_id: sourceId, url, title, media_type: mediaType = "", filename } = event;
+  if (url !== undefined)
+    return { type: "source-url", sourceId, url, ...(title === undefined ? {} : { title }) };
+  const name = filename === undefined ? {} : { filename };
+  return { type: "source-document", sourceId, mediaType, title: title ?? "", ...name };
 }
 
 /**
