@@ -230,6 +230,7 @@ export const eventTypes = [
   "error",
   "text_delta",
   "reasoning_delta",
+  "tool_args_delta",
   "source",
   "file",
   "tool_start",

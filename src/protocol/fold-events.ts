@@ -241,6 +241,7 @@ function apply(draft: Draft, event: KitEvent): void {
     case "idle":
     case "abort_requested":
     case "aborted":
+    case "tool_args_delta":
     case "source":
     case "file":
     case "command_start":

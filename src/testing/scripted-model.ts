@@ -21,6 +21,8 @@ export interface ScriptedTurn {
     readonly name: string;
     readonly input?: unknown;
     readonly rawInput?: string;
+    /** The arguments are streamed in pieces of this many characters before the call. */
+    readonly pieces?: number;
   }[];
   /** Milliseconds before the first part, and between parts. */
   readonly delayMs?: number;
@@ -137,12 +139,15 @@ function partsOf(turn: ScriptedTurn): LanguageModelV4StreamPart[] {
   } else parts.push(...(turn.attachments ?? []));
   const calls = turn.toolCalls ?? [];
   calls.forEach((call, position) => {
-    parts.push({
-      type: "tool-call",
-      toolCallId: call.id ?? `call_${position + 1}`,
-      toolName: call.name,
-      input: call.rawInput ?? JSON.stringify(call.input ?? {}),
-    });
+    const toolCallId = call.id ?? `call_${position + 1}`;
+    const input = call.rawInput ?? JSON.stringify(call.input ?? {});
+    if (call.pieces !== undefined) {
+      parts.push({ type: "tool-input-start", id: toolCallId, toolName: call.name });
+      for (let at = 0; at < input.length; at += call.pieces)
+        parts.push({ type: "tool-input-delta", id: toolCallId, delta: input.slice(at, at + call.pieces) });
+      parts.push({ type: "tool-input-end", id: toolCallId });
+    }
+    parts.push({ type: "tool-call", toolCallId, toolName: call.name, input });
   });
   const unified = turn.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop");
   parts.push({ type: "finish", finishReason: { unified, raw: unified }, usage: toUsage(turn) });

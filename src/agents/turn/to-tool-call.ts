@@ -1,6 +1,9 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ProviderData, ToolCallPart } from "../../protocol/message.ts";
 
+/** A call whose arguments the model writes. */
+export type StreamedCall = Pick<ToolCallPart, "tool_call_id" | "tool">;
+
 /** Converts a call of a model's answer. Arguments that are no JSON make it `invalid`, with their text. */
 export function toToolCall(
   part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>,

@@ -85,6 +85,7 @@ function lineOf(event: KitEvent): EventLine | undefined {
     case "aborted":
     case "text_delta":
     case "reasoning_delta":
+    case "tool_args_delta":
     case "source":
     case "file":
     case "tool_progress":

@@ -32,6 +32,8 @@ export class UiFold {
   readonly work: OpenWork;
   readonly #calls = new Map<string, UiCall>();
   readonly #tasks = new Map<string, UiTask>();
+  /** The ids of the calls whose arguments the model writes, until they start. */
+  readonly #written = new Map<string, string>();
   #open:
     | { readonly kind: "text" | "reasoning"; readonly id: string; readonly turn: string | undefined }
     | undefined;
@@ -119,6 +121,8 @@ export class UiFold {
         return this.#delta("text", event);
       case "reasoning_delta":
         return this.#delta("reasoning", event);
+      case "tool_args_delta":
+        return this.#turn === undefined ? [] : this.#writes(event);
       case "source":
       case "file":
         // The text around it goes on.
@@ -162,7 +166,7 @@ export class UiFold {
     if (event.type === "tool_start") {
       const before = this.#calls.get(key);
       const call: UiCall = {
-        id: this.#callId(event.tool_call_id, before),
+        id: this.#written.get(key) ?? this.#callId(event.tool_call_id, before),
         tool: event.tool,
         input: event.args,
         // The calls of MCP servers are dynamic parts, so that those of the project can be typed ones.
@@ -176,6 +180,7 @@ export class UiFold {
         hasEnded: false,
       };
       this.#calls.set(key, call);
+      this.#written.delete(key);
       return isOwn ? [...this.#close(), toInput(call, event.args)] : [];
     }
     const call = this.#calls.get(key);
@@ -223,6 +228,18 @@ export class UiFold {
     }
   }
 
+  /** The arguments of a call as the model writes them. The text before goes on, if the model does. */
+  #writes({ operation_id, tool_call_id, tool, text }: EventOf<"tool_args_delta">): readonly UiChunk[] {
+    const key = `${operation_id} ${tool_call_id}`;
+    const known = this.#written.get(key);
+    const toolCallId = known ?? this.#callId(tool_call_id, this.#calls.get(key));
+    const delta: UiChunk = { type: "tool-input-delta", toolCallId, inputTextDelta: text };
+    if (known !== undefined) return [delta];
+    this.#written.set(key, toolCallId);
+    const dynamic = tool.startsWith("mcp__") ? ({ dynamic: true } as const) : {};
+    return [{ type: "tool-input-start", toolCallId, toolName: tool, ...dynamic }, delta];
+  }
+
   /** A call that starts again after a killed process keeps its id. */
   #callId(id: string, before: UiCall | undefined): string {
     if (before?.hasEnded === false) return before.id;
@@ -249,6 +266,7 @@ export class UiFold {
 
   /** Voids the text of the running turn. */
   #reset(): readonly UiChunk[] {
+    this.#written.clear();
     return [...this.#close(), { type: "reset-step" }];
   }
 

@@ -97,6 +97,7 @@ export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly 
       return { copy, length: eventOverhead + event.text.length + json.length };
     }
     case "reasoning_delta":
+    case "tool_args_delta":
       return texts(event.text.length);
     case "source":
       return texts((event.url?.length ?? 0) + (event.title?.length ?? 0));
