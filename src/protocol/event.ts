@@ -178,7 +178,7 @@ export const eventSchema = z
     event("reasoning_delta", { text }),
     // The model writes the arguments of a call, as JSON, whose `tool_start` follows. No log keeps it: only who reads at that moment gets it.
     event("tool_args_delta", { ...toolCall, text }),
-    // What the answer of the turn `turn_id` is based on. It has a `url`, or is a document without one.
+    // A source of the answer of the turn `turn_id`. It has a `url`, or is a document without one.
     event("source", {
       source_id: text,
       /** `http:` or `https:`. */

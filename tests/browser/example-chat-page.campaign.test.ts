@@ -49,7 +49,7 @@ async function openPage(address = url): Promise<Page> {
   return page;
 }
 
-const say = async (page: Page, text: string): Promise<void> => {
+const sendMessage = async (page: Page, text: string): Promise<void> => {
   await page.fill(".composer textarea", text);
   await page.press(".composer textarea", "Enter");
 };
@@ -71,7 +71,7 @@ test("the page shows calls, asks for approval, runs its own tool, and edits and 
   await page.click("text=Where is order 4711?");
   await newest(page, "I found it: one brass reading lamp");
   await isReady(page);
-  await say(page, "Refund order 4711");
+  await sendMessage(page, "Refund order 4711");
   await page.waitForSelector(".decision");
   await page.reload();
   await page.click("text=Deny");
@@ -81,7 +81,7 @@ test("the page shows calls, asks for approval, runs its own tool, and edits and 
   await page.click("text=Approve");
   await newest(page, "Done. Paid 49.00 EUR back for order 4711.");
   await isReady(page);
-  await say(page, "What time is it here?");
+  await sendMessage(page, "What time is it here?");
   await newest(page, "Your browser says it is");
   expect(await page.locator(".call[data-state=output-available]").count()).toBe(3);
   await isReady(page);
@@ -100,7 +100,7 @@ test("the page shows calls, asks for approval, runs its own tool, and edits and 
 test("an answer goes on over a reload and in a second tab, and stops in both", async (context) => {
   if (browser === undefined) context.skip(`No browser starts here: ${reason}`);
   const page = await openPage();
-  await say(page, "Tell me a long story");
+  await sendMessage(page, "Tell me a long story");
   await newest(page, "The second one");
   const second = await openPage(page.url());
   await page.reload();
@@ -111,7 +111,7 @@ test("an answer goes on over a reload and in a second tab, and stops in both", a
   expect(await page.locator(".assistant").allTextContents()).toEqual(
     await second.locator(".assistant").allTextContents(),
   );
-  await say(second, "Which lamps are there?");
+  await sendMessage(second, "Which lamps are there?");
   await newest(second, "I am a script");
   expect(faults).toEqual([]);
   await page.close();

@@ -43,7 +43,7 @@ export function Chat({ id, stored }: { readonly id: string; readonly stored: UIM
 
   useEffect(() => {
     const { scrollHeight } = document.documentElement;
-    // Whoever has scrolled up reads there.
+    // A person who has scrolled up reads there.
     if (window.innerHeight + window.scrollY > scrollHeight - 240) window.scrollTo(0, scrollHeight);
   }, [messages]);
 

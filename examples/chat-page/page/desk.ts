@@ -3,7 +3,7 @@ import { KitChatTransport } from "kit/client";
 /** `ann` is the user. Behind a login of yours it is the id of whoever has signed in. */
 export const api = "/agents/desk/ann/ui";
 
-/** What the browser can tell the agent, by the name of the tool. */
+/** The functions that the agent can call in the browser, by the name of the tool. */
 export const pageTools: Readonly<Record<string, () => string>> = {
   local_time: () => new Date().toLocaleTimeString([], { timeStyle: "short" }),
 };

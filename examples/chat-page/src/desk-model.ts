@@ -6,11 +6,11 @@ export const deskModel = createScriptedModel(answer, { modelId: "script", record
 
 function answer({ prompt, tools = [] }: LanguageModelV4CallOptions): ScriptedTurn {
   const results = resultsOf(prompt);
-  if (results.length > 0) return say(results.map(({ name, text }) => afterCall(name, text)).join(" "));
+  if (results.length > 0) return toText(results.map(({ name, text }) => afterCall(name, text)).join(" "));
   const message = messageOf(prompt);
   const [, order] = /\border (\d{4})\b/i.exec(message) ?? [];
   if (/refund|money back/i.test(message)) {
-    if (order === undefined) return say("For which order? Its number has four digits.");
+    if (order === undefined) return toText("For which order? Its number has four digits.");
     const input = { order, cents: 4_900 };
     return {
       ...think("This moves money, so a person has to decide."),
@@ -21,8 +21,8 @@ function answer({ prompt, tools = [] }: LanguageModelV4CallOptions): ScriptedTur
     return { ...think("I look the order up."), toolCalls: [{ name: "find_order", input: { order } }] };
   if (/\btime\b/i.test(message) && tools.some(({ name }) => name === "local_time"))
     return { ...think("Only the browser knows that."), toolCalls: [{ name: "local_time", input: {} }] };
-  if (/story|long/i.test(message)) return { ...say(story), delayMs: 80 };
-  return say(
+  if (/story|long/i.test(message)) return { ...toText(story), delayMs: 80 };
+  return toText(
     `You wrote: “${message}”. I am a script that knows orders 4711 and 4712, refunds, the time, and one long story.`,
   );
 }
@@ -54,7 +54,7 @@ function messageOf(prompt: LanguageModelV4Prompt): string {
 
 const pace = { delayMs: 30 };
 const think = (reasoning: string): ScriptedTurn => ({ ...pace, reasoning });
-const say = (text: string): ScriptedTurn => ({ ...pace, deltas: text.split(/(?<= )/) });
+const toText = (text: string): ScriptedTurn => ({ ...pace, deltas: text.split(/(?<= )/) });
 
 const story =
   `A lamp maker had a lamp for each of the hours of the night. The first one burned while people still talked,

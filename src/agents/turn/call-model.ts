@@ -232,7 +232,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall
       return;
     }
     default:
-      // What only its provider understands is not kept.
+      // Only the provider understands the others.
       return;
   }
 }

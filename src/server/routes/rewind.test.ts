@@ -33,15 +33,15 @@ test.each(["sqlite", "postgres"])("a session goes on before a message over HTTP:
   const served = await serve(database === "sqlite" ? "" : `store = "${url}"\nengine = "${url}"\n`);
   try {
     const path = "/agents/echo/rewound";
-    const say = async (message: string, more: object = {}): Promise<string> => {
+    const sendMessage = async (message: string, more: object = {}): Promise<string> => {
       const { body } = await served.send(path, { body: { message, ...more } });
       return body.result?.text ?? body.error.type;
     };
-    await say("one", { client_id: "m1" });
-    await say("two", { client_id: "m2" });
-    expect(await say("three")).toBe("one|two|three");
-    expect(await say("zwei", { client_id: "m2", rewind_before: "m2" })).toBe("one|zwei");
-    expect(await say("x", { rewind_before: "m3" })).toBe("not_found");
+    await sendMessage("one", { client_id: "m1" });
+    await sendMessage("two", { client_id: "m2" });
+    expect(await sendMessage("three")).toBe("one|two|three");
+    expect(await sendMessage("zwei", { client_id: "m2", rewind_before: "m2" })).toBe("one|zwei");
+    expect(await sendMessage("x", { rewind_before: "m3" })).toBe("not_found");
     const { operations } = (await served.send(`${path}/operations`)).body;
     const [first] = operations.filter(({ client_id }: { client_id?: string }) => client_id === "m1");
     const again = { input: "eins", rewind_before: first.operation_id };
@@ -49,7 +49,7 @@ test.each(["sqlite", "postgres"])("a session goes on before a message over HTTP:
     const sent = [1, 2].map(() => served.send(`${path}/dispatch`, { body: again, headers }));
     const ids = (await Promise.all(sent)).map(({ body }) => body.dispatch_id);
     expect(new Set(ids).size).toBe(1);
-    expect(await say("four")).toBe("eins|four");
+    expect(await sendMessage("four")).toBe("eins|four");
     const { body: history } = await served.send(`${path}/history`);
     expect(JSON.stringify(history)).not.toContain("zwei");
     const { body: after } = await served.send(`${path}/operations`);

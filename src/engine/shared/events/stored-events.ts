@@ -129,7 +129,7 @@ export function joinDeltas(
     run = [];
   };
   for (const event of events) {
-    // What a model writes has its place in the call that follows, so that no row repeats it.
+    // The call that follows has the whole arguments.
     if (event.type === "tool_args_delta") continue;
     const last = run.at(-1);
     if (last !== undefined && !isNextDelta(last, event)) join();
