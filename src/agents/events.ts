@@ -165,7 +165,10 @@ export function createDeltas({
   readonly partial: { push(text: string): unknown } | undefined;
 }): DeltaStream {
   const emitOne = (type: DeltaType, text: string, call?: DeltaCall): void => {
-    if (call !== undefined) return emit({ type: "tool_args_delta", ...call, text });
+    if (call !== undefined) {
+      emit({ type: "tool_args_delta", ...call, text });
+      return;
+    }
     const partial_result = type === "text_delta" ? partial?.push(text) : undefined;
     if (partial_result !== undefined) emit({ type: "text_delta", text, partial_result });
     else if (type !== "tool_args_delta") emit({ type, text });
