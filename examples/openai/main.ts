@@ -1,15 +1,19 @@
-/** `node main.ts`: serves the desk of `../agents` on a free port, and calls it with OpenAI's client. */
+/** `node main.ts [url]`: calls the desk at an address with OpenAI's client; without one, it serves that of `../agents` on a free port. */
 import { join } from "node:path";
 import { openProject, openService } from "kit";
 import { createServer } from "kit/server";
 import OpenAI from "openai";
 
-const root = join(import.meta.dirname, "../agents");
 await using closing = new AsyncDisposableStack();
-const project = closing.adopt(await openProject({ root }), (opened) => opened.close());
-const service = closing.adopt(await openService({ root }), (opened) => opened.close());
-const server = closing.adopt(createServer({ project, service }), (opened) => opened.close());
-const { url } = await server.listen({ port: 0 });
+const url = process.argv[2] ?? (await serveDesk());
+
+async function serveDesk(): Promise<string> {
+  const root = join(import.meta.dirname, "../agents");
+  const project = closing.adopt(await openProject({ root }), (opened) => opened.close());
+  const service = closing.adopt(await openService({ root }), (opened) => opened.close());
+  const server = closing.adopt(createServer({ project, service }), (opened) => opened.close());
+  return (await server.listen({ port: 0 })).url;
+}
 
 // Any program that takes a base URL and a key: here the server needs no key.
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none" });

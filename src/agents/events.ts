@@ -141,9 +141,14 @@ function toDelta(body: DeltaBody, scope: EventScope, fields: EventFields): KitEv
 type DeltaBody = Extract<EventBody, { readonly type: "text_delta" | "reasoning_delta" }>;
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
 
+type ArgsBody = Extract<EventBody, { readonly type: "tool_args_delta" }>;
+type DeltaType = DeltaBody["type"] | ArgsBody["type"];
+type DeltaCall = Pick<ArgsBody, "tool_call_id" | "tool">;
+
 /** The deltas of one answer, as the model streams them. */
 export interface DeltaStream {
-  push(type: DeltaBody["type"], text: string): void;
+  /** `call` is the call whose arguments are written. */
+  push(type: DeltaType, text: string, call?: DeltaCall): void;
   /** Emits the characters that were held back because a secret could have begun with them. */
   end(): void;
 }
@@ -159,20 +164,27 @@ export function createDeltas({
   /** Reads the result of a typed answer while it arrives. */
   readonly partial: { push(text: string): unknown } | undefined;
 }): DeltaStream {
-  const emitOne = (type: DeltaBody["type"], text: string): void => {
+  const emitOne = (type: DeltaType, text: string, call?: DeltaCall): void => {
+    if (call !== undefined) {
+      emit({ type: "tool_args_delta", ...call, text });
+      return;
+    }
     const partial_result = type === "text_delta" ? partial?.push(text) : undefined;
-    emit(partial_result === undefined ? { type, text } : { type: "text_delta", text, partial_result });
+    if (partial_result !== undefined) emit({ type: "text_delta", text, partial_result });
+    else if (type !== "tool_args_delta") emit({ type, text });
   };
   if (mask === undefined) return { push: emitOne, end: () => undefined };
-  let last: DeltaBody["type"] = "text_delta";
+  let last: DeltaType = "text_delta";
+  let lastCall: DeltaCall | undefined;
   const stream = mask.stream();
   const emitDelta = (text: string): void => {
-    if (text !== "") emitOne(last, text);
+    if (text !== "") emitOne(last, text, lastCall);
   };
   return {
-    push(type, text) {
-      if (type !== last) emitDelta(stream.end());
+    push(type, text, call) {
+      if (type !== last || call !== lastCall) emitDelta(stream.end());
       last = type;
+      lastCall = call;
       emitDelta(stream.push(text));
     },
     end: () => emitDelta(stream.end()),

@@ -156,6 +156,9 @@ export class EventSpans implements Tracing {
       case "command_start":
       case "command_end":
       case "tool_progress":
+      case "tool_args_delta":
+      case "source":
+      case "file":
       case "log":
       case "gap":
         break;
@@ -345,12 +348,9 @@ export class EventSpans implements Tracing {
     const open = this.#tree.get(toolKey(event, event.tool_call_id));
     if (open === undefined) return;
     const at = Math.max(open.startedMs, Date.parse(event.timestamp));
-    if (event.type === "approval_request") {
-      open.span.addEvent("kit.approval.request", { "kit.approval_id": event.approval_id }, at);
-      return;
-    }
-    const decision = { "kit.approval_id": event.approval_id, "kit.approval.approved": event.approved };
-    open.span.addEvent("kit.approval", decision, at);
+    const id = { "kit.approval_id": event.approval_id };
+    if (event.type === "approval_request") open.span.addEvent("kit.approval.request", id, at);
+    else open.span.addEvent("kit.approval", { ...id, "kit.approval.approved": event.approved }, at);
   }
 
   #startTask(event: EventOf<"task_start">): void {

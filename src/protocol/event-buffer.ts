@@ -1,7 +1,10 @@
 import type { KitEvent } from "./event.ts";
 
 /** A part of the model's answer. */
-export type DeltaEvent = Extract<KitEvent, { readonly type: "text_delta" | "reasoning_delta" }>;
+export type DeltaEvent = Extract<
+  KitEvent,
+  { readonly type: "text_delta" | "reasoning_delta" | "tool_args_delta" }
+>;
 
 export interface EventBufferOptions<Item> {
   /** Returns the delta that an item carries; undefined for any other item. */
@@ -130,6 +133,7 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
     const later = deltaOf(item);
     if (earlier === undefined || later === undefined || earlier.type !== later.type) return undefined;
     if (earlier.operation_id !== later.operation_id || earlier.turn_id !== later.turn_id) return undefined;
+    if (callOf(earlier) !== callOf(later)) return undefined;
     const joined = { ...later, text: earlier.text + later.text };
     const partial_result = partialOf(later) ?? partialOf(earlier);
     return ofDelta(partial_result === undefined ? joined : ({ ...joined, partial_result } as DeltaEvent));
@@ -140,7 +144,18 @@ function partialOf(delta: DeltaEvent): unknown {
   return delta.type === "text_delta" ? delta.partial_result : undefined;
 }
 
+function callOf(delta: DeltaEvent): string | undefined {
+  return delta.type === "tool_args_delta" ? delta.tool_call_id : undefined;
+}
+
 /** Returns the event if it is a delta. */
 export function toDelta(event: KitEvent): DeltaEvent | undefined {
-  return event.type === "text_delta" || event.type === "reasoning_delta" ? event : undefined;
+  switch (event.type) {
+    case "text_delta":
+    case "reasoning_delta":
+    case "tool_args_delta":
+      return event;
+    default:
+      return undefined;
+  }
 }

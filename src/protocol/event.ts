@@ -176,6 +176,23 @@ export const eventSchema = z
       partial_result: z.unknown().optional(),
     }),
     event("reasoning_delta", { text }),
+    // The model writes the arguments of a call, as JSON, whose `tool_start` follows. No log keeps it: only who reads at that moment gets it.
+    event("tool_args_delta", { ...toolCall, text }),
+    // A source of the answer of the turn `turn_id`. It has a `url`, or is a document without one.
+    event("source", {
+      source_id: text,
+      /** `http:` or `https:`. */
+      url: text.optional(),
+      title: text.optional(),
+      media_type: text.optional(),
+      filename: text.optional(),
+    }),
+    // A file that the model has made, such as a picture.
+    event("file", {
+      media_type: text,
+      /** Base64, or an `https:` address. */
+      data: text,
+    }),
     event("tool_start", {
       ...toolCall,
       args: z.unknown(),

@@ -241,6 +241,9 @@ function apply(draft: Draft, event: KitEvent): void {
     case "idle":
     case "abort_requested":
     case "aborted":
+    case "tool_args_delta":
+    case "source":
+    case "file":
     case "command_start":
     case "command_end":
     case "run_start":

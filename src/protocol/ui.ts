@@ -11,12 +11,17 @@ export type UiChunk =
   | { type: "start-step" | "finish-step" | "reset-step" }
   | { type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"; id: string }
   | { type: "text-delta" | "reasoning-delta"; id: string; delta: string }
+  | { type: "tool-input-start"; toolCallId: string; toolName: string; dynamic?: true }
+  | { type: "tool-input-delta"; toolCallId: string; inputTextDelta: string }
   | ({ type: "tool-input-available"; toolCallId: string; toolName: string; input: unknown } & UiCallKind)
   | ({ type: "tool-output-available"; toolCallId: string; output: unknown; preliminary?: true } & UiCallKind)
   | ({ type: "tool-output-error"; toolCallId: string; errorText: string } & UiCallKind)
   | { type: "tool-output-denied"; toolCallId: string }
   | { type: "tool-approval-request"; toolCallId: string; approvalId: string }
   | { type: "tool-approval-response"; approvalId: string; approved: boolean; reason?: string }
+  | { type: "source-url"; sourceId: string; url: string; title?: string }
+  | { type: "source-document"; sourceId: string; mediaType: string; title: string; filename?: string }
+  | { type: "file"; url: string; mediaType: string }
   | { type: "data-task"; id: string; data: UiTask }
   | { type: "data-notice"; data: { message: string; retry_in_ms?: number }; transient: true }
   | { type: "message-metadata"; messageMetadata: UiMetadata }

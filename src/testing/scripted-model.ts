@@ -14,11 +14,15 @@ export interface ScriptedTurn {
   /** Deltas to stream instead of one piece of text. */
   readonly deltas?: readonly string[];
   readonly reasoning?: string;
+  /** Sources and files of the answer, after its first delta. */
+  readonly attachments?: readonly Extract<LanguageModelV4StreamPart, { type: "source" | "file" }>[];
   readonly toolCalls?: readonly {
     readonly id?: string;
     readonly name: string;
     readonly input?: unknown;
     readonly rawInput?: string;
+    /** The arguments are streamed in pieces of this many characters before the call. */
+    readonly pieces?: number;
   }[];
   /** Milliseconds before the first part, and between parts. */
   readonly delayMs?: number;
@@ -127,17 +131,23 @@ function partsOf(turn: ScriptedTurn): LanguageModelV4StreamPart[] {
   const deltas = turn.deltas ?? (turn.text === undefined ? [] : [turn.text]);
   if (deltas.length > 0) {
     parts.push({ type: "text-start", id: "t" });
-    for (const delta of deltas) parts.push({ type: "text-delta", id: "t", delta });
+    for (const [at, delta] of deltas.entries()) {
+      parts.push({ type: "text-delta", id: "t", delta });
+      if (at === 0) parts.push(...(turn.attachments ?? []));
+    }
     parts.push({ type: "text-end", id: "t" });
-  }
+  } else parts.push(...(turn.attachments ?? []));
   const calls = turn.toolCalls ?? [];
   calls.forEach((call, position) => {
-    parts.push({
-      type: "tool-call",
-      toolCallId: call.id ?? `call_${position + 1}`,
-      toolName: call.name,
-      input: call.rawInput ?? JSON.stringify(call.input ?? {}),
-    });
+    const toolCallId = call.id ?? `call_${position + 1}`;
+    const input = call.rawInput ?? JSON.stringify(call.input ?? {});
+    if (call.pieces !== undefined) {
+      parts.push({ type: "tool-input-start", id: toolCallId, toolName: call.name });
+      for (let at = 0; at < input.length; at += call.pieces)
+        parts.push({ type: "tool-input-delta", id: toolCallId, delta: input.slice(at, at + call.pieces) });
+      parts.push({ type: "tool-input-end", id: toolCallId });
+    }
+    parts.push({ type: "tool-call", toolCallId, toolName: call.name, input });
   });
   const unified = turn.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop");
   parts.push({ type: "finish", finishReason: { unified, raw: unified }, usage: toUsage(turn) });

@@ -17,7 +17,7 @@ import type { BackendWork } from "../agent-runtime.ts";
 import { notRun } from "../log/operation-log.ts";
 import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
-import type { CallWatch } from "../turn/call-model.ts";
+import type { CallWatch } from "../turn/call-watch.ts";
 import type { TurnLoop } from "../turn/loop-parts.ts";
 import { callsOf, toEntry } from "../turn/store-reply.ts";
 import { emitTurnFailed, runModelTurn, runTools, watchOf } from "../turn/turn-loop.ts";

@@ -15,7 +15,8 @@ import type { CompactOptions } from "../operations/options.ts";
 import { ModelLine } from "../operations/prepare.ts";
 import { keepHead, keepMessages } from "../prompt/turn-records.ts";
 import { spentEntry, toUsage } from "../turn/budget.ts";
-import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
+import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
+import { CallWatch } from "../turn/call-watch.ts";
 import { planRetry } from "../turn/retry.ts";
 import { emitTurnFailed } from "../turn/turn-loop.ts";
 

@@ -107,7 +107,7 @@ function noImage(what: string): KitError {
 }
 
 /** Bytes as base64, the form of messages. */
-function base64Of(bytes: Uint8Array): string {
+export function base64Of(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += 32_768)
     binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));

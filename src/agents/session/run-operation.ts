@@ -286,8 +286,15 @@ function toOperation(
 
 /** Masks an event, except deltas and results, which are masked at their source. */
 function maskBody(body: EventBody, mask: SecretMask): EventBody {
-  if (body.type === "text_delta" || body.type === "reasoning_delta" || body.type === "tool_end") return body;
-  return maskValue(body, mask);
+  switch (body.type) {
+    case "text_delta":
+    case "reasoning_delta":
+    case "tool_args_delta":
+    case "tool_end":
+      return body;
+    default:
+      return maskValue(body, mask);
+  }
 }
 
 function toEventError(error: unknown, { harness, operation }: RunningOperation): EventError {

@@ -14,6 +14,11 @@ import type {
   TextPart,
   ToolCallPart,
 } from "../../protocol/message.ts";
+import { type Attachment, toAttachment } from "./attachments.ts";
+import type { CallWatch, Reader } from "./call-watch.ts";
+import { type StreamedCall, toToolCall } from "./to-tool-call.ts";
+
+type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
 
 /** A model's reply to one call. */
 export interface ModelReply {
@@ -32,7 +37,14 @@ export interface ModelCall {
   /** Options for this call only: the call sets their abort signal. */
   readonly options: LanguageModelV4CallOptions;
   readonly watch: CallWatch;
-  readonly onDelta: (type: "text_delta" | "reasoning_delta", text: string) => void;
+  /** `call` is the call whose arguments are written, for `tool_args_delta`. */
+  readonly onDelta: (
+    type: "text_delta" | "reasoning_delta" | "tool_args_delta",
+    text: string,
+    call?: StreamedCall,
+  ) => void;
+  /** Called for each source and each file of the answer. */
+  readonly onAttachment?: (attachment: Attachment) => void;
 }
 
 /** Thrown when a call ends before its answer is complete; `partial` is the part that had arrived. */
@@ -56,11 +68,18 @@ interface OpenPart {
   ended: boolean;
 }
 
+/** A call whose arguments arrive; `id` is the provider's. Its `ToolCallPart` takes its place. */
+interface OpenCall {
+  readonly type: "open_call";
+  readonly id: string;
+  readonly call: StreamedCall;
+}
+
 /** About a million tokens: guards against a provider that never stops. */
 const maxReplyChars = 4_000_000;
 
 interface Draft {
-  readonly parts: (OpenPart | ToolCallPart)[];
+  readonly parts: (OpenPart | OpenCall | ToolCallPart)[];
   usage: LanguageModelV4Usage | undefined;
   finishReason: FinishReason | undefined;
   /** Characters of texts and streamed arguments. */
@@ -76,7 +95,8 @@ interface Draft {
  * `model_timeout`), or the signal fires. The rest of an unread stream is cancelled. An endless answer fails
  * with `budget_exceeded`, and nothing of it is kept.
  */
-export function callModel({ model, options, watch, onDelta }: ModelCall): Promise<ModelReply> {
+export function callModel(call: ModelCall): Promise<ModelReply> {
+  const { model, options, watch } = call;
   const draft: Draft = {
     parts: [],
     usage: undefined,
@@ -103,7 +123,7 @@ export function callModel({ model, options, watch, onDelta }: ModelCall): Promis
         if (watch.stopped !== undefined) throw watch.stopped.reason;
         if (!done) {
           watch.touch();
-          readPart(draft, value, onDelta);
+          readPart(draft, value, call);
           reader?.read().then(take, fail);
           return;
         }
@@ -139,7 +159,7 @@ export function callModel({ model, options, watch, onDelta }: ModelCall): Promis
   });
 }
 
-function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelCall["onDelta"]): void {
+function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall): void {
   switch (part.type) {
     case "text-delta":
     case "reasoning-delta": {
@@ -149,7 +169,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       if (part.providerMetadata !== undefined) open.provider = part.providerMetadata as ProviderData;
       if (part.delta === "") return;
       open.deltas.push(part.delta);
-      onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
+      call.onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
       return;
     }
     case "text-start":
@@ -166,14 +186,30 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       if (open !== undefined) open.ended = true;
       return;
     }
-    case "tool-input-delta":
-      grow(draft, part.delta);
+    case "tool-input-start": {
+      // The provider runs its own tools.
+      if (part.providerExecuted === true || part.inputEncoding === "text") return;
+      const streamed = { tool_call_id: callId(draft, part.id), tool: part.toolName };
+      draft.parts.push({ type: "open_call", id: part.id, call: streamed });
       return;
-    case "tool-call":
+    }
+    case "tool-input-delta": {
+      grow(draft, part.delta);
+      const open = draft.parts[placeOfCall(draft, part.id)];
+      if (open?.type === "open_call" && part.delta !== "")
+        call.onDelta("tool_args_delta", part.delta, open.call);
+      return;
+    }
+    case "tool-call": {
       noteFirst(draft);
       // The provider has already run its own tools.
-      if (part.providerExecuted !== true) draft.parts.push(toToolCall(part, callId(draft, part.toolCallId)));
+      if (part.providerExecuted === true) return;
+      const at = placeOfCall(draft, part.toolCallId);
+      const open = draft.parts[at];
+      if (open?.type === "open_call") draft.parts[at] = toToolCall(part, open.call.tool_call_id);
+      else draft.parts.push(toToolCall(part, callId(draft, part.toolCallId)));
       return;
+    }
     case "response-metadata":
       if (part.id !== undefined) draft.metadata.response_id = shortOf(part.id);
       if (part.modelId !== undefined) draft.metadata.response_model = shortOf(part.modelId);
@@ -187,8 +223,16 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, onDelta: ModelC
       return;
     case "error":
       throw part.error;
+    case "source":
+    case "file": {
+      const attachment = toAttachment(part);
+      if (attachment === undefined) return;
+      grow(draft, attachment.type === "file" ? attachment.data : (attachment.url ?? attachment.source_id));
+      call.onAttachment?.(attachment);
+      return;
+    }
     default:
-      // Sources, files and the parts of a streamed tool call are not kept.
+      // Only the provider understands the others.
       return;
   }
 }
@@ -218,7 +262,7 @@ function noteFirst(draft: Draft): void {
 function openOf({ parts }: Draft, id: string): OpenPart | undefined {
   for (let index = parts.length - 1; index >= 0; index -= 1) {
     const part = parts[index];
-    if (part?.type !== "tool_call" && part?.id === id && !part.ended) return part;
+    if ((part?.type === "text" || part?.type === "reasoning") && part.id === id && !part.ended) return part;
   }
   return undefined;
 }
@@ -229,40 +273,27 @@ function openPart(draft: Draft, id: string, type: "text" | "reasoning"): OpenPar
   return open;
 }
 
+/** The place of a call whose arguments arrive; -1 if there is none. */
+function placeOfCall({ parts }: Draft, id: string): number {
+  for (let at = parts.length - 1; at >= 0; at -= 1) {
+    const part = parts[at];
+    if (part?.type === "open_call" && part.id === id) return at;
+  }
+  return -1;
+}
+
+function idOf(part: Draft["parts"][number]): string | undefined {
+  if (part.type === "open_call") return part.call.tool_call_id;
+  return part.type === "tool_call" ? part.tool_call_id : undefined;
+}
+
 /** Call ids that every provider accepts: the history may continue with another provider. */
 const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** The provider's call id, or a new one if it is empty, repeated or refused by some provider. */
 function callId({ parts }: Draft, providerId: string): string {
-  const isTaken = parts.some((part) => part.type === "tool_call" && part.tool_call_id === providerId);
+  const isTaken = parts.some((part) => idOf(part) === providerId);
   return isTaken || !idPattern.test(providerId) ? createId("call") : providerId;
-}
-
-function toToolCall(
-  part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>,
-  tool_call_id: string,
-): ToolCallPart {
-  const call = {
-    type: "tool_call",
-    tool_call_id,
-    tool: part.toolName,
-    ...(part.providerMetadata === undefined ? {} : { provider: part.providerMetadata as ProviderData }),
-  } as const;
-  try {
-    return { ...call, args: part.input.trim() === "" ? {} : parseArguments(part.input) };
-  } catch {
-    return { ...call, args: part.input.toWellFormed(), invalid: true };
-  }
-}
-
-const halfCharacter = /\\u[dD][89a-fA-F]/;
-
-/** Parses arguments and repairs half surrogate pairs, which providers refuse. */
-function parseArguments(input: string): unknown {
-  if (input.isWellFormed() && !halfCharacter.test(input)) return JSON.parse(input);
-  return JSON.parse(input, (_key, value: unknown) =>
-    typeof value === "string" ? value.toWellFormed() : value,
-  );
 }
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
@@ -272,7 +303,8 @@ function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
   return { content, finishReason, usage: draft.usage, metadata: draft.metadata };
 }
 
-function hasContent(part: OpenPart | ToolCallPart): boolean {
+function hasContent(part: Draft["parts"][number]): part is OpenPart | ToolCallPart {
+  if (part.type === "open_call") return false;
   return part.type === "tool_call" || part.deltas.length > 0 || part.provider !== undefined;
 }
 
@@ -299,109 +331,4 @@ function toFinishReason(reason: string): FinishReason {
 
 function brokenOffError(): KitError {
   return new KitError({ code: "model_error", message: "The model's answer broke off before its end." });
-}
-
-/** Ticks per idle timeout: silence is noticed at most one tick late. */
-const ticks = 10;
-
-type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
-type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
-
-interface WatchOptions {
-  /** Stops the call that runs, and every later one. */
-  readonly signal: AbortSignal;
-  /** Milliseconds without any part of an answer before the call is given up. */
-  readonly idleTimeoutMs: number;
-}
-
-/**
- * Watches successive model calls: the caller's abort or silence stops a call, even if the provider ignores the signal.
- * One watch serves all turns of an operation, because its timer and signal cost more than the rest of a short turn.
- * Dispose of it after the last call.
- */
-export class CallWatch implements Disposable {
-  readonly #options: WatchOptions;
-  readonly #onAbort: () => void;
-  #controller = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #silentTicks = 0;
-  #runs = false;
-  #refuse: ((reason: unknown) => void) | undefined;
-  #reader: Reader | undefined;
-  /** Why the call was stopped. */
-  stopped: { readonly reason: unknown } | undefined;
-
-  constructor(options: WatchOptions) {
-    this.#options = options;
-    this.#onAbort = () => this.stop(options.signal.reason);
-    options.signal.addEventListener("abort", this.#onAbort, { once: true });
-  }
-
-  /** Whether the caller aborted, as opposed to a silent provider. */
-  get aborted(): boolean {
-    return this.#options.signal.aborted;
-  }
-
-  /** Starts a call; the provider gets the returned signal. `refuse` is called if the call is stopped before its answer starts. */
-  begin(refuse: (reason: unknown) => void): AbortSignal {
-    if (this.#controller.signal.aborted) this.#controller = new AbortController();
-    this.stopped = undefined;
-    this.#runs = true;
-    this.#silentTicks = 0;
-    this.#timer ??= setInterval(() => this.#tick(), this.#options.idleTimeoutMs / ticks);
-    if (this.aborted) this.#onAbort();
-    this.#refuse = refuse;
-    return this.#controller.signal;
-  }
-
-  /** Notes the reader of the answer, which has started. */
-  reads(reader: Reader): void {
-    this.#refuse = undefined;
-    this.#reader = reader;
-  }
-
-  /** Notes that a part has arrived. Resetting a timer for every part would cost more than reading it. */
-  touch(): void {
-    this.#silentTicks = 0;
-  }
-
-  stop(reason: unknown): void {
-    if (!this.#runs || this.stopped !== undefined) return;
-    this.stopped = { reason };
-    this.#controller.abort(reason);
-    this.#refuse?.(reason);
-    // Ends a pending read, also of a stream that ignores the signal.
-    this.#reader?.cancel(reason).catch(() => undefined);
-  }
-
-  end(): void {
-    this.#runs = false;
-    this.#refuse = undefined;
-    this.#reader = undefined;
-  }
-
-  [Symbol.dispose](): void {
-    clearInterval(this.#timer);
-    this.#options.signal.removeEventListener("abort", this.#onAbort);
-  }
-
-  // The timer keeps running between calls, which is cheaper than setting it again. It stops when no call runs: a tool
-  // that waits for a person may take days.
-  #tick(): void {
-    if (!this.#runs) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-      return;
-    }
-    this.#silentTicks += 1;
-    // The timer keeps running between calls, so the first tick can come less than a full tick after `begin`.
-    if (this.#silentTicks > ticks) this.stop(idleError(this.#options.idleTimeoutMs));
-  }
-}
-
-function idleError(idleTimeoutMs: number): KitError {
-  return new KitError({
-    code: "model_timeout",
-    message: `The model sent nothing for ${Math.round(idleTimeoutMs / 1000)} seconds.`,
-  });
 }

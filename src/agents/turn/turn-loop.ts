@@ -5,6 +5,7 @@ import type {
 } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
+import type { EventBody } from "../../protocol/event.ts";
 import type { AssistantMessage, ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Operation } from "../agent-runtime.ts";
@@ -17,7 +18,8 @@ import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import { maskValue } from "../secrets.ts";
 import { spentEntry, toUsage } from "./budget.ts";
-import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
+import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
+import { CallWatch } from "./call-watch.ts";
 import type { TurnHooks } from "./hook-calls.ts";
 import type { TurnLoop } from "./loop-parts.ts";
 import { type ModelFailure, planRetry } from "./retry.ts";
@@ -155,10 +157,11 @@ export async function runModelTurn(
         : await loop.resolved.limiter.admit(loop.operation.state.tokens, loop.operation.signal);
     const started = clock.now();
     const timing: Timing = { turnId, started, logged };
+    const emit = (body: EventBody): void => {
+      if (loop.hidesDeltas !== true && !operation.skipped()) operation.emit(body, turnId);
+    };
     const deltas = createDeltas({
-      emit: (body) => {
-        if (loop.hidesDeltas !== true && !operation.skipped()) operation.emit(body, turnId);
-      },
+      emit,
       mask: loop.operation.mask,
       partial: loop.partialResult?.(),
     });
@@ -176,6 +179,7 @@ export async function runModelTurn(
         options: traceTurn(options, loop, turnId),
         watch,
         onDelta: deltas.push,
+        onAttachment: emit,
       });
       deltas.end();
       const reply = loop.hooks === undefined ? answer : await askAfterModel(loop, loop.hooks, answer);

@@ -85,6 +85,9 @@ function lineOf(event: KitEvent): EventLine | undefined {
     case "aborted":
     case "text_delta":
     case "reasoning_delta":
+    case "tool_args_delta":
+    case "source":
+    case "file":
     case "tool_progress":
     case "command_start":
     case "command_end":

@@ -34,6 +34,8 @@ export class AgUiFold {
   /** The calls of the front end's tools: it knows their results. */
   readonly #ofCaller = new Set<string>();
   readonly #known = new Set<string>();
+  /** The calls whose arguments the model writes. */
+  readonly #written = new Set<string>();
   readonly #messages: (Record<string, unknown> & { content: string })[] = [];
   #keptMessages = 0;
   #steps = 0;
@@ -111,6 +113,7 @@ export class AgUiFold {
         // No event takes a text back.
         this.#messages.length = this.#keptMessages;
         return [
+          ...this.#endWritten(),
           {
             type: "MESSAGES_SNAPSHOT",
             messages: [...(this.#run.messages ?? []), ...structuredClone(this.#messages)],
@@ -140,6 +143,11 @@ export class AgUiFold {
           { type: "REASONING_MESSAGE_END", messageId: chunk.id },
           { type: "REASONING_END", messageId: chunk.id },
         ];
+      case "tool-input-start":
+        this.#written.add(chunk.toolCallId);
+        return [toCallStart(chunk)];
+      case "tool-input-delta":
+        return [{ type: "TOOL_CALL_ARGS", toolCallId: chunk.toolCallId, delta: chunk.inputTextDelta }];
       case "tool-input-available":
         return this.#call(chunk);
       case "tool-output-available":
@@ -172,7 +180,7 @@ export class AgUiFold {
         this.#isStopped = true;
         return [];
       case "finish":
-        return [this.#finish(chunk.finishReason)];
+        return [...this.#endWritten(), this.#finish(chunk.finishReason)];
       default:
         return [];
     }
@@ -186,11 +194,16 @@ export class AgUiFold {
     const args = JSON.stringify(input ?? {});
     const toolCall = { id: toolCallId, type: "function", function: { name: toolName, arguments: args } };
     this.#messages.push({ id: `call-${toolCallId}`, role: "assistant", content: "", toolCalls: [toolCall] });
-    return [
-      { type: "TOOL_CALL_START", toolCallId, toolCallName: toolName, parentMessageId: `call-${toolCallId}` },
-      { type: "TOOL_CALL_ARGS", toolCallId, delta: args },
-      { type: "TOOL_CALL_END", toolCallId },
-    ];
+    const end: AgUiEvent = { type: "TOOL_CALL_END", toolCallId };
+    if (this.#written.delete(toolCallId)) return [end];
+    return [toCallStart(chunk), { type: "TOOL_CALL_ARGS", toolCallId, delta: args }, end];
+  }
+
+  /** Ends the calls that the model did not finish. */
+  #endWritten(): readonly AgUiEvent[] {
+    const events = [...this.#written].map((toolCallId) => ({ type: "TOOL_CALL_END", toolCallId }));
+    this.#written.clear();
+    return events;
   }
 
   #result(toolCallId: string, output: unknown): readonly AgUiEvent[] {
@@ -218,4 +231,9 @@ export class AgUiFold {
     if (interrupts.length > 0) return finished({ type: "interrupt", interrupts });
     return finished({ type: "success", pendingToolCallIds: [...this.#waiting.keys()] });
   }
+}
+
+function toCallStart({ toolCallId, toolName }: { toolCallId: string; toolName: string }): AgUiEvent {
+  const parentMessageId = `call-${toolCallId}`;
+  return { type: "TOOL_CALL_START", toolCallId, toolCallName: toolName, parentMessageId };
 }

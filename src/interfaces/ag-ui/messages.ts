@@ -2,6 +2,7 @@ import { isRecord } from "../../base/record.ts";
 import type { AgUiMessage } from "../../protocol/ag-ui.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { UiPart } from "../../protocol/ui.ts";
+import { toCallId } from "../ai-sdk/fold.ts";
 import { stringOf, toUserInput, type UserInput } from "../ai-sdk/user-message.ts";
 
 /** Converts a user's message of AG-UI to a prompt. Throws `invalid_request`. */
@@ -21,15 +22,17 @@ function toUiPart(part: UiPart): UiPart {
   return { type: "file", mediaType: mimeType, url: address, filename: part.filename };
 }
 
-/** Converts a stored message to those of AG-UI; `id` is unique in its thread. */
-export function toAgUiMessages(message: Message, id: string): readonly object[] {
+/** Converts a stored message to those of AG-UI; `id` is unique in its thread, and `operationId` is that of its operation. */
+export function toAgUiMessages(
+  message: Message,
+  { id, operationId }: { readonly id: string; readonly operationId: string },
+): readonly object[] {
   if (message.role === "tool")
-    return message.content.map(({ tool_call_id, content }) => ({
-      id: `result-${tool_call_id}`,
-      role: "tool",
-      toolCallId: tool_call_id,
-      content: content.map((part) => (part.type === "text" ? part.text : "")).join(""),
-    }));
+    return message.content.map(({ tool_call_id, content }) => {
+      const toolCallId = toCallId(operationId, tool_call_id);
+      const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
+      return { id: `result-${toolCallId}`, role: "tool", toolCallId, content: text };
+    });
   // Messages that kit wrote are for the model.
   if (message.source !== undefined) return [];
   const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
@@ -38,7 +41,7 @@ export function toAgUiMessages(message: Message, id: string): readonly object[] 
     part.type === "tool_call"
       ? [
           {
-            id: part.tool_call_id,
+            id: toCallId(operationId, part.tool_call_id),
             type: "function",
             function: { name: part.tool, arguments: JSON.stringify(part.args ?? {}) },
           },

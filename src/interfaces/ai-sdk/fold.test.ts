@@ -19,13 +19,38 @@ import { toUiMessage } from "./ui-message.ts";
 /** A web page could say it to a tool. The AI SDK ends a stream at such keys. */
 const hostile = '{"__proto__":{"a":1},"b":[{"constructor":{"prototype":{}}},{"constructor":{"at":2}}]}';
 let served: ServedService;
+/** Resolves once the events of the newest operation are read. */
+let isRead = Promise.withResolvers<void>();
 beforeAll(async () => {
   let calls = 0;
-  const answer = ({ prompt }: LanguageModelV4CallOptions): ScriptedTurn => {
+  const answer = async ({ prompt }: LanguageModelV4CallOptions): Promise<ScriptedTurn> => {
     const text = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
     const isAnswered = prompt.at(-1)?.role === "tool";
     calls += 1;
     const words = ["The ", "answer ", "is ", "said ", "word ", "by ", "word."];
+    if (text.includes("slowly written")) {
+      // A reader that comes later gets the whole arguments only.
+      await isRead.promise;
+      const written = { words: "one, two and three", at: [1, { two: 2 }] };
+      return isAnswered
+        ? { deltas: words }
+        : { deltas: words, toolCalls: [1, 2].map(() => ({ name: "look", input: written, pieces: 7 })) };
+    }
+    if (text.includes("cite"))
+      return {
+        deltas: words,
+        attachments: [
+          { type: "source", sourceType: "url", id: "s1", url: "https://example.org/a", title: "A page" },
+          { type: "source", sourceType: "url", id: "s2", url: "javascript:alert(1)" },
+          { type: "source", sourceType: "document", id: "s3", mediaType: "text/plain", title: "Notes" },
+          { type: "file", mediaType: "image/png", data: { type: "data", data: new Uint8Array([1, 2, 3]) } },
+          {
+            type: "file",
+            mediaType: "image/png",
+            data: { type: "url", url: new URL("https://example.org/b.png") },
+          },
+        ],
+      };
     if (text.includes("think")) return { reasoning: "First this, then that.", deltas: words };
     if (text.includes("twice")) {
       const call = { id: "same", name: "look", input: { at: calls } };
@@ -70,6 +95,7 @@ afterAll(() => served.close());
 /** Prompts the agent, decides each call that waits, and returns the events as they came, and as they are stored. */
 async function record(input: string, decide: (at: number) => object = () => ({ approved: true })) {
   const target = { agent: "all", instance_id: "fold" };
+  isRead = Promise.withResolvers();
   const { operation_id } = await served.service.dispatch({ ...target, session: "default" }, input);
   const read = async (onEvent?: (event: KitEvent) => Promise<void>): Promise<readonly KitEvent[]> => {
     const events: KitEvent[] = [];
@@ -82,6 +108,7 @@ async function record(input: string, decide: (at: number) => object = () => ({ a
   };
   let decided = 0;
   const live = await read(async (event) => {
+    isRead.resolve();
     if (event.type === "approval_request") {
       const decision = decide(decided++);
       const approval = { id: event.approval_id, ...decision };
@@ -136,12 +163,27 @@ interface Scenario {
   readonly decide?: (at: number) => object;
   /** The states of the calls in the message. */
   readonly calls: readonly string[];
+  /** The other parts, if they are looked at. */
+  readonly parts?: readonly object[];
+  /** The number of pieces in which arguments arrive. */
+  readonly written?: number;
   /** Whether the operation rests at some event, until a person decides. */
   readonly rests?: boolean;
 }
 
 const scenarios: readonly Scenario[] = [
   { input: "think, then speak", calls: [] },
+  {
+    input: "cite sources, and draw",
+    calls: [],
+    parts: [
+      { type: "text", text: "The answer is said word by word." },
+      { type: "source-url", sourceId: "s1", url: "https://example.org/a", title: "A page" },
+      { type: "source-document", sourceId: "s3", mediaType: "text/plain", title: "Notes" },
+      { type: "file", mediaType: "image/png", url: "data:image/png;base64,AQID" },
+      { type: "file", mediaType: "image/png", url: "https://example.org/b.png" },
+    ],
+  },
   {
     input: "look twice under the same id",
     calls: ["tool-look output-available", "tool-look output-available"],
@@ -161,6 +203,11 @@ const scenarios: readonly Scenario[] = [
   { input: "look at a hostile page", calls: ["tool-look output-available"] },
   { input: "breaks off once", calls: [] },
   { input: "refused for good", calls: [] },
+  {
+    input: "arguments that are slowly written",
+    calls: ["tool-look output-available", "tool-look output-available"],
+    written: 14,
+  },
   { input: "slow, stopped", calls: [] },
 ];
 
@@ -181,12 +228,19 @@ test.each(scenarios)(
     expect(await read(chunksOf(operation_id, cut))).toEqual(message);
     for (let end = 1; end <= whole.length; end += 1) {
       const own = toUiMessage(operation_id, whole.slice(0, end));
-      expect(JSON.parse(JSON.stringify({ metadata: {}, ...own }))).toEqual(await read(whole.slice(0, end)));
+      const theirs = await read(whole.slice(0, end));
+      // Arguments that are still written are only in the stream.
+      const parts = theirs?.parts.filter((part) => !("state" in part && part.state === "input-streaming"));
+      expect(JSON.parse(JSON.stringify({ metadata: {}, ...own }))).toEqual({ ...theirs, parts });
     }
     const calls = message?.parts.flatMap((part) =>
       "toolCallId" in part ? [`${part.type} ${part.state}`] : [],
     );
     expect(calls).toEqual(scenario.calls);
+    const written = whole.filter(({ type }) => type === "tool-input-delta");
+    expect(written).toHaveLength(scenario.written ?? 0);
+    expect(stored.some(({ type }) => type === "tool_args_delta")).toBe(false);
+    if (scenario.parts !== undefined) expect(message?.parts.slice(1)).toMatchObject(scenario.parts);
     const fold = new UiFold(operation_id);
     const resting = live.filter((event) => {
       fold.push(event);

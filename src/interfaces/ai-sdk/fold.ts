@@ -8,7 +8,7 @@ type CallEvent = EventOf<"tool_start" | "tool_progress" | "tool_end" | "approval
 
 /** A call as the page knows it. */
 interface UiCall {
-  /** Unique in the message: a provider's id can occur again in a later turn. */
+  /** Unique in the chat: see `toCallId`. */
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
@@ -32,6 +32,8 @@ export class UiFold {
   readonly work: OpenWork;
   readonly #calls = new Map<string, UiCall>();
   readonly #tasks = new Map<string, UiTask>();
+  /** The ids of the calls whose arguments the model writes, until they start. */
+  readonly #written = new Map<string, string>();
   #open:
     | { readonly kind: "text" | "reasoning"; readonly id: string; readonly turn: string | undefined }
     | undefined;
@@ -119,6 +121,12 @@ export class UiFold {
         return this.#delta("text", event);
       case "reasoning_delta":
         return this.#delta("reasoning", event);
+      case "tool_args_delta":
+        return this.#turn === undefined ? [] : this.#writes(event);
+      case "source":
+      case "file":
+        // The text around it goes on.
+        return this.#turn === undefined ? [] : [toUiAttachment(event)];
       case "turn":
         if (event.purpose === "compaction") return [];
         this.#turn = undefined;
@@ -158,7 +166,7 @@ export class UiFold {
     if (event.type === "tool_start") {
       const before = this.#calls.get(key);
       const call: UiCall = {
-        id: this.#callId(event.tool_call_id, before),
+        id: this.#written.get(key) ?? this.#callId(event.tool_call_id, before),
         tool: event.tool,
         input: event.args,
         // The calls of MCP servers are dynamic parts, so that those of the project can be typed ones.
@@ -172,6 +180,7 @@ export class UiFold {
         hasEnded: false,
       };
       this.#calls.set(key, call);
+      this.#written.delete(key);
       return isOwn ? [...this.#close(), toInput(call, event.args)] : [];
     }
     const call = this.#calls.get(key);
@@ -219,12 +228,25 @@ export class UiFold {
     }
   }
 
+  /** The arguments of a call as the model writes them. The text before goes on, if the model does. */
+  #writes({ operation_id, tool_call_id, tool, text }: EventOf<"tool_args_delta">): readonly UiChunk[] {
+    const key = `${operation_id} ${tool_call_id}`;
+    const known = this.#written.get(key);
+    const toolCallId = known ?? this.#callId(tool_call_id, this.#calls.get(key));
+    const delta: UiChunk = { type: "tool-input-delta", toolCallId, inputTextDelta: text };
+    if (known !== undefined) return [delta];
+    this.#written.set(key, toolCallId);
+    const dynamic = tool.startsWith("mcp__") ? ({ dynamic: true } as const) : {};
+    return [{ type: "tool-input-start", toolCallId, toolName: tool, ...dynamic }, delta];
+  }
+
   /** A call that starts again after a killed process keeps its id. */
   #callId(id: string, before: UiCall | undefined): string {
     if (before?.hasEnded === false) return before.id;
     const used = new Set([...this.#calls.values()].map((call) => call.id));
-    let own = id;
-    for (let count = 2; used.has(own); count += 1) own = `${id}-${count}`;
+    const first = toCallId(this.#operationId, id);
+    let own = first;
+    for (let count = 2; used.has(own); count += 1) own = `${first}-${count}`;
     return own;
   }
 
@@ -244,6 +266,7 @@ export class UiFold {
 
   /** Voids the text of the running turn. */
   #reset(): readonly UiChunk[] {
+    this.#written.clear();
     return [...this.#close(), { type: "reset-step" }];
   }
 
@@ -259,6 +282,26 @@ export class UiFold {
     this.#inStep = false;
     return chunks;
   }
+}
+
+function toUiAttachment(event: EventOf<"source" | "file">): UiChunk {
+  if (event.type === "file") {
+    const { media_type: mediaType, data } = event;
+    return { type: "file", url: /^https:/.test(data) ? data : `data:${mediaType};base64,${data}`, mediaType };
+  }
+  const { source_id: sourceId, url, title, media_type: mediaType = "", filename } = event;
+  if (url !== undefined)
+    return { type: "source-url", sourceId, url, ...(title === undefined ? {} : { title }) };
+  const name = filename === undefined ? {} : { filename };
+  return { type: "source-document", sourceId, mediaType, title: title ?? "", ...name };
+}
+
+/**
+ * The id of a call in a chat. A provider's id can occur again in a later answer, and clients look a call up by its id among all
+ * messages: they would give the result of the new call to the old one.
+ */
+export function toCallId(operationId: string, id: string): string {
+  return `${operationId}-${id}`;
 }
 
 function toInput({ id, tool, kind }: UiCall, input: unknown): UiChunk {

@@ -25,7 +25,8 @@ export function toUiMessage(id: string, chunks: Iterable<UiChunk>): UiMessage {
         return;
       case "text-delta":
       case "reasoning-delta": {
-        const part = parts.at(-1);
+        // Sources and files can come between two deltas.
+        const part = parts.findLast(({ state }) => state === "streaming");
         change(part, { text: `${part?.text ?? ""}${chunk.delta}` });
         return;
       }
@@ -74,6 +75,11 @@ export function toUiMessage(id: string, chunks: Iterable<UiChunk>): UiMessage {
         return;
       case "tool-output-denied":
         change(callOf(chunk.toolCallId), { state: "output-denied" });
+        return;
+      case "source-url":
+      case "source-document":
+      case "file":
+        parts.push({ ...chunk });
         return;
       case "data-task": {
         const { type, id: taskId, data } = chunk;

@@ -2,6 +2,7 @@ import { HttpAgent, type RunAgentInput, verifyEvents } from "@ag-ui/client";
 import { from, lastValueFrom, toArray } from "rxjs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AgUiFold } from "../../interfaces/ag-ui/fold.ts";
+import type { KitEvent } from "../../protocol/event.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 let served: ServedService;
@@ -106,6 +107,14 @@ test("a tool of the front end ends the run, and its result goes on in the next o
   agent.addMessage({ id: "result", role: "tool", toolCallId: call?.id ?? "", content: "64 degrees" });
   expect(await run(agent, { tools })).toMatchObject({ outcome: { type: "success" } });
   expect(agent.messages.at(-1)).toMatchObject({ content: "It said 64 degrees." });
+  // The model uses the id of its call again.
+  ask(agent, "weather");
+  await run(agent, { tools });
+  const calls = agent.messages.flatMap((message) =>
+    message.role === "assistant" ? (message.toolCalls ?? []) : [],
+  );
+  expect(calls.map((each) => each.function.arguments)).toEqual(['{"place":"Rome"}', '{"place":"Rome"}']);
+  expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
 });
 
 test("errors are the end of a run, refusals are sentences, and a run that is not awaited is refused", async () => {
@@ -144,13 +153,9 @@ test("a result of a tool approves no call of the agent", async () => {
       guarded.stream(path, { body: { threadId: "t", runId: `r${++count}`, messages, ...more } });
     await (await send([{ id: "m", role: "user", content: "pay 5" }])).text();
     const [call] = await guarded.service.approvals.list();
-    const { approval_id = "", tool_call_id = "" } = call ?? {};
-    for (const [toolCallId, content] of [
-      [tool_call_id],
-      [tool_call_id, "paid"],
-      [approval_id],
-      [approval_id, null],
-    ])
+    const { approval_id = "", operation_id = "", tool_call_id = "" } = call ?? {};
+    const call_id = `${operation_id}-${tool_call_id}`;
+    for (const [toolCallId, content] of [[call_id], [call_id, "paid"], [approval_id], [approval_id, null]])
       expect((await send([{ id: "m2", role: "tool", toolCallId, content }])).status).toBe(409);
     const resume = [{ interruptId: approval_id, status: "resolved" }];
     expect((await send([], { resume })).status).toBe(403);
@@ -166,7 +171,14 @@ test("AG-UI's verifier accepts the events of each operation, ended after any of 
   const { operations } = await service.operations(target);
   expect(operations.length).toBeGreaterThan(1);
   for (const operation of operations) {
-    const { events } = await service.operationEvents({ ...target, ...operation }, { limit: 1_000 });
+    const { events: recorded } = await service.operationEvents({ ...target, ...operation }, { limit: 1_000 });
+    // No log has the arguments as the model wrote them.
+    const call = recorded.find((event) => event.type === "tool_start");
+    const written = ['{"cents":', "5}"].flatMap((text): KitEvent[] =>
+      call === undefined ? [] : [{ ...call, type: "tool_args_delta", text }],
+    );
+    const turn = recorded.findIndex(({ type }) => type === "turn");
+    const events = [...recorded.slice(0, turn), ...written, ...recorded.slice(turn)];
     for (let end = 1; end <= events.length; end += 1) {
       const fold = new AgUiFold({ operationId: operation.operation_id, threadId: "t", runId: "r" });
       const all = [...fold.start(), ...events.slice(0, end).flatMap((event) => fold.push(event))];

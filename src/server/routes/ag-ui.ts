@@ -54,7 +54,7 @@ export function bindAgUiRoutes(context: ServiceContext): readonly Route[] {
         const messages = (page?.entries ?? []).flatMap(({ message, position, operation_id }) =>
           operation_id === running?.operation_id && message.role !== "user"
             ? []
-            : toAgUiMessages(message, `message-${position}`),
+            : toAgUiMessages(message, { id: `message-${position}`, operationId: operation_id }),
         );
         const snapshot = { type: "MESSAGES_SNAPSHOT", messages };
         const { threadId } = body;

@@ -97,7 +97,12 @@ export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly 
       return { copy, length: eventOverhead + event.text.length + json.length };
     }
     case "reasoning_delta":
+    case "tool_args_delta":
       return texts(event.text.length);
+    case "source":
+      return texts((event.url?.length ?? 0) + (event.title?.length ?? 0));
+    case "file":
+      return texts(event.data.length);
     case "operation_start":
       return texts(event.message?.length ?? 0);
     case "turn_request":

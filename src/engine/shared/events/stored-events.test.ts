@@ -80,6 +80,16 @@ test("a turn of a thousand deltas is one event of some hundred bytes more than i
   expect(toBatches(events)[0]?.data.length).toBeLessThan(4_000 + 2_000 + 500);
 });
 
+test("the arguments that a model writes are not stored", () => {
+  const call = { tool_call_id: "call_1", tool: "look" };
+  const written = { ...delta(2, "{"), ...call, type: "tool_args_delta" } as KitEvent;
+  const end = { ...delta(4, ""), type: "idle" } as KitEvent;
+  expect(joinDeltas([delta(1, "a"), written, { ...written, index: 3 }, end]).events).toEqual([
+    delta(1, "a"),
+    end,
+  ]);
+});
+
 test("the last deltas are not joined, because more can follow", () => {
   const deltas = [delta(1, "a"), delta(2, "b")];
   expect(joinDeltas(deltas)).toEqual({ events: deltas, open: { from: 1, last: deltas[1], deltas: 2 } });

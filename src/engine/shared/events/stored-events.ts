@@ -117,7 +117,7 @@ export interface OpenRun {
   readonly deltas: number;
 }
 
-/** Joins neighbouring deltas of one turn, except for deltas at the end, which more can follow; `all` joins these too. */
+/** Omits deltas of arguments, and joins neighbouring deltas of one turn, except for deltas at the end, which more can follow; `all` joins these too. */
 export function joinDeltas(
   events: readonly StoredEvent[],
   all = false,
@@ -129,6 +129,8 @@ export function joinDeltas(
     run = [];
   };
   for (const event of events) {
+    // The call that follows has the whole arguments.
+    if (event.type === "tool_args_delta") continue;
     const last = run.at(-1);
     if (last !== undefined && !isNextDelta(last, event)) join();
     if (isDelta(event)) run.push(event);
