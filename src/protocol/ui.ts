@@ -18,6 +18,7 @@ export type UiChunk =
   | { type: "tool-approval-request"; toolCallId: string; approvalId: string }
   | { type: "tool-approval-response"; approvalId: string; approved: boolean; reason?: string }
   | { type: "data-task"; id: string; data: UiTask }
+  | { type: "data-question"; id: string; data: UiQuestion }
   | { type: "data-notice"; data: { message: string; retry_in_ms?: number }; transient: true }
   | { type: "message-metadata"; messageMetadata: UiMetadata }
   | { type: "error"; errorText: string }
@@ -37,6 +38,15 @@ export interface UiTask {
   agent?: string;
   role?: string;
   state: "running" | "done" | "failed";
+}
+
+/** A question of a running call to a person: the data of a part `data-question`, whose id is that of the approval. */
+export interface UiQuestion {
+  tool_call_id: string;
+  message: string;
+  /** The JSON Schema of the answer. */
+  schema: unknown;
+  state: "waiting" | "answered" | "declined";
 }
 
 const metadataSchema = z.looseObject({
