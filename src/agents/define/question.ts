@@ -1,12 +1,11 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { JsonSchema } from "./tool.ts";
 
 /** A question to a person. */
 export interface Question<Value = unknown> {
   /** The text that the person reads; 1 to 10,000 characters. */
   readonly message: string;
   /** The schema of the answer: of zod, valibot, …, or JSON Schema. The console shows its form. At most 65,536 characters of JSON. */
-  readonly schema: StandardSchemaV1<unknown, Value> | JsonSchema;
+  readonly schema: StandardSchemaV1<unknown, Value> | { readonly [keyword: string]: unknown };
   /** Milliseconds before the answer is `cancel`; default: the time limit of approvals. */
   readonly timeoutMs?: number | undefined;
   /** Withdraws the question: the answer is `cancel`. */

@@ -116,7 +116,10 @@ export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly 
     case "approval_request": {
       const { args, message = "", schema } = event;
       const json = JSON.stringify({ args, ...(schema && { schema }) });
-      return { copy: { ...event, ...JSON.parse(json) }, length: eventOverhead + json.length + message.length };
+      return {
+        copy: { ...event, ...JSON.parse(json) },
+        length: eventOverhead + json.length + message.length,
+      };
     }
     case "tool_start": {
       const json = JSON.stringify(event.args) ?? "null";
