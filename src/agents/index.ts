@@ -29,6 +29,7 @@ export type {
   ModelSource,
   ProfileModel,
 } from "./define/profile-settings.ts";
+export type { Answer, AskPerson, Question } from "./define/question.ts";
 export type {
   AnyTool,
   CommandAction,

@@ -276,7 +276,7 @@ export const chapters: readonly CommandChapter[] = [
       },
       {
         name: "approvals",
-        summary: "Tool calls that wait for a decision: list, show, approve, deny",
+        summary: "Tool calls that wait for a person: list, show, approve, deny, answer",
         examples: ["kit approvals list", "kit approvals approve approval_01M7YDVQ9YE3TW10E60N67AXVR"],
         commands: [
           {
@@ -298,6 +298,11 @@ export const chapters: readonly CommandChapter[] = [
             name: "deny",
             summary: "Deny a call; the model reads the reason",
             load: async () => (await import("./commands/approvals.ts")).approvalsDeny,
+          },
+          {
+            name: "answer",
+            summary: "Answer the question of a tool",
+            load: async () => (await import("./commands/approvals.ts")).approvalsAnswer,
           },
           {
             name: "allow",

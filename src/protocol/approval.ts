@@ -30,12 +30,17 @@ export interface AllowRule extends Infer<typeof allowRuleSchema> {}
 /** A tool call that waits for an approval decision. Times are ISO 8601. */
 export const approvalRequestSchema = z
   .object({
-    /** `approval_` or `caller_`, by its kind, and a ULID; the same if the request is repeated after a crash. */
+    /** `approval_`, `caller_` or `question_`, by its kind, and a ULID; the same if the request is repeated after a crash. */
     approval_id: z.string(),
     kind: z.enum(callKinds).optional().meta({
       description:
-        "`caller`: a tool of the caller, whose result the decision has. Absent for a call that needs approval.",
+        "`caller`: a tool of the caller, whose result the decision has. `question`: a running call asks a person, and the decision has the answer. Absent for a call that needs approval.",
     }),
+    message: z.string().optional().meta({ description: "The question of a call of that kind." }),
+    schema: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: "The JSON Schema of the answer to a question." }),
     agent: z.string(),
     instance_id: z.string(),
     session: z.string(),
@@ -126,7 +131,7 @@ export const approvalBodySchema = z.strictObject({
   }),
   result: z.unknown().optional().meta({
     description:
-      "For a call of the caller's tool: its result, a text or other JSON, with `approved` true. A call that failed has `approved` false, and its `reason` is the error.",
+      "For a call of the caller's tool: its result, a text or other JSON, with `approved` true. A call that failed has `approved` false, and its `reason` is the error. For a question: the answer, which its `schema` checks; with `approved` false it is declined.",
   }),
 });
 export interface ApprovalBody extends Infer<typeof approvalBodySchema> {}
@@ -135,6 +140,8 @@ export interface ApprovalBody extends Infer<typeof approvalBodySchema> {}
 export interface ApprovalDecision extends ApprovalBody {
   /** The name that the caller gives the principal that decided. */
   readonly by?: string | undefined;
+  /** Set if no person decided: the time was over, or no person could be asked. */
+  readonly unanswered?: true | undefined;
 }
 
 export const decidedSchema = z.object({ approved: z.boolean() }).meta({ id: "Decided" });

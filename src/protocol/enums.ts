@@ -3,10 +3,10 @@
  * can read a list without loading a schema library.
  */
 
-/** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
-/** The kinds of waiting calls, by who decides: an approver, or the caller whose tool it is. */
-export const callKinds = ["approval", "caller"] as const;
+/** The kinds of waiting calls: one that an approver decides about, one whose caller runs it, and one that asks a person. */
+export const callKinds = ["approval", "caller", "question"] as const;
 
+/** The frameworks a spec block can come from, by wire value. Labels: `specs/frameworks.ts`. */
 export const frameworks = ["fw_a", "fw_b", "fw_c", "fw_d", "fw_e", "custom"] as const;
 export type Framework = (typeof frameworks)[number];
 

@@ -217,6 +217,9 @@ export const eventSchema = z
       args: z.unknown(),
       /** Absent for a call that needs approval. */
       kind: z.enum(callKinds).optional(),
+      /** The question of a running call, and the JSON Schema of its answer. */
+      message: text.optional(),
+      schema: z.record(z.string(), z.unknown()).optional(),
       /** ISO 8601; absent if the call waits without a limit. */
       expires_at: text.optional(),
     }),

@@ -157,8 +157,13 @@ function apply(draft: Draft, event: KitEvent): void {
       return;
     }
     case "approval_request": {
-      const { approval_id } = event;
-      change(draft, findCall(draft, event), { state: "waiting", approval_id, waits_since: timestamp });
+      const { approval_id, message: question } = event;
+      change(draft, findCall(draft, event), {
+        state: "waiting",
+        approval_id,
+        waits_since: timestamp,
+        ...(question !== undefined && { question }),
+      });
       return;
     }
     case "approval": {
@@ -171,7 +176,16 @@ function apply(draft: Draft, event: KitEvent): void {
         approval_id: undefined,
         waits_since: undefined,
         waited_ms: (call?.waited_ms ?? 0) + waited,
-        decision: { approved, ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) },
+        ...(call?.question === undefined
+          ? {
+              decision: {
+                approved,
+                ...(by !== undefined && { by }),
+                ...(reason !== undefined && { reason }),
+              },
+            }
+          : // An answer is no decision about the call.
+            { question: undefined }),
         ...(args !== undefined && { args }),
       });
       return;

@@ -75,6 +75,8 @@ export interface CallItem extends Item {
   readonly ended_at?: string | undefined;
   /** Set while the call waits for a decision. */
   readonly approval_id?: string | undefined;
+  /** The question that the running call asks a person. */
+  readonly question?: string | undefined;
   readonly waits_since?: string | undefined;
   /** How long it waited for decisions. */
   readonly waited_ms?: number | undefined;

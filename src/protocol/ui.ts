@@ -23,6 +23,7 @@ export type UiChunk =
   | { type: "source-document"; sourceId: string; mediaType: string; title: string; filename?: string }
   | { type: "file"; url: string; mediaType: string }
   | { type: "data-task"; id: string; data: UiTask }
+  | { type: "data-question"; id: string; data: UiQuestion }
   | { type: "data-notice"; data: { message: string; retry_in_ms?: number }; transient: true }
   | { type: "message-metadata"; messageMetadata: UiMetadata }
   | { type: "error"; errorText: string }
@@ -42,6 +43,15 @@ export interface UiTask {
   agent?: string;
   role?: string;
   state: "running" | "done" | "failed";
+}
+
+/** A question of a running call to a person: the data of a part `data-question`, whose id is that of the approval. */
+export interface UiQuestion {
+  tool_call_id: string;
+  message: string;
+  /** The JSON Schema of the answer. */
+  schema: unknown;
+  state: "waiting" | "answered" | "declined";
 }
 
 const metadataSchema = z.looseObject({

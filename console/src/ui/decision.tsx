@@ -4,6 +4,7 @@ import { isReadOnly } from "../api/server.ts";
 import { useChange } from "../api/use-server.ts";
 import { AlwaysAllow } from "./always-allow.tsx";
 import { Button } from "./button.tsx";
+import { QuestionForm } from "./question.tsx";
 import { SchemaFields } from "./schema-fields.tsx";
 
 interface DecisionProps {
@@ -11,7 +12,11 @@ interface DecisionProps {
   readonly call: Pick<ApprovalRequest, "agent" | "instance_id" | "approval_id"> & Partial<ApprovalRequest>;
 }
 
-/** Approves a call, with other arguments if its tool allows them, or denies it with a reason that the model reads. */
+function isQuestion(call: DecisionProps["call"]): call is ApprovalRequest {
+  return call.kind === "question" && call.message !== undefined;
+}
+
+/** Answers the question of a call. Approves a call, with other arguments if its tool allows them, or denies it with a reason that the model reads. */
 export function Decision({ call }: DecisionProps): ReactNode {
   const { agent, instance_id: instance, approval_id, args, input_schema: inputSchema } = call;
   // A rule can help only if the configuration asks for the approval.
@@ -32,10 +37,15 @@ export function Decision({ call }: DecisionProps): ReactNode {
       }),
     ["approvals", "sessions", "waiting"],
   );
-  if (isReadOnly)
-    return (
-      <p className="text-soft text-sm">It waits for {isCallers ? "its caller's result" : "an approval"}.</p>
-    );
+  if (isReadOnly) {
+    const awaited = isCallers
+      ? "its caller's result"
+      : call.kind === "question"
+        ? "an answer"
+        : "an approval";
+    return <p className="text-soft text-sm">It waits for {awaited}.</p>;
+  }
+  if (isQuestion(call)) return <QuestionForm call={call} />;
   if (isAllowing)
     return (
       <AlwaysAllow

@@ -106,9 +106,12 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
   function expire(): void {
     const now = counted();
     let next = Number.POSITIVE_INFINITY;
-    for (const { deadline, decide } of waiting.values()) {
+    for (const { request, deadline, decide } of waiting.values()) {
       if (deadline > now) next = Math.min(next, deadline);
-      else decide({ approved: false, reason: "It was not approved in time." });
+      else {
+        const what = request.kind === "question" ? "answered" : "approved";
+        decide({ approved: false, reason: `It was not ${what} in time.`, unanswered: true });
+      }
     }
     arm(next);
   }
@@ -123,7 +126,8 @@ export function createApprovalsBy(clock: Clock, options: ApprovalsOptions = {}):
     async request(request, signal, { onWaiting } = {}) {
       signal.throwIfAborted();
       if (waiting.size >= maxWaiting) {
-        return { approved: false, reason: `${maxWaiting} calls are waiting for approval already.` };
+        const reason = `${maxWaiting} calls are waiting for approval already.`;
+        return { approved: false, reason, unanswered: true };
       }
       return new Promise((resolve, reject) => {
         const end = (): void => {
@@ -166,6 +170,9 @@ export function isDetailed(approvalId: string, { args, result }: ApprovalDecisio
   return args !== undefined || result !== undefined || !approvalId.startsWith("approval_");
 }
 
+/** Characters of JSON: a tool gets the whole answer, and the log keeps it. */
+const maxAnswer = 65_536;
+
 /** Throws `invalid_request` for arguments and results that this decision cannot carry. */
 export function checkEdited(
   { tool, input_schema, kind = "approval" }: ApprovalRequest,
@@ -173,12 +180,21 @@ export function checkEdited(
 ): void {
   const needsResult = kind !== "approval" && approved;
   if (needsResult !== (result !== undefined)) {
+    const answered =
+      kind === "question"
+        ? `A question of ${tool} is answered with a \`result\` that its \`schema\` allows.`
+        : `A call of ${tool} is answered with its result.`;
     const message = needsResult
-      ? `A call of ${tool} is answered with its result.`
+      ? answered
       : `A ${approved ? "call that needs approval" : "denial"} cannot have a result.`;
     const fault = needsResult ? "is required, or `approved` must be false" : "cannot be given here";
     throw refusedPart(message, { path: "result", message: fault });
   }
+  if (kind === "question" && JSON.stringify(result ?? null).length > maxAnswer)
+    throw refusedPart("The answer has more than 65,536 characters of JSON.", {
+      path: "result",
+      message: "must be shorter",
+    });
   if (args === undefined) return;
   const fault = approved
     ? input_schema === undefined &&

@@ -14,9 +14,18 @@ import { maskValue } from "../secrets.ts";
 import { failed, type Outcome, unknownOutcome } from "../turn/running-call.ts";
 import type { AllowedCall } from "./allow-rules.ts";
 import { kindOf, toDenial, toKept } from "./call-kinds.ts";
-import { type CallRecord, callNotes, recordOf } from "./call-record.ts";
+import { type CallRecord, callNotes, recordOf, wasAsking } from "./call-record.ts";
 
-/** A call before it is run. */
+/** A question of a running call. */
+export interface AskedQuestion {
+  readonly message: string;
+  /** The JSON Schema of the answer. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly timeoutMs?: number | undefined;
+  readonly isIdempotent: boolean;
+}
+
+/** A call before it is run, or one that asks a question while it runs. */
 export interface GatedCall {
   readonly call: ToolCallPart;
   /** Absent for a call without a tool, such as a question of a backend. */
@@ -27,6 +36,7 @@ export interface GatedCall {
   readonly context: ToolContext;
   /** The arguments from the model; `call.args` differs if a hook changed them. */
   readonly modelArgs: unknown;
+  readonly question?: AskedQuestion | undefined;
 }
 
 /** Decides about the tool calls of an operation before they run. */
@@ -45,6 +55,8 @@ export interface ToolGate {
    * reason of its signal if it was aborted.
    */
   waitForDecision(call: GatedCall, record?: CallRecord): Promise<ApprovalDecision>;
+  /** Whether the call waited for the answer to a question of its own when its process ended. */
+  wasAsking(key: string): boolean;
   /** Whether the logged approval request was made for the arguments that the call has now. */
   covers(call: GatedCall, record: CallRecord): boolean;
   /** Withdraws the logged approval request of a call that no longer has its arguments. */
@@ -97,7 +109,7 @@ function passAgain(
   // The process ended between the model's answer and the first note of the call.
   const isUnnoted = request === undefined && record.isUnstarted === undefined;
   if (isUnnoted && gate.isNotedFirst(tool, gated)) return go();
-  return tool.idempotent === true ? go() : unknownOutcome;
+  return tool.idempotent === true || gate.wasAsking(gated.context.idempotencyKey) ? go() : unknownOutcome;
 }
 
 async function passWhenApproved(
@@ -119,6 +131,13 @@ function follow(
 const otherArguments = failed(
   "The call was not run: approval was requested for other arguments than a hook has now left. Call the tool again to request it for these.",
 );
+
+/** The decision about a question that its tool does not ask any more. */
+const withdrawn: ApprovalDecision = {
+  approved: false,
+  reason: "The question was withdrawn.",
+  unanswered: true,
+};
 
 /** A caller that has left comes back no more, and its call would wait without end. */
 const callerTimeoutMs = 3_600_000;
@@ -170,12 +189,24 @@ export class CallGate implements ToolGate {
     return recordOf(this.#operation.past, key);
   }
 
+  wasAsking(key: string): boolean {
+    return wasAsking(this.#operation.past, key);
+  }
+
   async waitForDecision(gated: GatedCall, record: CallRecord = {}): Promise<ApprovalDecision> {
-    const { signal, emit } = this.#operation;
+    const { question, context } = gated;
+    const { emit } = this.#operation;
+    const signal =
+      question === undefined
+        ? this.#operation.signal
+        : AbortSignal.any([this.#operation.signal, context.signal]);
     const { approvals } = this.#harness.runtime;
     const request = { ...this.#toRequest(gated, record), ...(await this.#offers(gated)) };
     const { approval_id, tool_call_id, tool, args, expires_at } = request;
     const kind = request.kind === undefined ? {} : { kind: request.kind };
+    const asking = question === undefined ? {} : { message: request.message, schema: request.schema };
+    // A tool that can be called again leaves memory as a call does that has not started.
+    const leavesMemory = question === undefined || question.isIdempotent;
     const announce = (decision: ApprovalDecision): ApprovalDecision => {
       const { approved, reason, by } = decision;
       const edited = decision.args === undefined ? {} : { args: this.#masked(decision.args) };
@@ -184,14 +215,15 @@ export class CallGate implements ToolGate {
       return decision;
     };
     if (approvals === undefined)
-      return announce({ approved: false, reason: "No approvals are set up here." });
-    const key = gated.context.idempotencyKey;
+      return announce({ approved: false, reason: "No approvals are set up here.", unanswered: true });
+    const key = context.idempotencyKey;
     const times = expires_at === undefined ? {} : { expires_at };
     if (record.request === undefined) {
       const changed = gated.call.args === gated.modelArgs ? {} : { args };
       await this.#note(callNotes.request, { key, approval_id, ...times, ...changed });
     }
-    const maySuspend = (): boolean => this.#open === this.#waiting && this.#operation.live.maySuspend;
+    const maySuspend = (): boolean =>
+      leavesMemory && this.#open === this.#waiting && this.#operation.live.maySuspend;
     const asked = {
       type: "approval_request",
       approval_id,
@@ -199,26 +231,29 @@ export class CallGate implements ToolGate {
       tool,
       args,
       ...kind,
+      ...asking,
       ...times,
     } as const;
     let isAsked = false;
     // Not before the call can be decided: a reader of the event can answer at once.
     const onWaiting = (): void => {
       isAsked = true;
-      this.#waiting += 1;
+      if (leavesMemory) this.#waiting += 1;
       emit(asked, gated.turnId);
     };
     const made = await approvals
       .request(request, signal, { maySuspend, onWaiting })
       .catch((error: unknown) => {
+        if (signal.aborted && !this.#operation.signal.aborted) return withdrawn;
         throw willResume(signal) ? new Postponed("", { cause: error }) : error;
       })
       .finally(() => {
-        if (isAsked) this.#waiting -= 1;
+        if (isAsked && leavesMemory) this.#waiting -= 1;
       });
     if (!isAsked) emit(asked, gated.turnId);
     const { result } = made;
-    const decision = result === undefined ? made : { ...made, result: toKept(this.#masked(result)) };
+    const kept = question === undefined ? toKept : (value: unknown) => value;
+    const decision = result === undefined ? made : { ...made, result: kept(this.#masked(result)) };
     await this.#note(callNotes.decision, { key, ...decision });
     return announce(decision);
   }
@@ -264,13 +299,14 @@ export class CallGate implements ToolGate {
   }
 
   #toRequest(gated: GatedCall, record: CallRecord): ApprovalRequest {
-    const { call, context } = gated;
-    const kind = kindOf(gated.tool);
+    const { call, context, question } = gated;
+    const kind = question === undefined ? kindOf(gated.tool) : "question";
     const { runtime, run_id } = this.#harness;
     const { live, id, part } = this.#operation;
     const task_id = taskOfPart(part, context.turnId) ?? this.#operation.task_id;
     const now = runtime.clock.now();
     const timeoutMs =
+      question?.timeoutMs ??
       live.profile.approvals?.timeoutMs ??
       runtime.approvals?.timeoutMs ??
       (kind === "caller" ? callerTimeoutMs : undefined);
@@ -285,6 +321,7 @@ export class CallGate implements ToolGate {
       tool_call_id: context.toolCallId,
       tool: call.tool,
       args: this.#masked(call.args),
+      ...(question && { message: String(this.#masked(question.message)), schema: question.schema }),
       requested_at: isoTime(now),
       expires_at,
       run_id,

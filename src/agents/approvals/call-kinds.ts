@@ -5,7 +5,8 @@ import type { callKinds } from "../../protocol/enums.ts";
 import type { CallerTool } from "../../protocol/prompt.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import { faultOfToolInput, type ToolDefinition } from "../define/tool.ts";
-import { cutText, failed, type Outcome } from "../turn/running-call.ts";
+import { cutText } from "../turn/cut-parts.ts";
+import { failed, type Outcome } from "../turn/running-call.ts";
 
 /** The kind of a waiting call: it says who decides. */
 export type CallKind = (typeof callKinds)[number];

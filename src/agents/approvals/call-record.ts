@@ -26,6 +26,24 @@ export interface CallRecord {
   readonly isUnstarted?: boolean;
 }
 
+const askMark = ":ask:";
+
+/** The key of a question of a call. */
+export function questionKey(key: string, question: string): string {
+  return `${key}${askMark}${question}`;
+}
+
+/** Whether a call waited for the answer to a question when its process ended: then it has not acted on it. */
+export function wasAsking(past: PastOperation | undefined, key: string): boolean {
+  const newest = past?.notes.findLast(({ name, value }) => {
+    const of = (value as { readonly key?: string })?.key;
+    return (
+      of?.startsWith(key + askMark) === true && (name === callNotes.request || name === callNotes.decision)
+    );
+  });
+  return newest?.name === callNotes.request;
+}
+
 /** Reads the notes of a call; of several of one name, the newest counts. */
 export function recordOf(past: PastOperation | undefined, key: string): CallRecord {
   const record: { -readonly [Field in keyof CallRecord]: CallRecord[Field] } = {};

@@ -1,9 +1,10 @@
+import { KitError } from "../../base/kit-error.ts";
 import { noApplicationCalls } from "./create-agent.ts";
 import type { ToolContext } from "./tool.ts";
 
 /**
  * The context of a call that no model makes, such as a tool's own test: what is given, else a call of the agent "test"
- * without an application, whose `dispatch` and `startRun` are refused with `unavailable`.
+ * without an application, whose `ask`, `dispatch` and `startRun` are refused with `unavailable`.
  *
  * @example
  * ```ts
@@ -34,6 +35,9 @@ export function createToolContext(fields: Partial<ToolContext> = {}): ToolContex
     env: {},
     signal: new AbortController().signal,
     progress: () => undefined,
+    ask: async () => {
+      throw new KitError({ code: "unavailable", message: "This call has no person whom it could ask." });
+    },
     ...noApplicationCalls,
     ...fields,
   };

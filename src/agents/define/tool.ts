@@ -8,6 +8,7 @@ import type { ImagePart, TextPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { ApplicationCalls } from "../../protocol/run-calls.ts";
 import type { TraceContext } from "../../protocol/tracing.ts";
+import type { AskPerson } from "./question.ts";
 
 /** A JSON Schema, as providers take it. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -33,6 +34,24 @@ export interface ToolContext extends ToolPlace {
   readonly idempotencyKey: string;
   /** Whether a person approved this very call. */
   readonly approved?: boolean;
+  /**
+   * Asks a person a question, whose answer has the form of a schema. Throws `unavailable` for a call without an application.
+   *
+   * @example
+   * import { defineTool } from "kit";
+   * import { z } from "zod";
+   *
+   * export const book = defineTool({
+   *   name: "book",
+   *   description: "Books a table.",
+   *   input: z.object({ place: z.string() }),
+   *   async execute({ place }, { ask }) {
+   *     const answer = await ask({ message: `For how many at ${place}?`, schema: z.object({ guests: z.int().min(1) }) });
+   *     return answer.action === "accept" ? `A table for ${answer.value.guests}.` : "No table was booked.";
+   *   },
+   * });
+   */
+  readonly ask: AskPerson;
   /**
    * The call's trace context, if tracing is on: pass it to services that the tool calls, for instance as request
    * headers.

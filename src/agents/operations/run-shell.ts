@@ -4,7 +4,7 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import { secretsFor } from "../secrets.ts";
-import { cutText } from "../turn/running-call.ts";
+import { cutText } from "../turn/cut-parts.ts";
 import type { ShellOptions } from "./options.ts";
 import { grant } from "./prepare.ts";
 

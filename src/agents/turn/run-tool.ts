@@ -22,8 +22,11 @@ export interface Execution {
   readonly input: unknown;
   readonly context: RunningCall;
   readonly signal: AbortSignal;
-  /** Called when the tool ends, even after its timeout. */
-  readonly ended: (() => void) | undefined;
+  /**
+   * Called when the tool begins to work, and again after each answer of a person; returns the callback for the end of that work, also
+   * after its timeout. What a person does during the wait is not the work of the tool.
+   */
+  readonly begin: () => (() => void) | undefined;
 }
 
 /**
@@ -31,20 +34,35 @@ export interface Execution {
  * time limits always hold.
  */
 export function execute(tool: ToolDefinition, run: Execution): Outcome | Promise<Outcome> {
-  const { context, ended } = run;
+  const { context } = run;
+  let ended = run.begin();
+  let isOver = false;
+  const pause = (): void => {
+    ended?.();
+    ended = undefined;
+  };
+  const finish = (): void => {
+    isOver = true;
+    pause();
+  };
+  context.onAsking = (isAsking) => {
+    if (isAsking) pause();
+    else if (!isOver) ended = run.begin();
+  };
   let work: ToolReturn | Promise<ToolReturn>;
   try {
     const returned = tool.execute(run.input, context);
     work = isGenerator(returned) ? readProgress(returned, context) : returned;
   } catch (error) {
-    ended?.();
+    finish();
     return thrownOutcome(error);
   }
   if (!isPromise(work)) {
-    ended?.();
+    finish();
+    context.leaveQuestions();
     return toOutcome(work);
   }
-  if (ended !== undefined) work.then(ended, ended);
+  work.then(finish, finish);
   return outcomeWithin(tool, run, work);
 }
 
@@ -56,21 +74,40 @@ function outcomeWithin(
 ): Promise<Outcome> {
   const timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
   return new Promise((resolve, reject) => {
+    let leftMs = timeoutMs;
+    let since = performance.now();
+    let timer: NodeJS.Timeout | undefined;
     const end = (outcome: Outcome | Postponed): void => {
+      context.onAsking = onAsking;
       clearTimeout(timer);
+      context.leaveQuestions();
       signal.removeEventListener("abort", onAbort);
       if (outcome instanceof Postponed) reject(outcome);
       else resolve(outcome);
     };
     const onAbort = (): void => {
-      end(resumesLater(tool, signal) ? new Postponed() : stopped("The call was aborted.", signal));
+      // A call that waits for a person has not acted on the answer: it is called again.
+      const isLater = resumesLater(tool, signal) || (context.isAsking && willResume(signal));
       context.stop(signal.reason);
+      end(isLater ? new Postponed() : stopped("The call was aborted.", signal));
     };
-    const timer = setTimeout(() => {
+    const expire = (): void => {
       const message = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
       end(stopped(message, signal));
       context.stop(new Error(message));
-    }, timeoutMs);
+    };
+    const { onAsking } = context;
+    // A person can take days.
+    context.onAsking = (isAsking) => {
+      onAsking?.(isAsking);
+      clearTimeout(timer);
+      if (isAsking) leftMs -= performance.now() - since;
+      else {
+        since = performance.now();
+        timer = setTimeout(expire, Math.max(0, leftMs));
+      }
+    };
+    if (!context.isAsking) timer = setTimeout(expire, timeoutMs);
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(
       (output) => end(settledOutcome(output)),

@@ -1,6 +1,5 @@
 import { toJsonText } from "../../base/json-text.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { codePointsIn } from "../../base/text-size.ts";
 import { thrownText } from "../../base/thrown.ts";
 import { receiptKinds } from "../../protocol/enums.ts";
 import type { EventBody } from "../../protocol/event.ts";
@@ -8,11 +7,13 @@ import type { ImagePart, TextPart, ToolCallPart, ToolResultPart } from "../../pr
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { RunHandle, StartRun, StartRunOptions } from "../../protocol/run-calls.ts";
 import type { TraceContext } from "../../protocol/tracing.ts";
+import type { Answer, Question } from "../define/question.ts";
 import type { ToolContext, ToolLookup, ToolOutput, ToolPlace, ToolReturn } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
 import { outcomeUnknownText } from "../log/operation-log.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
+import { cutParts, defaultMaxResultChars } from "./cut-parts.ts";
 
 /** The session and application around a tool call. */
 export type CallContext = Omit<ToolPlace, "progress">;
@@ -25,6 +26,14 @@ export interface CallSurroundings {
   readonly tracing?: OperationTracing | undefined;
   /** The session and application of the call; undefined for an agent without an application. */
   readonly place?: CallContext | undefined;
+}
+
+/** The parts of a call that its context uses. */
+export interface CallParts {
+  readonly turnId: string;
+  readonly options: CallSurroundings;
+  /** Asks a person; undefined for a call without an application. */
+  readonly ask?: ((question: Question, context: RunningCall) => Promise<Answer>) | undefined;
 }
 
 /** The context of a running call. The signal is created on first use: most tools end before they need one. */
@@ -40,11 +49,7 @@ export class RunningCall implements ToolContext {
   #controller: AbortController | undefined;
   #stopped: { readonly reason: unknown } | undefined;
 
-  constructor(
-    call: ToolCallPart,
-    key: string,
-    of: { readonly turnId: string; readonly options: CallSurroundings },
-  ) {
+  constructor(call: ToolCallPart, key: string, of: CallParts) {
     this.#call = call;
     this.#options = of.options;
     this.toolCallId = call.tool_call_id;
@@ -60,6 +65,16 @@ export class RunningCall implements ToolContext {
     ) => this.#whileCalled(await this.#place().startRun(workflow, payload, { idempotencyKey }))) as StartRun;
     this.getRun = (runId) => this.#whileCalled(this.#place().getRun(runId));
     this.progress = (value) => this.#progress(value);
+    this.ask = <Value>(question: Question<Value>) => {
+      const answer = this.#asked.then(() => this.#ask(question, of.ask));
+      this.#asked = answer.catch(() => undefined);
+      // The outcome waits from now on, also for a question that waits for another one.
+      this.#setAsking(1);
+      const ended = answer.finally(() => this.#setAsking(-1)) as Promise<Answer<Value>>;
+      // A tool may leave its question alone.
+      ended.catch(() => undefined);
+      return ended;
+    };
   }
 
   // Fields, so that a tool can take them out of its context: `({ text }, { progress }) => …`.
@@ -67,6 +82,29 @@ export class RunningCall implements ToolContext {
   readonly startRun: StartRun;
   readonly getRun: ToolPlace["getRun"];
   readonly progress: ToolPlace["progress"];
+  readonly ask: ToolContext["ask"];
+
+  /** Called when the call begins or ends to wait for a person. */
+  onAsking: ((isAsking: boolean) => void) | undefined;
+  #asking = 0;
+  #asked: Promise<unknown> = Promise.resolve();
+
+  get isAsking(): boolean {
+    return this.#asking > 0;
+  }
+
+  #setAsking(by: 1 | -1): void {
+    const was = this.isAsking;
+    this.#asking += by;
+    if (was !== this.isAsking) this.onAsking?.(this.isAsking);
+  }
+
+  async #ask(question: Question, ask: CallParts["ask"]): Promise<Answer> {
+    if (this.#stopped !== undefined) throw this.#stopped.reason;
+    if (ask === undefined)
+      throw new KitError({ code: "unavailable", message: "This call has no person whom it could ask." });
+    return await ask(question, this);
+  }
 
   get agent(): string {
     return this.#place().agent;
@@ -139,6 +177,11 @@ export class RunningCall implements ToolContext {
 
   get isStopped(): boolean {
     return this.#stopped !== undefined;
+  }
+
+  /** Withdraws the questions of a call that has ended without their answers. */
+  leaveQuestions(): void {
+    if (this.isAsking && this.#stopped === undefined) this.stop(new Error("The call has ended."));
   }
 
   stop(reason: unknown): void {
@@ -316,73 +359,4 @@ function toItem(value: unknown): ReceiptItem | undefined {
 export function isPart(part: unknown): part is TextPart | ImagePart {
   if (typeof part !== "object" || part === null || !("type" in part)) return false;
   return part.type === "image" || (part.type === "text" && "text" in part && typeof part.text === "string");
-}
-
-type Part = TextPart | ImagePart;
-
-/** Characters of one result that the model sees by default. */
-const defaultMaxResultChars = 50_000;
-
-/**
- * A text of at most `limit` characters and a line that says how many were cut, in code points. The beginning and
- * the end of an output matter most, so the middle is cut.
- */
-export function cutText(text: string, limit: number = defaultMaxResultChars): string {
-  return cutParts([{ type: "text", text }], limit)
-    .map((part) => (part.type === "text" ? part.text : ""))
-    .join("");
-}
-
-/** Cuts a list of parts as one text: the kept end is that of the last part. Images stay in place. */
-export function cutParts(parts: readonly Part[], limit: number): readonly Part[] {
-  const total = parts.reduce((sum, part) => sum + lengthOf(part), 0);
-  const head = Math.ceil(limit * 0.7);
-  // Providers refuse half of a surrogate pair, which a tool or a cut may leave.
-  if (total <= limit) return parts.map((part) => withText(part, (text) => text.toWellFormed()));
-  let start = 0;
-  const pieces = parts.map((part) => {
-    const [cutFrom, cutTo] = [head - start, total - (limit - head) - start];
-    start += lengthOf(part);
-    return part.type === "text" && cutFrom < part.text.length && cutTo > 0
-      ? pieceOf(part.text, Math.max(0, cutFrom), cutTo)
-      : withText(part, (text) => text.toWellFormed());
-  });
-  const dropped = pieces.reduce((sum, piece) => sum + ("dropped" in piece ? piece.dropped : 0), 0);
-  let mark = `\n[… ${dropped} characters cut …]\n`;
-  return pieces.flatMap((piece): readonly Part[] => {
-    if (!("dropped" in piece)) return [piece];
-    const text = `${piece.before}${mark}${piece.after}`;
-    mark = "";
-    return text === "" ? [] : [{ type: "text", text: text.toWellFormed() }];
-  });
-}
-
-interface Piece {
-  readonly before: string;
-  readonly after: string;
-  /** The number of code points between two indexes. */
-  readonly dropped: number;
-}
-
-/** Cuts a range out of a text. A surrogate pair at the edge is cut as a whole. */
-function pieceOf(text: string, from: number, to: number): Piece {
-  const begin = isPairAt(text, from - 1) ? from - 1 : from;
-  const end = isPairAt(text, to - 1) ? to + 1 : to;
-  return {
-    before: text.slice(0, begin),
-    after: text.slice(end),
-    dropped: codePointsIn(text.slice(begin, end)),
-  };
-}
-
-function isPairAt(text: string, index: number): boolean {
-  return index >= 0 && (text.codePointAt(index) ?? 0) > 0xffff;
-}
-
-function lengthOf(part: Part): number {
-  return part.type === "text" ? part.text.length : 0;
-}
-
-function withText(part: Part, change: (text: string) => string): Part {
-  return part.type === "text" ? { ...part, text: change(part.text) } : part;
 }

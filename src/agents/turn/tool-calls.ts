@@ -14,7 +14,15 @@ import { isSuspension, Postponed, type Suspension } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
 import { type Execution, execute, resumesLater, thrownOutcome } from "./run-tool.ts";
-import { type CallContext, failed, type Outcome, RunningCall, resultText, toResult } from "./running-call.ts";
+import {
+  type CallContext,
+  type CallParts,
+  failed,
+  type Outcome,
+  RunningCall,
+  resultText,
+  toResult,
+} from "./running-call.ts";
 
 /** Options that all tool calls of one operation share. */
 export interface ToolRunOptions {
@@ -205,7 +213,7 @@ function runChecked(
 ): Outcome | Promise<Outcome> {
   if ("issues" in input)
     return failed(`The arguments are not what ${tool.name} takes: ${input.issues.join("; ")}.`);
-  const context = new RunningCall(call, key, { turnId: turn.id, options });
+  const context = new RunningCall(call, key, { turnId: turn.id, options, ask: asker(call, tool, options) });
   const start = (approval?: ApprovalDecision): Outcome | Promise<Outcome> => {
     if (kindOf(tool) === "caller") return toAnswer(approval ?? {});
     if (approval?.args !== undefined)
@@ -221,6 +229,20 @@ function runChecked(
   return passGate(options.gate, { tool, gated, interrupted: turn.interrupted === true }, start);
 }
 
+/** How the context of a call asks a person. */
+function asker(
+  call: ToolCallPart,
+  tool: ToolDefinition,
+  { gate, validateJson }: ToolRunOptions,
+): CallParts["ask"] {
+  const asked = new Map<string, number>();
+  const isIdempotent = tool.idempotent === true;
+  return async (question, context) => {
+    const { askPerson } = await import("../approvals/ask.ts");
+    return await askPerson({ gate, call, context, isIdempotent, validateJson, asked }, question);
+  };
+}
+
 function runNow(
   tool: ToolDefinition,
   run: { readonly input: unknown; readonly context: RunningCall },
@@ -230,7 +252,7 @@ function runNow(
   if (resumesLater(tool, signal)) throw new Postponed();
   if (signal.aborted) return { ...failed("The call was aborted before it started."), aborted: true };
   const { input, context } = run;
-  const execution: Execution = { input, context, signal, ended: options.begin?.(tool.name) };
+  const execution: Execution = { input, context, signal, begin: () => options.begin?.(tool.name) };
   return tracing === undefined ? execute(tool, execution) : executeTraced(tracing, tool, execution);
 }
 
@@ -259,7 +281,7 @@ async function runEdited(
     return failed(
       `The call was not run: the arguments that were approved are not what ${tool.name} takes: ${input.issues.join("; ")}.`,
     );
-  const context = new RunningCall(call, key, { turnId: turn.id, options });
+  const context = new RunningCall(call, key, { turnId: turn.id, options, ask: asker(call, tool, options) });
   context.approved = true;
   const outcome = await runNow(tool, { input: input.value, context }, options);
   const note = `[The arguments were changed${by === undefined ? "" : ` by ${by}`} before the call was approved: ${JSON.stringify(call.args)}]`;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
-import { cutParts, cutText } from "./running-call.ts";
+import { cutParts, cutText } from "./cut-parts.ts";
 
 const text = (value: string): TextPart => ({ type: "text", text: value });
 const image: ImagePart = { type: "image", media_type: "image/png", data: "AAAA" };

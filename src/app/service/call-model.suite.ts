@@ -28,7 +28,29 @@ export interface Scheduled {
   readonly steps: number;
 }
 
+/** The agent whose call waits: for an approval, or for the answer to a question that the running call asks. */
+export type WaitingAgent = "payer" | "asker";
+
 export const modelFiles: Readonly<Record<string, string>> = {
+  "src/agents/asker.ts": `globalThis.kitPaid ??= [];
+export default {
+  kind: "kit.agent",
+  describe: async ({ id }) => ({
+    instructions: "Pay.",
+    tools: [{
+      name: "pay",
+      description: "Asks, and pays.",
+      input: { type: "object", properties: { euros: { type: "integer" } } },
+      execute: async (_, { ask }) => {
+        const answer = await ask({ message: "How much?", schema: { type: "integer" } });
+        if (answer.action !== "accept") return "Not paid.";
+        globalThis.kitPaid.push(id + ":" + answer.value);
+        return "Paid.";
+      },
+    }],
+  }),
+};
+`,
   "src/agents/payer.ts": `globalThis.kitPaid ??= [];
 export default {
   kind: "kit.agent",
@@ -56,7 +78,9 @@ const pollMs = 50;
 const postgresMs = 300;
 
 /** The stores that the processes share: a folder, or a schema of Postgres. */
-export type Place = { readonly folder: string } | { readonly url: string; readonly schema: string };
+export type Place = ({ readonly folder: string } | { readonly url: string; readonly schema: string }) & {
+  readonly agent?: WaitingAgent | undefined;
+};
 
 /** A process that shares the stores, and stops before each of its writes about a call until it is let go. */
 class ModelProcess {
@@ -212,9 +236,13 @@ let stories = 0;
 const mostSteps = 120;
 
 /** Plays a schedule on two processes of a new folder: the first works, the other stands by and serves the persons. */
-export async function play(root: string, schedule: readonly Scheduled[]): Promise<CallStory> {
+export async function play(
+  root: string,
+  schedule: readonly Scheduled[],
+  agent: WaitingAgent = "payer",
+): Promise<CallStory> {
   const folder = mkdtempSync(join(tmpdir(), "kit-call-model-"));
-  return await playOn({ folder }, root, schedule).finally(() =>
+  return await playOn({ folder, agent }, root, schedule).finally(() =>
     rmSync(folder, { recursive: true, force: true }),
   );
 }
@@ -227,7 +255,8 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
   const paid = (): string[] => Reflect.get(globalThis, "kitPaid") ?? [];
   const answers: Answer[] = [];
   const story = { isCancelled: false, isExpired: false };
-  const target = { agent: "payer", instance_id, session: "default" };
+  const { agent = "payer" } = place;
+  const target = { agent, instance_id, session: "default" };
   let call: string | undefined;
   try {
     await first.open(root);
@@ -248,7 +277,8 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
     const decide = async (event: Answer["event"]): Promise<void> => {
       call = (await approvals.list({ instance_id }))[0]?.approval_id ?? call;
       if (call === undefined) return;
-      const decision = { approved: event === "approve", by: event };
+      const approved = event === "approve";
+      const decision = { approved, by: event, ...(approved && agent === "asker" && { result: 5 }) };
       const answer = await approvals.decide(call, decision).then(
         () => ({ isAccepted: true }),
         (error: KitError) => ({

@@ -19,6 +19,20 @@ const scenarios: readonly (readonly [most: number, events: readonly CallEvent[]]
 ];
 const isWhole = process.env.KIT_CALL_ORDERS === "all";
 
+test.each(scenarios.map(([most, events]) => [events.join(", "), Math.ceil(most / 3), events] as const))(
+  "in the orders of %s, the answer to a question reaches its tool at most once, and a refusal pays nothing",
+  async (_name, most, events) => {
+    const all = schedules(events, 7);
+    const every = isWhole ? 1 : Math.ceil(all.length / rounds(1, most));
+    for (const [at, schedule] of all.entries()) {
+      if (at % every !== every >> 1) continue;
+      const story = await play(repository.root, schedule, "asker");
+      expect(broken(story), JSON.stringify(story)).toEqual([]);
+    }
+  },
+  3_600_000,
+);
+
 test.each(scenarios.map(([most, events]) => [events.join(", "), most, events] as const))(
   "in the orders of %s, what was told is done: an approved call at most once, a denied one never",
   async (_name, most, events) => {

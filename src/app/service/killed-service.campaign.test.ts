@@ -33,6 +33,16 @@ export default {
       needsApproval: true,
       execute: async () => "Paid.",
     }, {
+      name: "book",
+      description: "Asks, then books.",
+      input: { type: "object", properties: {} },
+      execute: async (_, { ask }) => {
+        appendFileSync(join(env.ROOT, "tool.log"), "asked\\n");
+        const { value } = await ask({ message: "For how many?", schema: { type: "integer" } });
+        appendFileSync(join(env.ROOT, "tool.log"), "booked\\n");
+        return "For " + value + ".";
+      },
+    }, {
       name: "die",
       description: "Ends the process.",
       input: { type: "object", properties: {} },
@@ -279,5 +289,28 @@ campaignTest(
     const history = (await second.ask("history", key("1"))) as readonly Message[];
     expect(history.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
     expect(JSON.stringify(history[2])).toContain("Oslo");
+  },
+);
+
+campaignTest(
+  "a question outlives its process: the next one calls the tool again, which gets the answer",
+  async () => {
+    const { start, lines } = await project();
+    const first = await start("well");
+    const { dispatch_id } = (await first.ask("dispatch", key("1"), "book")) as DispatchReceipt;
+    const waiting = async (service: ServiceProcess) =>
+      (await service.ask("approvals")) as readonly { readonly approval_id: string; readonly kind?: string }[];
+    await expect.poll(() => waiting(first), { timeout: 20_000 }).toMatchObject([{ kind: "question" }]);
+    const [asked] = await waiting(first);
+    await first.kill();
+    const second = await start("well");
+    expect(await waiting(second)).toMatchObject([
+      { approval_id: asked?.approval_id, message: "For how many?" },
+    ]);
+    await second.ask("approve", asked?.approval_id, 4);
+    await within(second.ask("awaitDispatch", dispatch_id));
+    const history = (await second.ask("history", key("1"))) as readonly Message[];
+    expect(JSON.stringify(history[2])).toContain("For 4.");
+    expect(await lines("tool.log")).toEqual(["asked", "asked", "booked"]);
   },
 );

@@ -21,6 +21,7 @@ export async function loadOwnCode(): Promise<void> {
   });
   await Promise.all([
     import("../../agents/approvals/allow-rules.ts"),
+    import("../../agents/approvals/ask.ts"),
     import("../../agents/approvals/changed-file.ts"),
     import("../../agents/backend/backend-request.ts"),
     import("../../agents/backend/backend-run.ts"),

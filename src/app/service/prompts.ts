@@ -12,6 +12,7 @@ import type { NodeCalls } from "../cluster/node-calls.ts";
 import type { Owners } from "../cluster/owners.ts";
 import type { WorkTraces } from "../runtime/observers.ts";
 import type { Sources } from "../sources/sources.ts";
+import { checkCallerCalls } from "./caller-calls.ts";
 import type { Caller, Input } from "./input.ts";
 import type { PromptCall } from "./service.ts";
 import { checkedPrompt, toIdempotencyKey, toSessionKey, toStoredPrompt } from "./session-input.ts";
@@ -64,10 +65,11 @@ export class Prompts {
 
   /** Prompts a session and returns the reply. */
   async prompt(target: SessionKey, request: PromptRequest, call: PromptCall = {}): Promise<PromptReply> {
-    const { sources, owners } = this.#options;
+    const { sources, owners, engine } = this.#options;
     sources.checkAgent(target.agent);
     const key = toSessionKey(target);
     const { principal, idempotencyKey, ...listeners } = call;
+    await checkCallerCalls(engine, key, { tools: request.tools, idempotencyKey });
     return idempotencyKey === undefined
       ? await owners.prompt({ target: key, request, principal }, listeners)
       : await this.#promptOnce(key, request, call);

@@ -3,6 +3,7 @@ import { willResume } from "../../agents/log/suspension.ts";
 import { linkSignals } from "../../base/abort.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
+import { isOverLimit } from "./caller-calls.ts";
 import type { WorkSlots } from "./work-slots.ts";
 
 /**
@@ -27,6 +28,8 @@ export function createSharedApprovals(
       // Also with an aborted signal: the call may have a row of an earlier attempt, which ends here.
       const wait = await calls.add({ request, work }, decided.resolve);
       if (wait.decision !== undefined) return wait.decision;
+      if (await isOverLimit(calls, request))
+        return await wait.settle({ approved: false, reason: "Too many calls wait for their callers." });
       if (!signal.aborted) onWaiting?.();
       const link = linkSignals([signal]);
       let decision: ApprovalDecision;

@@ -8,6 +8,7 @@ import type { FullStore } from "../../stores/full-store.ts";
 import type { WorkTraces } from "../runtime/observers.ts";
 import type { WorkflowRuntime } from "../runtime/run-workflow.ts";
 import type { Sources } from "../sources/sources.ts";
+import { checkCallerCalls } from "./caller-calls.ts";
 import type { Caller } from "./input.ts";
 import type { Service } from "./service.ts";
 import { toDispatchInput, toIdempotencyKey, toSessionKey } from "./session-input.ts";
@@ -71,6 +72,7 @@ export class WorkCalls {
     const { engine, slots, traces } = this.#options;
     const admitted = this.toAdmitted(agent, input);
     const idempotency_key = toIdempotencyKey(input.idempotencyKey);
+    await checkCallerCalls(engine, admitted, { tools: input.tools, idempotencyKey: idempotency_key });
     return await engine.admit({
       ...admitted,
       ...defined({ idempotency_key, cause, received_at }),

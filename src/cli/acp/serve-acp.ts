@@ -200,8 +200,11 @@ class EditorSessions {
       ...waiting,
       request: (request, signal, wait) => {
         const decided = waiting.request(request, signal, wait);
-        const session = this.#sessions.get(request.instance_id);
-        const denied = { approved: false, reason: "No editor could be asked." };
+        const isQuestion = request.kind === "question";
+        const session = isQuestion ? undefined : this.#sessions.get(request.instance_id);
+        const denied = isQuestion
+          ? ({ approved: false, reason: "An editor shows no forms.", unanswered: true } as const)
+          : { approved: false, reason: "No editor could be asked." };
         Promise.resolve(session?.ask(request, signal) ?? denied)
           .catch(() => denied)
           // A late answer is ignored: the call was aborted or has expired.

@@ -13,6 +13,7 @@ import { moreText } from "../list-options.ts";
 import { callLine } from "../print/event-line.ts";
 import { type Column, printTable } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
+import { toAnswer } from "../run/answer-text.ts";
 import { fromNow, safeLine } from "../text/safe-text.ts";
 
 export const decisionArguments = [
@@ -94,6 +95,34 @@ export const approvalsDeny: Command = defineCommand({
     decide(id, { approved: false, reason }, { context, url }),
 });
 
+export const approvalsAnswer: Command = defineCommand({
+  arguments: [
+    ...decisionArguments,
+    {
+      usage: "<answer>",
+      description: "JSON of the question's schema, which 'kit approvals show' prints, or a text",
+    },
+  ],
+  options: { url: urlOption },
+  examples: [`kit approvals answer ${exampleId} '{"guests": 4}'`],
+  details: `Answers the question of a tool; 'kit approvals deny' declines it. ${details}`,
+  run: async ({ args: [id = "", answer = ""], options: { url } }, context) => {
+    const client = await openClient(context, url);
+    const { agent, instance_id, approval_id, kind, tool, schema } = await findWaiting(client, id);
+    if (kind !== "question")
+      throw new KitError({
+        code: "invalid_request",
+        message: `The call of ${safeLine(tool)} is no question.`,
+        hint: `'kit approvals show ${approval_id}' prints it.`,
+      });
+    const result = toAnswer(answer, schema);
+    await client.agents.approve(agent, { id: instance_id, approval_id, approved: true, result });
+    if (context.json) context.output.json({ approved: true });
+    else context.output.note(`Answered: ${safeLine(`${agent}/${instance_id}: ${tool}`)}`);
+    return 0;
+  },
+});
+
 export const approvalsAllow: Command = defineCommand({
   arguments: decisionArguments,
   options: {
@@ -106,7 +135,7 @@ export const approvalsAllow: Command = defineCommand({
     const { output } = context;
     const client = await openClient(context, url);
     const request = await findWaiting(client, id);
-    refuseCallers(request);
+    refuseUnapprovable(request);
     const { agent, instance_id, approval_id } = request;
     const call = { id: instance_id, approval_id };
     const offered = await client.agents.allowRules(agent, call);
@@ -182,19 +211,26 @@ async function decide(
 ): Promise<0> {
   const client = await openClient(context, url);
   const request = await findWaiting(client, written);
-  if (decision.approved) refuseCallers(request);
+  if (decision.approved) refuseUnapprovable(request);
   const { agent, instance_id, approval_id } = request;
   await client.agents.approve(agent, { id: instance_id, approval_id, ...decision });
   if (context.json) context.output.json({ approved: decision.approved });
   else {
     const call = `${agent}/${instance_id}: ${callLine(request.tool, request.args)}`;
-    context.output.note(`${decision.approved ? "Approved" : "Denied"}: ${safeLine(call)}`);
+    const verb = decision.approved ? "Approved" : request.kind === "question" ? "Declined" : "Denied";
+    context.output.note(`${verb}: ${safeLine(call)}`);
   }
   return 0;
 }
 
-/** Throws `invalid_request` for a call of a caller's tool, which only a result answers. */
-function refuseCallers({ kind, tool, approval_id }: ApprovalRequest): void {
+/** Throws `invalid_request` for a call that only a result, or an answer, ends. */
+function refuseUnapprovable({ kind, tool, approval_id }: ApprovalRequest): void {
+  if (kind === "question")
+    throw new KitError({
+      code: "invalid_request",
+      message: `${safeLine(tool)} asks a question, which an answer ends.`,
+      hint: `'kit approvals show ${approval_id}' prints it; 'kit approvals answer ${approval_id} <answer>' answers it.`,
+    });
   if (kind !== "caller") return;
   throw new KitError({
     code: "invalid_request",
@@ -249,8 +285,10 @@ const columns: readonly Column<ApprovalRequest>[] = [
   },
   {
     header: "CALL",
-    value: ({ tool, args, kind }) =>
-      `${callLine(tool, args)}${kind === "caller" ? " (its caller answers)" : ""}`,
+    value: ({ tool, args, kind, message = "" }) =>
+      kind === "question"
+        ? `${tool} asks: ${message}`
+        : `${callLine(tool, args)}${kind === "caller" ? " (its caller answers)" : ""}`,
     wraps: true,
   },
 ];

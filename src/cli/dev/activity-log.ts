@@ -2,7 +2,7 @@ import { explainError } from "../../protocol/error-cause.ts";
 import type { EventError, KitEvent } from "../../protocol/event.ts";
 import { type EventLine, eventLine } from "../print/event-line.ts";
 import type { Output, Style } from "../print/output.ts";
-import { approveCommand } from "../run/answer-approvals.ts";
+import { waitingLine } from "../run/answer-approvals.ts";
 import { safeLine, truncate } from "../text/safe-text.ts";
 
 /** Longest line of a log, in columns. */
@@ -58,7 +58,7 @@ function lineOf(event: KitEvent): EventLine | undefined {
     case "log":
       return eventLine(event);
     case "approval_request":
-      return { text: `${event.tool} waits for approval: ${approveCommand(event)}`, style: "yellow" };
+      return { text: waitingLine(event), style: "yellow" };
     case "approval":
       return { text: event.approved ? "approved" : "denied", style: "yellow" };
     case "error":

@@ -33,9 +33,22 @@ interface PrintedCall {
  * whatever their length. A person cannot approve what they do not see.
  */
 export async function printWaitingCall(
-  { tool, args, changes }: Pick<ApprovalRequest, "tool" | "args" | "changes">,
+  {
+    tool,
+    args,
+    changes,
+    kind,
+    message = "",
+    schema,
+  }: Pick<ApprovalRequest, "tool" | "args" | "changes" | "kind" | "message" | "schema">,
   { output, mask, readFile }: PrintedCall,
 ): Promise<void> {
+  if (kind === "question") {
+    const question = mask(safeLines(message));
+    output.note(output.noteStyle("yellow", `${safeLine(tool)} asks: ${question}`));
+    output.note(`The answer has this schema: ${mask(toSafeJson(schema))}`);
+    return;
+  }
   const changed = findChangedFile(tool, args) === undefined ? undefined : changes;
   // Ignored files and files with keys are as little shown as missing ones: only the record knows that a file is new.
   const present = changed?.in_project === true ? await readFile(changed.path) : changed?.before;
@@ -47,9 +60,9 @@ export async function printWaitingCall(
       output.note(output.noteStyle("yellow", `The present ${safeLine(changed.path)} cannot be shown.`));
     return;
   }
-  const kind = changed.is_new === true && before === "" ? " (a new file)" : "";
+  const newness = changed.is_new === true && before === "" ? " (a new file)" : "";
   output.note(
-    output.noteStyle("yellow", `${safeLine(tool)} wants to change ${safeLine(changed.path)}${kind}`),
+    output.noteStyle("yellow", `${safeLine(tool)} wants to change ${safeLine(changed.path)}${newness}`),
   );
   for (const line of lineDiff(change.before, change.after)) {
     const style = line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim";

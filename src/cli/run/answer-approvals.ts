@@ -1,3 +1,4 @@
+import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { CommandContext } from "../command.ts";
@@ -9,9 +10,11 @@ import { createTerminalApprovals } from "./terminal-approvals.ts";
 
 type ApprovalRequested = Extract<KitEvent, { type: "approval_request" }>;
 
-/** The command that approves a call on a server. */
-export function approveCommand({ approval_id }: ApprovalRequested): string {
-  return `kit approvals approve ${approval_id}`;
+/** Says what waits, and the command that approves the call, or answers its question, on a server. */
+export function waitingLine({ approval_id, tool, kind, message }: ApprovalRequested): string {
+  return kind === "question"
+    ? `${tool} asks: ${message} kit approvals answer ${approval_id} <answer>`
+    : `${tool} waits for approval: kit approvals approve ${approval_id}`;
 }
 
 /**
@@ -42,21 +45,24 @@ export function createApprovalAnswers({
     const { approvals } = await client.approvals.list({ agent, instance_id, limit: 1_000 });
     const changes = approvals.find((one) => one.approval_id === approval_id)?.changes;
     const request = { ...event, agent, session, requested_at: event.timestamp, changes };
-    const decision = await terminal.request(request, question.signal);
-    const { approved, reason } = decision;
-    await client.agents.approve(agent, {
-      id: instance_id,
-      approval_id,
-      approved,
-      reason,
-    });
+    for (;;) {
+      const { approved, reason, result } = await terminal.request(request, question.signal);
+      const decision = { id: instance_id, approval_id, approved, reason, result };
+      try {
+        return await client.agents.approve(agent, decision);
+      } catch (error) {
+        // The schema of the question refuses the answer: the person corrects it.
+        if (!(error instanceof KitError) || error.code !== "invalid_request") throw error;
+        const issues = (error.meta?.issues ?? []) as readonly { readonly message: string }[];
+        output.note(safeLine([error.message, ...issues.map(({ message }) => message)].join(" ")));
+      }
+    }
   }
 
   function receive(event: ApprovalRequested): void {
     printer.end();
     if (!isAsked) {
-      const text = `${event.tool} waits for approval: ${approveCommand(event)}`;
-      output.note(output.noteStyle("yellow", safeLine(text)));
+      output.note(output.noteStyle("yellow", safeLine(waitingLine(event))));
       return;
     }
     const question = new AbortController();

@@ -40,6 +40,23 @@ test.each([
   expect(terminal.printed()).toMatch(decision.approved ? /\nApproved\.\n$/ : /\nDenied\.\n$/);
 });
 
+test.each([
+  ['{"guests": 4}', { type: "object" }, { approved: true, result: { guests: 4 } }],
+  ["12", { type: "string" }, { approved: true, result: "12" }],
+  ["12", { type: "integer" }, { approved: true, result: 12 }],
+  ["y", { type: "string" }, { approved: true, result: "y" }],
+  [" ", { type: "string" }, { approved: false }],
+])("the answer %j to a question with the schema %j means %j", async (line, schema, decision) => {
+  const terminal = openTerminal();
+  const question = { kind: "question", message: "For how many, key-1?", schema } as const;
+  const word = createTerminalApprovals(terminal).request({ ...request("a1", {}), ...question }, forever);
+  terminal.input.write(`${line}\n`);
+  expect(await word).toEqual(decision);
+  expect(terminal.printed()).toMatch(
+    /^pay asks: For how many, \*\*\*\?\nThe answer has this schema: \{[^}]*\}\nYour answer\?/,
+  );
+});
+
 test("questions are asked one after the other, with all arguments and without keys", async () => {
   const terminal = openTerminal();
   const approvals = createTerminalApprovals(terminal);

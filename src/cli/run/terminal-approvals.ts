@@ -7,9 +7,10 @@ import { stateFolder } from "../../app/state-folder.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import { isAlive } from "../../processes/is-alive.ts";
-import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { Output } from "../print/output.ts";
 import { printWaitingCall, type ReadProjectFile } from "../print/print-call.ts";
+import { toAnswer } from "./answer-text.ts";
 
 export interface ApprovalTerminal {
   /** The terminal that the person types at, line by line. */
@@ -30,9 +31,14 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
       const decision = waiting.request(request, signal, wait);
       questions = questions.then(async () => {
         if (!signal.aborted) await printWaitingCall(request, terminal);
+        const isQuestion = request.kind === "question";
+        const question = isQuestion
+          ? "Your answer? [JSON, or a text; empty to decline]"
+          : "Approve it? [y/N, or say why not]";
+        const read = isQuestion ? (line: string) => toReply(line, request.schema) : toDecision;
         const decision = signal.aborted
           ? undefined
-          : await askPerson({ ...terminal, question: "Approve it? [y/N, or say why not]" }, signal);
+          : await askPerson({ ...terminal, question, read }, signal);
         // A late answer is ignored: the call was aborted or has expired.
         if (decision !== undefined)
           await waiting.decide(request.approval_id, decision).catch(() => undefined);
@@ -44,7 +50,16 @@ export function createTerminalApprovals(terminal: ApprovalTerminal): Approvals {
 
 /** Asks a question with a yes, a no or a reason as its answer. Returns undefined if the signal fires before there is one. */
 export function askPerson(
-  { input, output, question }: Pick<ApprovalTerminal, "input" | "output"> & { readonly question: string },
+  {
+    input,
+    output,
+    question,
+    read = toDecision,
+  }: Pick<ApprovalTerminal, "input" | "output"> & {
+    readonly question: string;
+    /** Reads the typed line; default: a yes, a no, or the reason of a no. */
+    readonly read?: (line: string) => ApprovalDecision;
+  },
   signal: AbortSignal,
 ): Promise<ApprovalDecision | undefined> {
   output.note(question);
@@ -65,8 +80,8 @@ export function askPerson(
     signal.addEventListener("abort", leave, { once: true });
     lines.once("close", closed);
     lines.once("line", (line) => {
-      const decision = toDecision(line);
-      output.note(decision.approved ? "Approved." : "Denied.");
+      const decision = read(line);
+      if (decision.result === undefined) output.note(decision.approved ? "Approved." : "Denied.");
       end(decision);
     });
   });
@@ -76,6 +91,12 @@ function toDecision(line: string): ApprovalDecision {
   const answer = line.trim();
   if (/^(y|yes)$/i.test(answer)) return { approved: true };
   return { approved: false, ...(answer === "" || /^(n|no)$/i.test(answer) ? {} : { reason: answer }) };
+}
+
+/** The answer to a question; an empty line declines it. */
+function toReply(line: string, schema: ApprovalRequest["schema"]): ApprovalDecision {
+  const text = line.trim();
+  return text === "" ? { approved: false } : { approved: true, result: toAnswer(text, schema) };
 }
 
 /** Below the state folder: the engine of each `kit run` that runs a workflow, named after its process. */

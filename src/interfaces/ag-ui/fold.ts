@@ -68,8 +68,10 @@ export class AgUiFold {
   push(event: KitEvent): readonly AgUiEvent[] {
     const chunks = this.#ui.push(event);
     for (const chunk of chunks)
-      if (chunk.type === "tool-approval-request" && event.type === "approval_request")
-        this.#waiting.set(chunk.toolCallId, event);
+      if (event.type === "approval_request") {
+        if (chunk.type === "tool-approval-request") this.#waiting.set(chunk.toolCallId, event);
+        if (chunk.type === "data-question") this.#waiting.set(chunk.data.tool_call_id, event);
+      }
     if (event.type === "approval_request" && event.kind === "caller")
       for (const [id, approvalId] of this.#ui.awaitedOfPage)
         if (approvalId === event.approval_id) {
@@ -224,9 +226,12 @@ export class AgUiFold {
     const interrupts = [...this.#waiting].flatMap(([toolCallId, { kind, approval_id: id, ...request }]) => {
       if (kind === "caller") return [];
       const { tool, args, expires_at: expiresAt } = request;
-      const message = `${tool} needs an approval.`;
       const more = { metadata: { tool, args }, ...(expiresAt === undefined ? {} : { expiresAt }) };
-      return [{ id, reason: "tool_call", message, toolCallId, responseSchema: answerSchema, ...more }];
+      const [reason, message, responseSchema] =
+        kind === "question"
+          ? ["input_required", request.message, request.schema]
+          : ["tool_call", `${tool} needs an approval.`, answerSchema];
+      return [{ id, reason, message, toolCallId, responseSchema, ...more }];
     });
     if (interrupts.length > 0) return finished({ type: "interrupt", interrupts });
     return finished({ type: "success", pendingToolCallIds: [...this.#waiting.keys()] });

@@ -1,6 +1,6 @@
 import { isRecord } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { UiChunk, UiTask } from "../../protocol/ui.ts";
+import type { UiChunk, UiQuestion, UiTask } from "../../protocol/ui.ts";
 import { OpenWork } from "./open-work.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { type: Type }>;
@@ -34,6 +34,7 @@ export class UiFold {
   readonly #tasks = new Map<string, UiTask>();
   /** The ids of the calls whose arguments the model writes, until they start. */
   readonly #written = new Map<string, string>();
+  readonly #questions = new Map<string, UiQuestion>();
   #open:
     | { readonly kind: "text" | "reasoning"; readonly id: string; readonly turn: string | undefined }
     | undefined;
@@ -190,6 +191,20 @@ export class UiFold {
       call.awaited = event.type === "approval_request" ? event.approval_id : undefined;
       return [];
     }
+    if (event.type === "approval_request" && event.kind === "question") {
+      const { message = "", schema = {} } = event;
+      return this.#question(event.approval_id, {
+        tool_call_id: toolCallId,
+        message,
+        schema,
+        state: "waiting",
+      });
+    }
+    if (event.type === "approval") {
+      const question = this.#questions.get(event.approval_id);
+      const state = event.approved ? "answered" : "declined";
+      if (question !== undefined) return this.#question(event.approval_id, { ...question, state });
+    }
     if (event.type === "approval_request") {
       const isNew = !call.isShown;
       call.isShown = true;
@@ -238,6 +253,11 @@ export class UiFold {
     this.#written.set(key, toolCallId);
     const dynamic = tool.startsWith("mcp__") ? ({ dynamic: true } as const) : {};
     return [{ type: "tool-input-start", toolCallId, toolName: tool, ...dynamic }, delta];
+  }
+
+  #question(id: string, data: UiQuestion): readonly UiChunk[] {
+    this.#questions.set(id, data);
+    return [{ type: "data-question", id, data: { ...data, schema: forPage(data.schema) } }];
   }
 
   /** A call that starts again after a killed process keeps its id. */

@@ -1,5 +1,6 @@
 import { type InputRequest, inputRequired, inputResponse } from "@modelcontextprotocol/server";
 import { KitError } from "../../base/kit-error.ts";
+import { isRecord } from "../../base/record.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import { decideCall } from "../routes/approvals.ts";
@@ -11,7 +12,14 @@ const maxArguments = 4_000;
 /** The questions about waiting calls by their ids, which never repeat. A form is flat, so the arguments are in its text. */
 export function toQuestions(calls: readonly ApprovalRequest[]): Record<string, InputRequest> {
   return Object.fromEntries(
-    calls.map(({ approval_id, agent, tool, args }) => {
+    calls.flatMap(({ approval_id, agent, tool, args, kind, message, schema }) => {
+      if (kind === "question") {
+        const requestedSchema = toFlatForm(schema);
+        const asks = `${tool} of the agent ${agent} asks: ${message}`;
+        return requestedSchema === undefined
+          ? []
+          : [[approval_id, inputRequired.elicit({ message: asks, requestedSchema })]];
+      }
       const text = JSON.stringify(args) ?? "";
       const start = text.length > maxArguments ? `${text.slice(0, maxArguments)}…` : text;
       const rest = text.length > maxArguments ? " The arguments are cut: kit's inbox has all of them." : "";
@@ -26,9 +34,21 @@ export function toQuestions(calls: readonly ApprovalRequest[]): Record<string, I
           required: ["decision"],
         },
       });
-      return [approval_id, question];
+      return [[approval_id, question]];
     }),
   );
+}
+
+type Form = Parameters<typeof inputRequired.elicit>[0]["requestedSchema"];
+
+const plainTypes = ["string", "number", "integer", "boolean"];
+
+/** The form of a question, if clients can show it: an object whose fields are no objects. Others are answered in the inbox. */
+function toFlatForm(schema: ApprovalRequest["schema"]): Form | undefined {
+  const { type, properties, required = [] } = schema ?? {};
+  if (type !== "object" || !isRecord(properties)) return undefined;
+  const isFlat = Object.values(properties).every((field) => plainTypes.includes(String(Object(field).type)));
+  return isFlat ? ({ type, properties, required } as Form) : undefined;
 }
 
 /**
@@ -41,13 +61,17 @@ export async function decideAnswered(
   { principal, answers }: { readonly principal: Principal | undefined; readonly answers: Answers },
 ): Promise<boolean> {
   let isClosed = false;
-  for (const { approval_id, agent, instance_id } of await work.waiting()) {
+  for (const { approval_id, agent, instance_id, kind } of await work.waiting()) {
     const answer = inputResponse(answers, approval_id);
     if (answer.kind !== "elicit") continue;
     if (answer.action === "cancel") isClosed = true;
     else {
-      const decision = { ...toDecision(answer), by: principal?.id };
-      await decideCall(service, { agent, instance_id, approval_id }, decision).catch(ignoreDecided);
+      const decided =
+        kind === "question" && answer.action === "accept"
+          ? { approved: true, result: answer.content ?? {} }
+          : toDecision(answer);
+      const decision = { ...decided, by: principal?.id };
+      await decideCall(service, { agent, instance_id, approval_id }, decision).catch(ignoreUndecided);
     }
   }
   return isClosed;
@@ -69,7 +93,7 @@ function toDecision({
   return { approved: false, reason: given ?? "The person who was asked declined." };
 }
 
-/** Another person has decided first. */
-function ignoreDecided(error: unknown): void {
-  if (!(error instanceof KitError) || error.code !== "not_found") throw error;
+/** Another person has decided first, or the answer has another form than its question: then the client is asked again. */
+function ignoreUndecided(error: unknown): void {
+  if (!(error instanceof KitError) || !["not_found", "invalid_request"].includes(error.code)) throw error;
 }

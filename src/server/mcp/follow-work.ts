@@ -46,10 +46,9 @@ export async function followWork(
       const waiting = await work.waiting();
       // The person who closed the form decides later, in the inbox.
       if (waiting.length > 0 && isClosed) break;
-      if (waiting.length > 0 && canAsk) {
-        const inputRequests = toQuestions(waiting);
+      const inputRequests = canAsk ? toQuestions(waiting) : {};
+      if (Object.keys(inputRequests).length > 0)
         return inputRequired({ inputRequests, requestState: work.id });
-      }
       report({
         progress: ++steps,
         message: `${context.masked(event.tool)} waits for a decision in kit's inbox`,

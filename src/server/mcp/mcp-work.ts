@@ -118,8 +118,8 @@ async function waitingCalls(
     calls.filter(
       (call) =>
         (call.dispatch_id === id || call.run_id === id) &&
-        // A call with a kind waits for a result, and needs no approval.
-        (!("kind" in call) || call.kind === undefined),
+        // The caller answers it with a result.
+        call.kind !== "caller",
     ),
     ({ agent, instance_id: instance }) => ({ principal, action: "agent.approve", agent, instance }),
   );

@@ -55,8 +55,8 @@ export async function toTask(work: McpWork, record: WorkRecord): Promise<Record<
   if (status === "failed" && error?.type === "store_unavailable")
     return { ...task, status, error: { code: -32_603, message: error.message } };
   if (ended_at !== undefined) return { ...task, status: "completed", result: toResult(record) };
-  const waiting = await work.waiting();
-  return waiting.length === 0
+  const inputRequests = toQuestions(await work.waiting());
+  return Object.keys(inputRequests).length === 0
     ? { ...task, status: "working", statusMessage: status }
-    : { ...task, status: "input_required", inputRequests: toQuestions(waiting) };
+    : { ...task, status: "input_required", inputRequests };
 }

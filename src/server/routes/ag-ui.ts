@@ -5,7 +5,7 @@ import { isRecord } from "../../base/record.ts";
 import { AgUiFold } from "../../interfaces/ag-ui/fold.ts";
 import { toAgUiInput, toAgUiMessages } from "../../interfaces/ag-ui/messages.ts";
 import type { AgUiBody, AgUiEvent, AgUiResume } from "../../protocol/ag-ui.ts";
-import type { ApprovalDecision } from "../../protocol/approval.ts";
+import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ErrorEnvelope } from "../../protocol/errors.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { agUiRoutes } from "../../protocol/routes/ag-ui-routes.ts";
@@ -79,10 +79,11 @@ async function newestOf({ service }: ServiceContext, key: SessionKey): Promise<O
 }
 
 type Decisions = ReadonlyMap<string, Omit<ApprovalDecision, "by">>;
+type Answers = ReadonlyMap<string, AgUiResume>;
 
 /** The answers of a front end: to interrupts by their ids, for which it needs `agent.approve`. */
-function answersIn({ resume }: AgUiBody): Decisions {
-  return new Map(resume.map((answer) => [answer.interruptId, toDecision(answer)]));
+function answersIn({ resume }: AgUiBody): Answers {
+  return new Map(resume.map((answer) => [answer.interruptId, answer]));
 }
 
 /** The results of the front end's own tools, by the ids of their calls. */
@@ -95,7 +96,11 @@ function resultsIn({ messages }: AgUiBody): Decisions {
   );
 }
 
-function toDecision({ status, payload }: AgUiResume): Omit<ApprovalDecision, "by"> {
+function toDecision(
+  { status, payload }: AgUiResume,
+  kind: ApprovalRequest["kind"],
+): Omit<ApprovalDecision, "by"> {
+  if (kind === "question" && status === "resolved") return { approved: true, result: payload ?? null };
   const { approved = true, reason, args } = isRecord(payload) ? payload : {};
   if (status === "resolved" && approved === true)
     return isRecord(args) ? { approved: true, args } : { approved: true };
@@ -111,7 +116,7 @@ async function goOn(
     decisions: { answers, results },
   }: {
     readonly key: SessionKey;
-    readonly decisions: { readonly answers: Decisions; readonly results: Decisions };
+    readonly decisions: { readonly answers: Answers; readonly results: Decisions };
   },
 ): Promise<OpenAiWork> {
   const nothing = new KitError({
@@ -129,7 +134,9 @@ async function goOn(
   }
   const decided = [...fold.waiting].flatMap(([toolCallId, { approval_id, kind }]) => {
     // A result approves nothing: only a call of the front end's own tools takes one.
-    const decision = answers.get(approval_id) ?? (kind === "caller" ? results.get(toolCallId) : undefined);
+    const answer = answers.get(approval_id);
+    const result = kind === "caller" ? results.get(toolCallId) : undefined;
+    const decision = answer === undefined ? result : toDecision(answer, kind);
     return decision === undefined ? [] : [{ approval_id, decision: { ...decision, by: principal?.id } }];
   });
   if (decided.length === 0) throw nothing;

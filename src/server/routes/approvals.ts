@@ -70,13 +70,22 @@ async function checkArgs(
   // `decide` tells why it does not wait.
   if (request === undefined) return;
   checkEdited(request, decision);
-  if (decision.args === undefined) return;
-  const issues = await createJsonValidator({ isLenient: true })(request.input_schema ?? {}, decision.args);
+  const isAnswer = request.kind === "question" && decision.approved;
+  const [path, schema, message] = isAnswer
+    ? ([
+        "result",
+        request.schema,
+        `The answer is not what ${request.tool} asks for: see \`schema\` of the question, which still waits.`,
+      ] as const)
+    : (["args", request.input_schema, `The arguments are not what ${request.tool} takes.`] as const);
+  const value = decision[path];
+  if (value === undefined) return;
+  const issues = await createJsonValidator({ isLenient: true })(schema ?? {}, value);
   if (issues.length === 0) return;
   throw new KitError({
     code: "invalid_request",
-    message: `The arguments are not what ${request.tool} takes.`,
-    meta: { issues: issues.map((message) => ({ path: "args", message })) },
+    message,
+    meta: { issues: issues.map((issue) => ({ path, message: issue })) },
   });
 }
 

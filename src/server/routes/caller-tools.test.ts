@@ -214,6 +214,33 @@ test("a sender who may prompt answers a call of the caller's tool, over HTTP and
   await guarded.close();
 });
 
+test("an instance has at most a hundred calls that wait for their callers", async () => {
+  const dispatch = (session: string, at = "full") => {
+    const body = { input: "Where?", tools: [locate], session };
+    const headers = { "idempotency-key": session };
+    return served.send(`/agents/desk/${at}/dispatch`, { body, headers });
+  };
+  const total = async (): Promise<number> =>
+    (await served.send("/agents/desk/full/approvals")).body.approvals.length;
+  for (let at = 0; at < 100; at += 1) expect((await dispatch(`s${at}`)).status).toBe(202);
+  await expect.poll(total, { timeout: 40_000 }).toBe(100);
+  const refused = await dispatch("late");
+  expect([refused.status, refused.body.error.message]).toEqual([
+    429,
+    "100 calls of callers' tools wait in this instance for their results, the most that one instance may have.",
+  ]);
+  const prompt = { body: { message: "Where?", tools: [locate], session: "other" } };
+  expect((await served.send("/agents/desk/full", prompt)).status).toBe(429);
+  expect((await dispatch("s1")).status).toBe(202);
+  expect((await dispatch("late", "empty")).status).toBe(202);
+  const plain = { body: { message: "Where?", session: "plain" } };
+  expect((await served.send("/agents/desk/full", plain)).status).toBe(200);
+  const [call] = (await served.send("/agents/desk/full/approvals")).body.approvals;
+  const answer = { body: { approved: false } };
+  await served.send(`/agents/desk/full/approvals/${call.approval_id}`, answer);
+  expect((await dispatch("late")).status).toBe(202);
+});
+
 test("the log keeps of a long result what the model reads", async () => {
   const store = new InMemorySessionStore();
   const approvals = createApprovals();

@@ -20,6 +20,7 @@ const model = createScriptedModel(
     if (last.includes("use the tool") && prompt.at(-1)?.role === "user") {
       return { toolCalls: [{ name: "note", input: {} }] };
     }
+    if (last.includes('"text":"book"')) return { toolCalls: [{ name: "book", input: {} }] };
     if (last.includes('"text":"locate"')) return { toolCalls: [{ name: "locate", input: {} }] };
     // The last message can be the result of an interrupted call, after which the model calls the tool again.
     for (const name of ["pay", "die"])

@@ -118,8 +118,15 @@ export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly 
     case "command_start":
     case "command_end":
       return texts(event.command.length);
-    case "tool_start":
     case "approval_request": {
+      const { args, message = "", schema } = event;
+      const json = JSON.stringify({ args, ...(schema && { schema }) });
+      return {
+        copy: { ...event, ...JSON.parse(json) },
+        length: eventOverhead + json.length + message.length,
+      };
+    }
+    case "tool_start": {
       const json = JSON.stringify(event.args) ?? "null";
       return { copy: { ...event, args: JSON.parse(json) }, length: eventOverhead + json.length };
     }
