@@ -15,10 +15,10 @@ export function toQuestions(calls: readonly ApprovalRequest[]): Record<string, I
     calls.flatMap(({ approval_id, agent, tool, args, kind, message, schema }) => {
       if (kind === "question") {
         const requestedSchema = toFlatForm(schema);
-        const asks = `${tool} of the agent ${agent} asks: ${message}`;
+        const text = `${tool} of the agent ${agent} asks: ${message}`;
         return requestedSchema === undefined
           ? []
-          : [[approval_id, inputRequired.elicit({ message: asks, requestedSchema })]];
+          : [[approval_id, inputRequired.elicit({ message: text, requestedSchema })]];
       }
       const text = JSON.stringify(args) ?? "";
       const start = text.length > maxArguments ? `${text.slice(0, maxArguments)}…` : text;
