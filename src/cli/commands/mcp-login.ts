@@ -37,6 +37,8 @@ export async function changeLogin(
   };
   try {
     const pasted = canAsk(context) ? (ending: AbortSignal) => readLine(context, ending) : undefined;
+    // The server says what it asks for.
+    await toolsOf(options, signal);
     const { issuer, scope } = await logIn(login, { show, pasted, signal, timeoutMs });
     const { tools, problem } = await toolsOf(options, signal);
     if (json) output.json({ server: name, issuer, scope: scope ?? null, tools, problem: problem ?? null });

@@ -5,23 +5,14 @@ import type {
   StoredOAuthClientInformation,
 } from "@modelcontextprotocol/client";
 import { withDeadline } from "../../base/abort.ts";
-import { version } from "../../base/own-package.ts";
 import { defined } from "../../base/record.ts";
 import { times } from "../limits.ts";
-import { floodSafeFetch } from "../servers/flood-safe-fetch.ts";
 import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import { type CallbackServer, openCallbackServer } from "./callback-server.ts";
 import { isSafeForTokens } from "./guarded-fetch.ts";
 import { toLoginFailure } from "./login-failure.ts";
-import {
-  type Challenge,
-  challengeOf,
-  isDocument,
-  issuerOf,
-  type ServerLogin,
-  toTokens,
-} from "./server-login.ts";
+import { isDocument, issuerOf, type ServerLogin, toTokens } from "./server-login.ts";
 
 export interface LogInOptions {
   /** Shows the person the address to open in a browser. */
@@ -42,8 +33,8 @@ export interface LoggedIn {
 }
 
 /**
- * Lets a person log in at the authorization server of an MCP server, and keeps the tokens. Asks also for what the server has asked for
- * in vain. Replaces an earlier login only when the new one has succeeded. Rejects with `ServerFailure`.
+ * Lets a person log in at the authorization server of an MCP server, and keeps the tokens. Asks for what the server has asked for
+ * in vain, so connect to it before. Replaces an earlier login only when the new one has succeeded. Rejects with `ServerFailure`.
  */
 export async function logIn(login: ServerLogin, options: LogInOptions): Promise<LoggedIn> {
   if (!isSafeForTokens(login.url))
@@ -58,7 +49,6 @@ export async function logIn(login: ServerLogin, options: LogInOptions): Promise<
 }
 
 async function authorize(sdk: McpSdk, login: ServerLogin, options: LogInOptions): Promise<LoggedIn> {
-  const challenge = await askServer(sdk, login);
   const before = login.file.read();
   const { settings } = login;
   const registered = Object.values(before.clients ?? {})
@@ -75,11 +65,12 @@ async function authorize(sdk: McpSdk, login: ServerLogin, options: LogInOptions)
   });
   try {
     const attempt = createAttempt(login, { callback, clients: before.clients ?? {} });
-    const scope = sdk.computeScopeUnion(before.wanted, challenge?.scope, settings.scope);
+    const { wanted = {}, tokens: old } = before;
+    const scope = sdk.computeScopeUnion(old?.scope, wanted.scope, settings.scope);
     const request = {
       serverUrl: login.url,
       fetchFn: login.fetch,
-      ...defined({ scope, resourceMetadataUrl: challenge?.resourceMetadataUrl }),
+      ...defined({ scope, resourceMetadataUrl: URL.parse(wanted.metadata ?? "") ?? undefined }),
     };
     await sdk.auth(attempt.provider, request);
     const { address, discovery } = attempt;
@@ -109,26 +100,6 @@ async function authorize(sdk: McpSdk, login: ServerLogin, options: LogInOptions)
   } finally {
     callback.close();
   }
-}
-
-/** Asks the server, without a token, what it asks for. */
-async function askServer(sdk: McpSdk, { url }: ServerLogin): Promise<Challenge | undefined> {
-  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "kit", version } };
-  const response = await floodSafeFetch(
-    url,
-    {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
-      redirect: "manual",
-      signal: AbortSignal.timeout(times.authorization),
-    },
-    () => undefined,
-  ).catch((cause: unknown) => {
-    throw new ServerFailure("It cannot be reached.", { outcome: "not_sent", cause });
-  });
-  await response.body?.cancel();
-  return challengeOf(sdk, response);
 }
 
 interface Attempt {

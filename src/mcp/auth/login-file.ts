@@ -36,8 +36,8 @@ export interface LoginRecord {
   readonly clients?: Readonly<Record<string, StoredOAuthClientInformation>> | undefined;
   /** Where tokens are renewed. */
   readonly discovery?: OAuthDiscoveryState | undefined;
-  /** The scope that the server asked for in vain: the next login asks for it. */
-  readonly wanted?: string | undefined;
+  /** What the server has asked for in vain: the next login asks for that scope, by that metadata. */
+  readonly wanted?: { readonly scope?: string; readonly metadata?: string } | undefined;
 }
 
 /** Longer than a request to an authorization server may take. */

@@ -12,7 +12,11 @@ export interface OAuthServerOptions {
   /** Clients that are registered already: ids with secrets. */
   readonly clients?: Readonly<Record<string, string>>;
   /** Changes an answer, or answers in its place with true. */
-  readonly meddle?: (path: string, value: Record<string, unknown>, reply: ServerResponse) => boolean | undefined;
+  readonly meddle?: (
+    path: string,
+    value: Record<string, unknown>,
+    reply: ServerResponse,
+  ) => boolean | undefined;
 }
 
 /** An MCP server with its own authorization server, which rotates refresh tokens and ends a login whose old refresh token comes again. */
@@ -41,7 +45,11 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
   const registered = new Map(Object.entries(options.clients ?? {}));
   const codes = new Map<string, URLSearchParams>();
   const families: Family[] = [];
-  const answer = (reply: ServerResponse, path: string, value: Record<string, unknown>, status = 200): void => {
+  const answer = (
+    { reply, path }: { readonly reply: ServerResponse; readonly path: string },
+    value: Record<string, unknown>,
+    status = 200,
+  ): void => {
     if (meddle?.(path, value, reply) === true) return;
     reply.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
   };
@@ -67,14 +75,15 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
   async function handle(request: IncomingMessage, reply: ServerResponse): Promise<void> {
     const origin = `http://${request.headers.host}`;
     const { pathname: path, searchParams } = new URL(request.url ?? "", origin);
+    const at = { reply, path };
     server.counts[path] = (server.counts[path] ?? 0) + 1;
     const refuse = (error: string, status = 400): void =>
-      answer(reply, path, { error, error_description: `It was ${server.last.token}` }, status);
+      answer(at, { error, error_description: `It was ${server.last.token}` }, status);
     switch (path) {
       case "/.well-known/oauth-protected-resource/mcp":
-        return answer(reply, path, { resource: `${origin}/mcp`, authorization_servers: [origin] });
+        return answer(at, { resource: `${origin}/mcp`, authorization_servers: [origin] });
       case "/.well-known/oauth-authorization-server":
-        return answer(reply, path, {
+        return answer(at, {
           issuer: origin,
           authorization_endpoint: `${origin}/authorize`,
           token_endpoint: `${origin}/token`,
@@ -87,7 +96,7 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
         const metadata = JSON.parse(await readBody(request));
         const id = `client-${registered.size}`;
         registered.set(id, "");
-        return answer(reply, path, { ...metadata, client_id: id, token_endpoint_auth_method: "none" }, 201);
+        return answer(at, { ...metadata, client_id: id, token_endpoint_auth_method: "none" }, 201);
       }
       case "/authorize": {
         server.last.authorize = searchParams;
@@ -110,17 +119,19 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
           if (secret === undefined || registered.get(id) !== secret) return refuse("invalid_client", 401);
           const family = { refresh: "", access: "", until: 0, scope: body.get("scope") ?? "" };
           families.push(family);
-          return answer(reply, path, issue(family, false));
+          return answer(at, issue(family, false));
         }
         if (body.get("grant_type") === "authorization_code") {
           const asked = codes.get(body.get("code") ?? "");
           codes.delete(body.get("code") ?? "");
-          const challenge = createHash("sha256").update(body.get("code_verifier") ?? "").digest("base64url");
+          const challenge = createHash("sha256")
+            .update(body.get("code_verifier") ?? "")
+            .digest("base64url");
           if (asked?.get("code_challenge") !== challenge || asked.get("code_challenge_method") !== "S256")
             return refuse("invalid_grant");
           const family = { refresh: "", access: "", until: 0, scope: asked.get("scope") ?? "" };
           families.push(family);
-          return answer(reply, path, issue(family, true));
+          return answer(at, issue(family, true));
         }
         const family = families.find(({ refresh }) => refresh === body.get("refresh_token"));
         if (family === undefined) {
@@ -129,7 +140,7 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
           return refuse("invalid_grant");
         }
         server.counts.refreshes = (server.counts.refreshes ?? 0) + 1;
-        return answer(reply, path, issue(family, true));
+        return answer(at, issue(family, true));
       }
       default: {
         const family = families.find(({ access }) => request.headers.authorization === `Bearer ${access}`);

@@ -1,46 +1,13 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { callTool, openServer, textOf, toolsAndProblems } from "../client.suite.ts";
-import { modernListener, serveHttp } from "../servers/http-server.suite.ts";
-import type { McpServerConfig } from "../servers/mcp-config.ts";
 import { toServerSettings } from "../servers/server-settings.ts";
-import { logIn, type LogInOptions } from "./log-in.ts";
-import { browse, createOAuthServer, type OAuthServer, type OAuthServerOptions } from "./oauth-server.suite.ts";
-import type { ServerLogin } from "./server-login.ts";
-
-interface Place {
-  readonly oauth: OAuthServer;
-  readonly config: McpServerConfig;
-  readonly logins: string;
-  readonly login: ServerLogin;
-}
-
-async function serve(options: OAuthServerOptions = {}, oauthTable: McpServerConfig["oauth"] = undefined): Promise<Place> {
-  const oauth = createOAuthServer(modernListener(), options);
-  const { url } = await serveHttp(oauth.listener);
-  const logins = join(await mkdtemp(join(tmpdir(), "kit-logins-")), "kit", "mcp-logins");
-  onTestFinished(() => rm(join(logins, "../.."), { recursive: true }));
-  const issuer = new URL(url).origin;
-  const config = { url, ...(oauthTable === undefined ? {} : { oauth: { issuer, ...oauthTable } }) };
-  return { oauth, config, logins, login: openLogin(config, logins) };
-}
-
-function openLogin(config: McpServerConfig, logins: string): ServerLogin {
-  const { endpoint } = toServerSettings("s", config, { root: process.cwd(), env: process.env, logins });
-  if (endpoint.kind !== "address" || endpoint.login === undefined) throw new Error("There is no login.");
-  return endpoint.login;
-}
-
-/** Logs in with a browser that follows the address. */
-async function logInNow(login: ServerLogin, over: Partial<LogInOptions> = {}): ReturnType<typeof logIn> {
-  const show = (address: URL): void => void browse(address).catch(() => undefined);
-  return await logIn(login, { show, signal: AbortSignal.timeout(20_000), ...over });
-}
+import { logInNow, serveWithLogin } from "./login.suite.ts";
 
 test("a server that asks for a login names the command, and offers its tools after it", async () => {
-  const { config, logins, login, oauth } = await serve();
+  const { config, logins, login, oauth } = await serveWithLogin();
   const before = await toolsAndProblems(openServer(config, { logins }));
   expect(before.tools).toEqual([]);
   expect(before.problems.map(({ message }) => message)).toEqual([
@@ -54,7 +21,7 @@ test("a server that asks for a login names the command, and offers its tools aft
 });
 
 test("the person's file is readable by its owner alone, and holds no draft", async () => {
-  const { logins, login } = await serve();
+  const { logins, login } = await serveWithLogin();
   await logInNow(login);
   const [name = ""] = (await readdir(logins)).filter((each) => each.endsWith(".json"));
   expect((await stat(logins)).mode & 0o777).toBe(0o700);
@@ -63,7 +30,7 @@ test("the person's file is readable by its owner alone, and holds no draft", asy
 });
 
 test("a login belongs to one project and one name", async () => {
-  const { config, logins, login } = await serve();
+  const { config, logins, login } = await serveWithLogin();
   await logInNow(login);
   const { endpoint } = toServerSettings("s", config, { root: tmpdir(), env: {}, logins });
   expect(endpoint.kind === "address" && endpoint.login?.file.read()).toEqual({ server: config.url });
@@ -72,7 +39,7 @@ test("a login belongs to one project and one name", async () => {
 });
 
 test("a file that others can read, or that is broken, counts as no login", async () => {
-  const { logins, login } = await serve();
+  const { logins, login } = await serveWithLogin();
   await logInNow(login);
   const [name = ""] = (await readdir(logins)).filter((each) => each.endsWith(".json"));
   const text = await readFile(join(logins, name), "utf8");
@@ -84,13 +51,13 @@ test("a file that others can read, or that is broken, counts as no login", async
 });
 
 test("tokens are renewed before they end, and after the server refuses them", async () => {
-  const { config, logins, login, oauth } = await serve({ lifetime: 20 });
+  const { config, logins, login, oauth } = await serveWithLogin({ lifetime: 20 });
   await logInNow(login);
   const client = openServer(config, { logins });
   await callTool(client, "echo", { args: { text: "1" } });
   const early = oauth.counts.refreshes ?? 0;
   expect(early).toBeGreaterThan(0);
-  const late = await serve({ hidesLifetime: true });
+  const late = await serveWithLogin({ hidesLifetime: true });
   await logInNow(late.login);
   const other = openServer(late.config, { logins: late.logins });
   await callTool(other, "echo", { args: { text: "1" } });
@@ -105,7 +72,7 @@ test("tokens are renewed before they end, and after the server refuses them", as
 
 test("an authorization server that is down for a moment costs no login", async () => {
   let isDown = false;
-  const { config, logins, login, oauth } = await serve({
+  const { config, logins, login, oauth } = await serveWithLogin({
     hidesLifetime: true,
     meddle: (path, _, reply) => {
       if (path !== "/token" || !isDown) return false;
@@ -126,13 +93,21 @@ test("an authorization server that is down for a moment costs no login", async (
 });
 
 test("a login that has ended names the command, and its tokens are gone", async () => {
-  const { config, logins, login, oauth } = await serve({ hidesLifetime: true });
+  const { config, logins, login, oauth } = await serveWithLogin({ hidesLifetime: true });
   await logInNow(login);
   const client = openServer(config, { logins });
   await callTool(client, "echo", { args: { text: "1" } });
   oauth.endAccess();
   await login.file.change(async (current, write) =>
-    write({ ...current, tokens: { access_token: "old", refresh_token: "old", token_type: "Bearer", issuer: current.tokens?.issuer ?? "" } }),
+    write({
+      ...current,
+      tokens: {
+        access_token: "old",
+        refresh_token: "old",
+        token_type: "Bearer",
+        issuer: current.tokens?.issuer ?? "",
+      },
+    }),
   );
   expect(textOf(await callTool(client, "echo", { args: { text: "2" } }))).toContain(
     "The login at it has ended (invalid_grant): run 'kit mcp login s'.",
@@ -141,7 +116,7 @@ test("a login that has ended names the command, and its tokens are gone", async 
 });
 
 test("a call that needs another scope says so, and the next login asks for both", async () => {
-  const { config, logins, login, oauth } = await serve({ needs: "write" });
+  const { config, logins, login, oauth } = await serveWithLogin({ needs: "write" });
   await logInNow(login);
   const client = openServer(config, { logins });
   expect(textOf(await callTool(client, "echo", { args: { text: "1" } }))).toContain(
@@ -155,8 +130,12 @@ test("a call that needs another scope says so, and the next login asks for both"
 });
 
 test("kit logs in by itself with a secret of the environment, which only its issuer gets", async () => {
-  const table = { grant: "client_credentials", client_id: "kit", client_secret: "${KIT_TEST_SECRET}" } as const;
-  const { config, oauth } = await serve({ clients: { kit: "hunter2hunter2" } }, table);
+  const table = {
+    grant: "client_credentials",
+    client_id: "kit",
+    client_secret: ["$", "{KIT_TEST_SECRET}"].join(""),
+  } as const;
+  const { config, oauth } = await serveWithLogin({ clients: { kit: "hunter2hunter2" } }, table);
   const env = { KIT_TEST_SECRET: "hunter2hunter2" };
   const client = openServer(config, { env });
   expect(textOf(await callTool(client, "echo", { args: { text: "hi" } }))).toBe("hi");

@@ -118,58 +118,62 @@ export class ServerLogin {
           this.#own = await this.#requestTokens(sdk, challenge);
         return;
       }
-      await this.file.change(async (current, write) => {
-        const { tokens } = current;
-        // Another process was faster.
-        if (tokens !== undefined && tokens.access_token !== seen?.access_token) return;
-        const refreshToken = tokens?.refresh_token;
-        if (tokens === undefined || refreshToken === undefined)
-          throw needsLogin(
-            this.name,
-            tokens === undefined ? "It requires a login" : "The login at it has ended",
-          );
-        // After a refusal, the server may belong to another authorization server than before.
-        const discovery = challenge === undefined ? current.discovery : undefined;
-        const found = discovery ?? (await this.#discover(sdk, challenge));
-        const issuer = issuerOf(found);
-        if (issuer !== tokens.issuer)
-          throw needsLogin(this.name, "It has moved to another authorization server");
-        try {
-          const next = await sdk.refreshAuthorization(found.authorizationServerUrl, {
-            ...defined({ metadata: found.authorizationServerMetadata }),
-            clientInformation: this.configured(issuer) ?? current.clients?.[issuer] ?? { client_id: "" },
-            refreshToken,
-            ...(await this.#resource(sdk, found)),
-            fetchFn: this.fetch,
-          });
-          write({ ...current, discovery: found, tokens: toTokens(next, { issuer, scope: tokens.scope }) });
-        } catch (error) {
-          if (!(error instanceof sdk.OAuthError) || isPassing(sdk, error)) throw error;
-          write({ ...current, tokens: undefined });
-          throw needsLogin(this.name, `The login at it has ended (${error.code})`);
-        }
-      });
+      if (this.file.read().tokens?.refresh_token === undefined) await this.#note(challenge);
+      await this.#refresh(sdk, seen, challenge);
     } catch (error) {
       throw toLoginFailure(sdk, error);
     }
   }
 
+  async #refresh(sdk: McpSdk, seen: Tokens | undefined, challenge: Challenge | undefined): Promise<void> {
+    const { tokens: kept } = this.file.read();
+    if (kept === undefined) throw needsLogin(this.name, "It requires a login");
+    await this.file.change(async (current, write) => {
+      const { tokens } = current;
+      // Another process was faster.
+      if (tokens !== undefined && tokens.access_token !== seen?.access_token) return;
+      if (tokens?.refresh_token === undefined) throw needsLogin(this.name, "The login at it has ended");
+      // After a refusal, the server may belong to another authorization server than before.
+      const discovery = challenge === undefined ? current.discovery : undefined;
+      const found = discovery ?? (await this.#discover(sdk, challenge));
+      const issuer = issuerOf(found);
+      if (issuer !== tokens.issuer)
+        throw needsLogin(this.name, "It has moved to another authorization server");
+      try {
+        const next = await sdk.refreshAuthorization(found.authorizationServerUrl, {
+          ...defined({ metadata: found.authorizationServerMetadata }),
+          clientInformation: this.configured(issuer) ?? current.clients?.[issuer] ?? { client_id: "" },
+          refreshToken: tokens.refresh_token,
+          ...(await this.#resource(sdk, found)),
+          fetchFn: this.fetch,
+        });
+        write({ ...current, discovery: found, tokens: toTokens(next, { issuer, scope: tokens.scope }) });
+      } catch (error) {
+        if (!(error instanceof sdk.OAuthError) || isPassing(sdk, error)) throw error;
+        write({ ...current, tokens: undefined });
+        throw needsLogin(this.name, `The login at it has ended (${error.code})`);
+      }
+    });
+  }
+
+  /** Keeps what the server asks for, for the next login. A folder that cannot be written costs only that. */
+  async #note(challenge: Challenge | undefined): Promise<void> {
+    const wanted = defined({ scope: challenge?.scope, metadata: challenge?.resourceMetadataUrl?.href });
+    if (JSON.stringify(this.file.read().wanted ?? {}) === JSON.stringify(wanted)) return;
+    await this.file.change(async (current, write) => write({ ...current, wanted })).catch(() => undefined);
+  }
+
   /** Asks for what a 403 with `insufficient_scope` names. */
   async #widen(sdk: McpSdk, tokens: Tokens | undefined, challenge: Challenge): Promise<void> {
     const scope = sdk.computeScopeUnion(tokens?.scope, challenge.scope);
-    const denied = "It denies access (HTTP 403, insufficient_scope)";
+    const refused = (why: string): ServerFailure =>
+      new ServerFailure(`It denies access (HTTP 403, insufficient_scope)${why}`, { outcome: "refused" });
     // Asking again for what the tokens are for would go on for ever.
     if (scope === undefined || !sdk.isStrictScopeSuperset(scope, tokens?.scope))
-      throw new ServerFailure(`${denied}, although the access token is for what it asks for.`, {
-        outcome: "refused",
-      });
+      throw refused(", although the access token is for what it asks for.");
     if (this.#isProgram) return await this.#renew(tokens, { ...challenge, scope });
-    await this.file.change(async (current, write) => {
-      if (current.tokens?.access_token === tokens?.access_token) write({ ...current, wanted: scope });
-    });
-    throw new ServerFailure(`${denied}: run ${loginCommand(this.name)} to allow it more.`, {
-      outcome: "refused",
-    });
+    await this.#note({ ...challenge, scope });
+    throw refused(`: run ${loginCommand(this.name)} to allow it more.`);
   }
 
   async #requestTokens(sdk: McpSdk, challenge: Challenge | undefined): Promise<Tokens> {
