@@ -52,4 +52,4 @@ test("the official suite's scenarios of authorization pass, except extensions th
   } finally {
     await rm(folder, { recursive: true });
   }
-}, 300_000);
+}, 900_000);

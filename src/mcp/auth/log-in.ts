@@ -197,7 +197,7 @@ async function waitForAnswer(
       signal,
       onTimeout: () =>
         new ServerFailure(
-          `There was no answer from the browser within ${Math.round(timeoutMs / 1000)} seconds. Log in again when you can open the address.`,
+          `There was no answer from the browser within ${timeoutMs / 1000} s. Log in again when you can open the address.`,
           { outcome: "refused" },
         ),
     });
