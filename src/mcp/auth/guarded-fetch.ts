@@ -10,7 +10,7 @@ import { ServerFailure } from "../servers/server-failure.ts";
 /** Resolves a host name to its addresses. */
 export type Lookup = (name: string) => Promise<readonly string[]>;
 
-/** Whose authorization metadata decides where requests go. */
+/** The MCP server whose metadata decides where requests go, and the authorization server that the configuration names. */
 export interface GuardedPlace {
   /** The address of the MCP server. */
   readonly server: URL;

@@ -98,7 +98,7 @@ test.each([
   expect(text.length).toBeLessThan(300);
 });
 
-test("what an authorization server repeats of a request reaches no error and no log", async () => {
+test("a secret that an authorization server repeats reaches no error", async () => {
   const { login, config, logins, oauth } = await serveWithLogin({ hidesLifetime: true });
   await logInNow(login);
   const client = openServer(config, { logins });

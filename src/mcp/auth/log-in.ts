@@ -28,7 +28,7 @@ export interface LogInOptions {
 export interface LoggedIn {
   /** The authorization server. */
   readonly issuer: string;
-  /** What the login allows, as far as the authorization server says so. */
+  /** The scope of the login, if the authorization server names it. */
   readonly scope?: string | undefined;
 }
 
@@ -65,12 +65,12 @@ async function authorize(sdk: McpSdk, login: ServerLogin, options: LogInOptions)
   });
   try {
     const attempt = createAttempt(login, { callback, clients: before.clients ?? {} });
-    const { wanted = {}, tokens: old } = before;
-    const scope = sdk.computeScopeUnion(old?.scope, wanted.scope, settings.scope);
+    const { requested = {}, tokens: old } = before;
+    const scope = sdk.computeScopeUnion(old?.scope, requested.scope, settings.scope);
     const request = {
       serverUrl: login.url,
       fetchFn: login.fetch,
-      ...defined({ scope, resourceMetadataUrl: URL.parse(wanted.metadata ?? "") ?? undefined }),
+      ...defined({ scope, resourceMetadataUrl: URL.parse(requested.metadata ?? "") ?? undefined }),
     };
     await sdk.auth(attempt.provider, request);
     const { address, discovery } = attempt;
@@ -105,7 +105,7 @@ async function authorize(sdk: McpSdk, login: ServerLogin, options: LogInOptions)
 interface Attempt {
   readonly provider: OAuthClientProvider;
   readonly state: string;
-  /** What the SDK has found and got so far. */
+  /** The SDK has found and got these so far. */
   address: URL | undefined;
   discovery: OAuthDiscoveryState | undefined;
   tokens: Parameters<OAuthClientProvider["saveTokens"]>[0] | undefined;

@@ -27,7 +27,7 @@ export type Tokens = StoredOAuthTokens & {
   readonly expires_at?: number;
 };
 
-/** What kit keeps of a person's login at one server. */
+/** A person's login at one server, as kit keeps it. */
 export interface LoginRecord {
   /** The address of the server. */
   readonly server: string;
@@ -36,8 +36,8 @@ export interface LoginRecord {
   readonly clients?: Readonly<Record<string, StoredOAuthClientInformation>> | undefined;
   /** Where tokens are renewed. */
   readonly discovery?: OAuthDiscoveryState | undefined;
-  /** What the server has asked for in vain: the next login asks for that scope, by that metadata. */
-  readonly wanted?: { readonly scope?: string; readonly metadata?: string } | undefined;
+  /** The server has asked for this in vain: the next login asks for that scope, by that metadata. */
+  readonly requested?: { readonly scope?: string; readonly metadata?: string } | undefined;
 }
 
 /** Longer than a request to an authorization server may take. */
@@ -61,7 +61,7 @@ export class LoginFile {
     this.#file = join(folder, `${createHash("sha256").update(key).digest("hex")}.json`);
   }
 
-  /** What is kept now. A file that another user could have written or read counts for nothing. */
+  /** Returns the login that is kept now. A file that another user could have written or read counts for nothing. */
   read(): LoginRecord {
     let descriptor: number | undefined;
     try {
@@ -80,7 +80,7 @@ export class LoginFile {
   }
 
   /**
-   * Runs `work` while no other process changes the file. `work` gets what is kept now, and writes what is kept from then on;
+   * Runs `work` while no other process changes the file. `work` gets the kept login, and writes the one that is kept from then on;
    * `undefined` removes the file. A change is written at once, so that a crash after an answer loses nothing.
    */
   async change<Result>(

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 
-/** What a test lets the authorization server do. */
+/** The behaviour of an authorization server in a test. */
 export interface OAuthServerOptions {
   /** Seconds until an access token ends; default 3,600. `undefined` in `answer` leaves it out. */
   readonly lifetime?: number;
@@ -165,7 +165,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** What a browser does with the address of a login: it follows the redirect of the authorization server. */
+/** Opens the address of a login as a browser does: it follows the redirect of the authorization server. */
 export async function browse(address: URL): Promise<Response> {
   const { headers } = await fetch(address, { redirect: "manual" });
   return await fetch(headers.get("location") ?? "");

@@ -125,7 +125,7 @@ test("a call that needs another scope says so, and the next login asks for both"
   expect((await logInNow(login)).scope).toBe("read write");
   expect(oauth.last.authorize?.get("scope")).toBe("read write");
   expect(textOf(await callTool(client, "echo", { args: { text: "1" } }))).toBe("1");
-  expect(login.file.read().wanted).toBeUndefined();
+  expect(login.file.read().requested).toBeUndefined();
   expect(oauth.counts["/register"]).toBe(1);
 });
 

@@ -2,16 +2,16 @@ import type { OAuthDiscoveryState, OAuthTokens } from "@modelcontextprotocol/cli
 import { defined } from "../../base/record.ts";
 import { times } from "../limits.ts";
 import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
+import type { OAuthSettings } from "../servers/mcp-config.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import { createGuardedFetch, isSafeForTokens } from "./guarded-fetch.ts";
 import { isPassing, loginCommand, needsLogin, toLoginFailure } from "./login-failure.ts";
 import { LoginFile, type Tokens } from "./login-file.ts";
-import type { OAuthSettings } from "./oauth-settings.ts";
 
 /** Sends a request to the MCP server. */
 type Send = (init: RequestInit) => Promise<Response>;
 
-/** What the server asks for with a 401 or 403. */
+/** The server asks for this with a 401 or 403. */
 export interface Challenge {
   readonly scope: string | undefined;
   readonly resourceMetadataUrl: URL | undefined;
@@ -66,7 +66,7 @@ export class ServerLogin {
       if (renewals === 2) break;
       if (response.status === 403) await this.#widen(sdk, tokens, challenge);
       else await this.#renew(tokens, challenge);
-      tokens = this.#keep();
+      tokens = this.#readTokens();
     }
     if (this.#isProgram)
       throw new ServerFailure("It does not accept the access token of its authorization server.", {
@@ -81,7 +81,7 @@ export class ServerLogin {
   }
 
   /** The tokens that are kept now. */
-  #keep(): Tokens | undefined {
+  #readTokens(): Tokens | undefined {
     const tokens = this.#isProgram ? this.#own : this.file.read().tokens;
     const values = [tokens?.access_token, tokens?.refresh_token].filter((value) => value !== undefined);
     if (values.some((value) => !this.secrets.includes(value)))
@@ -90,7 +90,7 @@ export class ServerLogin {
   }
 
   async #fresh(): Promise<Tokens | undefined> {
-    const tokens = this.#keep();
+    const tokens = this.#readTokens();
     const { expires_at: end = Number.POSITIVE_INFINITY } = tokens ?? {};
     const canRenew = this.#isProgram || tokens?.refresh_token !== undefined;
     if (end - Date.now() > times.renewal || !canRenew) return tokens;
@@ -99,7 +99,7 @@ export class ServerLogin {
     } catch (error) {
       if (end <= Date.now() || !(error instanceof ServerFailure) || error.outcome === "refused") throw error;
     }
-    return this.#keep();
+    return this.#readTokens();
   }
 
   /** One renewal at a time in this process, and under the lock of the file in all. */
@@ -158,9 +158,9 @@ export class ServerLogin {
 
   /** Keeps what the server asks for, for the next login. A folder that cannot be written costs only that. */
   async #note(challenge: Challenge | undefined): Promise<void> {
-    const wanted = defined({ scope: challenge?.scope, metadata: challenge?.resourceMetadataUrl?.href });
-    if (JSON.stringify(this.file.read().wanted ?? {}) === JSON.stringify(wanted)) return;
-    await this.file.change(async (current, write) => write({ ...current, wanted })).catch(() => undefined);
+    const requested = defined({ scope: challenge?.scope, metadata: challenge?.resourceMetadataUrl?.href });
+    if (JSON.stringify(this.file.read().requested ?? {}) === JSON.stringify(requested)) return;
+    await this.file.change(async (current, write) => write({ ...current, requested })).catch(() => undefined);
   }
 
   /** Asks for what a 403 with `insufficient_scope` names. */
@@ -258,7 +258,7 @@ function withToken(init: RequestInit, tokens: Tokens | undefined): RequestInit {
   return { ...init, headers };
 }
 
-/** What a response asks for; `undefined` if it is not a question of authorization. */
+/** Returns what a response asks for; `undefined` if it is not a question of authorization. */
 export function challengeOf(sdk: McpSdk, response: Response): Challenge | undefined {
   if (response.status !== 401 && response.status !== 403) return undefined;
   const { resourceMetadataUrl, scope, error } = sdk.extractWWWAuthenticateParams(response);

@@ -20,7 +20,7 @@ const webAddress = /^\s*[Hh][Tt][Tt][Pp][Ss]?:[\\/]*[^/\\?#@\s]+(?:[/\\?#]|\s*$)
 
 /** How kit is known at the authorization server of an MCP server. */
 const oauthTable = table({
-  /** Who logs in: a person (`authorization_code`, the default), or kit itself with its secret. */
+  /** `authorization_code`, the default, lets a person log in; with `client_credentials`, kit logs in with its secret. */
   grant: name(["authorization_code", "client_credentials"]),
   /** The only authorization server to use. Default: the one that the server names. */
   issuer: text,
@@ -33,6 +33,9 @@ const oauthTable = table({
   /** The port of 127.0.0.1 that `client_id` is registered with; default: any. */
   callback_port: integer(1, 65_535),
 });
+
+/** The `oauth` table of a server. */
+export interface OAuthSettings extends Infer<typeof oauthTable> {}
 
 /** One MCP server: either a process (`command`) or an address (`url`). */
 const serverTable = withJsonSchema(
@@ -113,7 +116,7 @@ export function faultOfServer(name: string, config: McpServerConfig): string | u
 }
 
 function faultOfOAuth(
-  { grant, issuer, client_id, client_secret }: Infer<typeof oauthTable>,
+  { grant, issuer, client_id, client_secret }: OAuthSettings,
   headers: Readonly<Record<string, string>>,
 ): string | undefined {
   if (hasAuthorization(headers)) return "has both oauth and the header Authorization: use one of them";

@@ -1,9 +1,8 @@
 import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import type { OAuthSettings } from "../auth/oauth-settings.ts";
 import { ServerLogin } from "../auth/server-login.ts";
 import { limits, times } from "../limits.ts";
-import { faultOfServer, hasAuthorization, type McpServerConfig } from "./mcp-config.ts";
+import { faultOfServer, hasAuthorization, type McpServerConfig, type OAuthSettings } from "./mcp-config.ts";
 
 /** A server's configuration with its variables replaced. */
 export interface ServerSettings {
