@@ -62,7 +62,7 @@ const rooms = {
   workflows: [...low, "agents"],
   contracts: low,
   project: [...domain, "files", "processes", "sqlite"],
-  mcp: [...domain, "project", "agents", "processes"],
+  mcp: [...domain, "project", "agents", "processes", "sqlite"],
   app: wired,
   server: wired,
   cloudflare: [...wired, "sqlite", "server"],

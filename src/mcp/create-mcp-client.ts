@@ -19,6 +19,8 @@ export interface McpClientOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly validateJson: ValidateJson;
   readonly clock?: Clock;
+  /** The folder of the person's logins. Default: servers that ask for a login cannot be used. */
+  readonly logins?: string | undefined;
 }
 
 /** A problem with a server or its tools. */

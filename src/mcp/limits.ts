@@ -30,6 +30,8 @@ export const limits = {
   descriptionChars: 4_000,
   schemaChars: 50_000,
   schemaDepth: 40,
+  /** The body of an answer of an authorization server. */
+  authorizationBytes: 131_072,
   /** Interim answers (1xx) to one request over HTTP. */
   interimAnswers: 100,
   /** Consecutive attempts to reopen a stream of notifications. */
@@ -65,6 +67,12 @@ export const times = {
   maxCallBackoff: 5_000,
   /** A stream that was open this long does not count as a failure. */
   steadyStream: 30_000,
+  /** A request to an authorization server. */
+  authorization: 20_000,
+  /** Access tokens that end within this time are renewed before a request. */
+  renewal: 30_000,
+  /** How long a person may take to log in. */
+  login: 300_000,
   /** The time between asking a process to end and killing it. */
   grace: 1_000,
 } as const;

@@ -145,7 +145,7 @@ function lastWord(value: string): string {
 
 /** The variables and headers of MCP servers: all headers, and variables that speak of a secret. */
 function ofServers(mcp: SecretConfig["mcp"], env: Environment): readonly string[] {
-  return Object.values(mcp?.servers ?? {}).flatMap(({ env: given = {}, headers = {} }) => {
+  return Object.values(mcp?.servers ?? {}).flatMap(({ env: given = {}, headers = {}, oauth }) => {
     const filled = (text: string): string =>
       text.replace(/\$\{(\w+)\}/g, (_, name: string) => env[name] ?? "");
     const variables = (Array.isArray(given) ? [] : Object.entries(given)) as readonly (readonly [
@@ -154,6 +154,7 @@ function ofServers(mcp: SecretConfig["mcp"], env: Environment): readonly string[
     ])[];
     return [
       ...Object.values(headers).map((value) => lastWord(filled(value))),
+      filled(oauth?.client_secret ?? ""),
       ...variables
         .map(([name, value]) => [name, filled(value)] as const)
         .filter(([name, value]) => isSecret(name, value))

@@ -123,11 +123,15 @@ async function openMcp(
 ): Promise<McpClient | undefined> {
   const { mcp } = loaded.config;
   if (Object.keys(mcp?.servers ?? {}).length === 0) return undefined;
-  const { createMcpClient } = await import("../../mcp/create-mcp-client.ts");
+  const [{ createMcpClient }, { loginsFolder }] = await Promise.all([
+    import("../../mcp/create-mcp-client.ts"),
+    import("../trust/trust.ts"),
+  ]);
   return createMcpClient({
     config: mcp ?? {},
     root: project.root,
     env,
+    logins: loginsFolder(project.root, process.env),
     validateJson: createJsonValidator({ isLenient: true }),
   });
 }

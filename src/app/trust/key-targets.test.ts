@@ -193,3 +193,11 @@ test("Restate at an address of the configuration gets its token only with trust"
   expect(targetsOf({ own: { KIT_RESTATE_TOKEN: "t" }, config })).toHaveLength(1);
   expect(targetsOf({ config })).toEqual([]);
 });
+
+test("the secret of an OAuth client goes to its issuer", () => {
+  const oauth = { issuer: evil, client_id: "kit", client_secret: ["$", "{TRACKER_SECRET}"].join("") };
+  const config = { mcp: { servers: { s: { url: "https://mcp.example/mcp", oauth } } } };
+  const expected = [`TRACKER_SECRET > ${evil} (mcp.servers.s.oauth.issuer in kit.toml)`];
+  expect(targetsOf({ own: { TRACKER_SECRET: "x" }, config })).toEqual(expected);
+  expect(targetsOf({ config })).toEqual([]);
+});

@@ -114,16 +114,19 @@ function* ofConfig({ config, own, fromFiles }: KeySources, file: string): Iterab
     const given = keysIn([api_key, ...Object.values(headers)]);
     yield* toTargets([...keys, ...given], base_url, at(`providers.${name}.base_url`));
   }
-  for (const [name, { url, headers = {}, command, args = [], env = [] }] of Object.entries(
+  for (const [name, { url, headers = {}, command, args = [], env = [], oauth = {} }] of Object.entries(
     config.mcp?.servers ?? {},
   )) {
     const source = at(`mcp.servers.${name}`);
     const texts = [...Object.values(headers), ...valuesOf(env)];
-    const filled = texts.flatMap((text) => [...text.matchAll(/\$\{(\w+)\}/g)].map(([, key = ""]) => key));
+    const filled = texts.flatMap(namesWithin);
     const isSent = (key: string): boolean =>
       Boolean(own[key]) && (url !== undefined || isSecretVariable(key, own[key] ?? ""));
     const keys = [...filled, ...namesOf(env)].filter(isSent);
     yield* toTargets([...keys, ...keysIn([...texts, ...args])], url ?? [command, ...args].join(" "), source);
+    const { client_secret: secret = "", issuer = "" } = oauth;
+    const secretKeys = [...namesWithin(secret).filter((key) => own[key]), ...keysIn([secret])];
+    yield* toTargets(secretKeys, issuer, at(`mcp.servers.${name}.oauth.issuer`));
   }
   const { env = [], api_url, domain, sandbox_url } = config.sandbox?.options ?? {};
   const kind = config.agent?.sandbox;
@@ -190,6 +193,11 @@ function keysWithin(texts: readonly (string | undefined)[], own: Environment): r
   return Object.entries(own).flatMap(([name, value = ""]) =>
     value.length >= minLength && whole.includes(value) && isSecretVariable(name, value) ? [name] : [],
   );
+}
+
+/** The names in `${NAME}`. */
+function namesWithin(text: string): readonly string[] {
+  return [...text.matchAll(/\$\{(\w+)\}/g)].map(([, key = ""]) => key);
 }
 
 type Variables = readonly string[] | Readonly<Record<string, string>>;

@@ -164,11 +164,20 @@ export function describeTarget({ key, address, source }: KeyTarget): string {
     : `${key} of your environment would be sent to ${address}, which you have not trusted: ${source} names it.`;
 }
 
+/**
+ * Returns the folder of the person's logins at MCP servers, `$XDG_STATE_HOME/kit/mcp-logins`; `undefined` if it would lie in the
+ * project, where agents read.
+ */
+export function loginsFolder(root: string, environment: Environment): string | undefined {
+  const folder = storeFolder(environment, "mcp-logins");
+  return isInside(realOf(root), folder) ? undefined : folder;
+}
+
 /** `$XDG_STATE_HOME/kit/trust`. A relative folder counts as unset: it could be one of the repository. */
-function storeFolder({ XDG_STATE_HOME, LOCALAPPDATA }: Environment): string {
+function storeFolder({ XDG_STATE_HOME, LOCALAPPDATA }: Environment, name = "trust"): string {
   const folders = [XDG_STATE_HOME, process.platform === "win32" ? LOCALAPPDATA : undefined];
   const state = folders.find((folder) => folder !== undefined && isAbsolute(folder));
-  return join(state ?? join(homedir(), ".local", "state"), "kit", "trust");
+  return join(state ?? join(homedir(), ".local", "state"), "kit", name);
 }
 
 function nameOf(folder: string): string {

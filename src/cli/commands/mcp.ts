@@ -1,13 +1,23 @@
 import { stdin } from "node:process";
 import type { VerifyCall } from "../../mcp/server/tools/verify-specs.ts";
-import { type Command, type CommandContext, defineCommand, type ExitCode, flag } from "../command.ts";
+import { wholeNumber } from "../choices.ts";
+import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
 import { describeError, usageError } from "../report-error.ts";
 import { serve, serveOptions } from "../serve.ts";
 import { type OpenedProject, withProject } from "../with-project.ts";
 import { textLog } from "./start.ts";
 
 export const mcp: Command = defineCommand({
+  arguments: [
+    { usage: "[action]", description: "login or logout; default: serve", completes: ["login", "logout"] },
+    { usage: "[server]", description: "The name of the MCP server in the configuration" },
+  ],
   options: {
+    timeout: option(
+      "--timeout <seconds>",
+      "How long a login waits for the browser (default 300)",
+      wholeNumber(1, 3_600),
+    ),
     verify: flag("--verify", "Add the tool verify_specs, which runs the tests of the project in isolation"),
     http: flag("--http", "Serve over HTTP at /mcp, with the project's agents and workflows"),
     ...serveOptions,
@@ -17,13 +27,22 @@ export const mcp: Command = defineCommand({
     "kit mcp",
     "kit mcp --verify",
     "kit mcp --http --port 3001",
+    "kit mcp login github",
+    "kit mcp logout github",
     "claude mcp add kit -- npx --no kit mcp",
     `{ "mcpServers": {`,
     `    "kit": { "command": "npx", "args": ["--no", "kit", "mcp"] } } }`,
   ],
   details:
-    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start. Its tools show which guidelines apply to a file, search the specs, and show what a change affects. Ends when stdin ends. With --http it is a server like kit start, with /mcp alone: agents that are served and workflows are tools too, and KIT_API_KEYS and server.oauth say who may call them.",
-  run: ({ options: { verify, http, ...options } }, context) => {
+    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start. Its tools show which guidelines apply to a file, search the specs, and show what a change affects. Ends when stdin ends. With --http it is a server like kit start, with /mcp alone: agents that are served and workflows are tools too, and KIT_API_KEYS and server.oauth say who may call them. 'kit mcp login' logs in at a server of mcp.servers whose tools agents use, by OAuth, and keeps the login in $XDG_STATE_HOME/kit/mcp-logins for this project; 'kit mcp logout' removes it there.",
+  run: ({ args: [action, server], options: { verify, http, timeout, ...options } }, context) => {
+    if (action !== undefined) {
+      const given = Object.entries({ verify, http, ...options }).find(([, value]) => value !== undefined);
+      if (given !== undefined)
+        throw usageError(`--${toOptionName(given[0])} is no option of kit mcp ${action}.`, "Leave it out.");
+      return changeLogin(action, { server, timeout }, context);
+    }
+    if (timeout !== undefined) throw usageError("--timeout is an option of kit mcp login.", "Leave it out.");
     if (http === true) return serveHttp(verify, options, context);
     const given = Object.entries(options).find(([, value]) => value !== undefined);
     if (given !== undefined)
@@ -52,6 +71,20 @@ export const mcp: Command = defineCommand({
     );
   },
 });
+
+async function changeLogin(
+  action: string,
+  { server, timeout }: { readonly server: string | undefined; readonly timeout: number | undefined },
+  context: CommandContext,
+): Promise<ExitCode> {
+  if (action !== "login" && action !== "logout")
+    throw usageError(`kit mcp has no ${JSON.stringify(action)}.`, "It has login and logout.");
+  if (server === undefined)
+    throw usageError(`kit mcp ${action} needs the name of a server.`, `Write 'kit mcp ${action} NAME'.`);
+  const { changeLogin: change } = await import("./mcp-login.ts");
+  const timeoutMs = timeout === undefined ? undefined : timeout * 1000;
+  return await change(action, { name: server, timeoutMs }, context);
+}
 
 function serveHttp(
   verify: boolean | undefined,

@@ -5,7 +5,7 @@ import { type SharedEngine, sharedEngineOf, workspacesElsewhere } from "../../ap
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
 import { checkCommands, checkModel, summarizeDiagnostics } from "../../app/service/findings.ts";
-import { describeTarget, trustHint } from "../../app/trust/trust.ts";
+import { describeTarget, loginsFolder, trustHint } from "../../app/trust/trust.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { thrownText } from "../../base/thrown.ts";
 import { KitClient } from "../../client/kit-client.ts";
@@ -341,6 +341,7 @@ async function checkMcpServers(
     config: config.mcp ?? {},
     root,
     env: environment,
+    logins: loginsFolder(root, process.env),
     validateJson: createJsonValidator({ isLenient: true }),
   });
   try {

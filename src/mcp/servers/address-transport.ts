@@ -7,6 +7,7 @@ import { floodSafeFetch } from "./flood-safe-fetch.ts";
 import type { McpSdk } from "./load-mcp-sdk.ts";
 import { refusedResponse } from "./refused-response.ts";
 import { closedTooOften, ServerFailure } from "./server-failure.ts";
+import type { ServerSettings } from "./server-settings.ts";
 
 /** The protocol over streamable HTTP. */
 export type AddressTransport = InstanceType<McpSdk["StreamableHTTPClientTransport"]> & {
@@ -37,7 +38,7 @@ interface Exchange {
  */
 export function createAddressTransport(
   sdk: Pick<McpSdk, "StreamableHTTPClientTransport">,
-  endpoint: { readonly url: URL; readonly headers: Readonly<Record<string, string>> },
+  endpoint: Extract<ServerSettings["endpoint"], { readonly kind: "address" }>,
   { clock, onUnheard }: { readonly clock: Clock; readonly onUnheard: (why: unknown) => void },
 ): AddressTransport {
   // The SDK does not tell `fetch` and the scheduler which message they serve.
@@ -56,7 +57,10 @@ export function createAddressTransport(
     const isStreamOfNotifications = method === "GET" && exchange?.kind === "notification";
     // The SDK reopens a stream that was open before, but does not retry the first one.
     const isRetry = exchange !== undefined && exchange.reconnects > 0;
-    const response = await floodSafeFetch(input, init, cutOff).catch((error: unknown) => {
+    const send = (sent: RequestInit): Promise<Response> => floodSafeFetch(input, sent, cutOff);
+    const { login } = endpoint;
+    const sending = login === undefined ? send(init) : login.send(init, send);
+    const response = await sending.catch((error: unknown) => {
       if (isStreamOfNotifications && !isRetry && !closing.signal.aborted) onUnheard(error);
       throw error;
     });

@@ -114,6 +114,8 @@ export class ServerLink {
       (late) => late.close(),
       () => undefined,
     );
+    const { endpoint } = this.settings;
+    if (endpoint.kind === "address") await endpoint.login?.settled();
   }
 
   kill(): void {

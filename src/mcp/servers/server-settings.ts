@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
+import { ServerLogin } from "../auth/server-login.ts";
 import { limits, times } from "../limits.ts";
-import { faultOfServer, type McpServerConfig } from "./mcp-config.ts";
+import { faultOfServer, hasAuthorization, type McpServerConfig, type OAuthSettings } from "./mcp-config.ts";
 
 /** A server's configuration with its variables replaced. */
 export interface ServerSettings {
@@ -14,7 +15,13 @@ export interface ServerSettings {
         readonly env: Readonly<Record<string, string>>;
         readonly cwd: string;
       }
-    | { readonly kind: "address"; readonly url: URL; readonly headers: Readonly<Record<string, string>> };
+    | {
+        readonly kind: "address";
+        readonly url: URL;
+        readonly headers: Readonly<Record<string, string>>;
+        /** Absent if the headers authorize the requests, or if this process knows no person's logins. */
+        readonly login?: ServerLogin | undefined;
+      };
   readonly allow?: readonly string[] | undefined;
   readonly deny?: readonly string[] | undefined;
   /** The most tools that kit offers. */
@@ -30,6 +37,14 @@ export interface ServerSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+export interface SettingsContext {
+  readonly root: string;
+  readonly env: Environment;
+  readonly maxTools?: number;
+  /** The folder of the person's logins, outside of the project. Default: servers with a login cannot be used. */
+  readonly logins?: string | undefined;
+}
+
 /**
  * Replaces the variables in a server's configuration. Throws `invalid_request` for an invalid configuration. A missing
  * variable makes only this server unusable, not the agents.
@@ -37,7 +52,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function toServerSettings(
   name: string,
   config: McpServerConfig,
-  context: { readonly root: string; readonly env: Environment; readonly maxTools?: number },
+  context: SettingsContext,
 ): ServerSettings {
   const issue = faultOfServer(name, config);
   if (issue !== undefined)
@@ -45,8 +60,13 @@ export function toServerSettings(
   const values = createValues(context.env);
   const limit = config.timeout_seconds === undefined ? undefined : config.timeout_seconds * 1000;
   const endpoint =
-    config.url === undefined ? toProcess(config, context, values) : toAddress(config.url, config, values);
+    config.url === undefined
+      ? toProcess(config, context, values)
+      : toAddress(config, values, (url, settings) => createLogin({ name, url, settings }, context));
   const fault = values.fault();
+  const configured = values.secrets();
+  const login = endpoint.kind === "address" ? endpoint.login : undefined;
+  let [secrets, tokens] = [configured, login?.secrets];
   return {
     name,
     endpoint,
@@ -56,7 +76,12 @@ export function toServerSettings(
     connectTimeoutMs: limit ?? times.connect,
     listTimeoutMs: limit ?? times.list,
     callTimeoutMs: limit ?? times.call,
-    secrets: values.secrets(),
+    get secrets() {
+      // A mask is built once for each list.
+      if (tokens !== login?.secrets)
+        [secrets, tokens] = [[...configured, ...(login?.secrets ?? [])], login?.secrets];
+      return secrets;
+    },
     fault,
   };
 }
@@ -79,7 +104,11 @@ function toProcess(
   };
 }
 
-function toAddress(url: string, config: McpServerConfig, values: Values): ServerSettings["endpoint"] {
+function toAddress(
+  { url = "", oauth, ...config }: McpServerConfig,
+  values: Values,
+  toLogin: (url: URL, settings: OAuthSettings) => ServerLogin | undefined,
+): ServerSettings["endpoint"] {
   const headers = values.fill(Object.entries(config.headers ?? {}), { secret: true });
   for (const [name, value] of Object.entries(headers)) {
     // Check here and do not show the value; the error of `fetch` would quote it.
@@ -87,7 +116,19 @@ function toAddress(url: string, config: McpServerConfig, values: Values): Server
       values.complain(`The header "${name.slice(0, 100)}" has characters that a header cannot carry.`);
     }
   }
-  return { kind: "address", url: new URL(url), headers };
+  const { client_secret: written } = oauth ?? {};
+  const filled = written === undefined ? {} : values.fill([["client_secret", written]], { secret: true });
+  const address = new URL(url);
+  const login = hasAuthorization(headers) ? undefined : toLogin(address, { ...oauth, ...filled });
+  return { kind: "address", url: address, headers, login };
+}
+
+function createLogin(
+  of: Pick<ConstructorParameters<typeof ServerLogin>[0], "name" | "url" | "settings">,
+  { root, logins }: SettingsContext,
+): ServerLogin | undefined {
+  if (logins === undefined && of.settings.grant !== "client_credentials") return undefined;
+  return new ServerLogin({ ...of, root, folder: logins ?? "" });
 }
 
 // The server needs `PATH` to find programs; no other variable is passed on by default.

@@ -7,7 +7,7 @@ import { times } from "../limits.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { leftOutText } from "./missing-tool-text.ts";
-import { issuesOf, originOf, runServerTool, timeoutOf, type ValidateJson } from "./server-tool.ts";
+import { originOf, runServerTool, timeoutOf, type ValidateJson, withoutNulls } from "./server-tool.ts";
 
 export interface FindAndCallOptions {
   readonly links: readonly ServerLink[];
@@ -73,13 +73,13 @@ function createExecuteTool({ links, validateJson }: FindAndCallOptions): AnyTool
     timeoutMs: times.patience + Math.max(...links.map(timeoutOf)),
     standsFor: ({ tool }) => tool,
     servedBy: (args) => knownOrigin(links, isRecord(args) ? args.tool : undefined),
-    async execute({ tool: name, arguments: args = {} }, context) {
+    async execute({ tool: name, arguments: given = {} }, context) {
       // The tool's name contains the server's name, so other servers need no request.
       const owner = links.filter((link) => name.startsWith(`mcp__${link.name}__`));
       const offers = await offersOf(owner.length === 0 ? links : owner, context.signal);
       const offer = offers.find(({ tool }) => tool.fullName === name);
       if (offer === undefined) return missingTool(name, offers, owner);
-      const issues = await issuesOf(offer.tool, args, validateJson);
+      const { args, issues } = await withoutNulls(offer.tool, given, validateJson);
       if (issues.length > 0 || !isRecord(args)) return wrongArguments(offer.tool, issues);
       return runServerTool(offer.link, { tool: offer.tool, args }, context);
     },

@@ -1,7 +1,10 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { expect, test } from "vitest";
+import { createJsonValidator } from "../../app/runtime/validate-json.ts";
+import { isRecord } from "../../base/record.ts";
 import { limits } from "../limits.ts";
-import { toToolOutput } from "./server-tool.ts";
+import { readCatalogue } from "./read-catalogue.ts";
+import { toToolOutput, withoutNulls } from "./server-tool.ts";
 
 const asIs = (text: string): string => text;
 const output = (result: Partial<CallToolResult>): unknown => toToolOutput({ content: [], ...result }, asIs);
@@ -151,4 +154,31 @@ test("structured content of any depth does not fail", () => {
   expect(output({ structuredContent: deep as never })).toEqual({
     content: [text("[The structured content is nested too deeply.]")],
   });
+});
+
+test("nulls of optional arguments that take none are left out, others stay", async () => {
+  const inputSchema = {
+    type: "object",
+    properties: {
+      text: { type: "string" },
+      verbose: { type: "boolean" },
+      note: { type: ["string", "null"] },
+      level: { enum: ["low", "high"] },
+      any: {},
+      items: { type: "array", items: { type: "object", properties: { size: { type: "integer" } } } },
+    },
+    required: ["text"],
+  };
+  const { tools } = readCatalogue(
+    { tools: [{ name: "t", inputSchema }], isCut: false },
+    { server: "s", maxTools: 9, secrets: [] },
+  );
+  const validateJson = createJsonValidator({ isLenient: true });
+  const [tool] = tools;
+  if (tool === undefined) throw new Error("There is no tool.");
+  const check = (args: object) => withoutNulls(tool, args, validateJson);
+  const nulls = { text: "a", verbose: null, note: null, level: null, any: null, items: [{ size: null }] };
+  expect(await check(nulls)).toEqual({ args: { text: "a", note: null, any: null, items: [{}] }, issues: [] });
+  expect((await check({ text: null, verbose: null })).issues).toHaveLength(1);
+  expect(isRecord((await check({ text: "a", note: null })).args)).toBe(true);
 });

@@ -65,6 +65,42 @@ export async function runServerTool(
   }
 }
 
+/**
+ * Leaves out the nulls of optional properties that take none: models send them for "not given". Arguments that the schema accepts stay
+ * as they are.
+ */
+export async function withoutNulls(
+  tool: ListedTool,
+  args: unknown,
+  validateJson: ValidateJson,
+): Promise<{ readonly args: unknown; readonly issues: readonly string[] }> {
+  const issues = await issuesOf(tool, args, validateJson);
+  if (issues.length === 0) return { args, issues };
+  const dropped = dropNulls(tool.schema.checked, args);
+  return { args: dropped, issues: await issuesOf(tool, dropped, validateJson) };
+}
+
+function dropNulls(schema: unknown, value: unknown): unknown {
+  if (!isRecord(schema)) return value;
+  const { properties, required, items } = schema;
+  if (Array.isArray(value)) return value.map((item) => dropNulls(items, item));
+  if (!isRecord(properties) || !isRecord(value)) return value;
+  const isNeeded = (key: string): boolean => Array.isArray(required) && required.includes(key);
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, part]) => part !== null || isNeeded(key) || !refusesNull(properties[key]))
+      .map(([key, part]) => [key, dropNulls(properties[key], part)]),
+  );
+}
+
+/** Whether a schema names types, of which none is null. */
+function refusesNull(schema: unknown): boolean {
+  if (!isRecord(schema)) return false;
+  const { type, enum: values } = schema;
+  if (Array.isArray(values)) return !values.includes(null);
+  return typeof type === "string" ? type !== "null" : Array.isArray(type) && !type.includes("null");
+}
+
 /** The issues of arguments by the tool's schema; empty if only the server can check them. */
 export async function issuesOf(
   tool: ListedTool,
@@ -90,9 +126,9 @@ function inputOf(
       version: 1,
       vendor: "kit",
       async validate(value) {
-        const issues = await issuesOf(tool, value, validateJson);
+        const { args, issues } = await withoutNulls(tool, value, validateJson);
         if (issues.length > 0) return { issues: issues.map((message) => ({ message })) };
-        return { value: value as Arguments };
+        return { value: args as Arguments };
       },
       jsonSchema: { input: shape, output: shape },
     },

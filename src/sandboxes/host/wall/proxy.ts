@@ -1,9 +1,9 @@
 import { lookup as lookupName } from "node:dns/promises";
 import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from "node:http";
-import { BlockList, connect, isIP, type Socket } from "node:net";
-import { networkInterfaces } from "node:os";
+import { connect, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { KitError } from "../../../base/kit-error.ts";
+import { createNearCheck, isLoopback } from "../../../processes/private-addresses.ts";
 import {
   type HostPattern,
   hostPatternForm,
@@ -136,10 +136,8 @@ async function reachableAddress(
   // "localhost" can only mean this machine, so allowing the name allows its address.
   const isIntended = (address: string): boolean =>
     (host === "localhost" && isLoopback(address)) || isAllowedHost({ host: address, port }, patterns);
-  const own = ownAddresses();
-  const address = addresses.find(
-    (each) => !(isPrivate(each) || own.check(each, isIP(each) === 6 ? "ipv6" : "ipv4")) || isIntended(each),
-  );
+  const isNear = createNearCheck();
+  const address = addresses.find((each) => !isNear(each) || isIntended(each));
   if (address !== undefined) return address;
   throw new Refused(
     403,
@@ -233,44 +231,6 @@ function refuse(response: ServerResponse, status: number, text: string): void {
   if (response.headersSent) response.destroy();
   else response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end(`${text}\n`);
 }
-
-const loopback = toBlockList(["127.0.0.0/8", "::1/128"]);
-/** This machine, its networks, and the metadata addresses of clouds. */
-const privateAddresses = toBlockList([
-  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],
-  ...["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/3", "168.63.129.16/32"],
-  ...["::/127", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
-  // IPv4 inside IPv6: translated and tunnelled. BlockList checks mapped addresses as IPv4.
-  ...[
-    "64:ff9b::/96",
-    "64:ff9b:1::/48",
-    "2002::/16",
-    "2001::/32",
-    "::/96",
-
-    "::ffff:0:0:0/96",
-  ],
-]);
-
-/** The addresses of this machine, of which some may be public. */
-function ownAddresses(): BlockList {
-  const addresses = Object.values(networkInterfaces()).flatMap((each = []) => each);
-  return toBlockList(addresses.map(({ address, family }) => `${address}/${family === "IPv6" ? 128 : 32}`));
-}
-
-function toBlockList(ranges: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = "", bits = ""] = range.split("/");
-    list.addSubnet(address, Number(bits), isIP(address) === 6 ? "ipv6" : "ipv4");
-  }
-  return list;
-}
-
-const isLoopback = (address: string): boolean =>
-  loopback.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
-const isPrivate = (address: string): boolean =>
-  privateAddresses.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
 /** The port of the proxy for isolated commands. */
 export const bridgePort = 3128;
