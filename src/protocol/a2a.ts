@@ -52,7 +52,6 @@ export const a2aParams = {
     message: messageSchema,
     configuration: z
       .looseObject({
-        acceptedOutputModes: z.array(textField(200)).max(100).nullish(),
         historyLength,
         returnImmediately: z.boolean().nullish(),
         taskPushNotificationConfig: z.unknown().optional(),
@@ -93,7 +92,7 @@ export const a2aCardSchema = z
   })
   .meta({ id: "AgentCard", description: "The card of an agent, as A2A 1.0 has it." });
 
-/** What a client gets: of a message, of an artifact, or of a status. */
+/** A part that kit sends, in a message or an artifact. */
 export type A2aSentPart =
   | { readonly text: string; readonly mediaType: "text/plain" }
   | { readonly data: unknown; readonly mediaType: "application/json" };

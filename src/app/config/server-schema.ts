@@ -91,11 +91,11 @@ const a2aTable = table({
   agent: text,
   /** The address of the server as clients type it, for the cards: `https://kit.example`; default: that of the request. */
   url: safeAddress,
-  /** Who reads cards: senders with a key (`keys`, the default), or everybody (`public`). */
+  /** The readers of cards: senders with a key (`keys`, the default), or everybody (`public`). */
   cards: name(["keys", "public"]),
   /**
-   * Who decides about waiting calls: people in kit's inbox (`inbox`, the default), or also the calling agent (`sender`), if
-   * `authorize` allows it `agent.approve`: it is a program, and can answer by itself.
+   * The deciders about waiting calls: people in kit's inbox (`inbox`, the default), or also the calling agent (`sender`), if
+   * `authorize` allows it `agent.approve`: a calling agent is a program, and can answer by itself.
    */
   approvals: name(["inbox", "sender"]),
 });

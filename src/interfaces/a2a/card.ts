@@ -22,7 +22,7 @@ interface Described {
 
 interface CardOptions {
   readonly agent: { readonly name: string; readonly description?: string | undefined };
-  /** What the agent can do besides answering; left out for a reader without a key. */
+  /** Skills besides answering. */
   readonly skills: readonly Described[];
   /** The address of its endpoint. */
   readonly url: string;

@@ -21,7 +21,7 @@ export class A2aFold {
   readonly #after: number;
   readonly #texts: TurnTexts;
   #turn: string | undefined;
-  /** What the newest turn has said so far. */
+  /** The text of the newest turn so far. */
   text = "";
   /** The index of the last event. */
   index = 0;
@@ -41,7 +41,7 @@ export class A2aFold {
   }
 
   /** Whether calls can have begun to wait, or still do, after an event. */
-  asksAt({ type, index }: KitEvent): boolean {
+  mayWaitAfter({ type, index }: KitEvent): boolean {
     return index > this.#after && (type === "approval_request" || type === "approval");
   }
 
@@ -70,7 +70,7 @@ export class A2aFold {
       this.#turn = undefined;
       return [this.#status("TASK_STATE_WORKING", event)];
     }
-    // What a torn turn has said is void, and the model says it again.
+    // The text of a torn turn is void, and the model says it again.
     if (news?.type === "turn_end" && news.isTorn) this.#turn = undefined;
     if (news?.type !== "delta" || news.delta.kind !== "text" || news.delta.text === "") return [];
     const { text, turn } = news.delta;

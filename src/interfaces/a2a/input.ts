@@ -51,28 +51,28 @@ export function toAnswers(
   const answers = new Map<string, ApprovalBody>();
   for (const part of parts) {
     const { text, data } = part;
-    const named = isRecord(data) ? data.approval_id : undefined;
+    const calledId = isRecord(data) ? data.approval_id : undefined;
     const call =
-      named === undefined && calls.length === 1
+      calledId === undefined && calls.length === 1
         ? calls[0]
-        : calls.find(({ approval_id }) => approval_id === named);
+        : calls.find(({ approval_id }) => approval_id === calledId);
     if (call === undefined)
       throw refused(
         "message.parts",
-        named === undefined
+        calledId === undefined
           ? "must be data with an approval_id, because several calls wait"
           : "has an approval_id of no call that waits for you",
       );
     if (typeof text !== "string" && data === undefined)
       throw refused("message.parts", "must be text or data: an answer takes no files");
     if (answers.has(call.approval_id)) throw refused("message.parts", "must not answer a call twice");
-    answers.set(call.approval_id, call.kind === "caller" ? toResult(part, named) : toDecision(part));
+    answers.set(call.approval_id, call.kind === "caller" ? toResult(part, calledId) : toDecision(part));
   }
   return answers;
 }
 
-function toResult({ text, data }: A2aPart, named: unknown): ApprovalBody {
-  const given = named !== undefined && isRecord(data) ? data.result : data;
+function toResult({ text, data }: A2aPart, calledId: unknown): ApprovalBody {
+  const given = calledId !== undefined && isRecord(data) ? data.result : data;
   return { approved: true, result: text ?? given ?? null };
 }
 

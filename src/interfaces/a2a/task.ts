@@ -13,7 +13,7 @@ interface TaskParts {
   readonly message: string;
   readonly messageId?: string | undefined;
   readonly waiting?: readonly WaitingCall[];
-  /** What the agent has answered so far. */
+  /** The agent's answer so far. */
   readonly text?: string;
   readonly historyLength?: number | null | undefined;
   readonly hasArtifacts?: boolean;

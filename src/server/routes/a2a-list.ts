@@ -13,7 +13,8 @@ export async function listTasks(
   caller: Caller,
   params: z.output<typeof a2aParams.list>,
 ) {
-  const { contextId, status, pageSize, pageToken, statusTimestampAfter, historyLength, includeArtifacts } = params;
+  const { contextId, status, pageSize, pageToken, statusTimestampAfter, historyLength, includeArtifacts } =
+    params;
   const { agent, principal } = caller;
   const instance = instanceFor(principal);
   await context.authorization.check({ principal, action: "agent.read", agent, instance });

@@ -23,9 +23,9 @@ export interface A2aSettings {
   readonly agent?: string | undefined;
   /** The address of the server as clients type it; default: that of the request. */
   readonly url?: string | undefined;
-  /** Who reads cards: senders with a key, or everybody. */
+  /** The readers of cards: senders with a key, or everybody. */
   readonly cards: "keys" | "public";
-  /** Who decides about waiting calls: people in kit's inbox, or also the sender, if it has `agent.approve`. */
+  /** The deciders about waiting calls: people in kit's inbox, or also the sender, if it has `agent.approve`. */
   readonly approvals: "inbox" | "sender";
 }
 
@@ -226,7 +226,7 @@ export async function* updatesOf(
   const fold = foldOf(record, after);
   for await (const event of events) {
     yield fold.push(event);
-    if (!fold.asksAt(event)) continue;
+    if (!fold.mayWaitAfter(event)) continue;
     const calls = (await waitingCalls(context, caller)).filter(({ dispatch_id }) => dispatch_id === id);
     if (calls.length === 0) continue;
     yield fold.wait(calls);

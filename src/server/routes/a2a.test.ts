@@ -1,11 +1,16 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Client } from "@a2a-js/sdk/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
-import { createTestService } from "../../testing/test-service.ts";
-import { connectA2a, readStream, say, sayOnly, seen, send } from "../testing/a2a-client.ts";
+import {
+  connectA2a,
+  idOf,
+  listOf,
+  messageOf,
+  messageOnly,
+  part,
+  readStream,
+  seen,
+  send,
+} from "../testing/a2a-client.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 let served: ServedService;
@@ -20,27 +25,31 @@ afterAll(async () => {
   await served.close();
 });
 
-const idOf = (id: string) => ({ tenant: "", id });
 const rpc = (method: string, params: object = {}, headers: object = { "a2a-version": "1.0" }) =>
   served.send("/a2a/echo", { body: { jsonrpc: "2.0", id: 7, method, params }, headers: { ...headers } });
 
 test("a message is a task, which ends with the answer, and the same message again is the same task", async () => {
-  const sent = say("hello there", { contextId: "talk" });
+  const sent = messageOf("hello there", { contextId: "talk" });
   const task = await send(echo, sent);
   expect([task.contextId, ...seen(task)]).toEqual(["talk", "COMPLETED", "hello there"]);
   expect((await send(echo, sent)).id).toBe(task.id);
   expect(await echo.getTask({ ...idOf(task.id), historyLength: undefined })).toEqual(task);
   expect(task.history.map(({ messageId }) => messageId)).toEqual([sent.message?.messageId]);
-  const alone = say("without a context");
+  const alone = messageOf("without a context");
   const [one, other] = [await send(echo, alone), await send(echo, alone)];
   expect([one.id, one.contextId]).toEqual([other.id, other.contextId]);
 });
 
 test("a stream begins with the task, and goes on with its text to the end", async () => {
-  const { kinds, text, last } = await readStream(echo.sendMessageStream(say("calmly one two three")));
-  expect([kinds[0], kinds.at(-1), text, last]).toEqual(["task", "COMPLETED", "calmly one two three", "COMPLETED"]);
+  const { kinds, text, last } = await readStream(echo.sendMessageStream(messageOf("calmly one two three")));
+  expect([kinds[0], kinds.at(-1), text, last]).toEqual([
+    "task",
+    "COMPLETED",
+    "calmly one two three",
+    "COMPLETED",
+  ]);
   expect(kinds).toContain("artifactUpdate");
-  const ended = await readStream(echo.sendMessageStream(say("fail for good")));
+  const ended = await readStream(echo.sendMessageStream(messageOf("fail for good")));
   expect(ended.last).toBe("FAILED");
 });
 
@@ -50,12 +59,12 @@ test("a task that needs an approval asks for input, and a message of the task go
     ["deny: too much", "too much"],
     [{ decision: "deny", reason: "no money" }, "no money"],
   ] as const) {
-    const task = await send(careful, say("pay 5"));
+    const task = await send(careful, messageOf("pay 5"));
     expect(seen(task)).toEqual(["INPUT_REQUIRED", ""]);
     const [text, data] = task.status?.message?.parts ?? [];
     expect(text?.content?.value).toContain('calls pay with {"cents":5}');
     expect(data?.content?.value).toMatchObject({ tool: "pay", args: { cents: 5 } });
-    const ended = await send(careful, say(answer, { taskId: task.id }));
+    const ended = await send(careful, messageOf(answer, { taskId: task.id }));
     expect([ended.id, ended.contextId, ...seen(ended)]).toEqual([
       task.id,
       task.contextId,
@@ -72,26 +81,21 @@ test("a task that needs an approval asks for input, and a message of the task go
 });
 
 test("a stream ends where input is needed, and the next one goes on from there", async () => {
-  const first = await readStream(careful.sendMessageStream(say("pay 7", { contextId: "streamed" })));
+  const first = await readStream(careful.sendMessageStream(messageOf("pay 7", { contextId: "streamed" })));
   expect(first.last).toBe("INPUT_REQUIRED");
   const { tasks } = await careful.listTasks({ ...listOf("streamed") });
   const [task] = tasks;
   const follower = readStream(careful.resubscribeTask(idOf(task?.id ?? "")));
-  const next = await readStream(careful.sendMessageStream(say("approve", { taskId: task?.id ?? "" })));
+  const next = await readStream(careful.sendMessageStream(messageOf("approve", { taskId: task?.id ?? "" })));
   expect([next.kinds[0], next.last, next.text]).toEqual(["task", "COMPLETED", "It is done."]);
   const followed = await follower;
   expect([followed.last, followed.text]).toEqual(["COMPLETED", "It is done."]);
 });
 
-const listOf = (contextId: string, more: object = {}) => ({
-  ...{ tenant: "", contextId, status: 0, pageSize: 50, pageToken: "", historyLength: undefined },
-  ...{ statusTimestampAfter: undefined, includeArtifacts: undefined, ...more },
-});
-
 test("tasks are listed newest first, in pages, of one context or state", async () => {
   const texts = ["a", "b", "c"];
-  for (const text of texts) await send(echo, say(text, { contextId: "many" }));
-  await send(echo, say("fail for good", { contextId: "many" }));
+  for (const text of texts) await send(echo, messageOf(text, { contextId: "many" }));
+  await send(echo, messageOf("fail for good", { contextId: "many" }));
   const first = await echo.listTasks(listOf("many", { pageSize: 2, includeArtifacts: true }));
   expect([first.totalSize, first.pageSize, first.tasks.map(seen)]).toEqual([
     4,
@@ -118,7 +122,7 @@ test("tasks are listed newest first, in pages, of one context or state", async (
 });
 
 test("a task that runs is followed again after a cut, and cancelled once", async () => {
-  const task = await send(echo, sayOnly("slow", { contextId: "cut" }));
+  const task = await send(echo, messageOnly("slow", { contextId: "cut" }));
   const leaving = new AbortController();
   const cut = readStream(
     echo.resubscribeTask(idOf(task.id), { signal: leaving.signal }),
@@ -177,12 +181,10 @@ test("each method refuses wrong input with a code and a field", async () => {
   }
 });
 
-const part = (one: object) => ({ messageId: `m${Math.random()}`, role: "ROLE_USER", parts: [one] });
-
 test("A2A's own errors have its codes and reasons", async () => {
-  const { id } = await send(echo, say("over"));
-  const { id: waiting } = await send(careful, say("pay 9"));
-  const { id: running } = await send(echo, sayOnly("slow"));
+  const { id } = await send(echo, messageOf("over"));
+  const { id: waiting } = await send(careful, messageOf("pay 9"));
+  const { id: running } = await send(echo, messageOnly("slow"));
   const file = part({ raw: "dGNr", mediaType: "application/x-odd" });
   const odd: [string, object, number, string][] = [
     ["GetTask", { id: "dispatch_none" }, -32_001, "TASK_NOT_FOUND"],
@@ -200,12 +202,6 @@ test("A2A's own errors have its codes and reasons", async () => {
       "UNSUPPORTED_OPERATION",
     ],
     ["SendMessage", { message: file }, -32_005, "CONTENT_TYPE_NOT_SUPPORTED"],
-    [
-      "SendMessage",
-      { message: part({ text: "x" }), configuration: { acceptedOutputModes: ["image/png"] } },
-      -32_005,
-      "CONTENT_TYPE_NOT_SUPPORTED",
-    ],
     [
       "SendMessage",
       { message: part({ text: "x" }), configuration: { taskPushNotificationConfig: { url: "http://x" } } },
@@ -240,10 +236,12 @@ test("A2A's own errors have its codes and reasons", async () => {
     name: "TaskNotFoundError",
   });
   await echo.cancelTask({ ...idOf(running), metadata: undefined });
-  const mixed = say("approve", { taskId: waiting, contextId: "another" });
+  const mixed = messageOf("approve", { taskId: waiting, contextId: "another" });
   await expect(careful.sendMessage(mixed)).rejects.toThrow(/that of the task/);
-  await expect(careful.sendMessage(say("well, maybe", { taskId: waiting }))).rejects.toThrow(/"approve"/);
-  await expect(careful.sendMessage(say("approve it later", { taskId: waiting }))).rejects.toThrow(
+  await expect(careful.sendMessage(messageOf("well, maybe", { taskId: waiting }))).rejects.toThrow(
+    /"approve"/,
+  );
+  await expect(careful.sendMessage(messageOf("approve it later", { taskId: waiting }))).rejects.toThrow(
     /"approve"/,
   );
   expect(seen(await careful.getTask({ ...idOf(waiting), historyLength: undefined }))[0]).toBe(
@@ -306,113 +304,5 @@ test("a card describes an agent, and is not sent again while it is the same", as
       "agent_not_found",
       "There is no agent of this name here.",
     ]);
-  }
-});
-
-test("with keys, cards, tasks and lists are those of the sender alone", async () => {
-  const { service, close, url, send: sendTo } = await serveService({ access: { apiKeys: ["one", "two"] } });
-  try {
-    const body = { jsonrpc: "2.0", id: 1, method: "ListTasks" };
-    for (const [path, sent] of [
-      ["/a2a/echo", { body }],
-      ["/a2a/none", { body }],
-    ] as const) {
-      const { status, headers, body: reply } = await sendTo(path, sent);
-      expect([status, headers.get("www-authenticate"), reply.error.code]).toEqual([401, "Bearer", -32_000]);
-    }
-    for (const path of ["/.well-known/agent-card.json", "/a2a/echo/.well-known/agent-card.json"])
-      expect((await sendTo(path)).status).toBe(401);
-    const [one, two] = await Promise.all(["one", "two"].map((key) => connectA2a(url, "careful", key)));
-    if (one === undefined || two === undefined) throw new Error("There is no client.");
-    const card = await one.getAgentCard();
-    expect(card).toMatchObject({ name: "careful", capabilities: { extendedAgentCard: true } });
-    // Nobody but a person in the inbox decides, unless the setting says so.
-    const task = await send(one, say("pay 5", { contextId: "mine" }));
-    expect(seen(task)[0]).toBe("AUTH_REQUIRED");
-    const approve = say("approve", { taskId: task.id });
-    await expect(one.sendMessage(approve)).rejects.toThrow("A person decides");
-    const gone = { name: "TaskNotFoundError" };
-    await expect(two.getTask({ ...idOf(task.id), historyLength: undefined })).rejects.toMatchObject(gone);
-    await expect(two.cancelTask({ ...idOf(task.id), metadata: undefined })).rejects.toMatchObject(gone);
-    await expect(two.sendMessage(approve)).rejects.toMatchObject(gone);
-    await expect(readStream(two.resubscribeTask(idOf(task.id)))).rejects.toMatchObject(gone);
-    expect((await two.listTasks(listOf(""))).tasks).toEqual([]);
-    // The same message id and context of another sender are other work.
-    expect((await send(two, say("hello", { contextId: "mine" }))).id).not.toBe(task.id);
-    const follower = readStream(one.resubscribeTask(idOf(task.id)));
-    const [call] = await service.approvals.list();
-    await service.approvals.decide(call?.approval_id ?? "", { approved: true });
-    expect(await follower).toMatchObject({ last: "COMPLETED", text: "It is done." });
-  } finally {
-    await close();
-  }
-});
-
-test("public cards need no key and tell less, and authorize decides about each", async () => {
-  const { close, send: sendTo } = await serveService({
-    access: { apiKeys: ["one"] },
-    a2a: { cards: "public", agent: "echo", url: "https://kit.example/" },
-    files: { ".agents/skills/release/SKILL.md": "---\nname: release\ndescription: Releases.\n---\nDo it.\n" },
-    authorize: ({ principal, action, agent }) =>
-      principal === undefined ? action === "agent.list" && agent === "echo" : action !== "agent.abort",
-  });
-  try {
-    const path = "/.well-known/agent-card.json";
-    const open = await sendTo(path);
-    expect([open.status, open.body.skills.map(({ id }: { id: string }) => id)]).toEqual([200, ["echo"]]);
-    expect(open.body.supportedInterfaces[0].url).toBe("https://kit.example/a2a/echo");
-    expect(open.body.securityRequirements).toEqual([{ schemes: { key: { list: [] } } }]);
-    expect((await sendTo("/a2a/echo/.well-known/agent-card.json")).status).toBe(200);
-    const refused = await Promise.all(
-      ["careful", "hidden", "none"].map((name) => sendTo(`/a2a/${name}${path}`)),
-    );
-    expect(new Set(refused.map(({ status, body }) => JSON.stringify([status, body]))).size).toBe(1);
-    expect(refused[0]?.status).toBe(403);
-    const headers = { authorization: "Bearer one", "a2a-version": "1.0" };
-    const ask = (method: string, params: object = {}) =>
-      sendTo("/a2a/echo", { body: { jsonrpc: "2.0", id: 1, method, params }, headers });
-    const { skills } = (await ask("GetExtendedAgentCard")).body.result;
-    expect(skills.map(({ id }: { id: string }) => id)).toEqual(["echo", "skill:release"]);
-    const sent = { message: part({ text: "slow" }), configuration: { returnImmediately: true } };
-    const { task } = (await ask("SendMessage", sent)).body.result;
-    const { error } = (await ask("CancelTask", { id: task.id })).body;
-    expect([error.code, error.data[0].reason]).toEqual([-32_000, "FORBIDDEN"]);
-  } finally {
-    await close();
-  }
-});
-
-test("a task outlives its server: it is followed, decided and found again after a restart", async () => {
-  const engineFolder = await mkdtemp(join(tmpdir(), "kit-a2a-"));
-  const store = new InMemorySessionStore();
-  const open = () =>
-    serveService({
-      a2a: { approvals: "sender" },
-      openService: (from) => createTestService({ ...from, engineFolder, store }),
-    });
-  let first = await open();
-  try {
-    const client = await connectA2a(first.url, "careful");
-    const asking = await send(client, say("pay 5", { contextId: "night" }));
-    const slow = await send(await connectA2a(first.url, "echo"), sayOnly("calmly one two three four five six"));
-    const cut = readStream((await connectA2a(first.url, "echo")).resubscribeTask(idOf(slow.id)));
-    const isCut = expect(cut).rejects.toThrow();
-    await first.close();
-    await isCut;
-    first = await open();
-    const again = await connectA2a(first.url, "careful");
-    const waiting = await again.getTask({ ...idOf(asking.id), historyLength: undefined });
-    expect(seen(waiting)[0]).toBe("INPUT_REQUIRED");
-    const ended = await send(again, say("approve", { taskId: asking.id }));
-    expect(seen(ended)).toEqual(["COMPLETED", "It is done."]);
-    const client2 = await connectA2a(first.url, "echo");
-    const { status } = await client2.getTask({ ...idOf(slow.id), historyLength: undefined });
-    const done = [3, 4].includes(status?.state ?? 0)
-      ? seen(await client2.getTask({ ...idOf(slow.id), historyLength: undefined }))
-      : await readStream(client2.resubscribeTask(idOf(slow.id))).then(({ last, text }) => [last, text]);
-    expect(done).toEqual(["COMPLETED", "calmly one two three four five six"]);
-  } finally {
-    await first.close();
-    await rm(engineFolder, { recursive: true });
   }
 });

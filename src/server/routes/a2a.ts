@@ -4,7 +4,7 @@ import { operationOf } from "../../app/service/stored-input.ts";
 import type { LoadedAgent } from "../../app/sources/discover-sources.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { version } from "../../base/own-package.ts";
-import { outputTypes, toAgentCard } from "../../interfaces/a2a/card.ts";
+import { toAgentCard } from "../../interfaces/a2a/card.ts";
 import { a2aError, toA2aError } from "../../interfaces/a2a/error.ts";
 import { a2aParams } from "../../protocol/a2a.ts";
 import type { ErrorEnvelope } from "../../protocol/errors.ts";
@@ -208,20 +208,9 @@ function read<Schema extends z.ZodType>({ input }: Call, schema: Schema): z.outp
 
 function readSent(call: Call) {
   const { message, configuration } = read(call, a2aParams.send);
-  const { acceptedOutputModes, historyLength, returnImmediately, taskPushNotificationConfig } =
-    configuration ?? {};
+  const { historyLength, returnImmediately, taskPushNotificationConfig } = configuration ?? {};
   if (taskPushNotificationConfig !== undefined && taskPushNotificationConfig !== null) noPush();
-  const modes = acceptedOutputModes ?? [];
-  if (modes.length > 0 && !modes.some((mode) => outputTypes.some((type) => isRange(mode, type))))
-    throw a2aError(
-      "CONTENT_TYPE_NOT_SUPPORTED",
-      `Answers are ${outputTypes.join(" or ")}: acceptedOutputModes has neither.`,
-    );
   return { message, returnImmediately: returnImmediately === true, view: { historyLength } };
-}
-
-function isRange(mode: string, type: string): boolean {
-  return mode === "*/*" || mode === type || mode === `${type.split("/")[0]}/*`;
 }
 
 function targetOf({ record: { agent, instance_id, session, dispatch_id, accepted_at } }: FollowedTask) {

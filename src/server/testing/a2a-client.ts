@@ -25,7 +25,7 @@ let count = 0;
 type Sent = Parameters<Client["sendMessage"]>[0];
 
 /** A message with a text, or data. */
-export function say(content: string | object, more: Partial<NonNullable<Sent["message"]>> = {}): Sent {
+export function messageOf(content: string | object, more: Partial<NonNullable<Sent["message"]>> = {}): Sent {
   const part =
     typeof content === "string"
       ? { content: { $case: "text" as const, value: content }, mediaType: "text/plain" }
@@ -49,9 +49,9 @@ export function say(content: string | object, more: Partial<NonNullable<Sent["me
 }
 
 /** The same, for a client that does not wait. */
-export function sayOnly(content: string, more: Partial<NonNullable<Sent["message"]>> = {}): Sent {
+export function messageOnly(content: string, more: Partial<NonNullable<Sent["message"]>> = {}): Sent {
   return {
-    ...say(content, more),
+    ...messageOf(content, more),
     configuration: {
       acceptedOutputModes: [],
       taskPushNotificationConfig: undefined,
@@ -106,4 +106,22 @@ export async function readStream(
     onItem($case, text);
   }
   return { kinds, text, last };
+}
+
+/** The params of a request for a task. */
+export function idOf(id: string) {
+  return { tenant: "", id };
+}
+
+/** The params of a list of one context's tasks; "": of all. */
+export function listOf(contextId: string, more: object = {}) {
+  return {
+    ...{ tenant: "", contextId, status: 0, pageSize: 50, pageToken: "", historyLength: undefined },
+    ...{ statusTimestampAfter: undefined, includeArtifacts: undefined, ...more },
+  };
+}
+
+/** A message of one part, as the wire has it. */
+export function part(one: object) {
+  return { messageId: `part-${++count}-${Math.random()}`, role: "ROLE_USER", parts: [one] };
 }
