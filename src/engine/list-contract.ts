@@ -25,6 +25,7 @@ interface WorkFilter {
 export interface DispatchFilter extends WorkFilter {
   readonly agent?: string | undefined;
   readonly instance_id?: string | undefined;
+  readonly session?: string | undefined;
   /** One status, or any of several. */
   readonly status?: DispatchStatus | readonly DispatchStatus[] | undefined;
 }

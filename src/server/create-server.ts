@@ -28,6 +28,8 @@ import type { McpSettings } from "./mcp/mcp-work.ts";
 import { createNodeAnswers } from "./nodes/answer-nodes.ts";
 import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
 import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
+import { bindA2aRoutes } from "./routes/a2a.ts";
+import { type A2aSettings, isCardPath } from "./routes/a2a-work.ts";
 import { bindAgUiRoutes } from "./routes/ag-ui.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
@@ -71,6 +73,8 @@ export interface ServerOptions {
   readonly console?: ConsoleMode;
   /** How `/mcp` answers calls of agents and workflows. */
   readonly mcp?: Partial<McpSettings>;
+  /** How `/a2a` answers the agents of others. */
+  readonly a2a?: Partial<A2aSettings>;
   /** Serves only `/mcp`, its description and the health checks. Default: every route. */
   readonly only?: "mcp" | undefined;
   /** The configuration of the server: `GET /server` shows it without its secrets. */
@@ -148,6 +152,7 @@ export function createServer(options: ServerOptions): KitServer {
   const limits = { ...defaultLimits, ...options.limits };
   const { console: consoleMode = true } = options;
   const page = consoleMode === false ? undefined : createConsole({ isReadOnly: consoleMode === "read" });
+  const a2a: A2aSettings = { cards: "keys", approvals: "inbox", ...options.a2a };
   const gate = new Gate(
     {
       ...options.access,
@@ -155,6 +160,7 @@ export function createServer(options: ServerOptions): KitServer {
       onRefused,
       onError: report,
       isPage: page && isPageRequest,
+      isOpen: a2a.cards === "public" ? isCardPath : undefined,
       refuse: consoleMode === "read" ? checkLooksOnly : undefined,
     },
     limits,
@@ -205,7 +211,7 @@ export function createServer(options: ServerOptions): KitServer {
     ...bindGuidelineRoutes(project, authorization, { pageLooksOnly: consoleMode === "read" }),
     ...bindSpecRoutes(project, authorization),
     ...bindFileRoutes(project, authorization),
-    ...(context === undefined ? [] : bindServiceRoutes(context)),
+    ...(context === undefined ? [] : bindServiceRoutes(context, { a2a, isGuarded: gate.isGuarded })),
     ...mcp.routes,
   ];
   const isOfMcp = ({ path }: Route): boolean =>
@@ -281,12 +287,16 @@ function createReplies(options: ServerOptions, mask: (text: string) => string) {
 }
 
 /** The routes of a server with a service. */
-function bindServiceRoutes(context: ServiceContext): readonly Route[] {
+function bindServiceRoutes(
+  context: ServiceContext,
+  { a2a, isGuarded }: { readonly a2a: A2aSettings; readonly isGuarded: boolean },
+): readonly Route[] {
   return [
     ...bindAgentRoutes(context),
     ...bindUiRoutes(context),
     ...bindOpenAiRoutes(context),
     ...bindAgUiRoutes(context),
+    ...bindA2aRoutes({ ...context, isGuarded, settings: a2a }),
     ...bindApprovalRoutes(context),
     ...bindPromptRoutes(context),
     ...bindDispatchRoutes(context),

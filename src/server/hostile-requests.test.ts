@@ -115,7 +115,7 @@ test("every reply is JSON or a stream, an error has the envelope, and nothing br
       }
       const { jsonrpc, error } = JSON.parse(text);
       if (jsonrpc !== undefined) {
-        expect([path.includes("/mcp"), error]).toEqual([true, { ...error, code: expect.any(Number) }]);
+        expect([/mcp|a2a/.test(path), error]).toEqual([true, { ...error, code: expect.any(Number) }]);
         return;
       }
       if (path.startsWith("/v1/") && "param" in error) return;

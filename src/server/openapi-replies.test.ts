@@ -66,7 +66,7 @@ async function ask(operation: string, path: string, sent: SentJson = {}): Promis
     operationReply,
   ).toBeUndefined();
   // Errors of other protocols have their own form.
-  if (reply.status >= 400 && !/ \/(?:v1\/|mcp$)/.test(operation))
+  if (reply.status >= 400 && !/ \/(?:v1\/|mcp$|a2a\/\{name\}$)/.test(operation))
     expect(described?.description.split(", "), operationReply).toContain(reply.body.error.type);
   if (reply.status < 400) answered.add(operation);
   return reply.body;
@@ -324,26 +324,25 @@ test("the routes of chat pages answer as described, with errors in plain text", 
   await ask(`POST ${chat}/{session}/stop`, "/agents/echo/chat/ui/default/stop", { body: {} });
 });
 
-test("the route of MCP answers as described, with errors of JSON-RPC", async () => {
+test("the routes of MCP and A2A answer as described, with errors of JSON-RPC", async () => {
   const headers = { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" };
   const list = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
   const reply = await served.stream("/mcp", { body: list, headers });
   expect(operations.get("POST /mcp")?.responses[200]?.content).toHaveProperty("text/event-stream");
-  expect(reply.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
   expect(await reply.text()).toContain("guidelines_for");
   answered.add("POST /mcp");
   await ask("POST /mcp", "/mcp", { body: { jsonrpc: "1.0" }, headers });
   const description = "/.well-known/oauth-protected-resource";
-  const resource = "https://kit.example/mcp";
-  await ask(`GET ${description}`, description);
-  await ask(`GET ${description}/mcp`, `${description}/mcp`);
-  const withTokens = await serveService({
-    access: { oauth: { issuer: "https://id.example", jwks: "https://id.example/keys", resource } },
-  });
+  await ask("POST /a2a/{name}", "/a2a/echo?A2A-Version=1.0", { body: { ...list, method: "ListTasks" } });
+  const card = "/.well-known/agent-card.json";
+  for (const at of ["", "/a2a/echo"]) await ask(`GET ${at.replace("echo", "{name}")}${card}`, `${at}${card}`);
+  const oauth = { issuer: "https://id.example", jwks: "https://id.example/k", resource: "https://k.it" };
+  const withTokens = await serveService({ access: { oauth } });
   for (const path of [description, `${description}/mcp`]) {
+    await ask(`GET ${path}`, path);
     const { body } = await withTokens.send(path);
     const described = operations.get(`GET ${path}`)?.responses[200]?.content["application/json"]?.schema;
-    expect([body.resource, faultsOf(described, body)]).toEqual([resource, undefined]);
+    expect([body.resource, faultsOf(described, body)]).toEqual(["https://k.it", undefined]);
     answered.add(`GET ${path}`);
   }
   await withTokens.close();
@@ -374,7 +373,7 @@ test("every route with a body refuses one that is not a JSON object, and unwraps
   const isJson = (one: string) =>
     operations.get(one)?.responses[400]?.content["application/json"] !== undefined;
   const posts = [...operations.keys()].filter(
-    (one) => /^POST (?!\/(?:webhooks|mcp))/.test(one) && isJson(one),
+    (one) => /^POST (?!\/(?:webhooks|mcp|a2a))/.test(one) && isJson(one),
   );
   expect(posts.length).toBeGreaterThan(12);
   for (const operation of posts) {

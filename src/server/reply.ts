@@ -112,7 +112,10 @@ const rpcCodes: Partial<Record<ErrorCode, number>> = {
 };
 
 /** Converts an error reply to one whose body is a JSON-RPC error; a reply that has one stays as it is. */
-export async function toRpcReply(reply: Response): Promise<Response> {
+export async function toRpcReply(
+  reply: Response,
+  toError: (envelope: ErrorEnvelope) => object = ({ error }) => toRpcError(error),
+): Promise<Response> {
   const text = await reply.text();
   // The reply to a client that has left is empty.
   if (text === "") return new Response(null, reply);
@@ -121,7 +124,7 @@ export async function toRpcReply(reply: Response): Promise<Response> {
   if (jsonrpc !== undefined || error === undefined)
     return new Response(text, { status: reply.status, headers });
   headers.delete("content-length");
-  const body = { jsonrpc: "2.0", id: null, error: toRpcError(error) };
+  const body = { jsonrpc: "2.0", id: null, error: toError({ error }) };
   return new Response(JSON.stringify(body), { status: reply.status, headers });
 }
 

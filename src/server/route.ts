@@ -4,6 +4,7 @@ import type { Result, Router } from "hono/router";
 import { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
 import { isRecord } from "../base/record.ts";
+import { toA2aError } from "../interfaces/a2a/error.ts";
 import type { Principal } from "../protocol/access.ts";
 import type {
   BodyOf,
@@ -307,7 +308,8 @@ export function mountRoutes(
       if (reply.status < 400) return reply;
       if (route?.hasPlainErrors) return await toPlainReply(reply);
       if (ofPath.some(({ hasOpenAiErrors }) => hasOpenAiErrors)) return await toOpenAiReply(reply);
-      return ofPath.some(({ hasRpcErrors }) => hasRpcErrors) ? await toRpcReply(reply) : reply;
+      const rpc = ofPath.find(({ hasRpcErrors }) => hasRpcErrors)?.hasRpcErrors;
+      return rpc === undefined ? reply : await toRpcReply(reply, rpc === "a2a" ? toA2aError : undefined);
     });
   }
   app.all("*", (context) =>

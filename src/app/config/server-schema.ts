@@ -85,6 +85,21 @@ const mcpServerTable = table({
   wait_seconds: integer(1, 86_400),
 });
 
+/** How agents of others reach this project's, over A2A at `/a2a`. */
+const a2aTable = table({
+  /** The agent whose card is at `/.well-known/agent-card.json`; default: the default agent, or the only one. */
+  agent: text,
+  /** The address of the server as clients type it, for the cards: `https://kit.example`; default: that of the request. */
+  url: safeAddress,
+  /** The readers of cards: senders with a key (`keys`, the default), or everybody (`public`). */
+  cards: name(["keys", "public"]),
+  /**
+   * The deciders about waiting calls: people in kit's inbox (`inbox`, the default), or also the calling agent (`sender`), if
+   * `authorize` allows it `agent.approve`: a calling agent is a program, and can answer by itself.
+   */
+  approvals: name(["inbox", "sender"]),
+});
+
 /** The settings of `kit start`. */
 export const serverTable = table({
   /** The address to listen on; default 127.0.0.1. */
@@ -102,6 +117,8 @@ export const serverTable = table({
   oauth: oauthTable,
   /** Agents and workflows as tools at `/mcp`. */
   mcp: mcpServerTable,
+  /** Agents for the agents of others. */
+  a2a: a2aTable,
   /** Returns whether a request may pass, or its principal; called after the check of the keys. Only in `kit.config.ts`. */
   auth: live<(request: AuthRequest) => AuthResult | Promise<AuthResult>>(
     "a function (only in kit.config.ts)",

@@ -142,6 +142,8 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.deepEqual(await runs({ since: accepted + 7_200_000 }), []);
     assert.deepEqual((await dispatches({ until: later + 1 })).length, 3);
     assert.deepEqual(await dispatches({ until: later - 7_200_000 }), []);
+    assert.deepEqual(await dispatches({ agent: key.agent, session: key.session }), [three, two, one]);
+    assert.deepEqual(await dispatches({ session: "another" }), []);
     const { total } = await engine.listRuns({ limit: 1, count: true, status: ["queued", "cancelled"] });
     const counted = await engine.listDispatches({ limit: 1, count: true, agent: key.agent, cursor: two });
     assert.deepEqual([total, counted.total, counted.items.length], [3, 3, 1]);

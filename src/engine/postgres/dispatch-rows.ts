@@ -192,7 +192,7 @@ export async function listDispatches(
   base: PostgresBase,
   filter: DispatchFilter = {},
 ): Promise<Page<DispatchRecord>> {
-  const { cursor, agent, instance_id, status } = filter;
+  const { cursor, agent, instance_id, session, status } = filter;
   if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
   return await readList<DispatchRow, DispatchRecord>(
     base,
@@ -200,7 +200,7 @@ export async function listDispatches(
     {
       from: rowsWith(status),
       before: cursor ?? listedDispatches.last,
-      columns: { agent, instance_id },
+      columns: { agent, instance_id, session },
       size: ({ input, result }) => input.length + (result?.length ?? 0),
       toItem: (row) => toRecord(row, base),
       toCursor: ({ dispatch_id }) => dispatch_id,

@@ -37,8 +37,8 @@ export interface RouteSpec {
   readonly frames?: string;
   /** Whether errors are sentences of plain text, which a client of another protocol shows as they are. */
   readonly hasPlainErrors?: true;
-  /** Whether errors are those of JSON-RPC, also for the other methods of the path. */
-  readonly hasRpcErrors?: true;
+  /** Whether errors are those of JSON-RPC, also for the other methods of the path; `a2a`: with the codes and details of A2A. */
+  readonly hasRpcErrors?: true | "a2a";
   /** Whether errors have the form of OpenAI's interfaces. */
   readonly hasOpenAiErrors?: true;
   /** Whether a reader of the stream that reconnects after its last event gets 204. */

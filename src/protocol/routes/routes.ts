@@ -1,3 +1,4 @@
+import { a2aRoutes } from "./a2a-routes.ts";
 import { agUiRoutes } from "./ag-ui-routes.ts";
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes, waitingRoutes } from "./agent-routes.ts";
 import { mcpRoutes } from "./mcp-routes.ts";
@@ -30,6 +31,7 @@ const serviceRoutes = {
   ...uiRoutes,
   ...openAiRoutes,
   ...agUiRoutes,
+  ...a2aRoutes,
   ...approvalRoutes,
   ...waitingRoutes,
   ...promptRoutes,

@@ -44,6 +44,8 @@ export interface GateOptions extends AccessOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Whether a request is for a file of the console: these hold no secrets, need no key and are not counted. */
   readonly isPage?: ((head: RequestHead) => boolean) | undefined;
+  /** Whether a path is open to readers without a key. */
+  readonly isOpen?: ((path: string) => boolean) | undefined;
   /** Throws for a request that no sender is permitted to make. */
   readonly refuse?: ((head: RequestHead) => void) | undefined;
 }
@@ -103,6 +105,11 @@ export class Gate {
     );
   }
 
+  /** Whether every request needs a key, or must pass the configuration's `auth`. */
+  get isGuarded(): boolean {
+    return this.#guarded;
+  }
+
   /** Throws `forbidden` for an address that other machines can reach if the server requires no key. */
   checkBinding(host: string): void {
     if (this.#guarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
@@ -130,6 +137,8 @@ export class Gate {
     // Clients without a token learn here where to get one.
     if (method === "GET" && isResourceMetadata(path)) return undefined;
     const authorization = headers.get("authorization") ?? undefined;
+    if (authorization === undefined && method === "GET" && this.#options.isOpen?.(path) === true)
+      return undefined;
     const key = this.#needsKey ? this.#keyOf(authorization) : undefined;
     const { auth } = this.#options;
     // A token is for the endpoint that its client was shown, and opens nothing else.

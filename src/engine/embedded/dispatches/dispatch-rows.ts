@@ -224,11 +224,11 @@ export function createDispatchList(base: EmbeddedBase): (filter?: DispatchFilter
   const { blobs } = base;
   const list = createList<DispatchRow>(base, listedDispatches);
   return (filter = {}) => {
-    const { cursor, agent, instance_id } = filter;
+    const { cursor, agent, instance_id, session } = filter;
     if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
     const found = list(filter, {
       before: cursor ?? listedDispatches.last,
-      columns: { agent, instance_id },
+      columns: { agent, instance_id, session },
       index: indexFor(filter),
     });
     const page = readPage({
