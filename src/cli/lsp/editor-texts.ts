@@ -163,11 +163,12 @@ export class EditorTexts {
     textDocument: { uri },
     position,
   }: TextDocumentPositionParams): Promise<CompletionItem[]> {
-    const { folder, opened, lines } = (await this.#placedAt(uri)) ?? {};
-    if (folder === undefined || opened === undefined) return [];
+    const placed = await this.#placedAt(uri);
+    if (placed === undefined) return [];
+    const { folder, opened, lines } = placed;
     const { line, character } = position;
-    const before = (lines?.[line] ?? "").slice(0, character);
-    return completionsAt(folder.criteria, opened, { before, line });
+    const before = (lines[line] ?? "").slice(0, character);
+    return completionsAt(folder.criteria, opened, { lines, line, before });
   }
 
   async codeActions({ textDocument: { uri }, range, context }: CodeActionParams): Promise<CodeAction[]> {
@@ -181,6 +182,8 @@ export class EditorTexts {
   }
 
   async codeLenses({ textDocument: { uri } }: CodeLensParams): Promise<CodeLens[]> {
+    // An editor that cannot be asked to read them again would keep those of a folder that is not read yet.
+    if (!this.#abilities.refreshes) await (await this.#placedAt(uri))?.folder.read();
     const placed = await this.#placedAt(uri);
     if (placed === undefined) return [];
     const lenses = await lensesOf(placed, uri);

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CodeLens, Hover, ShowDocumentParams } from "vscode-languageserver";
@@ -124,4 +124,30 @@ test("a lens has a command that its editor can run, with the tests that failed f
     arguments: [other.uri(spec), { line: 2 }, [{ uri: other.uri(plan) }]],
   });
   expect(await other.end()).toBe(0);
+});
+
+test("an editor that can read lenses again is asked to, and one that does not resolve them has the titles at once", async () => {
+  const editor = await openClient(repository.root, undefined, {
+    capabilities: {
+      workspace: { codeLens: { refreshSupport: true } },
+      textDocument: { codeLens: { resolveSupport: { properties: [] } } },
+    },
+  });
+  let asked = 0;
+  editor.connection.onRequest("workspace/codeLens/refresh", () => {
+    asked += 1;
+    return null;
+  });
+  editor.open(testFile, tests);
+  const other = ".claude/rules/late.md";
+  await expect.poll(() => asked).toBeGreaterThan(0);
+  mkdirSync(join(repository.root, ".claude/rules"), { recursive: true });
+  writeFileSync(join(repository.root, other), "Late.\n");
+  await expect
+    .poll(async () =>
+      (await editor.ask<CodeLens[]>("codeLens", [testFile, 0])).map(({ command }) => command?.title),
+    )
+    .toEqual(["2 rules apply"]);
+  await expect.poll(() => asked).toBeGreaterThan(1);
+  expect(await editor.end()).toBe(0);
 });

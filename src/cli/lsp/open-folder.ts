@@ -75,6 +75,11 @@ export class OpenFolder {
     return pathToFileURL(join(this.folder, path)).href;
   }
 
+  /** Resolves when the first pass has ended, whether it could read the folder or not. */
+  async read(): Promise<void> {
+    await this.#project.ready().catch(() => undefined);
+  }
+
   /** The tests of a criterion, with their last results. */
   async testsOf(criterion: Criterion): Promise<readonly CriterionTest[]> {
     const saved = (await this.#savedTests()).get(criterion.id) ?? [];

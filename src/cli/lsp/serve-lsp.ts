@@ -54,7 +54,7 @@ export async function serveLsp(context: CommandContext): Promise<ExitCode> {
         codeActionProvider: { codeActionKinds: ["quickfix"] },
         codeLensProvider: { resolveProvider: true },
         executeCommandProvider: { commands: [openCommand] },
-        completionProvider: { triggerCharacters: ["#", "."] },
+        completionProvider: { triggerCharacters: ["#", ".", ":"] },
         workspace: { workspaceFolders: { supported: true, changeNotifications: true } },
       },
     };

@@ -10,6 +10,7 @@ import type { Explanation } from "../../protocol/guideline-query.ts";
 import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-document.ts";
 import { resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { readTestText, type TestText } from "../../specs/coverage/test-references.ts";
+import type { FrontMatterKeys } from "../../specs/markdown/front-matter.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Project } from "../project.ts";
 import type { ProjectConfig } from "../project-config.ts";
@@ -36,6 +37,8 @@ export interface OpenText {
   /** Whether the file on the disk has this text, as far as the index knows. */
   isSaved(): boolean;
   source(): SourceText;
+  /** The keys of front matter that the tools of the file read. */
+  frontMatter(): FrontMatterKeys;
   /** Undefined for a file that is no test. */
   test(): TestText | undefined;
 }
@@ -74,6 +77,7 @@ export class TextLayer {
       source: once(() =>
         readSourceText(path, { text: text.replace(/^\ufeff/, ""), catalog: this.#catalog, names }),
       ),
+      frontMatter: once(() => Object.assign({}, ...names.map(this.#catalog.frontMatterOf))),
       test: once(() => (isTestPath(path) ? readTestText(text) : undefined)),
     };
     this.#texts.set(path, opened);
