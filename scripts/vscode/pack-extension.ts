@@ -22,7 +22,7 @@ await bundle.write({ file: join(dist, "extension.cjs"), format: "cjs", minify: t
 await bundle.close();
 
 const manifest = JSON.parse(read("package.json").toString());
-// What is bundled is not installed.
+// The bundle has the dependencies.
 const { dependencies: _, private: __, ...shipped } = manifest;
 const { name, publisher, version, displayName, description, engines, categories } = shipped;
 const escaped = (text: string): string =>

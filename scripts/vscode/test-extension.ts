@@ -55,10 +55,10 @@ const settings = {
 };
 writeFileSync(join(data, "server/data/User/settings.json"), JSON.stringify(settings));
 
-const places = ["--server-data-dir", join(data, "server"), "--extensions-dir", join(data, "extensions")];
+const folderOptions = ["--server-data-dir", join(data, "server"), "--extensions-dir", join(data, "extensions")];
 const main = join(code, "out/server-main.js");
 const vsix = join(repositoryRoot, "editors/vscode/dist/kit.vsix");
-execFileSync(process.execPath, [main, ...places, "--install-extension", vsix], {
+execFileSync(process.execPath, [main, ...folderOptions, "--install-extension", vsix], {
   env: { ...process.env, HOME: data },
 });
 const [installed = ""] = globSync(join(data, "extensions/kit.kit-*"));
@@ -123,7 +123,7 @@ async function inCode(
     // Otherwise the host takes its PATH from a login shell.
     "--force-disable-user-env",
   ];
-  const server = spawn(process.execPath, [main, ...places, ...args, ...options], {
+  const server = spawn(process.execPath, [main, ...folderOptions, ...args, ...options], {
     stdio: "ignore",
     env: { ...process.env, HOME: data, KIT_TEST_RESULTS: results },
   });

@@ -15,7 +15,7 @@ afterAll(async () => {
   await repository[Symbol.asyncDispose]();
 });
 
-/** What an editor offers at the mark `|` of a text, and the text after each choice. */
+/** The choices of an editor at the mark `|` of a text, each with the line after it. */
 async function offered(path: string, marked: string): Promise<Record<string, string>> {
   const text = marked.replace("|", "");
   client.open(path, text);

@@ -47,7 +47,7 @@ export interface LensAbilities {
   /** The editor runs commands of the server, and shows a document when the server asks for it. */
   readonly showsDocuments?: boolean;
   /** The editor does not ask for the title of a lens later. */
-  readonly wantsTitles?: boolean;
+  readonly needsTitles?: boolean;
   /** The editor reads the lenses again when the server asks for it. */
   readonly refreshes?: boolean;
 }
@@ -187,7 +187,7 @@ export class EditorTexts {
     const placed = await this.#placedAt(uri);
     if (placed === undefined) return [];
     const lenses = await lensesOf(placed, uri);
-    return this.#abilities.wantsTitles
+    return this.#abilities.needsTitles
       ? await Promise.all(lenses.map((lens) => this.resolveLens(lens)))
       : lenses;
   }
@@ -198,14 +198,14 @@ export class EditorTexts {
     const placed = await this.#placedAt(uri);
     const facts = placed && (await lensFactsAt(placed, { kind, line: lens.range.start.line + 1 }));
     if (placed === undefined || facts === undefined) return { ...lens, command: { title: "", command: "" } };
-    const { title, places } = facts;
-    const locations = this.#locations(placed.folder, places);
+    const { title, targets } = facts;
+    const locations = this.#locations(placed.folder, targets);
     const { showPlaces, showsDocuments } = this.#abilities;
     const [first] = locations;
     let command: Command = { title, command: "" };
     if (first !== undefined && showPlaces !== undefined)
       command = { title, command: showPlaces, arguments: [uri, lens.range.start, locations] };
-    else if (first !== undefined && showsDocuments && (kind === "criterion" || places.length === 1))
+    else if (first !== undefined && showsDocuments && (kind === "criterion" || targets.length === 1))
       command = { title, command: openCommand, arguments: [first.uri, first.range.start.line] };
     return { ...lens, command };
   }
@@ -251,11 +251,11 @@ export class EditorTexts {
   }
 
   #placeOf(uri: string): { readonly folder: OpenFolder; readonly path: string } | undefined {
-    const places = [...this.#folders.values()].flatMap((folder) => {
+    const owners = [...this.#folders.values()].flatMap((folder) => {
       const path = folder.pathOf(uri);
       return path === undefined ? [] : [{ folder, path }];
     });
-    return places.sort((a, b) => b.folder.folder.length - a.folder.folder.length)[0];
+    return owners.sort((a, b) => b.folder.folder.length - a.folder.folder.length)[0];
   }
 
   /** The open text of an address, once the folders are open; undefined for other schemes and files outside. */

@@ -89,9 +89,9 @@ test("a lens has a command that its editor can run, with the tests that failed f
   expect(recorded.exitCode, recorded.stderr).toBe(0);
   const capabilities = { workspace: { executeCommand: {} }, window: { showDocument: { support: true } } };
   const editor = await openClient(repository.root, undefined, { capabilities });
-  const shown: ShowDocumentParams[] = [];
+  const opened: ShowDocumentParams[] = [];
   editor.connection.onRequest("window/showDocument", (params: ShowDocumentParams) => {
-    shown.push(params);
+    opened.push(params);
     return { success: true };
   });
   const lensOf = async (asked: LspClient, line: number): Promise<CodeLens> => {
@@ -105,7 +105,7 @@ test("a lens has a command that its editor can run, with the tests that failed f
   const { command } = await lensOf(editor, 9);
   expect(command).toMatchObject({ title: "1 test: failed", command: "kit.open" });
   await editor.connection.sendRequest("workspace/executeCommand", { ...command });
-  expect(shown).toMatchObject([
+  expect(opened).toMatchObject([
     { uri: editor.uri(testFile), selection: { start: { line: 1, character: 0 } } },
   ]);
   for (const arguments_ of [["file:///etc/passwd", 0], [editor.uri(testFile), "0"], []])
@@ -113,13 +113,13 @@ test("a lens has a command that its editor can run, with the tests that failed f
       command: "kit.open",
       arguments: arguments_,
     });
-  expect(shown).toHaveLength(1);
+  expect(opened).toHaveLength(1);
   expect(await editor.end()).toBe(0);
 
   const own = { initializationOptions: { show_places: "kit.showPlaces" } };
   const other = await openClient(repository.root, undefined, own);
-  const { command: places } = await lensOf(other, 2);
-  expect(places).toMatchObject({
+  const { command: listing } = await lensOf(other, 2);
+  expect(listing).toMatchObject({
     command: "kit.showPlaces",
     arguments: [other.uri(spec), { line: 2 }, [{ uri: other.uri(plan) }]],
   });

@@ -12,16 +12,16 @@ interface Placed {
   readonly opened: OpenText;
 }
 
-/** What a lens is about; the editor sends it back to have the title. */
+/** The subject of a lens; the editor sends it back to have the title. */
 export interface LensSubject {
   readonly uri: string;
   readonly kind: "rules" | "criterion" | "block";
 }
 
-/** What a lens says, and where it leads. */
+/** The title of a lens, and the lines that it leads to. */
 export interface LensFacts {
   readonly title: string;
-  readonly places: readonly LinePlace[];
+  readonly targets: readonly LinePlace[];
 }
 
 /** The lines of a text that have something to say, without what they say. */
@@ -53,7 +53,7 @@ export async function lensesOf(placed: Placed, uri: string): Promise<CodeLens[]>
   ];
 }
 
-/** What the lens of a line says by the present text; undefined when the line has nothing to say any more. */
+/** The facts of the lens of a line, by the present text; undefined when the line has none any more. */
 export async function lensFactsAt(
   placed: Placed,
   { kind, line }: Pick<LensSubject, "kind"> & { readonly line: number },
@@ -61,19 +61,19 @@ export async function lensFactsAt(
   const { folder, opened } = placed;
   if (kind === "rules") {
     const explanation = folder.layer.explain(opened.path);
-    const places = rulesOf(explanation).map(({ guideline, line: at }) => ({
+    const targets = rulesOf(explanation).map(({ guideline, line: at }) => ({
       path: guideline.source_file,
       line: at,
     }));
-    return { title: rulesTitle(explanation), places };
+    return { title: rulesTitle(explanation), targets };
   }
   if (kind === "criterion") {
     const criterion = folder.criteria.atLine({ path: opened.path, line });
     const tests = criterion && (await folder.testsOf(criterion));
-    return tests?.length ? { title: testsTitle(tests), places: [...tests].sort(failedFirst) } : undefined;
+    return tests?.length ? { title: testsTitle(tests), targets: [...tests].sort(failedFirst) } : undefined;
   }
   const facts = await blockFactsAt(placed, line);
-  return facts && { title: blockTitle(facts), places: facts.linked };
+  return facts && { title: blockTitle(facts), targets: facts.linked };
 }
 
 /** The facts about the block that begins at a line. */

@@ -49,7 +49,7 @@ export class OpenFolder {
   #reading: Promise<void> = Promise.resolve();
   #nextReading: Promise<void> | undefined;
   #first: Promise<void> | undefined;
-  /** Of the last reading: the results that it met, and how long the next one waits. */
+  /** The results that the last reading met, the end of its use, and the rest before the next one. */
   #facts = { stamp: "", until: 0, restMs: 0 };
 
   private constructor(folder: string, project: Project, { config, onChange, note }: Opened) {

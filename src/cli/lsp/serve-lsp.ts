@@ -93,7 +93,7 @@ export async function serveLsp(context: CommandContext): Promise<ExitCode> {
   return code;
 }
 
-/** What an editor says about lenses when it starts. `show_places` is a setting of kit's own: no capability names an editor's commands. */
+/** Reads how an editor follows lenses. `show_places` is a setting of kit: no capability names an editor's commands. */
 function lensAbilities({ capabilities, initializationOptions }: lsp.InitializeParams): LensAbilities {
   const { workspace, window, textDocument } = capabilities;
   const showPlaces: unknown = initializationOptions?.show_places;
@@ -101,7 +101,7 @@ function lensAbilities({ capabilities, initializationOptions }: lsp.InitializePa
   return {
     ...(typeof showPlaces === "string" && showPlaces !== "" && { showPlaces }),
     showsDocuments: workspace?.executeCommand !== undefined && window?.showDocument?.support === true,
-    wantsTitles: resolved !== undefined && !resolved.includes("command"),
+    needsTitles: resolved !== undefined && !resolved.includes("command"),
     refreshes: workspace?.codeLens?.refreshSupport === true,
   };
 }

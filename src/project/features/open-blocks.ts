@@ -55,7 +55,7 @@ export function linkedBlocks(
       const { path, base } = block;
       const open = layer.at(path);
       const same = open && openBlocks(open).filter((each) => baseOf(each.draft.id) === base);
-      // Of several blocks with one id, the open text does not say which one this is.
+      // The open text does not say which of several blocks with one id this is.
       const { title, span, spec_type } =
         same?.length === 1 && same[0] ? same[0].draft : readStoredBlock(database, block);
       return { path, line: span.start_line, title, spec_type };

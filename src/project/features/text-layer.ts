@@ -88,7 +88,7 @@ export class TextLayer {
     this.#catalog = createSourceCatalog(config);
   }
 
-  /** What the whole project says about criteria, as of the last `readFacts`. */
+  /** The criteria of the project and their tests, as of the last `readFacts`. */
   get facts(): ProjectFacts {
     return this.#facts;
   }
