@@ -87,7 +87,7 @@ try {
       ["extensionTestsPath", remote(join(repositoryRoot, "editors/vscode/test/checks.cjs"))],
     ];
     await page.goto(`${address}&payload=${encodeURIComponent(JSON.stringify(payload))}`);
-    const code = await Promise.race([ended, sleep(limitMs, "no end")]);
+    const code = await Promise.race([ended, sleep(limitMs, "no end", { ref: false })]);
     const seen: { name: string; ms: number; error?: string }[] = existsSync(results)
       ? JSON.parse(readFileSync(results, "utf8"))
       : [];
