@@ -16,10 +16,13 @@ const inCampaign = testFiles
   .map(({ path }) => path);
 /**
  * The test files that run commands in a sandbox of this machine: without bubblewrap they skip some tests, and the others run their
- * commands without a wall. Those of the campaigns run again with them.
+ * commands without a wall. Those of the campaigns run again with them. The test of Neovim is skipped without Neovim.
  */
 const inWall = testFiles
-  .filter(({ path, text }) => !inCampaign.includes(path) && /\/(walled\.suite|local-sandbox)\.ts"/.test(text))
+  .filter(
+    ({ path, text }) =>
+      !inCampaign.includes(path) && /\/(walled\.suite|local-sandbox)\.ts"|neovim\.lua/.test(text),
+  )
   .map(({ path }) => path);
 /**
  * Each has a process of its own: they measure the memory of their process, set its flags, fill it, or move its clock forward, which

@@ -2,6 +2,7 @@ import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { SourceType } from "../protocol/guideline.ts";
 import type { SourceSpan } from "../protocol/spec-block.ts";
 import type { SyncFormat } from "../protocol/sync.ts";
+import type { FrontMatterKeys } from "../specs/markdown/front-matter.ts";
 
 /** The tool that defines what a source's patterns and scope mean. */
 export type GuidelineTool =
@@ -54,6 +55,8 @@ export interface GuidelineAdapter {
   readonly source_type: SourceType;
   /** Folders of rules, at any depth. The tool reads them from the disk, so kit reads them even if Git ignores them. */
   readonly folders?: readonly string[];
+  /** The keys of the front matter that the tool reads in the files of `folders`. */
+  readonly frontMatter?: FrontMatterKeys;
   matches(path: string): boolean;
   parse(source: { readonly path: string; readonly text: string }): ParsedGuidelines;
 }

@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
+import type { FrontMatterKeys } from "../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, GuidelineDraft } from "./adapter.ts";
 import { agentsAdapter, geminiAdapter, zedAdapter } from "./adapters/agents-adapter.ts";
 import { claudeAdapter, claudeRulesAdapter } from "./adapters/claude-adapter.ts";
@@ -75,6 +76,12 @@ export const ruleFolders: readonly string[] = guidelineAdapters.flatMap(({ folde
 
 /** The endings of guideline file names. */
 const ending = /\.(?:md|mdc|txt|cursorrules|windsurfrules|clinerules|rules)$/;
+
+/** The keys that the tool of a rule file reads in its front matter; none for other files. */
+export function guidelineKeysOf(path: string): FrontMatterKeys {
+  const { folders = [], frontMatter = {} } = guidelineAdapterFor(path) ?? {};
+  return folders.some((folder) => `/${path}`.includes(`/${folder}/`)) ? frontMatter : {};
+}
 
 /** The adapter that reads a project-relative path, by the path alone. */
 export function guidelineAdapterFor(path: string): GuidelineAdapter | undefined {

@@ -124,8 +124,8 @@ function noFolder(cause?: unknown): KitError<"invalid_request"> {
   return new KitError({ code: "invalid_request", message, cause });
 }
 
-/** Blocks that `all` reads at a time: enough to be quick, few enough to be small. */
-const chunkSize = 500;
+/** Blocks that `all` reads at a time: enough to be quick, few enough that an editor's question between two reads does not wait long. */
+const chunkSize = 100;
 
 interface BlockPosition {
   readonly path: string;

@@ -1,5 +1,6 @@
 import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { Framework, SourceSpan, SpecBlock, SpecMetadata } from "../protocol/spec-block.ts";
+import type { FrontMatterKeys } from "./markdown/front-matter.ts";
 
 /** The file that an adapter reads: decoded, without its byte order mark, otherwise unchanged. */
 export interface SpecSource {
@@ -82,6 +83,8 @@ export interface SpecAdapter {
   readonly label?: string;
   /** Folders of specs, at any depth. The tool reads them from the disk, so kit reads them even if Git ignores them. */
   readonly folders?: readonly string[];
+  /** The keys of the front matter that the tool reads; editors complete them. */
+  readonly frontMatter?: FrontMatterKeys;
   /** Decides by the path alone; cheap, because it is asked for every file of a repository. */
   matches(path: string): boolean;
   parse(source: SpecSource): ParsedSpecs;

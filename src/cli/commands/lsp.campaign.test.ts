@@ -109,7 +109,7 @@ test("hover shows the text of a criterion as text, with its tests and their last
   expect(JSON.stringify(hover)).toContain("no result");
   expect(JSON.stringify(hover)).not.toContain("<b>place");
   expect(hover.range).toEqual({ start: { line: 1, character: 6 }, end: { line: 1, character: 18 } });
-  expect(await client.ask("hover", [spec, "Requirement 1"])).toBeNull();
+  expect(await client.ask("hover", [spec, "User Story"])).toBeNull();
 });
 
 test("definition leads from a test and from a task to the criterion, and back to the tests", async () => {

@@ -1,6 +1,9 @@
 import type {
   CodeAction,
   CodeActionParams,
+  CodeLens,
+  CodeLensParams,
+  Command,
   CompletionItem,
   Connection,
   Hover,
@@ -15,7 +18,8 @@ import type { Criterion } from "../../specs/coverage/list-criteria.ts";
 import type { CommandContext } from "../command.ts";
 import { describeError } from "../report-error.ts";
 import { completionsAt } from "./completions.ts";
-import { criterionText, rulesText } from "./hover-text.ts";
+import { blockText, criterionText, rulesText } from "./hover-text.ts";
+import { blockFactsAt, type LensSubject, lensesOf, lensFactsAt } from "./lenses.ts";
 import { keyAt, numberAt, type Span } from "./line-words.ts";
 import { filePathOf, OpenFolder } from "./open-folder.ts";
 import { toCodeActions, toEditorDiagnostic, toLocation } from "./problems.ts";
@@ -36,12 +40,28 @@ interface PlacedText {
   readonly lines: readonly string[];
 }
 
+/** How an editor can follow a lens. */
+export interface LensAbilities {
+  /** A command of the editor that takes an address, a position and locations, as `editor.action.showReferences` does. */
+  readonly showPlaces?: string;
+  /** The editor runs commands of the server, and shows a document when the server asks for it. */
+  readonly showsDocuments?: boolean;
+  /** The editor does not ask for the title of a lens later. */
+  readonly needsTitles?: boolean;
+  /** The editor reads the lenses again when the server asks for it. */
+  readonly refreshes?: boolean;
+}
+
+/** The command of the server that opens a line: `[uri, line]`, from 0. */
+export const openCommand = "kit.open";
+
 /** The folders and texts of one editor, and the answers about them. */
 export class EditorTexts {
   readonly #context: CommandContext;
   readonly #connection: Connection;
   readonly #folders = new Map<string, OpenFolder>();
   readonly #texts = new Map<string, EditorText & { placed?: PlacedText }>();
+  #abilities: LensAbilities = {};
   readonly #pauses = new Map<string, NodeJS.Timeout>();
   /** Folders open and close one after the other. */
   #ready: Promise<void> = Promise.resolve();
@@ -49,6 +69,11 @@ export class EditorTexts {
   constructor(context: CommandContext, connection: Connection) {
     this.#context = context;
     this.#connection = connection;
+  }
+
+  /** Set once, before the first text. */
+  set abilities(abilities: LensAbilities) {
+    this.#abilities = abilities;
   }
 
   changeFolders(change: { readonly added: readonly string[]; readonly removed: readonly string[] }): void {
@@ -94,12 +119,14 @@ export class EditorTexts {
     const placed = await this.#placedAt(uri);
     if (placed === undefined) return null;
     const { folder, opened } = placed;
-    const { criteria, span } = criteriaAt(placed, position);
+    const { criteria, span, isOwn } = criteriaAt(placed, position);
     const parts = await Promise.all(
       criteria.map(async (criterion) => criterionText(criterion, await folder.testsOf(criterion))),
     );
+    const block = criteria.length === 0 || isOwn ? await blockFactsAt(placed, position.line + 1) : undefined;
+    if (block !== undefined) parts.push(blockText(block));
     // A hover that always speaks is noise, so the rules of a file are on its first line.
-    if (parts.length === 0 && position.line === 0)
+    if (criteria.length === 0 && position.line === 0)
       parts.push(rulesText(folder.layer.explain(opened.path), (id) => folder.toolOf(id)));
     const value = parts.filter((part) => part !== "").join("\n\n---\n\n");
     if (value === "") return null;
@@ -136,11 +163,12 @@ export class EditorTexts {
     textDocument: { uri },
     position,
   }: TextDocumentPositionParams): Promise<CompletionItem[]> {
-    const { folder, opened, lines } = (await this.#placedAt(uri)) ?? {};
-    if (folder === undefined || opened === undefined) return [];
+    const placed = await this.#placedAt(uri);
+    if (placed === undefined) return [];
+    const { folder, opened, lines } = placed;
     const { line, character } = position;
-    const before = (lines?.[line] ?? "").slice(0, character);
-    return completionsAt(folder.criteria, opened, { before, line });
+    const before = (lines[line] ?? "").slice(0, character);
+    return completionsAt(folder.criteria, opened, { lines, line, before });
   }
 
   async codeActions({ textDocument: { uri }, range, context }: CodeActionParams): Promise<CodeAction[]> {
@@ -151,6 +179,45 @@ export class EditorTexts {
     const id = { uri, version: this.#texts.get(uri)?.version ?? null };
     const uriOf = (path: string): string => this.#uriOf(folder, path);
     return toCodeActions(folder.layer.problems(opened), range, { id, lines, uriOf });
+  }
+
+  async codeLenses({ textDocument: { uri } }: CodeLensParams): Promise<CodeLens[]> {
+    // An editor that cannot be asked to read them again would keep those of a folder that is not read yet.
+    if (!this.#abilities.refreshes) await (await this.#placedAt(uri))?.folder.read();
+    const placed = await this.#placedAt(uri);
+    if (placed === undefined) return [];
+    const lenses = await lensesOf(placed, uri);
+    return this.#abilities.needsTitles
+      ? await Promise.all(lenses.map((lens) => this.resolveLens(lens)))
+      : lenses;
+  }
+
+  /** Adds the title of a lens, and a command only if the editor can run it. */
+  async resolveLens(lens: CodeLens): Promise<CodeLens> {
+    const { uri, kind } = lens.data as LensSubject;
+    const placed = await this.#placedAt(uri);
+    const facts = placed && (await lensFactsAt(placed, { kind, line: lens.range.start.line + 1 }));
+    if (placed === undefined || facts === undefined) return { ...lens, command: { title: "", command: "" } };
+    const { title, targets } = facts;
+    const locations = this.#locations(placed.folder, targets);
+    const { showPlaces, showsDocuments } = this.#abilities;
+    const [first] = locations;
+    let command: Command = { title, command: "" };
+    if (first !== undefined && showPlaces !== undefined)
+      command = { title, command: showPlaces, arguments: [uri, lens.range.start, locations] };
+    else if (first !== undefined && showsDocuments && (kind === "criterion" || targets.length === 1))
+      command = { title, command: openCommand, arguments: [first.uri, first.range.start.line] };
+    return { ...lens, command };
+  }
+
+  /** Shows a line in the editor, if it is one of an open folder. */
+  async show([uri, line]: readonly unknown[]): Promise<null> {
+    await this.#ready;
+    const isOurs = typeof uri === "string" && this.#placeOf(uri) !== undefined;
+    if (!isOurs || typeof line !== "number") return null;
+    const { range } = toLocation(uri, line + 1);
+    await this.#connection.window.showDocument({ uri, takeFocus: true, selection: range });
+    return null;
   }
 
   async dispose(): Promise<void> {
@@ -174,18 +241,21 @@ export class EditorTexts {
 
   /** Puts a text into the innermost folder that has its file. */
   #place(text: EditorText & { placed?: PlacedText }): void {
-    const [place] = [...this.#folders.values()]
-      .flatMap((folder) => {
-        const path = folder.pathOf(text.uri);
-        return path === undefined ? [] : [{ folder, path }];
-      })
-      .sort((a, b) => b.folder.folder.length - a.folder.folder.length);
+    const place = this.#placeOf(text.uri);
     if (place === undefined) {
       delete text.placed;
       return;
     }
     const opened = place.folder.layer.open(place.path, text.text);
     text.placed = { folder: place.folder, opened, lines: text.text.split(/\r\n|\n|\r/) };
+  }
+
+  #placeOf(uri: string): { readonly folder: OpenFolder; readonly path: string } | undefined {
+    const owners = [...this.#folders.values()].flatMap((folder) => {
+      const path = folder.pathOf(uri);
+      return path === undefined ? [] : [{ folder, path }];
+    });
+    return owners.sort((a, b) => b.folder.folder.length - a.folder.folder.length)[0];
   }
 
   /** The open text of an address, once the folders are open; undefined for other schemes and files outside. */
@@ -197,6 +267,9 @@ export class EditorTexts {
   /** Sends the problems of the texts that the person does not type in at the moment. */
   #refresh(): void {
     for (const uri of this.#texts.keys()) if (!this.#pauses.has(uri)) this.#publish(uri);
+    // An editor that refuses keeps its lenses until the next key.
+    if (this.#abilities.refreshes)
+      this.#connection.sendRequest("workspace/codeLens/refresh").catch(() => undefined);
   }
 
   #publish(uri: string): void {

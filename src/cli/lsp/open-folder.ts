@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { KitConfig } from "../../app/config/config-schema.ts";
 import { untrustedCode } from "../../app/trust/trust.ts";
 import { type ToolId, toolInfo } from "../../guidelines/tools/tool-table.ts";
-import { specCoverage } from "../../project/features/coverage.ts";
 import { OpenCriteria } from "../../project/features/open-criteria.ts";
 import { TextLayer } from "../../project/features/text-layer.ts";
 import { openProject } from "../../project/open-project.ts";
@@ -26,8 +26,15 @@ export interface FolderOptions {
   readonly note: (text: string) => void;
 }
 
-/** Reads of the coverage of a project are kept this long, in ms: a test can change without a change of the index. */
+/** The criteria and their tests are kept this long, in ms. */
 const keptMs = 1_000;
+/** Reading them is a small share of the time: the next reading waits so many times as long as the last one took. */
+const restShare = 10;
+const mostRestMs = 30_000;
+
+interface Opened extends Omit<FolderOptions, "context"> {
+  readonly config: KitConfig;
+}
 
 /** One folder of the editor: its project, and the texts that are open in it. */
 export class OpenFolder {
@@ -36,11 +43,20 @@ export class OpenFolder {
   readonly layer: TextLayer;
   readonly criteria: OpenCriteria;
   readonly #project: Project;
-  #coverage: { readonly stamp: string; readonly until: number; tests: Promise<SavedTests> } | undefined;
+  readonly #onChange: FolderOptions["onChange"];
+  readonly #note: FolderOptions["note"];
+  readonly #closing = new AbortController();
+  #reading: Promise<void> = Promise.resolve();
+  #nextReading: Promise<void> | undefined;
+  #first: Promise<void> | undefined;
+  /** The results that the last reading met, the end of its use, and the rest before the next one. */
+  #facts = { stamp: "", until: 0, restMs: 0 };
 
-  private constructor(folder: string, project: Project, config: KitConfig) {
+  private constructor(folder: string, project: Project, { config, onChange, note }: Opened) {
     this.folder = folder;
     this.#project = project;
+    this.#onChange = onChange;
+    this.#note = note;
     this.layer = new TextLayer(project, config);
     this.criteria = new OpenCriteria(this.layer);
   }
@@ -50,11 +66,17 @@ export class OpenFolder {
     const root = realFolder(folder);
     const config = await readConfig({ ...context, root, cwd: root }, note);
     const project = await openProject({ root, config, background: true, signal: context.signal });
-    const opened = new OpenFolder(folder, project, config);
+    const opened = new OpenFolder(folder, project, { config, onChange, note });
+    // The editor hears of a change when the criteria are read again: a pass can follow the other, and problems of a whole project take long.
+    const changed = (): Promise<void> => opened.#renew();
+    await opened.#renew();
     // The watch waits for the first pass, and a large project answers before.
     project
-      .watch(onChange, (error) => note(`kit reads the folder every two seconds: ${describeError(error)}`))
-      .then(onChange)
+      .watch(
+        () => void changed(),
+        (error) => note(`kit reads the folder every two seconds: ${describeError(error)}`),
+      )
+      .then(changed)
       .catch((error: unknown) => context.signal.aborted || note(describeError(error)));
     return opened;
   }
@@ -75,10 +97,21 @@ export class OpenFolder {
     return pathToFileURL(join(this.folder, path)).href;
   }
 
+  /** Resolves when the first pass has ended, whether it could read the folder or not, and its criteria are known. */
+  read(): Promise<void> {
+    this.#first ??= this.#project
+      .ready()
+      .catch(() => undefined)
+      .then(() => this.#renew());
+    return this.#first;
+  }
+
   /** The tests of a criterion, with their last results. */
-  async testsOf(criterion: Criterion): Promise<readonly CriterionTest[]> {
-    const saved = (await this.#savedTests()).get(criterion.id) ?? [];
-    return this.criteria.tests(criterion, saved);
+  testsOf(criterion: Criterion): readonly CriterionTest[] {
+    // Tests and their results change without a change of the index.
+    if (performance.now() > this.#facts.until || this.#facts.stamp !== resultsStamp(this.#project.root))
+      void this.#renew();
+    return this.criteria.tests(criterion);
   }
 
   /** The tool that a guideline is written for. */
@@ -92,25 +125,41 @@ export class OpenFolder {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#reading;
     await this.#project.close();
   }
 
-  #savedTests(): Promise<SavedTests> {
-    const stamp = `${indexOf(this.#project).generation()} ${resultsStamp(this.#project.root)}`;
+  /**
+   * Reads the criteria and their tests again, once for all changes until it begins. In a large project it first leaves some time to
+   * other work.
+   */
+  #renew(): Promise<void> {
+    this.#nextReading ??= (async () => {
+      const { signal } = this.#closing;
+      await this.#reading;
+      await sleep(this.#facts.restMs, undefined, { signal }).catch(() => undefined);
+      this.#nextReading = undefined;
+      if (signal.aborted) return;
+      this.#reading = this.#readFacts();
+      await this.#reading;
+    })();
+    return this.#nextReading;
+  }
+
+  async #readFacts(): Promise<void> {
+    const from = performance.now();
+    const stamp = resultsStamp(this.#project.root);
+    try {
+      await this.layer.readFacts();
+      if (!this.#closing.signal.aborted) this.#onChange();
+    } catch (error) {
+      this.#note(describeError(error));
+    }
     const now = performance.now();
-    if (this.#coverage?.stamp === stamp && now < this.#coverage.until) return this.#coverage.tests;
-    const tests = specCoverage(this.#project).then(
-      ({ criteria }) => new Map(criteria.map((criterion) => [criterion.id, criterion.tests])),
-    );
-    tests.catch(() => {
-      this.#coverage = undefined;
-    });
-    this.#coverage = { stamp, until: now + keptMs, tests };
-    return tests;
+    this.#facts = { stamp, until: now + keptMs, restMs: Math.min((now - from) * restShare, mostRestMs) };
   }
 }
-
-type SavedTests = ReadonlyMap<string, readonly CriterionTest[]>;
 
 /** The file of an address; undefined for `untitled:` and others, and for one that does not decode. */
 export function filePathOf(uri: string): string | undefined {

@@ -10,7 +10,7 @@ import { onAbort } from "../../base/abort.ts";
 import { version } from "../../base/own-package.ts";
 import { takeStdout } from "../acp/take-stdout.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
-import { EditorTexts } from "./editor-texts.ts";
+import { EditorTexts, type LensAbilities, openCommand } from "./editor-texts.ts";
 
 /** Speaks the Language Server Protocol on stdin and stdout until the editor leaves or the command is stopped. */
 export async function serveLsp(context: CommandContext): Promise<ExitCode> {
@@ -41,6 +41,7 @@ export async function serveLsp(context: CommandContext): Promise<ExitCode> {
     // Editors of before folders send one root.
     const root = (params as { rootUri?: string | null }).rootUri;
     folders = params.workspaceFolders?.map(({ uri }) => uri) ?? (root ? [root] : []);
+    texts.abilities = lensAbilities(params);
     followsFolders = params.capabilities.workspace?.workspaceFolders === true;
     return {
       serverInfo: { name: "kit", version },
@@ -51,7 +52,9 @@ export async function serveLsp(context: CommandContext): Promise<ExitCode> {
         definitionProvider: true,
         referencesProvider: true,
         codeActionProvider: { codeActionKinds: ["quickfix"] },
-        completionProvider: { triggerCharacters: ["#", "."] },
+        codeLensProvider: { resolveProvider: true },
+        executeCommandProvider: { commands: [openCommand] },
+        completionProvider: { triggerCharacters: ["#", ".", ":"] },
         workspace: { workspaceFolders: { supported: true, changeNotifications: true } },
       },
     };
@@ -74,6 +77,11 @@ export async function serveLsp(context: CommandContext): Promise<ExitCode> {
   connection.onReferences((params) => texts.references(params));
   connection.onCompletion((params) => texts.completion(params));
   connection.onCodeAction((params) => texts.codeActions(params));
+  connection.onCodeLens((params) => texts.codeLenses(params));
+  connection.onCodeLensResolve((lens) => texts.resolveLens(lens));
+  connection.onExecuteCommand(({ command, arguments: args = [] }) =>
+    command === openCommand ? texts.show(args) : null,
+  );
   connection.onShutdown(() => undefined);
   for (const event of ["end", "close", "error"]) stdin.once(event, () => end(0));
   onAbort(context.signal, () => end(0));
@@ -83,4 +91,17 @@ export async function serveLsp(context: CommandContext): Promise<ExitCode> {
   connection.dispose();
   await texts.dispose();
   return code;
+}
+
+/** Reads how an editor follows lenses. `show_places` is a setting of kit: no capability names an editor's commands. */
+function lensAbilities({ capabilities, initializationOptions }: lsp.InitializeParams): LensAbilities {
+  const { workspace, window, textDocument } = capabilities;
+  const showPlaces: unknown = initializationOptions?.show_places;
+  const resolved = textDocument?.codeLens?.resolveSupport?.properties;
+  return {
+    ...(typeof showPlaces === "string" && showPlaces !== "" && { showPlaces }),
+    showsDocuments: workspace?.executeCommand !== undefined && window?.showDocument?.support === true,
+    needsTitles: resolved !== undefined && !resolved.includes("command"),
+    refreshes: workspace?.codeLens?.refreshSupport === true,
+  };
 }

@@ -112,7 +112,7 @@ function replaceEnvironment(variables: NodeJS.ProcessEnv): void {
 }
 
 /** Variables of the tests that a command line may see. */
-function forKit({
+export function forKit({
   NO_COLOR: _,
   FORCE_COLOR: __,
   KIT_API_KEYS: ___,

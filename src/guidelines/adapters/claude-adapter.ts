@@ -1,5 +1,6 @@
 import type { GuidelineAdapter } from "../adapter.ts";
 import { folderOf, holderOf } from "../guideline-record.ts";
+import { frontMatterKeys } from "./front-matter-keys.ts";
 import { declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const instructionFiles = /(?:^|\/)CLAUDE(?:\.local)?\.md$/;
@@ -27,6 +28,7 @@ export const claudeRulesAdapter: GuidelineAdapter = {
   name: "claude-rules",
   source_type: "fw_c",
   folders: [".claude/rules"],
+  frontMatter: frontMatterKeys.claude,
   matches: (path) => ruleFiles.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".claude");

@@ -1,5 +1,6 @@
 import type { GuidelineAdapter } from "../adapter.ts";
 import { folderOf, holderOf } from "../guideline-record.ts";
+import { frontMatterKeys } from "./front-matter-keys.ts";
 import { declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const file = /(?:^|\/)\.clinerules$/;
@@ -11,6 +12,7 @@ export const clineAdapter: GuidelineAdapter = {
   name: "cline",
   source_type: "cline",
   folders: [".clinerules"],
+  frontMatter: frontMatterKeys.cline,
   matches: (path) => file.test(path) || rules.test(path),
   parse(source) {
     const isRule = !file.test(source.path);

@@ -2,7 +2,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { FrontMatter } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter } from "../adapter.ts";
 import { holderOf } from "../guideline-record.ts";
-import { keyWarning, unknownKeys } from "./front-matter-keys.ts";
+import { anyOf, frontMatterKeys, keyWarning, unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const instructions = /(?:^|\/)\.github\/copilot-instructions\.md$/;
@@ -13,6 +13,7 @@ export const copilotAdapter: GuidelineAdapter = {
   name: "copilot",
   source_type: "copilot",
   folders: [".github/instructions"],
+  frontMatter: frontMatterKeys.copilot,
   matches: (path) => instructions.test(path) || scoped.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".github");
@@ -27,7 +28,7 @@ export const copilotAdapter: GuidelineAdapter = {
 };
 
 /** The agents of GitHub that instructions can leave out. */
-const agents = ["code-review", "coding-agent", "cloud-agent"];
+const agents: readonly string[] = frontMatterKeys.copilot.excludeAgent;
 
 function faultsOfCopilot(checked: {
   readonly path: string;
@@ -37,7 +38,7 @@ function faultsOfCopilot(checked: {
   const faults = unknownKeys("copilot", checked);
   const names = Array.isArray(excludeAgent) ? excludeAgent : [excludeAgent];
   if (excludeAgent !== undefined && names.some((name) => !agents.includes(String(name)))) {
-    const message = `excludeAgent must be ${agents.slice(0, -1).join(", ")} or ${agents.at(-1)}.`;
+    const message = `excludeAgent must be ${anyOf(agents)}.`;
     faults.push(keyWarning(checked, "excludeAgent", { code: "agent_unknown", message }));
   }
   return faults;

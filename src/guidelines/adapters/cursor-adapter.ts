@@ -2,7 +2,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { FrontMatter } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter } from "../adapter.ts";
 import { folderOf, holderOf } from "../guideline-record.ts";
-import { keyWarning, placeOfValue, unknownKeys } from "./front-matter-keys.ts";
+import { frontMatterKeys, keyWarning, placeOfValue, unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const ruleFiles = /(?:^|\/)\.cursor\/rules\/(?:.*\/)?[^/]+\.mdc$/s;
@@ -12,6 +12,7 @@ export const cursorRulesAdapter: GuidelineAdapter = {
   name: "cursor-rules",
   source_type: "fw_b",
   folders: [".cursor/rules"],
+  frontMatter: frontMatterKeys.cursor,
   matches: (path) => ruleFiles.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".cursor");

@@ -3,16 +3,14 @@ import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
 import { holderOf } from "../guideline-record.ts";
-import { placeOfValue, unknownKeys } from "./front-matter-keys.ts";
+import { anyOf, frontMatterKeys, placeOfValue, unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseWholeFile } from "./whole-file.ts";
 
 const sources = /(?:^|\/)\.kiro\/steering\/(?:.*\/)?[^/]+\.md$/s;
-const inclusions = new Map<string, Inclusion>([
-  ["always", "always"],
-  ["filematch", "pattern"],
-  ["auto", "auto"],
-  ["manual", "manual"],
-]);
+const { inclusion: written } = frontMatterKeys.kiro;
+const inclusions = new Map<string, Inclusion>(
+  written.map((value) => [value.toLowerCase(), value === "fileMatch" ? "pattern" : value]),
+);
 const tags: Readonly<Record<Inclusion, readonly string[]>> = {
   always: ["always"],
   pattern: ["fileMatch"],
@@ -25,6 +23,7 @@ export const kiroSteeringAdapter: GuidelineAdapter = {
   name: "kiro-steering",
   source_type: "steering",
   folders: [".kiro/steering"],
+  frontMatter: frontMatterKeys.kiro,
   matches: (path) => sources.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".kiro");
@@ -51,11 +50,7 @@ function declaredByKiro(path: string, frontMatter: FrontMatter): Declared {
   const globs = declaredGlobs(data.fileMatchPattern, "kiro");
   const inclusion = inclusions.get(String(data.inclusion ?? "always").toLowerCase());
   if (inclusion === undefined)
-    warn(
-      "inclusion",
-      "inclusion_unknown",
-      "inclusion must be always, fileMatch, auto or manual; always is assumed.",
-    );
+    warn("inclusion", "inclusion_unknown", `inclusion must be ${anyOf(written)}; always is assumed.`);
   if (inclusion === "pattern" && globs.length === 0)
     warn("inclusion", "pattern_missing", "inclusion is fileMatch, but there is no fileMatchPattern.");
   if (inclusion !== "pattern" && globs.length > 0)

@@ -2,17 +2,18 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { type FrontMatter, lineOfKey } from "../../specs/markdown/front-matter.ts";
 import type { GuidelineAdapter, Inclusion } from "../adapter.ts";
 import { folderOf, holderOf } from "../guideline-record.ts";
-import { unknownKeys } from "./front-matter-keys.ts";
+import { anyOf, frontMatterKeys, unknownKeys } from "./front-matter-keys.ts";
 import { type Declared, declaredGlobs, parseSectionedFile, parseWholeFile } from "./whole-file.ts";
 
 const rules = /(?:^|\/)\.windsurf\/rules\/(?:.*\/)?[^/]+\.md$/s;
 const legacy = /(?:^|\/)\.windsurfrules$/;
-const triggers = new Map<string, Inclusion>([
-  ["always_on", "always"],
-  ["glob", "pattern"],
-  ["model_decision", "auto"],
-  ["manual", "manual"],
-]);
+const meanings: Readonly<Record<(typeof frontMatterKeys.windsurf.trigger)[number], Inclusion>> = {
+  always_on: "always",
+  glob: "pattern",
+  model_decision: "auto",
+  manual: "manual",
+};
+const triggers = new Map<string, Inclusion>(Object.entries(meanings));
 const tags: Readonly<Record<Inclusion, readonly string[]>> = {
   always: ["always"],
   pattern: ["fileMatch"],
@@ -25,6 +26,7 @@ export const windsurfAdapter: GuidelineAdapter = {
   name: "windsurf",
   source_type: "windsurf",
   folders: [".windsurf/rules"],
+  frontMatter: frontMatterKeys.windsurf,
   matches: (path) => rules.test(path) || legacy.test(path),
   parse(source) {
     const isRule = rules.test(source.path);
@@ -56,7 +58,7 @@ function declaredByWindsurf(path: string, frontMatter: FrontMatter): Declared {
     });
   };
   if (inclusion === undefined)
-    warn("trigger_unknown", "trigger must be always_on, glob, model_decision or manual; manual is assumed.");
+    warn("trigger_unknown", `trigger must be ${anyOf([...triggers.keys()])}; manual is assumed.`);
   if (inclusion === "pattern" && globs.length === 0)
     warn("pattern_missing", "trigger is glob, but there are no globs.");
   return { inclusion: inclusion ?? "manual", globs, tags: tags[inclusion ?? "manual"], diagnostics };

@@ -76,8 +76,41 @@ export async function coverageBy(
   project: CoveredProject,
   options: CoverageOptions = {},
 ): Promise<CoverageReport> {
-  const { index, sources } = readCriteria(project);
+  const { index } = readCriteria(project);
   const selection = selectFeatures(index, options.features);
+  const { evidence, guesses, links, count, diagnostics } = await readEvidence(results, project, options);
+  const missing = index.criteria.flatMap((_, criterion) => (evidence.has(criterion) ? [] : [criterion]));
+  const suggestions = createTitleComparison(index.criteria, missing);
+  for (const { path, text, resolved } of links)
+    suggestions.add({ path, titles: text.titles, features: resolved.features });
+  return buildCoverageReport({
+    ...index,
+    evidence,
+    suggestions: {
+      suggestionsFor: (at) => [...(guesses.get(at) ?? []), ...suggestions.suggestionsFor(at)],
+    },
+    selection,
+    testFiles: count,
+    diagnostics,
+  });
+}
+
+/** The tests that criteria have, by the key of the criterion: those of the report, without its suggestions, by criteria that were read before. */
+export async function testsOfCriteria(
+  project: CoveredProject,
+  known: ProjectCriteria,
+): Promise<ReadonlyMap<string, readonly CriterionTest[]>> {
+  const { evidence } = await readEvidence(readTestResults(project.root), project, { known });
+  return new Map([...evidence].map(([at, tests]) => [known.index.criteria[at]?.id ?? "", tests]));
+}
+
+/** The places that name criteria, with the results of the tests there. */
+async function readEvidence(
+  results: TestResults,
+  project: CoveredProject,
+  { known = readCriteria(project), ...options }: RefreshOptions & { readonly known?: ProjectCriteria },
+) {
+  const { index, sources } = known;
   const evidence = new Map<number, CriterionTest[]>();
   const addTest = (criterion: number, test: CriterionTest): void => {
     const tests = evidence.get(criterion);
@@ -94,7 +127,15 @@ export async function coverageBy(
     else addTest(criterion, withResult(test, lastResultOf(results.of(project.realPath(path)), undefined)));
   }
 
-  const { links, count, kept, diagnostics: unreadable } = await readTestLinks(project, options);
+  const {
+    links,
+    count,
+    kept,
+    diagnostics: unreadable,
+  } = await readTestLinks(project, {
+    ...options,
+    known,
+  });
   const diagnostics: Diagnostic[] = [...unreadable];
   for (const link of links) {
     const { path, text, resolved } = link;
@@ -106,20 +147,8 @@ export async function coverageBy(
     diagnostics.push(...resolved.dangling.map(({ line, key }) => danglingKey({ path, line, key })));
   }
 
-  const missing = index.criteria.flatMap((_, criterion) => (evidence.has(criterion) ? [] : [criterion]));
-  const suggestions = createTitleComparison(index.criteria, missing);
-  for (const { path, text, resolved } of links)
-    suggestions.add({ path, titles: text.titles, features: resolved.features });
-  return buildCoverageReport({
-    ...index,
-    evidence: await withAges(evidence, { sources, results, project, kept }),
-    suggestions: {
-      suggestionsFor: (at) => [...(guesses.get(at) ?? []), ...suggestions.suggestionsFor(at)],
-    },
-    selection,
-    testFiles: count,
-    diagnostics,
-  });
+  const aged = await withAges(evidence, { sources, results, project, kept });
+  return { evidence: aged, guesses, links, count, diagnostics };
 }
 
 /** The score of a code that is spelled in another way: below that of a title with the same words. */

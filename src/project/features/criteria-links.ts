@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { defined } from "../../base/record.ts";
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
+import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria-index.ts";
 import { type ResolvedReferences, resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { type TestText, type TestTitle, testsNamedBySpecs } from "../../specs/coverage/test-references.ts";
@@ -66,16 +68,34 @@ export interface ProjectCriteria {
 
 /** Reads the criteria of a project once for all questions. */
 export function readCriteria(project: Pick<Project, "specs">): ProjectCriteria {
-  return indexOf(project).cached("criteria", () => {
-    const sources = readSources(project.specs.all());
-    const index = indexCriteria(sources.criteria);
-    const namedFeatures = new Map<string, Set<number>>();
-    for (const { path, criterion } of testsNamedBySpecs(index, sources.naming)) {
-      const features = namedFeatures.get(path) ?? new Set();
-      namedFeatures.set(path, features.add(index.criteria[criterion]?.feature ?? -1));
-    }
-    return { index, sources, namedFeatures };
-  });
+  return indexOf(project).cached("criteria", () => toProjectCriteria(project.specs.all()));
+}
+
+/** The longest time, in milliseconds, that reading in steps blocks other work of the process. */
+const stepMs = 8;
+
+/** Reads the criteria of a project as they are while it reads, and lets other work of the process in between. */
+export async function readCriteriaInSteps(project: Pick<Project, "specs">): Promise<ProjectCriteria> {
+  const blocks: SpecBlock[] = [];
+  let from = performance.now();
+  for (const block of project.specs.all()) {
+    blocks.push({ ...block, content: "" });
+    if (performance.now() - from < stepMs) continue;
+    await nextTurn();
+    from = performance.now();
+  }
+  return toProjectCriteria(blocks);
+}
+
+function toProjectCriteria(blocks: Iterable<SpecBlock>): ProjectCriteria {
+  const sources = readSources(blocks);
+  const index = indexCriteria(sources.criteria);
+  const namedFeatures = new Map<string, Set<number>>();
+  for (const { path, criterion } of testsNamedBySpecs(index, sources.naming)) {
+    const features = namedFeatures.get(path) ?? new Set();
+    namedFeatures.set(path, features.add(index.criteria[criterion]?.feature ?? -1));
+  }
+  return { index, sources, namedFeatures };
 }
 
 /** A test file, and the criteria that its references name. */
@@ -97,12 +117,19 @@ export interface TestLinks {
 /** Reads the test files of a project, or those of `files`, as far as they differ from the index. */
 export async function readTestLinks(
   project: LinkedProject,
-  { files, ...options }: RefreshOptions & { readonly files?: readonly string[] | undefined } = {},
+  {
+    files,
+    known = readCriteria(project),
+    ...options
+  }: RefreshOptions & {
+    readonly files?: readonly string[] | undefined;
+    readonly known?: ProjectCriteria | undefined;
+  } = {},
 ): Promise<TestLinks> {
   const asked = files && new Set(files);
   const names = project.files().filter((path) => isTestPath(path) && asked?.has(path) !== false);
   const paths = [...new Set(names.map(project.realPath))];
-  const { index, namedFeatures } = readCriteria(project);
+  const { index, namedFeatures } = known;
   // Without criteria no test can count, so no test is read.
   const readable = index.criteria.length === 0 ? [] : paths;
   const { files: kept, diagnostics } = await readKept(indexOf(project), readable, options);

@@ -8,8 +8,8 @@ import { createEdges } from "../query/edges.ts";
 import { parentOf } from "../scan/tree.ts";
 import { createLinkResolver, readPlacedBlock } from "../store/block-reader.ts";
 import { baseOf } from "../store/block-row.ts";
-import { type ProjectCriteria, readCriteria, titlesAt } from "./criteria-links.ts";
-import type { OpenText, TextLayer } from "./text-layer.ts";
+import { titlesAt } from "./criteria-links.ts";
+import type { OpenText, ProjectFacts, TextLayer } from "./text-layer.ts";
 
 /** A line of a project file. */
 export interface LinePlace {
@@ -66,8 +66,9 @@ export class OpenCriteria {
     return this.#known().index.features.map(({ label }) => label);
   }
 
-  /** The tests of a criterion: those of `saved`, with the lines and tests of the open files. */
-  tests(criterion: Criterion, saved: readonly CriterionTest[]): readonly CriterionTest[] {
+  /** The tests of a criterion with their last results; those of open files have the lines of the open texts. */
+  tests(criterion: Criterion): readonly CriterionTest[] {
+    const saved = this.#known().tests.get(criterion.id) ?? [];
     const found = saved.filter(({ path }) => this.#layer.at(path)?.test() === undefined);
     for (const opened of this.#layer.all())
       for (const { criterion: tested, ...place } of this.#inTest(opened)) {
@@ -105,16 +106,13 @@ export class OpenCriteria {
     return [...new Map([...saved, ...open].map((each) => [`${each.path} ${each.line}`, each])).values()];
   }
 
-  #known(): ProjectCriteria {
-    return readCriteria(this.#layer.project);
+  #known(): ProjectFacts {
+    return this.#layer.facts;
   }
 
   #ofFeature(feature: number): readonly Criterion[] {
-    const { index } = this.#known();
-    const groups = indexOf(this.#layer.project).cached("criteria-by-feature", () =>
-      Map.groupBy(index.criteria, (criterion) => criterion.feature),
-    );
-    const saved = groups.get(feature) ?? [];
+    const { index, ofFeature } = this.#known();
+    const saved = ofFeature.get(feature) ?? [];
     const { path: featurePath = "", label = "" } = index.features[feature] ?? {};
     const open = [...this.#layer.all()].filter(({ path }) => featurePathOf(path) === featurePath);
     if (open.length === 0) return saved;

@@ -4,17 +4,22 @@ import { explainFile } from "../../guidelines/explain/explain-file.ts";
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import { createIgnoreList } from "../../guidelines/lint/ignore-findings.ts";
 import { lintGuidelines } from "../../guidelines/lint/lint-guidelines.ts";
-import { createGuidelineMatcher } from "../../guidelines/match/match-guidelines.ts";
+import { createGuidelineMatcher, type GuidelineMatcher } from "../../guidelines/match/match-guidelines.ts";
+import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Explanation } from "../../protocol/guideline-query.ts";
 import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-document.ts";
+import { indexCriteria } from "../../specs/coverage/criteria-index.ts";
+import type { Criterion } from "../../specs/coverage/list-criteria.ts";
 import { resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { readTestText, type TestText } from "../../specs/coverage/test-references.ts";
+import type { FrontMatterKeys } from "../../specs/markdown/front-matter.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Project } from "../project.ts";
 import type { ProjectConfig } from "../project-config.ts";
 import { indexOf, type ProjectIndex } from "../project-index.ts";
 import { danglingMessage } from "../query/edges.ts";
+import { readSources } from "../results/results-store.ts";
 import {
   createSourceCatalog,
   readSourceText,
@@ -24,8 +29,8 @@ import {
 import { parentOf } from "../scan/tree.ts";
 import { createLinkResolver } from "../store/block-reader.ts";
 import { baseOf } from "../store/block-row.ts";
-import { danglingKey } from "./coverage.ts";
-import { readCriteria } from "./criteria-links.ts";
+import { danglingKey, testsOfCriteria } from "./coverage.ts";
+import { type ProjectCriteria, readCriteriaInSteps } from "./criteria-links.ts";
 import { contentHash } from "./stale.ts";
 
 /** A text that an editor has open; kit reads it once, for the first question. */
@@ -36,9 +41,26 @@ export interface OpenText {
   /** Whether the file on the disk has this text, as far as the index knows. */
   isSaved(): boolean;
   source(): SourceText;
+  /** The keys of front matter that the tools of the file read. */
+  frontMatter(): FrontMatterKeys;
   /** Undefined for a file that is no test. */
   test(): TestText | undefined;
 }
+
+/** The criteria of a project, and their tests. */
+export interface ProjectFacts extends ProjectCriteria {
+  readonly ofFeature: ReadonlyMap<number, readonly Criterion[]>;
+  /** By the key of the criterion. */
+  readonly tests: ReadonlyMap<string, readonly CriterionTest[]>;
+}
+
+const noFacts: ProjectFacts = {
+  index: indexCriteria({ criteria: [], features: [] }),
+  sources: readSources([]),
+  namedFeatures: new Map(),
+  ofFeature: new Map(),
+  tests: new Map(),
+};
 
 /**
  * The texts that an editor has open, over the index of a project. The layer is in memory only: other processes read the same index,
@@ -54,13 +76,32 @@ export class TextLayer {
   readonly #texts = new Map<string, OpenText>();
   /** The guidelines with the unsaved ones, until a text or the index changes. */
   #rules: { readonly stamp: string; readonly records: readonly GuidelineRecord[] } | undefined;
+  #matched: { readonly records: object; readonly matcher: GuidelineMatcher } | undefined;
+  #linted: { readonly records: object; readonly findings: readonly Diagnostic[] } | undefined;
   #changes = 0;
+  #facts: ProjectFacts = noFacts;
 
   constructor(project: Project, config: ProjectConfig) {
     this.project = project;
     this.#index = indexOf(project);
     this.#config = config;
     this.#catalog = createSourceCatalog(config);
+  }
+
+  /** The criteria of the project and their tests, as of the last `readFacts`. */
+  get facts(): ProjectFacts {
+    return this.#facts;
+  }
+
+  /**
+   * Reads the criteria of the project and their tests. An index that changes all the time is read again and again, so the questions of
+   * an editor are answered by what was read last instead of waiting for it.
+   */
+  async readFacts(): Promise<void> {
+    const known = await readCriteriaInSteps(this.project);
+    const ofFeature = Map.groupBy(known.index.criteria, ({ feature }) => feature);
+    const tests = await testsOfCriteria(this.project, known);
+    this.#facts = { ...known, ofFeature, tests };
   }
 
   /** Puts a text in the place of a file's. */
@@ -74,10 +115,11 @@ export class TextLayer {
       source: once(() =>
         readSourceText(path, { text: text.replace(/^\ufeff/, ""), catalog: this.#catalog, names }),
       ),
+      frontMatter: once(() => Object.assign({}, ...names.map(this.#catalog.frontMatterOf))),
       test: once(() => (isTestPath(path) ? readTestText(text) : undefined)),
     };
     this.#texts.set(path, opened);
-    this.#changes += 1;
+    if (names.some(this.#catalog.isGuidelineFile)) this.#changes += 1;
     return opened;
   }
 
@@ -120,7 +162,10 @@ export class TextLayer {
   explain(file: string): Explanation {
     const records = this.#unsavedRecords();
     if (records === undefined) return this.project.guidelines.explain(file);
-    const matcher = createGuidelineMatcher(records);
+    // To prepare the globs of a project for one hover takes longer than the hover.
+    if (this.#matched?.records !== records)
+      this.#matched = { records, matcher: createGuidelineMatcher(records) };
+    const { matcher } = this.#matched;
     return explainFile({ records, matcher, file, tool: undefined, readText: this.#readText });
   }
 
@@ -130,13 +175,16 @@ export class TextLayer {
   #lint(): readonly Diagnostic[] {
     const records = this.#unsavedRecords();
     if (records === undefined) return this.project.guidelines.lint();
-    return lintGuidelines(records, {
+    if (this.#linted?.records === records) return this.#linted.findings;
+    const findings = lintGuidelines(records, {
       files: this.#index.files(),
       readText: this.#readText,
       hasPath: (path) => existsSync(join(this.#index.root, path)),
       synced: this.#config.guidelines,
       ignore: this.#config.lint?.ignore,
     });
+    this.#linted = { records, findings };
+    return findings;
   }
 
   /** All guidelines with those of the open texts; undefined if the index has the same ones. */
@@ -177,7 +225,7 @@ export class TextLayer {
     const { path, text } = opened;
     const references = opened.test()?.references ?? [];
     if (references.length === 0) return [];
-    const { index, namedFeatures } = readCriteria(this.project);
+    const { index, namedFeatures } = this.#facts;
     const { dangling } = resolveReferences(index, {
       path,
       references,

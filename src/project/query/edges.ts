@@ -45,6 +45,8 @@ export interface Edges {
   filesOf(from: PlacedBlock): FileEdge[];
   /** Blocks that a block links to. */
   linksOf(from: PlacedBlock): BlockEdge[];
+  /** Blocks that link to a block. */
+  linksTo(to: PlacedBlock): BlockEdge[];
 }
 
 /** The files that blocks can name. */
@@ -121,6 +123,7 @@ export function createEdges(database: Connection, { hasFile, aliases }: NamedFil
   return {
     block,
     linksOf,
+    linksTo,
     fromFile(path) {
       const real = aliases().realOf(path);
       const defined = database.all<[number]>(

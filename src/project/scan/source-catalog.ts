@@ -1,12 +1,17 @@
 import { compileGlob } from "../../base/glob/glob.ts";
 import { hasAtMostCodePoints } from "../../base/text-size.ts";
 import { thrownText } from "../../base/thrown.ts";
-import { guidelineAdapterFor, readGuidelines, ruleFolders } from "../../guidelines/read-guidelines.ts";
+import {
+  guidelineAdapterFor,
+  guidelineKeysOf,
+  readGuidelines,
+  ruleFolders,
+} from "../../guidelines/read-guidelines.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { frameworks, lifecycles, maxSummaryLength, priorities, specTypes } from "../../protocol/enums.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource } from "../../specs/adapter.ts";
-import { readFrontMatter } from "../../specs/markdown/front-matter.ts";
+import { type FrontMatterKeys, readFrontMatter } from "../../specs/markdown/front-matter.ts";
 import { scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
 import { statedAuthor } from "../../specs/model/block-title.ts";
 import { isFixturePath } from "../../specs/model/mentions.ts";
@@ -24,6 +29,8 @@ export interface SourceCatalog {
   toolOf(of: Pick<SpecBlock, "framework" | "path">): string;
   isGuidelineFile(path: string): boolean;
   isSource(path: string): boolean;
+  /** The keys of front matter that the tools of a file read. */
+  frontMatterOf(path: string): FrontMatterKeys;
   /** Whether a folder holds rules or specs that its tool reads from the disk, or is on the way to such a folder. */
   isToolFolder(path: string): boolean;
   /** Identifies the configuration that the content of an index depends on. */
@@ -61,6 +68,10 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
       )?.label ?? toolLabel({ framework, path }),
     isGuidelineFile,
     isSource: (path) => specAdapterFor(path) !== undefined || isGuidelineFile(path),
+    frontMatterOf: (path) => ({
+      ...specAdapterFor(path)?.frontMatter,
+      ...(isGuidelineFile(path) ? guidelineKeysOf(path) : {}),
+    }),
     isToolFolder: createFolderTest([
       ...ruleFolders,
       ...registry.adapters.flatMap(({ folders = [] }) => folders),

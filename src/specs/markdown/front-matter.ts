@@ -23,6 +23,9 @@ export interface FrontMatter {
   readonly bodyLine: number;
 }
 
+/** The keys that a tool reads in a front matter, each with the values that it takes; no values where it takes any. */
+export type FrontMatterKeys = Readonly<Record<string, readonly string[]>>;
+
 const none = { data: {}, raw: "", problems: [], bodyLine: 1 } as const;
 
 /**

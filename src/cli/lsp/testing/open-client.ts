@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
   createProtocolConnection,
+  type InitializeParams,
   type InitializeResult,
   type ProtocolConnection,
   type PublishDiagnosticsParams,
@@ -38,7 +39,11 @@ export interface LspClient {
   end(): Promise<number | null>;
 }
 
-export async function openClient(root: string, folders: readonly string[] = [root]): Promise<LspClient> {
+export async function openClient(
+  root: string,
+  folders: readonly string[] = [root],
+  { capabilities = {}, initializationOptions }: Partial<InitializeParams> = {},
+): Promise<LspClient> {
   const child = startKit(["lsp"], { cwd: root, env: { KIT_TRUST: "" } });
   const ended = once(child, "close").then(([code]) => code as number | null);
   let stderr = "";
@@ -60,7 +65,8 @@ export async function openClient(root: string, folders: readonly string[] = [roo
   const initialized = await connection.sendRequest<InitializeResult>("initialize", {
     processId: process.pid,
     rootUri: null,
-    capabilities: { workspace: { workspaceFolders: true } },
+    capabilities: { ...capabilities, workspace: { ...capabilities.workspace, workspaceFolders: true } },
+    initializationOptions,
     workspaceFolders: folders.map((folder) => ({ uri: uri(pathToFileURL(folder).href), name: folder })),
   });
   await connection.sendNotification("initialized", {});

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { compileGlob } from "../../../base/glob/glob.ts";
 import { isRecord } from "../../../base/record.ts";
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
-import { lifecycles, priorities } from "../../../protocol/enums.ts";
+import { frameworks, lifecycles, priorities, specTypes } from "../../../protocol/enums.ts";
 import type { Framework, SpecBlock, SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type {
   DraftLink,
@@ -21,7 +21,11 @@ import {
   dataFormatOf,
   readRecords,
 } from "../../data/read-data-file.ts";
-import { frontMatterDiagnostics, readFrontMatter } from "../../markdown/front-matter.ts";
+import {
+  type FrontMatterKeys,
+  frontMatterDiagnostics,
+  readFrontMatter,
+} from "../../markdown/front-matter.ts";
 import {
   type MarkdownScan,
   scanMarkdown,
@@ -54,6 +58,7 @@ export function createCustomAdapter(sources: readonly CustomSource[]): SpecAdapt
   return {
     name: "custom",
     framework: "custom",
+    frontMatter,
     matches: (path) => sourceOf(path) !== undefined,
     parse: (source) => parse(source, sourceOf(source.path) ?? {}),
     write: writeCustom,
@@ -212,6 +217,17 @@ const recordFields = new Set([
   "updated_at",
   "metadata",
 ]);
+
+/** The text of a Markdown file is its content, and its place its path. */
+const frontMatter: FrontMatterKeys = {
+  ...Object.fromEntries(
+    [...recordFields].filter((field) => field !== "content" && field !== "path").map((field) => [field, []]),
+  ),
+  framework: frameworks,
+  spec_type: specTypes,
+  lifecycle: lifecycles,
+  priority: priorities,
+};
 
 /**
  * A record as a draft. Every rule of the record that it breaks is a diagnostic with its line; a field

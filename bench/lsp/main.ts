@@ -1,0 +1,110 @@
+/**
+ * Measures how long an editor waits for answers of `kit lsp` after a key, in a project of 10,000 files in which another program keeps
+ * changing specs, so that one pass follows the other. Prints a table and fails when a 95th percentile misses its target.
+ *
+ * `--files 1000`: a smaller project. `--keys 200`: more keys. `--quiet`: nothing else changes files.
+ */
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { openClient } from "../../src/cli/lsp/testing/open-client.ts";
+import { generateRepository } from "../project/generate-repository.ts";
+
+const { values } = parseArgs({
+  options: {
+    files: { type: "string", default: "10000" },
+    keys: { type: "string", default: "100" },
+    quiet: { type: "boolean", default: false },
+  },
+});
+const targetMs = 50;
+const keys = Number(values.keys);
+const root = mkdtempSync(join(tmpdir(), "kit-bench-lsp-"));
+// A package has 100 sources and 90 other files.
+const files = (Number(values.files) * 100) / 190;
+const { sources } = generateRepository({ root, files, seed: 7 });
+const specs = sources.filter((path) => /\.kiro\/specs\/[^/]+\/requirements\.md$/.test(path));
+for (const [index, spec] of specs.entries()) {
+  const tests = join(root, dirname(spec).replace(/\.kiro\/.*$/, "tests"));
+  const name = spec.split("/").at(-2);
+  const [file] = readdirSync(tests).slice(index % 30);
+  const body = Array.from({ length: 20 }, (_, n) => `test("${name}#1.${n + 1} holds", () => {});\n`);
+  if (file !== undefined) appendFileSync(join(tests, file), body.join(""));
+}
+const spec = specs[0] ?? "";
+const feature = spec.split("/").at(-2);
+const test = "packages/edited/tests/edited.test.ts";
+const rule = sources.find((path) => path.endsWith(".mdc")) ?? "";
+const text = (path: string): string => readFileSync(join(root, path), "utf8");
+const testText = `// ${feature}#1.1\ntest("${feature}#1.1 holds", () => {});\n`;
+
+const client = await openClient(root);
+const started = performance.now();
+client.open(spec, text(spec));
+client.open(test, testText);
+client.open(rule, text(rule));
+await client.ask("codeLens", [spec, 0]);
+console.log(`${sources.length} sources, ${specs.length} features; lenses ${seconds()} s after the start`);
+
+let isDone = values.quiet;
+let changes = 0;
+const changing = (async () => {
+  for (; !isDone; changes += 1) {
+    const path = join(root, sources[(changes * 37) % sources.length] ?? "");
+    writeFileSync(path, `${readFileSync(path, "utf8")}\n`);
+    await sleep(100);
+  }
+})();
+
+const line = (path: string, word: string): number =>
+  text(path)
+    .split("\n")
+    .findIndex((each) => each.includes(word));
+const criterion = Math.max(0, line(spec, "SHALL"));
+const waits: Record<string, () => Promise<unknown>> = {
+  "hover of a criterion": () => client.ask("hover", [spec, criterion]),
+  "hover of the rules": () => client.ask("hover", [test, 0], { position: { line: 0, character: 0 } }),
+  "completion of a key": () => client.ask("completion", [test, `${feature}#1.`]),
+  "completion of front matter": () => client.ask("completion", [rule, 1]),
+  definition: () => client.ask("definition", [test, `${feature}#1.1`]),
+  "definition of a criterion": () => client.ask("definition", [spec, criterion]),
+  "lenses of a spec": () => client.ask("codeLens", [spec, 0]),
+  "title of a lens": () =>
+    client.connection.sendRequest("codeLens/resolve", {
+      range: { start: { line: criterion, character: 0 }, end: { line: criterion, character: 0 } },
+      data: { uri: client.uri(spec), kind: "criterion" },
+    }),
+  "lens of a test": () => client.ask("codeLens", [test, 0]),
+};
+const times = new Map<string, number[]>();
+const originals = [spec, test, rule].map((path) => [path, path === test ? testText : text(path)] as const);
+for (let key = 0; key < keys; key += 1)
+  for (const [name, ask] of Object.entries(waits)) {
+    const [path, original] = originals[key % 3] ?? [spec, ""];
+    client.change(path, `${original}${" ".repeat(key % 7)}\n`);
+    const from = performance.now();
+    await ask();
+    times.set(name, [...(times.get(name) ?? []), performance.now() - from]);
+    await sleep(10);
+  }
+isDone = true;
+await changing;
+await client.end();
+rmSync(root, { recursive: true, force: true });
+
+const at = (sorted: readonly number[], share: number): number =>
+  sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
+console.log(`${changes} changes of files meanwhile\n${"ms".padEnd(28)}   p50   p95   max`);
+for (const [name, unsorted] of times) {
+  const sorted = unsorted.sort((a, b) => a - b);
+  const cells = [0.5, 0.95, 1].map((share) => at(sorted, share).toFixed(1).padStart(6)).join("");
+  const isMissed = at(sorted, 0.95) > targetMs;
+  if (isMissed) process.exitCode = 1;
+  console.log(`${name.padEnd(28)}${cells}${isMissed ? `  over ${targetMs} ms` : ""}`);
+}
+
+function seconds(): string {
+  return ((performance.now() - started) / 1000).toFixed(1);
+}
