@@ -55,7 +55,12 @@ const settings = {
 };
 writeFileSync(join(data, "server/data/User/settings.json"), JSON.stringify(settings));
 
-const folderOptions = ["--server-data-dir", join(data, "server"), "--extensions-dir", join(data, "extensions")];
+const folderOptions = [
+  "--server-data-dir",
+  join(data, "server"),
+  "--extensions-dir",
+  join(data, "extensions"),
+];
 const main = join(code, "out/server-main.js");
 const vsix = join(repositoryRoot, "editors/vscode/dist/kit.vsix");
 execFileSync(process.execPath, [main, ...folderOptions, "--install-extension", vsix], {

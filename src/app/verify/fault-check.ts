@@ -123,8 +123,8 @@ function noteFault({ namingTests, count }: Judged, run: TestRun): void {
   else count.survived += 1;
 }
 
-function failuresOf(places: Judged["namingTests"], run: TestRun): readonly TestCase[] {
-  const cases = places.flatMap((place) => casesAt(run.cases, place));
+function failuresOf(tests: Judged["namingTests"], run: TestRun): readonly TestCase[] {
+  const cases = tests.flatMap((place) => casesAt(run.cases, place));
   return cases.filter(({ status }) => status === "failed");
 }
 
