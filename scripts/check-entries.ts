@@ -26,11 +26,11 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/protocol": { packages: [], kilobytes: 18 },
   "kit/specs": { packages: ["yaml"], kilobytes: 300 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 160 },
-  "kit/project": { packages: [], kilobytes: 265 },
+  "kit/project": { packages: [], kilobytes: 270 },
   "kit/client": { packages: [], kilobytes: 112, download: 19 },
   "kit/server": {
     packages: ["@hono/node-server", "hono", "ws", "zod"],
-    kilobytes: 780,
+    kilobytes: 825,
   },
   "kit/engines/restate": { packages: ["croner"], kilobytes: 420 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "yaml", "zod"], kilobytes: 560 },
@@ -50,7 +50,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/stores/postgres": { packages: [], kilobytes: 165 },
   "kit/stores/sqlite": { packages: [], kilobytes: 164 },
   "kit/webhooks": { packages: [], kilobytes: 40 },
-  "kit/testing": { packages: [], kilobytes: 775 },
+  "kit/testing": { packages: [], kilobytes: 785 },
 };
 
 /** Modules that Node 20 lacks: kit loads them by `process.getBuiltinModule` when it needs them. */

@@ -56,7 +56,7 @@ export interface GuidelineAdapter {
   /** Folders of rules, at any depth. The tool reads them from the disk, so kit reads them even if Git ignores them. */
   readonly folders?: readonly string[];
   /** The keys of the front matter that the tool reads in the files of `folders`. */
-  readonly frontMatter?: FrontMatterKeys;
+  readonly keys?: FrontMatterKeys;
   matches(path: string): boolean;
   parse(source: { readonly path: string; readonly text: string }): ParsedGuidelines;
 }

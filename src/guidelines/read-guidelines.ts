@@ -79,8 +79,8 @@ const ending = /\.(?:md|mdc|txt|cursorrules|windsurfrules|clinerules|rules)$/;
 
 /** The keys that the tool of a rule file reads in its front matter; none for other files. */
 export function guidelineKeysOf(path: string): FrontMatterKeys {
-  const { folders = [], frontMatter = {} } = guidelineAdapterFor(path) ?? {};
-  return folders.some((folder) => `/${path}`.includes(`/${folder}/`)) ? frontMatter : {};
+  const { folders = [], keys = {} } = guidelineAdapterFor(path) ?? {};
+  return folders.some((folder) => `/${path}`.includes(`/${folder}/`)) ? keys : {};
 }
 
 /** The adapter that reads a project-relative path, by the path alone. */

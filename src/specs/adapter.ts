@@ -84,7 +84,7 @@ export interface SpecAdapter {
   /** Folders of specs, at any depth. The tool reads them from the disk, so kit reads them even if Git ignores them. */
   readonly folders?: readonly string[];
   /** The keys of the front matter that the tool reads; editors complete them. */
-  readonly frontMatter?: FrontMatterKeys;
+  readonly keys?: FrontMatterKeys;
   /** Decides by the path alone; cheap, because it is asked for every file of a repository. */
   matches(path: string): boolean;
   parse(source: SpecSource): ParsedSpecs;

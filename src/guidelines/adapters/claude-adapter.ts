@@ -28,7 +28,7 @@ export const claudeRulesAdapter: GuidelineAdapter = {
   name: "claude-rules",
   source_type: "fw_c",
   folders: [".claude/rules"],
-  frontMatter: frontMatterKeys.claude,
+  keys: frontMatterKeys.claude,
   matches: (path) => ruleFiles.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".claude");

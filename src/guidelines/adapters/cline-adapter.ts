@@ -12,7 +12,7 @@ export const clineAdapter: GuidelineAdapter = {
   name: "cline",
   source_type: "cline",
   folders: [".clinerules"],
-  frontMatter: frontMatterKeys.cline,
+  keys: frontMatterKeys.cline,
   matches: (path) => file.test(path) || rules.test(path),
   parse(source) {
     const isRule = !file.test(source.path);

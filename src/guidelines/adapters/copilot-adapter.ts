@@ -13,7 +13,7 @@ export const copilotAdapter: GuidelineAdapter = {
   name: "copilot",
   source_type: "copilot",
   folders: [".github/instructions"],
-  frontMatter: frontMatterKeys.copilot,
+  keys: frontMatterKeys.copilot,
   matches: (path) => instructions.test(path) || scoped.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".github");

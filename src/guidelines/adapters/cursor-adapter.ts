@@ -12,7 +12,7 @@ export const cursorRulesAdapter: GuidelineAdapter = {
   name: "cursor-rules",
   source_type: "fw_b",
   folders: [".cursor/rules"],
-  frontMatter: frontMatterKeys.cursor,
+  keys: frontMatterKeys.cursor,
   matches: (path) => ruleFiles.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".cursor");

@@ -23,7 +23,7 @@ export const kiroSteeringAdapter: GuidelineAdapter = {
   name: "kiro-steering",
   source_type: "steering",
   folders: [".kiro/steering"],
-  frontMatter: frontMatterKeys.kiro,
+  keys: frontMatterKeys.kiro,
   matches: (path) => sources.test(path),
   parse(source) {
     const scope = holderOf(source.path, ".kiro");

@@ -26,7 +26,7 @@ export const windsurfAdapter: GuidelineAdapter = {
   name: "windsurf",
   source_type: "windsurf",
   folders: [".windsurf/rules"],
-  frontMatter: frontMatterKeys.windsurf,
+  keys: frontMatterKeys.windsurf,
   matches: (path) => rules.test(path) || legacy.test(path),
   parse(source) {
     const isRule = rules.test(source.path);

@@ -69,7 +69,7 @@ export function createSourceCatalog(config: ProjectConfig = {}): SourceCatalog {
     isGuidelineFile,
     isSource: (path) => specAdapterFor(path) !== undefined || isGuidelineFile(path),
     frontMatterOf: (path) => ({
-      ...specAdapterFor(path)?.frontMatter,
+      ...specAdapterFor(path)?.keys,
       ...(isGuidelineFile(path) ? guidelineKeysOf(path) : {}),
     }),
     isToolFolder: createFolderTest([

@@ -58,7 +58,7 @@ export function createCustomAdapter(sources: readonly CustomSource[]): SpecAdapt
   return {
     name: "custom",
     framework: "custom",
-    frontMatter,
+    keys,
     matches: (path) => sourceOf(path) !== undefined,
     parse: (source) => parse(source, sourceOf(source.path) ?? {}),
     write: writeCustom,
@@ -219,7 +219,7 @@ const recordFields = new Set([
 ]);
 
 /** The text of a Markdown file is its content, and its place its path. */
-const frontMatter: FrontMatterKeys = {
+const keys: FrontMatterKeys = {
   ...Object.fromEntries(
     [...recordFields].filter((field) => field !== "content" && field !== "path").map((field) => [field, []]),
   ),

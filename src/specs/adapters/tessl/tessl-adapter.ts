@@ -47,7 +47,7 @@ const sources = /\.spec\.md$|(?:^|\/)\.tessl\/(?:.*\/)?[^/]+\.md$/s;
 export const tesslAdapter: SpecAdapter = {
   name: "tessl",
   framework: "fw_e",
-  frontMatter: { name: [], description: [], targets: [] },
+  keys: { name: [], description: [], targets: [] },
   matches: (path) => path.endsWith(".md") && sources.test(path),
   parse,
   write: writeTessl,
