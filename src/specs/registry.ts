@@ -92,13 +92,13 @@ interface Fault {
  * get their default.
  */
 export function checkedAdapter(adapter: SpecAdapter): SpecAdapter {
-  const { name, framework, label, folders, frontMatter, write } = adapter;
+  const { name, framework, label, folders, keys, write } = adapter;
   return {
     name,
     framework,
     ...(label !== undefined && { label }),
     ...(folders !== undefined && { folders }),
-    ...(frontMatter !== undefined && { frontMatter }),
+    ...(keys !== undefined && { keys }),
     // Calls the method on the adapter, because it can be an instance of a class.
     matches: (path) => adapter.matches(path),
     parse: (source) => parse(adapter, source),
