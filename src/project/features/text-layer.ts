@@ -5,6 +5,7 @@ import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import { createIgnoreList } from "../../guidelines/lint/ignore-findings.ts";
 import { lintGuidelines } from "../../guidelines/lint/lint-guidelines.ts";
 import { createGuidelineMatcher, type GuidelineMatcher } from "../../guidelines/match/match-guidelines.ts";
+import { lintSkills } from "../../guidelines/skills/skill-format.ts";
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Explanation } from "../../protocol/guideline-query.ts";
@@ -77,7 +78,7 @@ export class TextLayer {
   /** The guidelines with the unsaved ones, until a text or the index changes. */
   #rules: { readonly stamp: string; readonly records: readonly GuidelineRecord[] } | undefined;
   #matched: { readonly records: object; readonly matcher: GuidelineMatcher } | undefined;
-  #linted: { readonly records: object; readonly findings: readonly Diagnostic[] } | undefined;
+  #linted: { readonly stamp: string; readonly findings: readonly Diagnostic[] } | undefined;
   #changes = 0;
   #facts: ProjectFacts = noFacts;
 
@@ -172,24 +173,33 @@ export class TextLayer {
   readonly #readText = (path: string): string | undefined =>
     this.#texts.get(path)?.text ?? this.#index.readText(path);
 
+  /** The findings about the open guidelines; those about all guidelines of a project take too long while a person types. */
   #lint(): readonly Diagnostic[] {
-    const records = this.#unsavedRecords();
-    if (records === undefined) return this.project.guidelines.lint();
-    if (this.#linted?.records === records) return this.#linted.findings;
-    const findings = lintGuidelines(records, {
-      files: this.#index.files(),
-      readText: this.#readText,
+    const stamp = this.#stamp();
+    if (this.#linted?.stamp === stamp) return this.#linted.findings;
+    const { ignore } = this.#config.lint ?? {};
+    const ignored = createIgnoreList(ignore);
+    const from = { files: this.#index.files(), readText: this.#readText };
+    const rules = lintGuidelines(this.#unsavedRecords() ?? this.#index.guidelineRecords(), {
+      ...from,
       hasPath: (path) => existsSync(join(this.#index.root, path)),
       synced: this.#config.guidelines,
-      ignore: this.#config.lint?.ignore,
+      ignore,
+      only: new Set(this.#texts.keys()),
     });
-    this.#linted = { records, findings };
+    const findings = [...rules, ...lintSkills(from).filter((finding) => !ignored.hasFinding(finding))];
+    this.#linted = { stamp, findings };
     return findings;
+  }
+
+  /** Differs from an earlier one when the index or an open guideline has changed. */
+  #stamp(): string {
+    return `${this.#index.generation()} ${this.#changes}`;
   }
 
   /** All guidelines with those of the open texts; undefined if the index has the same ones. */
   #unsavedRecords(): readonly GuidelineRecord[] | undefined {
-    const stamp = `${this.#index.generation()} ${this.#changes}`;
+    const stamp = this.#stamp();
     if (this.#rules?.stamp === stamp) return this.#rules.records;
     const unsaved = [...this.#texts.values()].filter((each) => each.source().guidelines && !each.isSaved());
     if (unsaved.length === 0) return undefined;
