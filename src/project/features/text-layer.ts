@@ -11,7 +11,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Explanation } from "../../protocol/guideline-query.ts";
 import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-document.ts";
 import { indexCriteria } from "../../specs/coverage/criteria-index.ts";
-import type { Criterion } from "../../specs/coverage/list-criteria.ts";
+import { type Criterion, listCriteria } from "../../specs/coverage/list-criteria.ts";
 import { resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { readTestText, type TestText } from "../../specs/coverage/test-references.ts";
 import type { FrontMatterKeys } from "../../specs/markdown/front-matter.ts";
@@ -42,6 +42,8 @@ export interface OpenText {
   /** Whether the file on the disk has this text, as far as the index knows. */
   isSaved(): boolean;
   source(): SourceText;
+  /** The criteria that the text states, without what the other files of the feature add. */
+  criteria(): readonly Criterion[];
   /** The keys of front matter that the tools of the file read. */
   frontMatter(): FrontMatterKeys;
   /** Undefined for a file that is no test. */
@@ -109,13 +111,18 @@ export class TextLayer {
   open(path: string, text: string): OpenText {
     const names = [path, ...this.#index.aliases().namesOf(path)];
     const hash = once(() => contentHash(Buffer.from(text)));
+    const source = once(() =>
+      readSourceText(path, { text: text.replace(/^\ufeff/, ""), catalog: this.#catalog, names }),
+    );
     const opened: OpenText = {
       path,
       text,
       isSaved: () => this.#index.fileHash(path) === hash(),
-      source: once(() =>
-        readSourceText(path, { text: text.replace(/^\ufeff/, ""), catalog: this.#catalog, names }),
-      ),
+      source,
+      criteria: once(() => {
+        const drafts = source().specs?.drafts ?? [];
+        return listCriteria(drafts.map((draft) => ({ ...draft, id: baseOf(draft.id), path }))).criteria;
+      }),
       frontMatter: once(() => Object.assign({}, ...names.map(this.#catalog.frontMatterOf))),
       test: once(() => (isTestPath(path) ? readTestText(text) : undefined)),
     };
