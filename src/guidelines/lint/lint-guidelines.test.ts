@@ -15,7 +15,7 @@ function findingsIn(files: Readonly<Record<string, string>>, { ignore = [] }: Li
     .sort(compareRecords);
   const options = { files: Object.keys(files), readText: (path: string) => files[path], ignore };
   const found = lintGuidelines(records, options);
-  // Whoever asks about single files gets the same findings.
+  // A check of single files has the same findings.
   const single = Object.keys(files).map((path) =>
     lintGuidelines(records, { ...options, only: new Set([path]) }),
   );
