@@ -51,6 +51,8 @@ export function importsIn(
 
 /** Whether a content consists only of imports (`@AGENTS.md`), optionally as a list. */
 export function isOnlyImports(content: string): boolean {
+  // Few texts begin with an import, and a project has thousands.
+  if (!/^\s*(?:[-*+]\s+)?@/.test(content)) return false;
   const lines = content.split(/\r\n?|\n/).filter((line) => line.trim() !== "");
   return (
     lines.length > 0 &&

@@ -151,3 +151,17 @@ test("an editor that can read lenses again is asked to, and one that does not re
   await expect.poll(() => asked).toBeGreaterThan(1);
   expect(await editor.end()).toBe(0);
 });
+
+test("problems follow the disk although the results of tests cannot be read", async () => {
+  await using own = await createTemporaryRepository({
+    [rule]: steering.replace("src/**/*.ts", "late/*.ts"),
+    ".kit/test-results.db": "This is no database. ".repeat(400),
+  });
+  const editor = await openClient(own.root);
+  editor.open(rule, steering.replace("src/**/*.ts", "late/*.ts"));
+  await editor.problems(rule, ({ diagnostics: [first] }) => first?.code === "glob_no_file");
+  mkdirSync(join(own.root, "late"));
+  writeFileSync(join(own.root, "late/a.ts"), "");
+  await editor.problems(rule, ({ diagnostics }) => diagnostics.length === 0);
+  expect(await editor.end()).toBe(0);
+});

@@ -71,13 +71,13 @@ export class OpenFolder {
     const changed = (): Promise<void> => opened.#renew();
     await opened.#renew();
     // The watch waits for the first pass, and a large project answers before.
-    project
+    void project
       .watch(
         () => void changed(),
         (error) => note(`kit reads the folder every two seconds: ${describeError(error)}`),
       )
-      .then(changed)
-      .catch((error: unknown) => context.signal.aborted || note(describeError(error)));
+      .catch((error: unknown) => context.signal.aborted || note(describeError(error)))
+      .then(changed);
     return opened;
   }
 
@@ -152,10 +152,11 @@ export class OpenFolder {
     const stamp = resultsStamp(this.#project.root);
     try {
       await this.layer.readFacts();
-      if (!this.#closing.signal.aborted) this.#onChange();
     } catch (error) {
       this.#note(describeError(error));
     }
+    // Problems of the index have changed, too, whether the criteria could be read or not.
+    if (!this.#closing.signal.aborted) this.#onChange();
     const now = performance.now();
     this.#facts = { stamp, until: now + keptMs, restMs: Math.min((now - from) * restShare, mostRestMs) };
   }

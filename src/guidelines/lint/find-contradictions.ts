@@ -24,7 +24,8 @@ export function findContradictions(records: readonly GuidelineRecord[], project:
     ({ scope, inclusion, globs }) =>
       JSON.stringify([scope, inclusion === "pattern" ? globs.toSorted() : inclusion === "manual"]),
   );
-  return [...byAudience.values()].flatMap((audience) => {
+  const audiences = [...byAudience.values()].filter((audience) => audience.some(project.isAsked));
+  return audiences.flatMap((audience) => {
     const demands = audience.flatMap((record) => demandsOf(record, project.scanOf(record.source_file)));
     return [...Map.groupBy(demands, ({ topic }) => topic).values()].flatMap(contradictionsAmong);
   });

@@ -10,10 +10,12 @@ const textFile = /\.(?:md|mdx|mdc|markdown|txt|json|ya?ml|toml|rst|adoc)$/i;
 
 /** Links and imports of guidelines that lead to no file, with the file that was probably meant. */
 export function findDeadLinks(records: readonly GuidelineRecord[], project: LintProject): Diagnostic[] {
-  const known = new Set(project.files);
-  const folders = new Set(project.files.flatMap(foldersAbove));
-  const exists = (path: string): boolean =>
-    path === "" || known.has(path) || folders.has(path) || (project.hasPath?.(path) ?? false);
+  let known: ReadonlySet<string> | undefined;
+  const exists = (path: string): boolean => {
+    if (path === "") return true;
+    known ??= new Set(project.files.flatMap((file) => [file, ...foldersAbove(file)]));
+    return known.has(path) || (project.hasPath?.(path) ?? false);
+  };
   const search = createSearch(project.files);
   return records.flatMap((record) => {
     if (record.source_type === "sample") return [];

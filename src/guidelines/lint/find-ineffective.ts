@@ -11,9 +11,10 @@ export function findIneffective(records: readonly GuidelineRecord[], project: Li
     const scan = project.scanOf(record.source_file);
     return scan === undefined ? record.span.start_line : lineOfKey(readFrontMatter(scan).raw, key);
   };
+  const asked = records.filter(project.isAsked);
   return [
-    ...records.flatMap((record) => [...overridden(record, files), ...ignoredGlobs(record, lineOf)]),
-    ...oversizedFiles(records),
+    ...asked.flatMap((record) => [...overridden(record, files), ...ignoredGlobs(record, lineOf)]),
+    ...oversizedFiles(asked),
   ];
 }
 

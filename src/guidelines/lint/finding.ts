@@ -10,6 +10,8 @@ export interface LintProject {
   readonly hasPath?: ((path: string) => boolean) | undefined;
   /** The scan of a guideline file; undefined where its text is not known: findings then have no column. */
   readonly scanOf: (path: string) => MarkdownScan | undefined;
+  /** Whether the findings about a guideline are asked for. */
+  readonly isAsked: (record: GuidelineRecord) => boolean;
 }
 
 /** The message of a check about a guideline. */

@@ -13,7 +13,14 @@ function findingsIn(files: Readonly<Record<string, string>>, { ignore = [] }: Li
     .filter(([path]) => guidelineAdapterFor(path) !== undefined)
     .flatMap(([path, text]) => readGuidelines({ path, text }).records)
     .sort(compareRecords);
-  return lintGuidelines(records, { files: Object.keys(files), readText: (path) => files[path], ignore });
+  const options = { files: Object.keys(files), readText: (path: string) => files[path], ignore };
+  const found = lintGuidelines(records, options);
+  // A check of single files has the same findings.
+  const single = Object.keys(files).map((path) =>
+    lintGuidelines(records, { ...options, only: new Set([path]) }),
+  );
+  expect(single.flat().sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))).toEqual(found);
+  return found;
 }
 
 function lint(files: Readonly<Record<string, string>>, linted: Linted = {}): string[] {

@@ -1,13 +1,11 @@
 import type { CriterionTest } from "../../protocol/coverage.ts";
-import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { toNumberKey } from "../../specs/coverage/criteria-index.ts";
-import { type Criterion, featurePathOf, listCriteria } from "../../specs/coverage/list-criteria.ts";
+import { type Criterion, featurePathOf } from "../../specs/coverage/list-criteria.ts";
 import { featureOfKey, resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { indexOf } from "../project-index.ts";
 import { createEdges } from "../query/edges.ts";
 import { parentOf } from "../scan/tree.ts";
 import { createLinkResolver, readPlacedBlock } from "../store/block-reader.ts";
-import { baseOf } from "../store/block-row.ts";
 import { titlesAt } from "./criteria-links.ts";
 import type { OpenText, ProjectFacts, TextLayer } from "./text-layer.ts";
 
@@ -121,7 +119,7 @@ export class OpenCriteria {
     return [
       ...saved.filter(({ path }) => !replaced.has(path)),
       ...open
-        .flatMap((opened) => listCriteria(blocksOf(opened)).criteria)
+        .flatMap((opened) => opened.criteria())
         .map((criterion) => {
           const spec_id = specOf.get(`${criterion.path} ${criterion.number}`) ?? criterion.spec_id;
           return { ...criterion, spec_id, feature, id: `${label}#${criterion.number}` };
@@ -151,9 +149,4 @@ function numbered(criteria: readonly Criterion[], number: string): readonly Crit
   const exact = criteria.filter((criterion) => toNumberKey(criterion.number) === key);
   if (exact.length > 0) return exact;
   return criteria.filter(({ requirement }) => requirement !== undefined && toNumberKey(requirement) === key);
-}
-
-/** The blocks of an open spec, as far as criteria need them. */
-function blocksOf({ path, source }: OpenText): readonly SpecBlock[] {
-  return (source().specs?.drafts ?? []).map((draft) => ({ ...draft, id: baseOf(draft.id), path }));
 }

@@ -5,12 +5,13 @@ import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import { createIgnoreList } from "../../guidelines/lint/ignore-findings.ts";
 import { lintGuidelines } from "../../guidelines/lint/lint-guidelines.ts";
 import { createGuidelineMatcher, type GuidelineMatcher } from "../../guidelines/match/match-guidelines.ts";
+import { lintSkills } from "../../guidelines/skills/skill-format.ts";
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Explanation } from "../../protocol/guideline-query.ts";
 import { openspecDocumentOf } from "../../specs/adapters/openspec/openspec-document.ts";
 import { indexCriteria } from "../../specs/coverage/criteria-index.ts";
-import type { Criterion } from "../../specs/coverage/list-criteria.ts";
+import { type Criterion, listCriteria } from "../../specs/coverage/list-criteria.ts";
 import { resolveReferences } from "../../specs/coverage/resolve-references.ts";
 import { readTestText, type TestText } from "../../specs/coverage/test-references.ts";
 import type { FrontMatterKeys } from "../../specs/markdown/front-matter.ts";
@@ -41,6 +42,8 @@ export interface OpenText {
   /** Whether the file on the disk has this text, as far as the index knows. */
   isSaved(): boolean;
   source(): SourceText;
+  /** The criteria that the text states, without what the other files of the feature add. */
+  criteria(): readonly Criterion[];
   /** The keys of front matter that the tools of the file read. */
   frontMatter(): FrontMatterKeys;
   /** Undefined for a file that is no test. */
@@ -77,7 +80,7 @@ export class TextLayer {
   /** The guidelines with the unsaved ones, until a text or the index changes. */
   #rules: { readonly stamp: string; readonly records: readonly GuidelineRecord[] } | undefined;
   #matched: { readonly records: object; readonly matcher: GuidelineMatcher } | undefined;
-  #linted: { readonly records: object; readonly findings: readonly Diagnostic[] } | undefined;
+  #linted: { readonly stamp: string; readonly findings: readonly Diagnostic[] } | undefined;
   #changes = 0;
   #facts: ProjectFacts = noFacts;
 
@@ -108,13 +111,18 @@ export class TextLayer {
   open(path: string, text: string): OpenText {
     const names = [path, ...this.#index.aliases().namesOf(path)];
     const hash = once(() => contentHash(Buffer.from(text)));
+    const source = once(() =>
+      readSourceText(path, { text: text.replace(/^\ufeff/, ""), catalog: this.#catalog, names }),
+    );
     const opened: OpenText = {
       path,
       text,
       isSaved: () => this.#index.fileHash(path) === hash(),
-      source: once(() =>
-        readSourceText(path, { text: text.replace(/^\ufeff/, ""), catalog: this.#catalog, names }),
-      ),
+      source,
+      criteria: once(() => {
+        const drafts = source().specs?.drafts ?? [];
+        return listCriteria(drafts.map((draft) => ({ ...draft, id: baseOf(draft.id), path }))).criteria;
+      }),
       frontMatter: once(() => Object.assign({}, ...names.map(this.#catalog.frontMatterOf))),
       test: once(() => (isTestPath(path) ? readTestText(text) : undefined)),
     };
@@ -172,24 +180,33 @@ export class TextLayer {
   readonly #readText = (path: string): string | undefined =>
     this.#texts.get(path)?.text ?? this.#index.readText(path);
 
+  /** The findings about the open guidelines; those about all guidelines of a project take too long while a person types. */
   #lint(): readonly Diagnostic[] {
-    const records = this.#unsavedRecords();
-    if (records === undefined) return this.project.guidelines.lint();
-    if (this.#linted?.records === records) return this.#linted.findings;
-    const findings = lintGuidelines(records, {
-      files: this.#index.files(),
-      readText: this.#readText,
+    const stamp = this.#stamp();
+    if (this.#linted?.stamp === stamp) return this.#linted.findings;
+    const { ignore } = this.#config.lint ?? {};
+    const ignored = createIgnoreList(ignore);
+    const from = { files: this.#index.files(), readText: this.#readText };
+    const rules = lintGuidelines(this.#unsavedRecords() ?? this.#index.guidelineRecords(), {
+      ...from,
       hasPath: (path) => existsSync(join(this.#index.root, path)),
       synced: this.#config.guidelines,
-      ignore: this.#config.lint?.ignore,
+      ignore,
+      only: new Set(this.#texts.keys()),
     });
-    this.#linted = { records, findings };
+    const findings = [...rules, ...lintSkills(from).filter((finding) => !ignored.hasFinding(finding))];
+    this.#linted = { stamp, findings };
     return findings;
+  }
+
+  /** Differs from an earlier one when the index or an open guideline has changed. */
+  #stamp(): string {
+    return `${this.#index.generation()} ${this.#changes}`;
   }
 
   /** All guidelines with those of the open texts; undefined if the index has the same ones. */
   #unsavedRecords(): readonly GuidelineRecord[] | undefined {
-    const stamp = `${this.#index.generation()} ${this.#changes}`;
+    const stamp = this.#stamp();
     if (this.#rules?.stamp === stamp) return this.#rules.records;
     const unsaved = [...this.#texts.values()].filter((each) => each.source().guidelines && !each.isSaved());
     if (unsaved.length === 0) return undefined;

@@ -1,4 +1,4 @@
-import { type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
+import { everythingIgnored, type IgnoreScope, ignoreFileName } from "../../files/ignore-scope.ts";
 import type { SourceCatalog } from "./source-catalog.ts";
 import { holdsName, parentOf, type Tree } from "./tree.ts";
 
@@ -43,16 +43,16 @@ interface IgnoreRules {
 /** Creates the test whether Git leaves out a file of the tree: a rule matches it or a folder above it. */
 export function createIgnoredTest({ scope, tree, tracked }: IgnoreRules): (path: string) => boolean {
   const trackedPaths = new Set(tracked);
-  return (path) => {
-    if (trackedPaths.has(path)) return false;
-    let inner = scope;
-    let folder = "";
-    for (;;) {
-      if (holdsName(tree.get(folder)?.sources ?? "", ignoreFileName)) inner = inner.enter(folder);
-      const slash = path.indexOf("/", folder === "" ? 0 : folder.length + 1);
-      if (slash === -1) return inner.ignores(path, false);
-      folder = path.slice(0, slash);
-      if (inner.ignores(folder, true)) return true;
-    }
+  // Many files have one folder, and rules are compiled once for each scope.
+  const scopes = new Map<string, IgnoreScope>();
+  const scopeOf = (folder: string): IgnoreScope => {
+    const known = scopes.get(folder);
+    if (known !== undefined) return known;
+    const above = folder === "" ? scope : scopeOf(parentOf(folder));
+    const outer = folder !== "" && above.ignores(folder, true) ? everythingIgnored : above;
+    const found = holdsName(tree.get(folder)?.sources ?? "", ignoreFileName) ? outer.enter(folder) : outer;
+    scopes.set(folder, found);
+    return found;
   };
+  return (path) => !trackedPaths.has(path) && scopeOf(parentOf(path)).ignores(path, false);
 }
