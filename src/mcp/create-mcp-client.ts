@@ -19,6 +19,8 @@ export interface McpClientOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly validateJson: ValidateJson;
   readonly clock?: Clock;
+  /** Whether a server can ask the person of a call questions, with `ask` of its context. Default: false. */
+  readonly canAsk?: boolean | undefined;
   /** The folder of the person's logins. Default: servers that ask for a login cannot be used. */
   readonly logins?: string | undefined;
 }

@@ -34,6 +34,9 @@ export const limits = {
   authorizationBytes: 131_072,
   /** Interim answers (1xx) to one request over HTTP. */
   interimAnswers: 100,
+  /** Questions to a person, and rounds of input, of one call. */
+  questions: 20,
+  questionChars: 4_000,
   /** Consecutive attempts to reopen a stream of notifications. */
   reconnects: 8,
   /** Remarks about one server. */
@@ -63,6 +66,8 @@ export const times = {
   maxBackoff: 60_000,
   /** The longest pause that a server can ask for. */
   maxRetryAfter: 300_000,
+  /** The pause before a call is made again for a server that asks for that without a question. */
+  inputPause: 250,
   /** The longest pause before the stream of a waiting call is reopened. */
   maxCallBackoff: 5_000,
   /** A stream that was open this long does not count as a failure. */

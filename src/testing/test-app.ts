@@ -197,6 +197,7 @@ async function openOthers(
       root,
       // PATH is not a secret, and a server needs it to find programs.
       env: { PATH: process.env.PATH, ...env },
+      canAsk: true,
       validateJson: createJsonValidator({ isLenient: true }),
     });
   }

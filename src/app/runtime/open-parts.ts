@@ -131,6 +131,7 @@ async function openMcp(
     config: mcp ?? {},
     root: project.root,
     env,
+    canAsk: true,
     logins: loginsFolder(project.root, process.env),
     validateJson: createJsonValidator({ isLenient: true }),
   });

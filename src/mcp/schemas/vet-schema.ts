@@ -97,7 +97,8 @@ function withoutRootReference(raw: unknown): unknown {
   return isRecord(target) && target !== raw ? { ...target, ...rest } : raw;
 }
 
-function checkSize(raw: unknown): void {
+/** Throws `SchemaFault` for a schema that is too long, too deep or not Unicode. */
+export function checkSize(raw: unknown): void {
   let text: string | undefined;
   try {
     text = JSON.stringify(raw);

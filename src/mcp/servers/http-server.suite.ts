@@ -29,12 +29,15 @@ export async function serveHttp(listener: RequestListener, port = 0): Promise<Ht
 export type SeenRequests = { readonly method: string; readonly headers: Headers }[];
 
 /** An MCP server of the newest protocol, which also supports the older ones, without sessions. */
-export function modernListener(seen: SeenRequests = []): RequestListener & {
+export function modernListener(
+  seen: SeenRequests = [],
+  create = createToolServer,
+): RequestListener & {
   readonly toolsChanged: () => void;
 } {
   let extra = false;
   const handler = createMcpHandler(() => {
-    const server = createToolServer();
+    const server = create();
     if (extra) server.registerTool("later", { description: "Came later." }, () => ({ content: [] }));
     return server;
   });
@@ -51,7 +54,7 @@ export function modernListener(seen: SeenRequests = []): RequestListener & {
 }
 
 /** An MCP server of the older protocol that keeps a session for each client until it restarts. */
-export function sessionListener(seen: SeenRequests = []): RequestListener {
+export function sessionListener(seen: SeenRequests = [], create = createToolServer): RequestListener {
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
   return getRequestListener(async (request) => {
     seen.push({ method: request.method, headers: request.headers });
@@ -66,7 +69,7 @@ export function sessionListener(seen: SeenRequests = []): RequestListener {
         sessions.set(session, transport);
       },
     });
-    await createToolServer().connect(transport);
+    await create().connect(transport);
     return transport.handleRequest(request);
   }) as RequestListener;
 }

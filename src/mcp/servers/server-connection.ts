@@ -1,6 +1,6 @@
 import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import { onAbort, withDeadline } from "../../base/abort.ts";
-import type { Clock } from "../../base/clock.ts";
+import { type Clock, longestTimerMs } from "../../base/clock.ts";
 import { version } from "../../base/own-package.ts";
 import { isRecord } from "../../base/record.ts";
 import type { TraceContext } from "../../protocol/tracing.ts";
@@ -12,6 +12,7 @@ import { toServerFailure } from "./explain-failure.ts";
 import { loadSdk, type McpSdk } from "./load-mcp-sdk.ts";
 import { createProcessTransport, type ProcessTransport } from "./process-transport.ts";
 import { closedTooOften, ServerFailure, timedOut } from "./server-failure.ts";
+import { type AskForServer, answerInputs, OpenCalls } from "./server-questions.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
 export interface ToolRequest {
@@ -19,6 +20,8 @@ export interface ToolRequest {
   readonly args: Readonly<Record<string, unknown>>;
   /** The trace of the call, sent in `_meta`. */
   readonly trace?: TraceContext | undefined;
+  /** Default: the server cannot ask a person. */
+  readonly ask?: AskForServer | undefined;
 }
 
 /** A connected server. Its calls reject with `ServerFailure`. */
@@ -92,6 +95,8 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
   const client = new sdk.Client(
     { name: "kit", version },
     {
+      // Without it, servers do not ask.
+      capabilities: settings.canAsk ? { elicitation: { form: {} } } : {},
       // kit validates results itself, and never compiles a server's schema.
       jsonSchemaValidator: {
         getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
@@ -105,6 +110,8 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
     },
   );
   acceptAnyResult(client);
+  const calls = new OpenCalls();
+  if (settings.canAsk) answerQuestions(client, calls);
   const onUnheard = (why: unknown): void => {
     // Other servers send no notifications about their tools.
     if (client.getServerCapabilities()?.tools?.listChanged !== true) return;
@@ -146,7 +153,7 @@ function createAttempt(sdk: McpSdk, settings: ServerSettings, listeners: Connect
       } finally {
         stop();
       }
-      return toConnection(sdk, { client, transport, settings, listeners, onUnheard, kill });
+      return toConnection(sdk, { client, calls, transport, settings, listeners, onUnheard, kill });
     },
   };
 }
@@ -160,8 +167,22 @@ function acceptAnyResult(client: Client): void {
       : request({ method, ...rest }, ...options)) as Client["request"];
 }
 
+/** The protocol from before 2026 has questions as requests of the server. */
+function answerQuestions(client: Client, calls: OpenCalls): void {
+  client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
+    try {
+      return await calls.ask(params, mcpReq.signal);
+    } catch (error) {
+      // The server reads the message.
+      if (error instanceof ServerFailure) throw error;
+      throw new ServerFailure("The question was not asked.", { outcome: "refused", cause: error });
+    }
+  });
+}
+
 interface Opened {
   readonly client: Client;
+  readonly calls: OpenCalls;
   readonly transport: ProcessTransport | AddressTransport;
   readonly settings: ServerSettings;
   readonly listeners: ConnectionListeners;
@@ -195,22 +216,7 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
         throw failureOf(transport) ?? toServerFailure(sdk, error, settings.listTimeoutMs);
       });
     },
-    async call({ tool, args, trace }, signal) {
-      const meta = trace === undefined ? {} : { _meta: { ...trace } };
-      try {
-        return await client.callTool(
-          { name: tool.name, arguments: { ...args }, ...meta },
-          {
-            signal,
-            timeout: settings.callTimeoutMs,
-            toolDefinition: { name: tool.name, inputSchema: tool.definition as never },
-          },
-        );
-      } catch (error) {
-        signal.throwIfAborted();
-        throw failureOf(transport) ?? toServerFailure(sdk, error, settings.callTimeoutMs);
-      }
-    },
+    call: (request, signal) => callTool(sdk, opened, { ...request, signal }),
     async close() {
       isOpen = false;
       if (!("terminateSession" in transport)) return client.close();
@@ -225,6 +231,47 @@ function toConnection(sdk: McpSdk, opened: Opened): Connection {
       opened.kill();
     },
   };
+}
+
+/** Calls a tool, and again with each answer that its server needs from a person. */
+async function callTool(
+  sdk: McpSdk,
+  { client, calls, transport, settings, listeners }: Opened,
+  { tool, args, trace, ask, signal }: ToolRequest & { readonly signal: AbortSignal },
+): Promise<unknown> {
+  const call = async (
+    answers: object,
+    limit: { readonly timeout: number; readonly signal: AbortSignal },
+  ): Promise<unknown> => {
+    try {
+      return await client.callTool(
+        { name: tool.name, arguments: { ...args }, ...answers, ...(trace && { _meta: { ...trace } }) },
+        {
+          ...limit,
+          toolDefinition: { name: tool.name, inputSchema: tool.definition as never },
+          allowInputRequired: ask !== undefined,
+        },
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      throw failureOf(transport) ?? toServerFailure(sdk, error, settings.callTimeoutMs);
+    }
+  };
+  const ms = settings.callTimeoutMs;
+  if (ask !== undefined && client.getProtocolEra() === "legacy") {
+    const onTimeout = (): Error => new sdk.SdkError(sdk.SdkErrorCode.RequestTimeout, "Request timed out");
+    return await calls.run({ ask, ms, signal, onTimeout }, (ended) =>
+      call({}, { signal: ended, timeout: longestTimerMs }),
+    );
+  }
+  let answers: Record<string, unknown> = {};
+  for (let round = 0; round <= limits.questions; round += 1) {
+    const result: unknown = await call(answers, { signal, timeout: ms });
+    if (ask === undefined || !sdk.isInputRequiredResult(result)) return result;
+    answers = await answerInputs(result, ask);
+    if (answers.inputResponses === undefined) await listeners.clock.sleep(times.inputPause, signal);
+  }
+  throw new ServerFailure(`It asked for input more than ${limits.questions} times.`, { outcome: "refused" });
 }
 
 function failureOf(transport: Opened["transport"]): ServerFailure | undefined {

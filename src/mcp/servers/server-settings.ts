@@ -29,6 +29,8 @@ export interface ServerSettings {
   readonly connectTimeoutMs: number;
   readonly listTimeoutMs: number;
   readonly callTimeoutMs: number;
+  /** Whether its calls have persons whom it can ask. */
+  readonly canAsk: boolean;
   /** Values to mask in every text. */
   readonly secrets: readonly string[];
   /** A sentence that says why the configuration makes the server unusable. */
@@ -41,6 +43,8 @@ export interface SettingsContext {
   readonly root: string;
   readonly env: Environment;
   readonly maxTools?: number;
+  /** Whether calls have persons whom the server can ask. Default: false. */
+  readonly canAsk?: boolean | undefined;
   /** The folder of the person's logins, outside of the project. Default: servers with a login cannot be used. */
   readonly logins?: string | undefined;
 }
@@ -76,6 +80,7 @@ export function toServerSettings(
     connectTimeoutMs: limit ?? times.connect,
     listTimeoutMs: limit ?? times.list,
     callTimeoutMs: limit ?? times.call,
+    canAsk: context.canAsk ?? false,
     get secrets() {
       // A mask is built once for each list.
       if (tokens !== login?.secrets)

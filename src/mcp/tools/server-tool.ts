@@ -9,6 +9,7 @@ import { limits, times } from "../limits.ts";
 import type { SchemaObject } from "../schemas/normalize-schema.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import type { ServerLink } from "../servers/server-link.ts";
+import { createServerQuestions } from "../servers/server-questions.ts";
 import type { ListedTool } from "./listed-tool.ts";
 
 /** Validates a value against a JSON Schema; returns the issues, an empty list if it is valid. */
@@ -47,11 +48,12 @@ export function timeoutOf({ settings }: ServerLink): number {
 export async function runServerTool(
   link: ServerLink,
   call: { readonly tool: ListedTool; readonly args: Arguments },
-  { signal, trace }: Pick<ToolContext, "signal" | "trace">,
+  { signal, trace, ask }: Pick<ToolContext, "signal" | "trace" | "ask">,
 ): Promise<ToolOutput> {
   const mask = (text: string): string => maskSecrets(text, link.settings.secrets);
+  const questions = link.settings.canAsk ? createServerQuestions(link.settings, ask) : undefined;
   try {
-    return toToolOutput(await link.call({ ...call, trace }, signal), mask);
+    return toToolOutput(await link.call({ ...call, trace, ask: questions }, signal), mask);
   } catch (error) {
     if (!(error instanceof ServerFailure)) throw error;
     const problem = `The MCP server "${link.name}" could not run the tool. ${mask(error.message)}`;
