@@ -271,6 +271,14 @@ test("other versions and broken requests are refused in the form of JSON-RPC", a
   expect(await raw("[]")).toEqual([400, "2.0", null, -32_600]);
   expect(await raw('{"jsonrpc":"1.0","method":"GetTask"}')).toEqual([400, "2.0", null, -32_600]);
   expect(await raw('{"jsonrpc":"2.0","method":"GetTask","params":[]}')).toEqual([400, "2.0", null, -32_600]);
+  // Each frame repeats the id.
+  for (const [length, code] of [
+    [200, -32_001],
+    [201, -32_600],
+  ] as const) {
+    const asked = { jsonrpc: "2.0", id: "i".repeat(length), method: "GetTask", params: { id: "none" } };
+    expect((await raw(JSON.stringify(asked))).at(-1)).toBe(code);
+  }
   expect(await raw("x", "text/plain")).toEqual([415, "2.0", null, -32_005]);
   for (const name of ["hidden", "none", "broken"])
     expect(await raw("{}", "application/json", `/a2a/${name}`)).toEqual([400, "2.0", null, -32_600]);
