@@ -119,6 +119,16 @@ test("tasks are listed newest first, in pages, of one context or state", async (
     "artifacts",
   );
   expect((await echo.listTasks(listOf("none"))).tasks).toEqual([]);
+  // Only who asks for messages gets them.
+  const [short, long] = await Promise.all(
+    [undefined, 1].map((historyLength) => echo.listTasks(listOf("many", { historyLength }))),
+  );
+  expect([short, long].map((list) => list?.tasks.map(({ history }) => history.length))).toEqual([
+    [0, 0, 0, 0],
+    [1, 1, 1, 1],
+  ]);
+  const { result } = (await rpc("ListTasks", { contextId: "many", status: "TASK_STATE_REJECTED" })).body;
+  expect(result).toEqual({ tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 });
 });
 
 test("a task that runs is followed again after a cut, and cancelled once", async () => {
