@@ -1,6 +1,7 @@
 import type { Client } from "@a2a-js/sdk/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
+  answerTo,
   connectA2a,
   idOf,
   listOf,
@@ -55,8 +56,7 @@ test("a stream begins with the task, and goes on with its text to the end", asyn
 
 test("a task that needs an approval asks for input, and a message of the task goes on with it", async () => {
   for (const [answer, result] of [
-    ["approve", "Paid 5 cents."],
-    ["deny: too much", "too much"],
+    [{ decision: "approve" }, "Paid 5 cents."],
     [{ decision: "deny", reason: "no money" }, "no money"],
   ] as const) {
     const task = await send(careful, messageOf("pay 5"));
@@ -64,7 +64,7 @@ test("a task that needs an approval asks for input, and a message of the task go
     const [text, data] = task.status?.message?.parts ?? [];
     expect(text?.content?.value).toContain('calls pay with {"cents":5}');
     expect(data?.content?.value).toMatchObject({ tool: "pay", args: { cents: 5 } });
-    const ended = await send(careful, messageOf(answer, { taskId: task.id }));
+    const ended = await send(careful, answerTo(task, answer));
     expect([ended.id, ended.contextId, ...seen(ended)]).toEqual([
       task.id,
       task.contextId,
@@ -85,8 +85,9 @@ test("a stream ends where input is needed, and the next one goes on from there",
   expect(first.last).toBe("INPUT_REQUIRED");
   const { tasks } = await careful.listTasks({ ...listOf("streamed") });
   const [task] = tasks;
-  const follower = readStream(careful.resubscribeTask(idOf(task?.id ?? "")));
-  const next = await readStream(careful.sendMessageStream(messageOf("approve", { taskId: task?.id ?? "" })));
+  if (task === undefined) throw new Error("There is no task.");
+  const follower = readStream(careful.resubscribeTask(idOf(task.id)));
+  const next = await readStream(careful.sendMessageStream(answerTo(task, { decision: "approve" })));
   expect([next.kinds[0], next.last, next.text]).toEqual(["task", "COMPLETED", "It is done."]);
   const followed = await follower;
   expect([followed.last, followed.text]).toEqual(["COMPLETED", "It is done."]);
@@ -248,12 +249,6 @@ test("A2A's own errors have its codes and reasons", async () => {
   await echo.cancelTask({ ...idOf(running), metadata: undefined });
   const mixed = messageOf("approve", { taskId: waiting, contextId: "another" });
   await expect(careful.sendMessage(mixed)).rejects.toThrow(/that of the task/);
-  await expect(careful.sendMessage(messageOf("well, maybe", { taskId: waiting }))).rejects.toThrow(
-    /"approve"/,
-  );
-  await expect(careful.sendMessage(messageOf("approve it later", { taskId: waiting }))).rejects.toThrow(
-    /"approve"/,
-  );
   expect(seen(await careful.getTask({ ...idOf(waiting), historyLength: undefined }))[0]).toBe(
     "INPUT_REQUIRED",
   );
