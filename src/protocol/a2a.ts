@@ -74,7 +74,12 @@ export const a2aParams = {
 export const a2aBodySchema = z
   .looseObject({
     jsonrpc: z.literal("2.0", { error: 'must be "2.0"' }),
-    id: z.union([z.string(), z.number(), z.null()], { error: "must be a text, a number or null" }).optional(),
+    // Each frame of a stream repeats it.
+    id: z
+      .union([textField(200), z.number(), z.null()], {
+        error: "must be a text of at most 200 characters, a number or null",
+      })
+      .optional(),
     method: textField(200),
     params: z.record(z.string(), z.unknown(), { error: "must be an object" }).nullish(),
   })

@@ -134,44 +134,39 @@ const message = (...parts: readonly A2aPart[]): A2aMessage => ({
   parts: [...parts],
 });
 
-test("only a clear yes approves, and each answer names its call when several wait", () => {
-  const answer = (parts: readonly A2aPart[], calls = [call("approval_1")]): unknown => {
+test("only a clear yes approves, and each answer names its call", () => {
+  const answer = (parts: readonly A2aPart[], waiting = [call("approval_1")]): unknown => {
     try {
-      return Object.fromEntries(toAnswers(message(...parts), calls));
+      return Object.fromEntries(toAnswers(message(...parts), { waiting, decided: new Set(["approval_0"]) }));
     } catch (error) {
       return (error as { meta: { issues: { message: string }[] } }).meta.issues[0]?.message;
     }
   };
+  const approve = { data: { approval_id: "approval_1", decision: "approve" } };
   const yes = { approval_1: { approved: true } };
-  for (const text of ["approve", " Approve. ", "APPROVE!"].slice(0, 2))
-    expect(answer([{ text }])).toEqual(yes);
-  expect(answer([{ data: { decision: "approve" } }])).toEqual(yes);
-  for (const text of ["yes", "approve it not", "approved", "I approve", ""])
-    expect(answer([{ text }])).toContain('must be the text "approve"');
-  for (const data of [true, { decision: true }, { approved: true }, ["approve"], null])
-    expect(answer([{ data }])).toContain('must be the text "approve"');
-  expect(answer([{ text: "deny" }])).toMatchObject({ approval_1: { approved: false } });
+  expect(answer([approve])).toEqual(yes);
+  const asked = '{"approval_id":"approval_1","decision":"approve"}';
+  for (const text of ["approve", "deny", "yes", ""]) expect(answer([{ text }])).toContain(asked);
+  for (const data of [true, { decision: "approve" }, { approved: true }, ["approve"], null])
+    expect(answer([{ data }])).toContain(asked);
+  for (const more of [{}, { decision: true }, { decision: "Approve" }, { decision: "approve", result: 1 }])
+    expect(answer([{ data: { approval_id: "approval_1", ...more } }])).toContain(asked);
+  const deny = { data: { approval_id: "approval_2", decision: "deny", reason: "no" } };
   const two = [call("approval_1"), call("approval_2")];
-  expect(answer([{ text: "approve" }], two)).toContain("several calls wait");
-  expect(
-    answer(
-      [
-        { data: { approval_id: "approval_2", decision: "deny", reason: "no" } },
-        { data: { approval_id: "approval_1", decision: "approve" } },
-      ],
-      two,
-    ),
-  ).toEqual({ ...yes, approval_2: { approved: false, reason: "no" } });
-  expect(answer([{ data: { approval_id: "approval_9", decision: "approve" } }], two)).toContain("no call");
-  expect(answer([{ text: "deny" }, { text: "approve" }])).toContain("twice");
-  expect(answer([{ url: "https://x.example/a.png", mediaType: "image/png" }])).toContain("no files");
-  const caller = [call("caller_1", { kind: "caller" })];
-  expect(answer([{ text: "64 degrees" }], caller)).toEqual({
-    caller_1: { approved: true, result: "64 degrees" },
-  });
-  expect(answer([{ data: { approval_id: "caller_1", result: [1] } }], caller)).toEqual({
-    caller_1: { approved: true, result: [1] },
-  });
+  const no = { approved: false, reason: "no" };
+  expect(answer([deny, approve], two)).toEqual({ ...yes, approval_2: no });
+  expect(answer([deny], [call("approval_1")])).toContain("no call");
+  expect(answer([{ data: { approval_id: "approval_0", decision: "deny" } }, approve])).toEqual(yes);
+  expect(answer([approve, approve])).toContain("twice");
+  expect(answer([{ url: "https://x.example/a.png", mediaType: "image/png" }])).toContain(asked);
+  for (const kind of ["caller", "question"] as const) {
+    const waiting = [call("c", { kind })];
+    const of = (more: object): unknown => answer([{ data: { approval_id: "c", ...more } }], waiting);
+    expect(of({ result: [1] })).toEqual({ c: { approved: true, result: [1] } });
+    expect(of({ decision: "deny", reason: "no" })).toEqual({ c: no });
+    for (const more of [{}, { decision: "approve" }, { decision: "deny", result: 1 }])
+      expect(of(more)).toContain('{"approval_id":"c","result":"…"}');
+  }
 });
 
 test("texts, data and files of a message are a prompt", () => {

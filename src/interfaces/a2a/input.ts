@@ -6,7 +6,7 @@ import type { UiPart } from "../../protocol/ui.ts";
 import { toUserInput, type UserInput } from "../ai-sdk/user-message.ts";
 import { fileTypes } from "./card.ts";
 import { a2aError } from "./error.ts";
-import type { WaitingCall } from "./task.ts";
+import { howToAnswer, isAnswered, type WaitingCall } from "./task.ts";
 
 /** Converts a message to a prompt. Throws A2A's error for a part that no agent reads, and `invalid_request`. */
 export function toA2aInput({ parts }: A2aMessage): UserInput {
@@ -40,52 +40,49 @@ function unreadable(mediaType: string | null | undefined): KitError {
   );
 }
 
+/** The id of the call that a part answers. */
+export function answeredCall({ data }: A2aPart): unknown {
+  return isRecord(data) ? data.approval_id : undefined;
+}
+
 /**
- * Reads the answers to waiting calls. A data part can name its call by `approval_id`; anything else answers the only one. Only a clear
- * yes approves. Throws `invalid_request` for anything else.
+ * Reads the answers to waiting calls, except to those that the sender has decided before. An answer has the id of its call: a text that
+ * is delivered again would answer the next call. Only a clear yes approves. Throws `invalid_request` for anything else.
  */
 export function toAnswers(
   { parts }: A2aMessage,
-  calls: readonly WaitingCall[],
+  { waiting, decided }: { readonly waiting: readonly WaitingCall[]; readonly decided: ReadonlySet<unknown> },
 ): ReadonlyMap<string, ApprovalBody> {
   const answers = new Map<string, ApprovalBody>();
   for (const part of parts) {
-    const { text, data } = part;
-    const calledId = isRecord(data) ? data.approval_id : undefined;
-    const call =
-      calledId === undefined && calls.length === 1
-        ? calls[0]
-        : calls.find(({ approval_id }) => approval_id === calledId);
-    if (call === undefined)
-      throw refused(
-        "message.parts",
-        calledId === undefined
-          ? "must be data with an approval_id, because several calls wait"
-          : "has an approval_id of no call that waits for you",
-      );
-    if (typeof text !== "string" && data === undefined)
-      throw refused("message.parts", "must be text or data: an answer takes no files");
+    const id = answeredCall(part);
+    if (decided.has(id)) continue;
+    const call = waiting.find(({ approval_id }) => approval_id === id);
+    if (call === undefined) {
+      const fault = "has an approval_id of no call that waits for you";
+      throw refused("message.parts", id === undefined ? `must be ${howToAnswer(waiting[0])}` : fault);
+    }
     if (answers.has(call.approval_id)) throw refused("message.parts", "must not answer a call twice");
-    answers.set(call.approval_id, call.kind === "caller" ? toResult(part, calledId) : toDecision(part));
+    answers.set(call.approval_id, toDecision(call, Object(part.data)));
   }
   return answers;
 }
 
-function toResult({ text, data }: A2aPart, calledId: unknown): ApprovalBody {
-  const given = calledId !== undefined && isRecord(data) ? data.result : data;
-  return { approved: true, result: text ?? given ?? null };
+interface Answer {
+  readonly decision?: unknown;
+  readonly reason?: unknown;
+  readonly result?: unknown;
 }
 
-const howToAnswer =
-  'must be the text "approve", or "deny" and a reason, or data with decision: "approve" or "deny", and a reason';
-
-function toDecision({ text, data }: A2aPart): ApprovalBody {
-  const [, word, rest] = /^\s*(approve|deny)\b[\s:,.-]*(.*)$/is.exec(text ?? "") ?? [];
-  const { decision = word?.toLowerCase(), reason = rest?.trim() } = isRecord(data) ? data : {};
-  if (decision === "approve" && !rest) return { approved: true };
-  if (decision !== "deny") throw refused("message.parts", howToAnswer);
-  const given = typeof reason === "string" && reason !== "" ? reason.slice(0, 10_000) : undefined;
-  return { approved: false, reason: given ?? "The calling agent declined." };
+function toDecision(call: WaitingCall, { decision, reason, result }: Answer): ApprovalBody {
+  const hasResult = result !== undefined;
+  if (decision === "deny" && !hasResult) {
+    const given = typeof reason === "string" && reason !== "" ? reason.slice(0, 10_000) : undefined;
+    return { approved: false, reason: given ?? "The calling agent declined." };
+  }
+  if (hasResult && isAnswered(call) && decision === undefined) return { approved: true, result };
+  if (decision === "approve" && !hasResult && !isAnswered(call)) return { approved: true };
+  throw refused("message.parts", `must be ${howToAnswer(call)}`);
 }
 
 function refused(path: string, message: string): KitError {

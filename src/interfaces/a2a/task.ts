@@ -78,7 +78,8 @@ export function waitingStatus(calls: readonly WaitingCall[], ids: TaskIds): A2aS
   const asked = own.length > 0 ? own : calls;
   const [first] = asked;
   if (first === undefined) return undefined;
-  const parts = asked.flatMap(({ approval_id, kind, tool, args, isSenders }): readonly A2aSentPart[] => {
+  const parts = asked.flatMap((call): readonly A2aSentPart[] => {
+    const { approval_id, kind, tool, args, message, schema, isSenders } = call;
     if (!isSenders)
       return [
         textPart(
@@ -87,13 +88,10 @@ export function waitingStatus(calls: readonly WaitingCall[], ids: TaskIds): A2aS
       ];
     const text = JSON.stringify(args) ?? "";
     const start = text.length > maxArguments ? `${text.slice(0, maxArguments)}…` : text;
-    const how =
-      kind === "caller"
-        ? "Send a message of this task with its result."
-        : 'Send a message of this task: "approve", or "deny" and a reason.';
-    const data = { approval_id, tool, args, ...(kind === undefined ? {} : { kind }) };
+    const what = kind === "question" ? `${tool} asks: ${message}` : `The agent calls ${tool} with ${start}.`;
+    const data = { approval_id, tool, args, kind, message, schema };
     return [
-      textPart(`The agent calls ${tool} with ${start}. ${how}`),
+      textPart(`${what} Send a message of this task with ${howToAnswer(call)}.`),
       { data, mediaType: "application/json" },
     ];
   });
@@ -102,6 +100,21 @@ export function waitingStatus(calls: readonly WaitingCall[], ids: TaskIds): A2aS
     timestamp: first.requested_at,
     message: statusMessage(parts, ids, first.approval_id),
   };
+}
+
+/** Whether the answer to a call is a result. */
+export function isAnswered({ kind = "approval" }: WaitingCall): boolean {
+  return kind !== "approval";
+}
+
+/** The data that answers a call. */
+export function howToAnswer(call: WaitingCall | undefined): string {
+  const approval_id = call?.approval_id ?? "approval_…";
+  const yes = call !== undefined && isAnswered(call) ? { result: "…" } : { decision: "approve" };
+  const [data, denial] = [yes, { decision: "deny", reason: "…" }].map((answer) =>
+    JSON.stringify({ approval_id, ...answer }),
+  );
+  return `data ${data} or ${denial}`;
 }
 
 function statusMessage(

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createTestService } from "../../testing/test-service.ts";
 import {
+  answerTo,
   connectA2a,
   idOf,
   listOf,
@@ -114,7 +115,7 @@ test("a task outlives its server: it is followed, decided and found again after 
     const again = await connectA2a(first.url, "careful");
     const waiting = await again.getTask({ ...idOf(asking.id), historyLength: undefined });
     expect(seen(waiting)[0]).toBe("INPUT_REQUIRED");
-    const ended = await send(again, messageOf("approve", { taskId: asking.id }));
+    const ended = await send(again, answerTo(waiting, { decision: "approve" }));
     expect(seen(ended)).toEqual(["COMPLETED", "It is done."]);
     const client2 = await connectA2a(first.url, "echo");
     const { status } = await client2.getTask({ ...idOf(slow.id), historyLength: undefined });

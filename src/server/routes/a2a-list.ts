@@ -30,16 +30,18 @@ export async function listTasks(
       message: "The list has no such page.",
       meta: { issues: [{ path: "pageToken", message: "must be the nextPageToken of an earlier page" }] },
     });
+  // No work of kit is ever in this state.
+  if (state === "TASK_STATE_REJECTED") return { tasks: [], nextPageToken: "", pageSize: 0, totalSize: 0 };
   const tasks: A2aTask[] = [];
   let cursor = pageToken || undefined;
   let total: number | undefined;
   for (let page = 0; page < (isFiltered ? lookAhead : 1); page += 1) {
     const read = await context.service.engine.listDispatches({
-      ...{ agent, instance_id: instance, count: true, limit },
+      ...{ agent, instance_id: instance, count: !isFiltered, limit },
       session: contextId || undefined,
       cursor,
     });
-    const view = { historyLength, hasArtifacts: includeArtifacts === true };
+    const view = { historyLength: historyLength ?? 0, hasArtifacts: includeArtifacts === true };
     tasks.push(...(await toTasks(context, caller, { records: read.items, ...view })).filter(isAsked));
     total = read.total;
     cursor = read.next_cursor;

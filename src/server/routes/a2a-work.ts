@@ -5,7 +5,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/names.ts";
 import { a2aError } from "../../interfaces/a2a/error.ts";
 import { A2aFold } from "../../interfaces/a2a/fold.ts";
-import { toA2aInput, toAnswers } from "../../interfaces/a2a/input.ts";
+import { answeredCall, toA2aInput, toAnswers } from "../../interfaces/a2a/input.ts";
 import { toTask, type WaitingCall } from "../../interfaces/a2a/task.ts";
 import type { A2aMessage, A2aTask, A2aUpdate } from "../../protocol/a2a.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
@@ -13,7 +13,7 @@ import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { RouteRequest } from "../route.ts";
 import type { ServiceContext } from "../service-context.ts";
-import { actionOn, decideCall } from "./approvals.ts";
+import { actionOn, checkDecision, decideCall } from "./approvals.ts";
 import { ignoreMissing, instanceFor } from "./openai-work.ts";
 import { eventsOf } from "./ui.ts";
 
@@ -156,23 +156,48 @@ async function goOn(
     });
   const refused = (why: string): KitError =>
     a2aError("UNSUPPORTED_OPERATION", `${why} A message of its context without taskId begins another task.`);
-  if (record.ended_at !== undefined) throw refused("The task has ended.");
   const calls = (await waitingCalls(context, caller)).filter(({ dispatch_id }) => dispatch_id === taskId);
+  const decided = await decidedCalls(context, caller, { record, calls });
+  if (message.parts.every((part) => decided.has(answeredCall(part))))
+    return await followed(context, caller, { record, ...view });
+  if (record.ended_at !== undefined) throw refused("The task has ended.");
   const own = calls.filter(({ isSenders }) => isSenders);
   if (own.length === 0)
     throw refused(
       calls.length > 0 ? "A person decides about the task's calls." : "The task waits for no message.",
     );
-  const answers = toAnswers(message, own);
+  const answers = [...toAnswers(message, { waiting: own, decided })].map(([approval_id, body]) => ({
+    call: { agent: record.agent, instance_id: record.instance_id, approval_id },
+    decision: { ...body, by: caller.principal?.id },
+  }));
+  for (const { call, decision } of answers) await checkDecision(context.service, call, decision);
   const { after } = await followed(context, caller, { record });
-  const { agent, instance_id } = record;
-  for (const [approval_id, decision] of answers)
-    await decideCall(
-      context.service,
-      { agent, instance_id, approval_id },
-      { ...decision, by: caller.principal?.id },
-    ).catch(ignoreMissing);
+  for (const { call, decision } of answers)
+    await decideCall(context.service, call, decision).catch(ignoreMissing);
   return await followed(context, caller, { record, after, ...view });
+}
+
+/** The ids of the task's calls that wait no more, except of those that another principal has decided. */
+async function decidedCalls(
+  context: A2aContext,
+  { principal }: Caller,
+  {
+    record: { agent, instance_id, dispatch_id },
+    calls,
+  }: { readonly record: DispatchRecord; readonly calls: readonly WaitingCall[] },
+): Promise<ReadonlySet<unknown>> {
+  const ids = new Set<string>();
+  const query = { operation_id: operationOf(dispatch_id), types: ["approval_request", "approval"] as const };
+  try {
+    for await (const event of eventsOf(context, { agent, instance_id }, query)) {
+      if (event.type === "approval_request") ids.add(event.approval_id);
+      if (event.type === "approval" && event.by !== principal?.id) ids.delete(event.approval_id);
+    }
+  } catch (error) {
+    ignoreMissing(error);
+  }
+  for (const { approval_id } of calls) ids.delete(approval_id);
+  return ids;
 }
 
 /** Reads a task as it is, with what its agent has answered up to an event; default: so far. */

@@ -57,15 +57,17 @@ export async function decideCall(
   { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
   decision: ApprovalDecision,
 ): Promise<void> {
-  if (isDetailed(approval_id, decision)) await checkArgs(approvals, { approval_id, ...target }, decision);
+  await checkDecision({ approvals }, { approval_id, ...target }, decision);
   await approvals.decide(approval_id, decision, target);
 }
 
-async function checkArgs(
-  approvals: ServiceContext["service"]["approvals"],
+/** Checks what a decision carries, for several that are made together. Throws `invalid_request`. */
+export async function checkDecision(
+  { approvals }: Pick<ServiceContext["service"], "approvals">,
   { approval_id, ...target }: InstanceTarget & { readonly approval_id: string },
   decision: ApprovalDecision,
 ): Promise<void> {
+  if (!isDetailed(approval_id, decision)) return;
   const request = await findCall(approvals, { approval_id, ...target });
   // `decide` tells why it does not wait.
   if (request === undefined) return;

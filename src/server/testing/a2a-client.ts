@@ -67,6 +67,17 @@ export async function send(client: Client, sent: Sent): Promise<Task> {
   return reply;
 }
 
+/** The data of the calls that a task waits for. */
+export function callsOf({ status }: Pick<Task, "status">): readonly { readonly approval_id: string }[] {
+  const parts = status?.message?.parts ?? [];
+  return parts.flatMap(({ content }) => (content?.$case === "data" ? [content.value] : []));
+}
+
+/** A message that answers the first call of a task. */
+export function answerTo(task: Task, answer: object): Sent {
+  return messageOf({ approval_id: callsOf(task)[0]?.approval_id, ...answer }, { taskId: task.id });
+}
+
 /** The name of a task's state, and what its agent has answered. */
 export function seen({ status, artifacts }: Task): readonly [string, string] {
   const state = TaskState[status?.state ?? 0] ?? "";
