@@ -223,7 +223,7 @@ function formsOf(value: string): readonly string[] {
   return [...forms, ...encoded.filter((form) => form.length >= minEncodedLength)];
 }
 
-/** What other writers escape in JSON, such as Python, Go and PHP: nothing, non-ASCII, marks of HTML, and both. */
+/** The characters that writers of JSON such as Python, Go and PHP escape: none, non-ASCII, marks of HTML, and both. */
 const escapedInJson = [/$^/g, /[^ -~]/g, /[<>&]/g, /[^ -~]|[<>&]/g];
 
 /** The forms of a text in JSON, and in JSON within a text of JSON. */

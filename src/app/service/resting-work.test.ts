@@ -275,14 +275,14 @@ test("a question whose text is another at each call waits once, is new to reader
   await delay(150);
   expect(ran()).toHaveLength(2);
   expect(await service.approvals.list()).toMatchObject([{ approval_id: second, message: "Now 2?" }]);
-  const told = events.flatMap((event) =>
+  const emitted = events.flatMap((event) =>
     event.type === "approval_request" || event.type === "approval" ? [[event.type, event.approval_id]] : [],
   );
-  expect(told).toEqual([
+  expect(emitted).toEqual([
     ["approval_request", first],
     ["approval", first],
     ["approval_request", second],
   ]);
   await service.abort(target);
-  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "failed" });
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "cancelled" });
 });
