@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { KitError } from "../base/kit-error.ts";
-import type { EventType, KitEvent } from "../protocol/event.ts";
+import type { EventBody, EventType, KitEvent } from "../protocol/event.ts";
 import { createScriptedModel, type Script } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { defineTool } from "./define/tool.ts";
+import { createDeltas } from "./events.ts";
+import { createSecretMask } from "./secrets.ts";
 
 const retry = { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 };
 
@@ -89,4 +91,25 @@ test("a task that a model asks for names the call, one that a caller asks for ha
   expect(of("task_end")[0]?.turn_id).toBe(call?.turn_id);
   expect(byCaller).not.toHaveProperty("tool_call_id");
   expect(byCaller).not.toHaveProperty("turn_id");
+});
+
+test("a secret in streamed arguments is masked when calls and text are written in turns", () => {
+  const secret = "sk-canary-0123456789";
+  const bodies: EventBody[] = [];
+  const emit = (body: EventBody): void => void bodies.push(body);
+  const deltas = createDeltas({ emit, mask: createSecretMask([secret]), partial: undefined });
+  const calls = ["1", "2"].map((tool_call_id) => ({ tool_call_id, tool: "clock" }));
+  const text = `{"key":"${secret}"} sk-`;
+  for (let at = 0; at < text.length; at += 5) {
+    for (const call of calls) deltas.push("tool_args_delta", text.slice(at, at + 5), call);
+    deltas.push("text_delta", text.slice(at, at + 5));
+  }
+  deltas.end();
+  const written = new Map<string, string>();
+  for (const body of bodies) {
+    if (body.type !== "tool_args_delta" && body.type !== "text_delta") continue;
+    const of = body.type === "text_delta" ? "text" : body.tool_call_id;
+    written.set(of, (written.get(of) ?? "") + body.text);
+  }
+  expect([...written.values()]).toEqual(Array(3).fill('{"key":"[secret]"} sk-'));
 });

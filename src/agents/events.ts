@@ -9,7 +9,7 @@ import {
   type TurnRequest,
   tracingOf,
 } from "../protocol/tracing.ts";
-import type { SecretMask } from "./secrets.ts";
+import type { MaskedStream, SecretMask } from "./secrets.ts";
 
 export type EventListener = (event: KitEvent) => unknown;
 
@@ -175,19 +175,29 @@ export function createDeltas({
   };
   if (mask === undefined) return { push: emitOne, end: () => undefined };
   let last: DeltaType = "text_delta";
-  let lastCall: DeltaCall | undefined;
   const stream = mask.stream();
-  const emitDelta = (text: string): void => {
-    if (text !== "") emitOne(last, text, lastCall);
+  // Calls can be written in turns: what one holds back waits for its own next delta.
+  let ofCalls: Map<DeltaCall, MaskedStream> | undefined;
+  const emitDelta = (text: string, call?: DeltaCall): void => {
+    if (text !== "") emitOne(last, text, call);
   };
   return {
     push(type, text, call) {
-      if (type !== last || call !== lastCall) emitDelta(stream.end());
+      if (call !== undefined) {
+        ofCalls ??= new Map();
+        const ofCall = ofCalls.get(call) ?? mask.stream();
+        ofCalls.set(call, ofCall);
+        emitDelta(ofCall.push(text), call);
+        return;
+      }
+      if (type !== last) emitDelta(stream.end());
       last = type;
-      lastCall = call;
       emitDelta(stream.push(text));
     },
-    end: () => emitDelta(stream.end()),
+    end() {
+      emitDelta(stream.end());
+      for (const [call, ofCall] of ofCalls ?? []) emitDelta(ofCall.end(), call);
+    },
   };
 }
 

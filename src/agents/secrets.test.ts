@@ -104,3 +104,20 @@ test("values and errors are masked throughout, and are the same objects where no
   const other = new Error("fine");
   expect(maskError(other, mask)).toBe(other);
 });
+
+test.each([
+  ["Python", "p\u00e4sswort-1234", String.raw`{"a": "p\u00e4sswort-1234"}`],
+  ["Jackson", "p\u00e4sswort-1234", String.raw`{"a": "p\u00E4sswort-1234"}`],
+  ["Go", "a=1&b=<2>", String.raw`{"a": "a=1\u0026b=\u003c2\u003e"}`],
+  ["PHP", "\u00e4/b/c&d", String.raw`{"a": "\u00e4\/b\/c&d"}`],
+  ["PHP within JSON", "\u00e4/b/c&d", JSON.stringify(String.raw`"\u00e4\/b\/c&d"`)],
+])("a secret is masked in JSON as %s escapes it, also across pieces", (_, secret, text) => {
+  const mask = createSecretMask([secret]);
+  expect(mask(text)).toMatch(/^[^[]*"\[secret\]\\?"}?"?$/);
+  for (const size of [1, 3, 7]) {
+    const stream = mask.stream();
+    let masked = "";
+    for (let at = 0; at < text.length; at += size) masked += stream.push(text.slice(at, at + size));
+    expect(masked + stream.end()).toBe(mask(text));
+  }
+});

@@ -67,7 +67,7 @@ export function maskSecrets(text: string, values: readonly string[]): string {
 }
 
 /**
- * A mask for values in plain text, base64, base64url, hexadecimal, percent-encoding and JSON. Of two values with the
+ * A mask for values in plain text, base64, base64url, hexadecimal, percent-encoding and JSON, however its writer escapes. Of two values with the
  * same beginning, the longer one counts; overlapping finds are masked as one.
  */
 export function createSecretMask(secrets: readonly string[]): SecretMask {
@@ -208,7 +208,7 @@ function formsOf(value: string): readonly string[] {
   const lines = value.split(/[\r\n]+/).map((line) => line.trim());
   const parts = lines.length === 1 ? [] : lines.filter((line) => line.length >= minLineLength);
   const asJson = JSON.stringify(value).slice(1, -1);
-  const forms = [value, ...parts, asJson, JSON.stringify(asJson).slice(1, -1)];
+  const forms = [value, ...parts, ...jsonFormsOf(asJson)];
   if (value.length > maxEncodedLength) return forms;
   const bytes = new TextEncoder().encode(value);
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -221,6 +221,20 @@ function formsOf(value: string): readonly string[] {
     ...base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_")),
   ];
   return [...forms, ...encoded.filter((form) => form.length >= minEncodedLength)];
+}
+
+/** The characters that writers of JSON such as Python, Go and PHP escape: none, non-ASCII, marks of HTML, and both. */
+const escapedInJson = [/$^/g, /[^ -~]/g, /[<>&]/g, /[^ -~]|[<>&]/g];
+
+/** The forms of a text in JSON, and in JSON within a text of JSON. */
+function jsonFormsOf(asJson: string): readonly string[] {
+  const forms = escapedInJson.flatMap((marks) => {
+    const escaped = (toHex: (hex: string) => string): string =>
+      asJson.replace(marks, (mark) => `\\u${toHex(mark.charCodeAt(0).toString(16)).padStart(4, "0")}`);
+    return [escaped((hex) => hex), escaped((hex) => hex.toUpperCase())];
+  });
+  const all = new Set(forms.flatMap((form) => [form, form.replaceAll("/", "\\/")]));
+  return [...all].flatMap((form) => [form, JSON.stringify(form).slice(1, -1)]);
 }
 
 /** The certain part of the base64 of bytes inside a longer text, `before` bytes after a group of three. */

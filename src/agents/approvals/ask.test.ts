@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import type { PromptResult } from "../operations/options.ts";
+import { createSecretMask } from "../secrets.ts";
 import { type Doom, openDoomed } from "../session/crash.suite.ts";
 import { createApprovals } from "./approvals.ts";
 import { type Opened, open, type Place, resultOf } from "./paying-agent.suite.ts";
@@ -243,3 +244,51 @@ test.each([
     expect(place.ran).toEqual(all);
   },
 );
+
+test("after a crash, a question that its tool no longer asks is withdrawn before the new one, and asked anew later", async () => {
+  const ran: string[] = [];
+  const tool: Place["tool"] = {
+    execute: async (_input, { ask }) => {
+      ran.push("asked");
+      const message = ran.length % 2 === 1 ? "Odd?" : "Even?";
+      return (await ask({ message, schema: { type: "boolean" } })).action;
+    },
+  };
+  const ids: string[] = [];
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const crashing = openOn("other.db", { at: attempt === 0 ? 4 : 3, when: "before" }, { ran, tool });
+    const asked = crashing.asked();
+    void crashing.ask();
+    ids.push((await asked).approval_id);
+    await crashing.doomed.store.close();
+  }
+  const last = openOn("other.db", { at: 0, when: "after" }, { ran, tool });
+  const again = last.asked();
+  const answer = last.ask();
+  const { approval_id, message } = await again;
+  expect(message).toBe("Odd?");
+  expect(new Set([...ids, approval_id]).size).toBe(3);
+  expect(await last.agent.approvals.list()).toHaveLength(1);
+  const ended = last.events.filter(({ type }) => type === "approval");
+  expect(ended).toMatchObject([{ approval_id: ids[1], reason: "The question was withdrawn." }]);
+  await last.agent.approvals.decide(approval_id, { approved: true, result: true });
+  expect(await textOf(answer)).toContain("accept");
+});
+
+test("a secret in the schema of a question is masked where it is listed", async () => {
+  const secret = "sk-canary-0123456789";
+  const over: object = { mask: createSecretMask([secret]) };
+  const schema = { description: `Not ${secret}.`, enum: ["a", secret] };
+  const { agent, asked } = openAsking({
+    over,
+    tool: { execute: async (_input, { ask }) => (await ask({ message: "Which?", schema })).action },
+  });
+  const request = asked();
+  const answer = agent.session().prompt("pay");
+  const { approval_id } = await request;
+  expect(await agent.approvals.list()).toMatchObject([
+    { schema: { description: "Not [secret].", enum: ["a", "[secret]"] } },
+  ]);
+  await agent.approvals.decide(approval_id, { approved: true, result: "a" });
+  expect(await textOf(answer)).toContain("accept");
+});

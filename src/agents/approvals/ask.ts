@@ -16,12 +16,12 @@ const maxSchema = 65_536;
 
 /** The call of a tool that asks. */
 export interface AskingCall extends Pick<GatedCall, "call" | "context"> {
-  readonly gate: Pick<ToolGate, "record" | "waitForDecision">;
+  readonly gate: Pick<ToolGate, "record" | "waitForDecision" | "openQuestions" | "withdraw">;
   /** Whether the tool can be called again after the answer: then its operation can leave memory. */
   readonly isIdempotent: boolean;
   readonly validateJson: ValidateJson;
-  /** How often the call has asked each question: the same question again is another one. */
-  readonly asked: Map<string, number>;
+  /** The keys of the questions that this attempt has asked or withdrawn: the same question again is another one. */
+  readonly asked: Set<string>;
 }
 
 /**
@@ -52,23 +52,32 @@ async function decisionAbout(
   { signal, ...question }: Omit<AskedQuestion, "isIdempotent"> & Pick<Question, "signal">,
 ): Promise<ApprovalDecision> {
   const { message, schema } = question;
+  const { toolCallId, operationId, turnId = "", idempotencyKey } = context;
   const name = await taskIdOf(canonical({ message, schema }));
-  const count = (asked.get(name) ?? 0) + 1;
-  asked.set(name, count);
-  const key = questionKey(context.idempotencyKey, `${name}:${count}`);
+  const keyAt = (count: number): string => questionKey(idempotencyKey, `${name}:${count}`);
+  let count = 1;
+  while (asked.has(keyAt(count))) count += 1;
+  const key = keyAt(count);
+  asked.add(key);
   const record = gate.record(key);
   if (record.decision !== undefined) return record.decision;
-  const { toolCallId, operationId, turnId = "" } = context;
   const end = AbortSignal.any([context.signal, ...(signal === undefined ? [] : [signal])]);
-  const gated: GatedCall = {
+  const toGated = (of: string): GatedCall => ({
     call,
     turnId,
     input: call.args,
     modelArgs: call.args,
-    context: createToolContext({ toolCallId, turnId, operationId, idempotencyKey: key, signal: end }),
+    context: createToolContext({ toolCallId, turnId, operationId, idempotencyKey: of, signal: end }),
     question: { ...question, isIdempotent },
-  };
-  return await gate.waitForDecision(gated, record);
+  });
+  if (record.request === undefined)
+    for (const open of gate.openQuestions(idempotencyKey)) {
+      if (asked.has(open)) continue;
+      asked.add(open);
+      // Questions of one call wait one after the other: an earlier attempt asked this one in place of the new one.
+      await gate.withdraw(toGated(open), gate.record(open));
+    }
+  return await gate.waitForDecision(toGated(key), record);
 }
 
 function toForm(tool: string, { message, schema }: Question): Readonly<Record<string, unknown>> {

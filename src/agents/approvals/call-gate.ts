@@ -11,10 +11,9 @@ import { taskOfPart } from "../events.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
 import { jsonSchemaOf } from "../output/typed-output.ts";
 import { maskValue } from "../secrets.ts";
-import { failed, type Outcome, unknownOutcome } from "../turn/running-call.ts";
 import type { AllowedCall } from "./allow-rules.ts";
-import { kindOf, toDenial, toKept } from "./call-kinds.ts";
-import { type CallRecord, callNotes, recordOf, wasAsking } from "./call-record.ts";
+import { kindOf, toKept } from "./call-kinds.ts";
+import { type CallRecord, callNotes, openQuestions, recordOf, wasAsking } from "./call-record.ts";
 
 /** A question of a running call. */
 export interface AskedQuestion {
@@ -59,7 +58,9 @@ export interface ToolGate {
   wasAsking(key: string): boolean;
   /** Whether the logged approval request was made for the arguments that the call has now. */
   covers(call: GatedCall, record: CallRecord): boolean;
-  /** Withdraws the logged approval request of a call that no longer has its arguments. */
+  /** The keys of the questions of a call that were not decided when its process ended. */
+  openQuestions(key: string): readonly string[];
+  /** Withdraws the logged request of a call that no longer has its arguments, or of a question that it no longer asks. */
   withdraw(call: GatedCall, record: CallRecord): Promise<void>;
   /** Notes that a postponed call has certainly not started: it may run when the operation resumes. */
   unstarted(key: string): void;
@@ -69,71 +70,8 @@ export interface ToolGate {
   keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void>;
 }
 
-/**
- * Starts a call if it may run: after its approval if it needs one, and after an interruption only if it certainly
- * had not started, or may run twice. Hooks run again after an interruption: an approval holds only for the arguments
- * that it was requested for.
- */
-export function passGate(
-  gate: ToolGate,
-  asked: { readonly tool: ToolDefinition; readonly gated: GatedCall; readonly interrupted: boolean },
-  start: (approval?: ApprovalDecision) => Outcome | Promise<Outcome>,
-): Outcome | Promise<Outcome> {
-  if (asked.interrupted) return passAgain(gate, asked, start);
-  const needed = gate.needsApproval(asked.tool, asked.gated);
-  return needed === false ? start() : passWhenApproved(gate, { ...asked, needed }, start);
-}
-
-type Start = Parameters<typeof passGate>[2];
-
-/** Starts a call after an interruption. */
-function passAgain(
-  gate: ToolGate,
-  asked: Parameters<typeof passGate>[1],
-  start: Start,
-): Outcome | Promise<Outcome> {
-  const { tool, gated } = asked;
-  const record = gate.record(gated.context.idempotencyKey);
-  const { request, decision } = record;
-  if (decision?.approved === false) return toDenial(decision, kindOf(tool));
-  // The request is logged before approval is requested, and the decision before the call starts.
-  if (request !== undefined && decision === undefined) {
-    if (!gate.covers(gated, record)) return gate.withdraw(gated, record).then(() => otherArguments);
-    return gate.waitForDecision(gated, record).then((made) => follow(made, asked, start));
-  }
-  const go = (): Outcome | Promise<Outcome> => {
-    if (decision === undefined) return passGate(gate, { ...asked, interrupted: false }, start);
-    return gate.covers(gated, record) ? start(decision) : otherArguments;
-  };
-  if (record.isUnstarted === true) return gate.starts(gated.context.idempotencyKey).then(go);
-  // The process ended between the model's answer and the first note of the call.
-  const isUnnoted = request === undefined && record.isUnstarted === undefined;
-  if (isUnnoted && gate.isNotedFirst(tool, gated)) return go();
-  return tool.idempotent === true || gate.wasAsking(gated.context.idempotencyKey) ? go() : unknownOutcome;
-}
-
-async function passWhenApproved(
-  gate: ToolGate,
-  asked: Parameters<typeof passGate>[1] & { readonly needed: boolean | Promise<boolean> },
-  start: Start,
-): Promise<Outcome> {
-  return (await asked.needed) ? follow(await gate.waitForDecision(asked.gated), asked, start) : start();
-}
-
-function follow(
-  decision: ApprovalDecision,
-  { tool }: { readonly tool: ToolDefinition },
-  start: Start,
-): Outcome | Promise<Outcome> {
-  return decision.approved ? start(decision) : toDenial(decision, kindOf(tool));
-}
-
-const otherArguments = failed(
-  "The call was not run: approval was requested for other arguments than a hook has now left. Call the tool again to request it for these.",
-);
-
 /** The decision about a question that its tool does not ask any more. */
-const withdrawn: ApprovalDecision = {
+const withdrawn: ApprovalDecision & { readonly reason: string } = {
   approved: false,
   reason: "The question was withdrawn.",
   unanswered: true,
@@ -193,6 +131,10 @@ export class CallGate implements ToolGate {
     return wasAsking(this.#operation.past, key);
   }
 
+  openQuestions(key: string): readonly string[] {
+    return openQuestions(this.#operation.past, key);
+  }
+
   async waitForDecision(gated: GatedCall, record: CallRecord = {}): Promise<ApprovalDecision> {
     const { question, context } = gated;
     const { emit } = this.#operation;
@@ -250,12 +192,13 @@ export class CallGate implements ToolGate {
       .finally(() => {
         if (isAsked && leavesMemory) this.#waiting -= 1;
       });
-    if (!isAsked) emit(asked, gated.turnId);
+    if (!isAsked && made !== withdrawn) emit(asked, gated.turnId);
     const { result } = made;
     const kept = question === undefined ? toKept : (value: unknown) => value;
     const decision = result === undefined ? made : { ...made, result: kept(this.#masked(result)) };
     await this.#note(callNotes.decision, { key, ...decision });
-    return announce(decision);
+    // Readers of a call that has ended need not learn of what it never came to ask.
+    return !isAsked && made === withdrawn ? decision : announce(decision);
   }
 
   covers(gated: GatedCall, { request }: CallRecord): boolean {
@@ -265,7 +208,10 @@ export class CallGate implements ToolGate {
 
   async withdraw(gated: GatedCall, record: CallRecord): Promise<void> {
     const { approval_id, tool_call_id, tool, ...request } = this.#toRequest(gated, record);
-    const reason = "The arguments of the call have changed.";
+    const isQuestion = gated.question !== undefined;
+    const reason = isQuestion ? withdrawn.reason : "The arguments of the call have changed.";
+    const { idempotencyKey: key } = gated.context;
+    if (isQuestion) await this.#note(callNotes.request, { key, approval_id, is_withdrawn: true });
     const { approvals } = this.#harness.runtime;
     // An aborted signal withdraws the request, and the call always rejects.
     await approvals
@@ -298,6 +244,11 @@ export class CallGate implements ToolGate {
     return mask === undefined ? args : maskValue(args, mask);
   }
 
+  #maskedForm({ message, schema }: AskedQuestion): Pick<AskedQuestion, "message" | "schema"> {
+    const { mask } = this.#operation;
+    return mask === undefined ? { message, schema } : maskValue({ message, schema }, mask);
+  }
+
   #toRequest(gated: GatedCall, record: CallRecord): ApprovalRequest {
     const { call, context, question } = gated;
     const kind = question === undefined ? kindOf(gated.tool) : "question";
@@ -321,7 +272,7 @@ export class CallGate implements ToolGate {
       tool_call_id: context.toolCallId,
       tool: call.tool,
       args: this.#masked(call.args),
-      ...(question && { message: String(this.#masked(question.message)), schema: question.schema }),
+      ...(question && this.#maskedForm(question)),
       requested_at: isoTime(now),
       expires_at,
       run_id,

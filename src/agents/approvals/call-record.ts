@@ -44,6 +44,19 @@ export function wasAsking(past: PastOperation | undefined, key: string): boolean
   return newest?.name === callNotes.request;
 }
 
+/** The keys of the questions of a call that were not decided when its process ended, or its operation left memory. */
+export function openQuestions(past: PastOperation | undefined, key: string): readonly string[] {
+  const keys = new Set<string>();
+  for (const { name, value } of past?.notes ?? []) {
+    const of = (value as { readonly key?: string })?.key;
+    if (of?.startsWith(key + askMark) === true && name === callNotes.request) keys.add(of);
+  }
+  return [...keys].filter((of) => {
+    const { request, decision } = recordOf(past, of);
+    return request !== undefined && decision === undefined;
+  });
+}
+
 /** Reads the notes of a call; of several of one name, the newest counts. */
 export function recordOf(past: PastOperation | undefined, key: string): CallRecord {
   const record: { -readonly [Field in keyof CallRecord]: CallRecord[Field] } = {};
@@ -51,8 +64,10 @@ export function recordOf(past: PastOperation | undefined, key: string): CallReco
     // The gate wrote these, in the shapes that it reads here.
     const note = value as { readonly key?: string };
     if (note?.key !== key) continue;
-    if (name === callNotes.request) record.request = value as NonNullable<CallRecord["request"]>;
-    else if (name === callNotes.decision) record.decision = value as ApprovalDecision;
+    if (name === callNotes.request) {
+      if ((value as { is_withdrawn?: boolean }).is_withdrawn === true) delete record.request;
+      else record.request = value as NonNullable<CallRecord["request"]>;
+    } else if (name === callNotes.decision) record.decision = value as ApprovalDecision;
     else if (name === callNotes.result) record.result = (value as { result: ToolResultPart }).result;
     else if (name === callNotes.start)
       record.isUnstarted = (value as { is_started: boolean }).is_started === false;

@@ -15,6 +15,7 @@ export class Suspension extends KitError {
   readonly #calls: { readonly id: string; readonly startedAt: number }[] = [];
   readonly #starts: string[] = [];
   readonly #requests: string[] = [];
+  readonly #waiting = new Set<string>();
 
   constructor() {
     super({
@@ -44,7 +45,12 @@ export class Suspension extends KitError {
         return true;
       case "tool_start":
         return take(this.#starts, body.tool_call_id);
+      case "approval":
+        // Its request is not repeated: it was withdrawn, and what the call asks now is new to readers.
+        if (!this.#waiting.has(body.approval_id)) take(this.#requests, body.tool_call_id);
+        return false;
       case "approval_request":
+        this.#waiting.add(body.approval_id);
         return take(this.#requests, body.tool_call_id);
       default:
         return false;

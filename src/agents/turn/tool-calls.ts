@@ -5,8 +5,9 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { outageOf } from "../../protocol/outage.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
-import { passGate, type ToolGate } from "../approvals/call-gate.ts";
+import type { ToolGate } from "../approvals/call-gate.ts";
 import { kindOf, toAnswer } from "../approvals/call-kinds.ts";
+import { passGate } from "../approvals/pass-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
 import type { OperationTracing } from "../events.ts";
@@ -235,7 +236,7 @@ function asker(
   tool: ToolDefinition,
   { gate, validateJson }: ToolRunOptions,
 ): CallParts["ask"] {
-  const asked = new Map<string, number>();
+  const asked = new Set<string>();
   const isIdempotent = tool.idempotent === true;
   return async (question, context) => {
     const { askPerson } = await import("../approvals/ask.ts");

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
@@ -247,4 +248,41 @@ test("an input resumes on an instance that was created again in the meantime", a
   await service.approvals.decide(id, { approved: true });
   expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed", attempts: 1 });
   expect(ran()).toEqual(["pay"]);
+});
+
+/** Its tool is called again after each rest, and asks what `message` says. */
+const askingWith = (message: string): string =>
+  agent.replace(
+    "tools: [",
+    `tools: [{ ...tool("guess", false, async (_, { ask }) => {
+      globalThis.ran.push("asked");
+      const answer = await ask({ message: ${message}, schema: { type: "boolean" } });
+      return answer.action;
+    }), idempotent: true }, `,
+  );
+
+test("a question whose text is another at each call waits once, is new to readers, and starts no work by itself", async () => {
+  const opened = await open(scriptOf("guess"), 20, askingWith(`"Now " + globalThis.ran.length + "?"`));
+  const { service, rested, events } = opened;
+  const { dispatch_id } = await service.dispatch(target, "Pay.");
+  const [first = ""] = await waits(service, 1);
+  await rested();
+  await service.approvals.decide(first, { approved: true, result: true });
+  await expect.poll(() => ran().length, { interval: 5 }).toBe(2);
+  const [second = ""] = await waits(service, 1);
+  expect(second).not.toBe(first);
+  await rested();
+  await delay(150);
+  expect(ran()).toHaveLength(2);
+  expect(await service.approvals.list()).toMatchObject([{ approval_id: second, message: "Now 2?" }]);
+  const emitted = events.flatMap((event) =>
+    event.type === "approval_request" || event.type === "approval" ? [[event.type, event.approval_id]] : [],
+  );
+  expect(emitted).toEqual([
+    ["approval_request", first],
+    ["approval", first],
+    ["approval_request", second],
+  ]);
+  await service.abort(target);
+  expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "cancelled" });
 });

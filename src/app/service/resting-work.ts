@@ -33,6 +33,8 @@ const patienceMs = 1_000;
 export class RestingWork {
   readonly #context: WorkContext;
   readonly #questions = new Map<string, Question>();
+  /** The keys of the questions of the newest attempt. */
+  readonly #asked = new Set<string>();
   #stop: AbortController | undefined;
   #stopLate: (() => void) | undefined;
   #wake: (() => void) | undefined;
@@ -65,6 +67,7 @@ export class RestingWork {
 
   /** Asks a question, or waits for the answer to the same question that was asked before the work rested. */
   ask<Value>(ask: Ask<Value>, { key, signal, onWaiting }: Wait): Promise<Value> {
+    this.#asked.add(key);
     const known = this.#questions.get(key);
     const question = known ?? this.#begin(key, ask, onWaiting);
     return new Promise((resolve, reject) => {
@@ -113,6 +116,7 @@ export class RestingWork {
     rested: Suspension | undefined,
   ): Promise<Value> {
     const { signal } = this.#context;
+    this.#asked.clear();
     const stop = new AbortController();
     const forward = (): void => stop.abort(signal.reason);
     let late: NodeJS.Timeout | undefined;
@@ -140,6 +144,7 @@ export class RestingWork {
   /** Resolves when the work has to resume. Throws the reason if another process, or the next start, will resume it. */
   async #rest(): Promise<void> {
     const { signal } = this.#context;
+    if (!willResume(signal)) this.#withdrawUnasked();
     const takeSlot = this.#context.releaseSlot();
     this.setIdle(true);
     await new Promise<void>((resolve) => {
@@ -152,6 +157,15 @@ export class RestingWork {
     this.setIdle(false);
     takeSlot();
     if (willResume(signal)) throw signal.reason;
+  }
+
+  /** Ends the questions that an earlier attempt asked, and this one did not: their answers change nothing any more. */
+  #withdrawUnasked(): void {
+    for (const [key, { stop }] of this.#questions) {
+      if (this.#asked.has(key)) continue;
+      this.#questions.delete(key);
+      stop.abort(new Error("The question is not asked any more."));
+    }
   }
 
   #begin<Value>(key: string, ask: Ask<Value>, onWaiting: ApprovalWait["onWaiting"]): Question {

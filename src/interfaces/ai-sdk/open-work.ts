@@ -37,8 +37,11 @@ export class OpenWork {
         operation.isInTurn = false;
         return;
       case "tool_start":
-      case "approval":
         operation.calls.set(event.tool_call_id, undefined);
+        return;
+      case "approval":
+        // A question that its tool left alone is withdrawn after the call has ended.
+        if (operation.calls.has(event.tool_call_id)) operation.calls.set(event.tool_call_id, undefined);
         return;
       case "approval_request":
         operation.calls.set(event.tool_call_id, event.approval_id);

@@ -81,10 +81,11 @@ export function toUiMessage(id: string, chunks: Iterable<UiChunk>): UiMessage {
       case "file":
         parts.push({ ...chunk });
         return;
-      case "data-task": {
-        const { type, id: taskId, data } = chunk;
-        const known = parts.find((part) => part.type === type && part.id === taskId);
-        if (known === undefined) parts.push({ type, id: taskId, data });
+      case "data-task":
+      case "data-question": {
+        const { type, id: dataId, data } = chunk;
+        const known = parts.find((part) => part.type === type && part.id === dataId);
+        if (known === undefined) parts.push({ type, id: dataId, data });
         else change(known, { data });
         return;
       }

@@ -114,6 +114,14 @@ test("a chat page gets a question as a part, answers it, and goes on with the an
   const again = await read(await transport.reconnectToStream({ chatId }));
   const states = again.flatMap((chunk) => (chunk.type === "data-question" ? [chunk.data.state] : []));
   expect(states).toEqual(["waiting", "answered"]);
+  const reloaded = await served.send("/agents/host/page/ui/chat/messages");
+  expect(reloaded.body.messages.at(-1).parts).toContainEqual(
+    expect.objectContaining({
+      type: "data-question",
+      id: approvalId,
+      data: expect.objectContaining({ state: "answered" }),
+    }),
+  );
   const types = again.map(({ type }) => type);
   expect(types).not.toContain("tool-approval-request");
   expect(types).toContain("tool-output-available");
