@@ -125,17 +125,20 @@ test("the time limit of a tool stops while a person is asked, and runs on afterw
 
 test("a question that its tool withdraws, or leaves alone, waits no longer", async () => {
   const leave = new AbortController();
-  const { agent, events } = openAsking({
+  const isAsked = Promise.withResolvers<void>();
+  const { agent, asked, events } = openAsking({
     tool: {
       async execute(_input, { ask }) {
         void ask({ message: "Left alone?", schema: { type: "boolean" } });
-        await delay(5);
+        await isAsked.promise;
         return "gone";
       },
     },
   });
+  void asked().then(() => isAsked.resolve());
   expect(await textOf(agent.session().prompt("pay"))).toContain("gone");
   expect(await agent.approvals.list()).toEqual([]);
+  await expect.poll(() => events.some(({ type }) => type === "approval")).toBe(true);
   expect(events.findLast(({ type }) => type === "approval")).toMatchObject({
     approved: false,
     reason: "The question was withdrawn.",
