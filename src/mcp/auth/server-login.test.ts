@@ -115,6 +115,26 @@ test("a login that has ended names the command, and its tokens are gone", async 
   expect(login.file.read().tokens).toBeUndefined();
 });
 
+test("other processes can change the login while kit waits to learn where tokens are renewed", async () => {
+  let isRenewing = false;
+  const { config, logins, login, oauth } = await serveWithLogin({
+    hidesLifetime: true,
+    meddle: (path, value, reply) => {
+      if (!isRenewing || !path.startsWith("/.well-known/")) return false;
+      void login.file
+        .change(async () => undefined)
+        .then(() => reply.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value)));
+      return true;
+    },
+  });
+  await logInNow(login);
+  const client = openServer(config, { logins });
+  await callTool(client, "echo", { args: { text: "1" } });
+  oauth.endAccess();
+  isRenewing = true;
+  expect(textOf(await callTool(client, "echo", { args: { text: "2" } }))).toBe("2");
+});
+
 test("a call that needs another scope says so, and the next login asks for both", async () => {
   const { config, logins, login, oauth } = await serveWithLogin({ needs: "write" });
   await logInNow(login);

@@ -126,17 +126,19 @@ export class ServerLogin {
   }
 
   async #refresh(sdk: McpSdk, seen: Tokens | undefined, challenge: Challenge | undefined): Promise<void> {
-    const { tokens: kept } = this.file.read();
+    const { tokens: kept, discovery: known } = this.file.read();
     if (kept === undefined) throw needsLogin(this.name, "It requires a login");
+    if (kept.access_token !== seen?.access_token) return;
+    // After a refusal, the server may belong to another authorization server than before. kit asks before it takes the lock: under it,
+    // several slow answers would take longer than other processes wait.
+    const discovery = challenge === undefined ? known : undefined;
+    const found = discovery ?? (await this.#discover(sdk, challenge));
+    const issuer = issuerOf(found);
     await this.file.change(async (current, write) => {
       const { tokens } = current;
       // Another process was faster.
       if (tokens !== undefined && tokens.access_token !== seen?.access_token) return;
       if (tokens?.refresh_token === undefined) throw needsLogin(this.name, "The login at it has ended");
-      // After a refusal, the server may belong to another authorization server than before.
-      const discovery = challenge === undefined ? current.discovery : undefined;
-      const found = discovery ?? (await this.#discover(sdk, challenge));
-      const issuer = issuerOf(found);
       if (issuer !== tokens.issuer)
         throw needsLogin(this.name, "It has moved to another authorization server");
       try {
@@ -217,7 +219,7 @@ export class ServerLogin {
     return { resource };
   }
 
-  /** How the configuration says that kit is known at the authorization server. An address as id is that of a metadata document. */
+  /** How the configuration says that kit is known at an authorization server: only at that of `oauth.issuer`, if it has one. An address as id is that of a metadata document. */
   configured(issuer: string): { client_id: string; client_secret?: string; issuer: string } | undefined {
     const { client_id, client_secret } = this.settings;
     if (client_id === undefined || isDocument(client_id)) return undefined;
