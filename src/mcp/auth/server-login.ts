@@ -5,7 +5,7 @@ import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import type { OAuthSettings } from "../servers/mcp-config.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import { createGuardedFetch, isSafeForTokens } from "./guarded-fetch.ts";
-import { isPassing, loginCommand, needsLogin, toLoginFailure } from "./login-failure.ts";
+import { loginCommand, needsLogin, toLoginFailure } from "./login-failure.ts";
 import { LoginFile, type Tokens } from "./login-file.ts";
 
 /** Sends a request to the MCP server. */
@@ -151,7 +151,8 @@ export class ServerLogin {
         });
         write({ ...current, discovery: found, tokens: toTokens(next, { issuer, scope: tokens.scope }) });
       } catch (error) {
-        if (!(error instanceof sdk.OAuthError) || isPassing(sdk, error)) throw error;
+        // Any other refusal is about kit or the request: the login is still good.
+        if (!(error instanceof sdk.OAuthError) || error.code !== sdk.OAuthErrorCode.InvalidGrant) throw error;
         write({ ...current, tokens: undefined });
         throw needsLogin(this.name, `The login at it has ended (${error.code})`);
       }
