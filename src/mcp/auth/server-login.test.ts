@@ -140,6 +140,21 @@ test.each([
   expect(login.file.read().tokens?.refresh_token).toBeDefined();
 });
 
+test("a secret of the configuration does not go to the authorization server of an earlier login", async () => {
+  const { config, logins, login, oauth } = await serveWithLogin({ hidesLifetime: true });
+  await logInNow(login);
+  oauth.endAccess();
+  const client_secret = ["$", "{KIT_TEST_SECRET}"].join("");
+  const table = { issuer: "https://good.example", client_id: "kit", client_secret };
+  const env = { KIT_TEST_SECRET: "hunter2hunter2" };
+  const { problems } = await toolsAndProblems(openServer({ ...config, oauth: table }, { logins, env }));
+  expect(problems[0]?.message).toContain(
+    "The login at it is of another authorization server than `oauth.issuer`: run 'kit mcp login s'.",
+  );
+  expect(oauth.counts["/token"]).toBe(1);
+  expect(login.file.read().tokens).toBeDefined();
+});
+
 test("other processes can change the login while kit waits to learn where tokens are renewed", async () => {
   let isRenewing = false;
   const { config, logins, login, oauth } = await serveWithLogin({

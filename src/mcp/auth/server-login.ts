@@ -141,6 +141,8 @@ export class ServerLogin {
       if (tokens?.refresh_token === undefined) throw needsLogin(this.name, "The login at it has ended");
       if (issuer !== tokens.issuer)
         throw needsLogin(this.name, "It has moved to another authorization server");
+      if (issuer !== (this.settings.issuer ?? issuer))
+        throw needsLogin(this.name, "The login at it is of another authorization server than `oauth.issuer`");
       try {
         const next = await sdk.refreshAuthorization(found.authorizationServerUrl, {
           ...defined({ metadata: found.authorizationServerMetadata }),
@@ -222,7 +224,8 @@ export class ServerLogin {
 
   /** How the configuration says that kit is known at an authorization server: only at that of `oauth.issuer`, if it has one. An address as id is that of a metadata document. */
   configured(issuer: string): { client_id: string; client_secret?: string; issuer: string } | undefined {
-    const { client_id, client_secret } = this.settings;
+    const { client_id, client_secret, issuer: only = issuer } = this.settings;
+    if (issuer !== only) return undefined;
     if (client_id === undefined || isDocument(client_id)) return undefined;
     return { client_id, issuer, ...(client_secret === undefined ? {} : { client_secret }) };
   }
