@@ -168,7 +168,13 @@ test("a server inside a network cannot lead kit to the metadata of a cloud, nor 
     issuer: undefined,
     lookup: async (name: string) => own[name] ?? [],
   });
-  for (const address of ["169.254.169.254", "168.63.129.16", "100.100.100.200", "[fe80::1]", "[fd00:ec2::254]"])
+  for (const address of [
+    "169.254.169.254",
+    "168.63.129.16",
+    "100.100.100.200",
+    "[fe80::1]",
+    "[fd00:ec2::254]",
+  ])
     await expect(assertAllowed(new URL(`https://${address}/`), from("inner.example"))).rejects.toThrow(
       "this machine or its network",
     );

@@ -115,30 +115,29 @@ test("a login that has ended names the command, and its tokens are gone", async 
   expect(login.file.read().tokens).toBeUndefined();
 });
 
-test.each([
-  "invalid_client",
-  "invalid_target",
-  "slow_down",
-])("a refusal that is not about the login costs no login (%s)", async (error) => {
-  let isRefusing = false;
-  const { config, logins, login, oauth } = await serveWithLogin({
-    hidesLifetime: true,
-    meddle: (path, _, reply) => {
-      if (path !== "/token" || !isRefusing) return false;
-      reply.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify({ error }));
-      return true;
-    },
-  });
-  await logInNow(login);
-  const client = openServer(config, { logins });
-  await callTool(client, "echo", { args: { text: "1" } });
-  oauth.endAccess();
-  isRefusing = true;
-  expect(textOf(await callTool(client, "echo", { args: { text: "2" } }))).toContain(
-    `refuses the request (${error})`,
-  );
-  expect(login.file.read().tokens?.refresh_token).toBeDefined();
-});
+test.each(["invalid_client", "invalid_target", "slow_down"])(
+  "a refusal that is not about the login costs no login (%s)",
+  async (error) => {
+    let isRefusing = false;
+    const { config, logins, login, oauth } = await serveWithLogin({
+      hidesLifetime: true,
+      meddle: (path, _, reply) => {
+        if (path !== "/token" || !isRefusing) return false;
+        reply.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify({ error }));
+        return true;
+      },
+    });
+    await logInNow(login);
+    const client = openServer(config, { logins });
+    await callTool(client, "echo", { args: { text: "1" } });
+    oauth.endAccess();
+    isRefusing = true;
+    expect(textOf(await callTool(client, "echo", { args: { text: "2" } }))).toContain(
+      `refuses the request (${error})`,
+    );
+    expect(login.file.read().tokens?.refresh_token).toBeDefined();
+  },
+);
 
 test("a secret of the configuration does not go to the authorization server of an earlier login", async () => {
   const { config, logins, login, oauth } = await serveWithLogin({ hidesLifetime: true });
