@@ -2,6 +2,14 @@ import { BlockList, isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 
 const loopback = toBlockList(["127.0.0.0/8", "::1/128"]);
+/** Link-local addresses, and those where clouds keep the secrets of a machine. */
+const metadata = toBlockList([
+  "169.254.0.0/16",
+  "168.63.129.16/32",
+  "100.100.100.200/32",
+  "fe80::/10",
+  "fd00:ec2::254/128",
+]);
 /** This machine, its networks, and the metadata addresses of clouds. */
 const privateAddresses = toBlockList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],
@@ -26,6 +34,11 @@ export function createNearCheck(): (address: string) => boolean {
 /** Whether an IP address is one of the loopback interface. */
 export function isLoopback(address: string): boolean {
   return contains(loopback, address);
+}
+
+/** Whether an IP address is link-local, or one of the metadata of a cloud. */
+export function isMetadata(address: string): boolean {
+  return contains(metadata, address);
 }
 
 function contains(list: BlockList, address: string): boolean {

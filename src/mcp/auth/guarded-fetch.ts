@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { createNearCheck, isLoopback } from "../../processes/private-addresses.ts";
+import { createNearCheck, isLoopback, isMetadata } from "../../processes/private-addresses.ts";
 import { limits, times } from "../limits.ts";
 import { boundResponse, TooLongError } from "../servers/bound-response.ts";
 import { floodSafeFetch } from "../servers/flood-safe-fetch.ts";
@@ -26,9 +26,9 @@ export interface GuardedPlace {
  */
 export function createGuardedFetch(place: GuardedPlace): FetchLike {
   return async (input, init = {}) => {
-    await assertAllowed(new URL(input), place);
+    const refuse = await assertAllowed(new URL(input), place);
     const signal = AbortSignal.timeout(times.authorization);
-    const response = await floodSafeFetch(input, { redirect: "manual", ...init, signal }, () => undefined);
+    const response = await floodSafeFetch(input, { redirect: "manual", ...init, signal }, { refuse });
     const text = await readText(response);
     const { status, headers } = response;
     if (response.ok) return new Response(text === "" ? null : text, { status });
@@ -40,8 +40,14 @@ export function createGuardedFetch(place: GuardedPlace): FetchLike {
   };
 }
 
-/** Throws `ServerFailure` if a server must not make kit send a request to `url`. */
-export async function assertAllowed(url: URL, place: GuardedPlace): Promise<void> {
+/**
+ * Throws `ServerFailure` if a server must not make kit send a request to `url`. Returns the same check for the address that the
+ * request is connected to, because a name can have another one by then.
+ */
+export async function assertAllowed(
+  url: URL,
+  place: GuardedPlace,
+): Promise<(address: string) => ServerFailure | undefined> {
   const { server, issuer } = place;
   const host = hostOf(url);
   if (
@@ -50,13 +56,26 @@ export async function assertAllowed(url: URL, place: GuardedPlace): Promise<void
   )
     throw refused(`is not at an address with https (${url.protocol}//${url.host})`);
   // The configuration names these hosts.
-  if (url.host === server.host || url.host === URL.parse(issuer ?? "")?.host) return;
+  if (url.host === server.host || url.host === URL.parse(issuer ?? "")?.host) return () => undefined;
   const [target, own] = await Promise.all([addressesOf(host, place), addressesOf(hostOf(server), place)]);
   const isNear = createNearCheck();
+  // A server with one near address among others may have chosen it to lead kit there.
+  const [isLocal, isInside] = [own.every(isLoopback), own.every(isNear)];
   const isTooNear = (address: string): boolean =>
-    isLoopback(address) ? !own.some(isLoopback) : isNear(address) && !own.some(isNear);
-  if (target.some(isTooNear))
-    throw refused(`would be at an address of this machine or its network (${url.host})`);
+    isMetadata(address) || (isLoopback(address) ? !isLocal : isNear(address) && !isInside);
+  const fault = refused(`would be at an address of this machine or its network (${url.host})`);
+  if (target.some(isTooNear)) throw fault;
+  // A proxy of the person resolves the name itself, and the request is connected to it.
+  return (address) => (!isProxied() && isTooNear(address) ? fault : undefined);
+}
+
+/** Whether `fetch` goes through the proxies that the environment names. */
+function isProxied(): boolean {
+  const { NODE_USE_ENV_PROXY, NODE_OPTIONS = "" } = process.env;
+  return (
+    NODE_USE_ENV_PROXY === "1" ||
+    [...process.execArgv, ...NODE_OPTIONS.split(" ")].includes("--use-env-proxy")
+  );
 }
 
 /** Whether requests to a server can carry a token: with https, or within this machine. */
@@ -83,12 +102,14 @@ async function addressesOf(
   { lookup: find = lookUp }: GuardedPlace,
 ): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host];
-  return await find(host).catch((cause: unknown) => {
+  const fail = (cause: unknown): never => {
     throw new ServerFailure(`Its authorization server has no address (${host}).`, {
       outcome: "not_sent",
       cause,
     });
-  });
+  };
+  const addresses = await find(host).catch(fail);
+  return addresses.length === 0 ? fail(undefined) : addresses;
 }
 
 async function lookUp(name: string): Promise<readonly string[]> {

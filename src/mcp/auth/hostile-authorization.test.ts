@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { callTool, openServer, textOf, toolsAndProblems } from "../client.suite.ts";
-import { assertAllowed } from "./guarded-fetch.ts";
+import { serveHttp } from "../servers/http-server.suite.ts";
+import { assertAllowed, createGuardedFetch } from "./guarded-fetch.ts";
 import { logIn } from "./log-in.ts";
 import { logInNow, serveWithLogin } from "./login.suite.ts";
 
@@ -154,6 +155,53 @@ test("a server elsewhere cannot lead kit into this machine or its network", asyn
   await expect(
     assertAllowed(new URL("https://local.example/"), from("https://inner.example/mcp")),
   ).rejects.toThrow("this machine");
+});
+
+test("a server inside a network cannot lead kit to the metadata of a cloud, nor with one near address among others", async () => {
+  const own: Readonly<Record<string, readonly string[]>> = {
+    "inner.example": ["10.0.0.7"],
+    "mixed.example": ["93.184.216.34", "10.0.0.7"],
+    "bare.example": [],
+  };
+  const from = (host: string) => ({
+    server: new URL(`https://${host}/mcp`),
+    issuer: undefined,
+    lookup: async (name: string) => own[name] ?? [],
+  });
+  for (const address of [
+    "169.254.169.254",
+    "168.63.129.16",
+    "100.100.100.200",
+    "[fe80::1]",
+    "[fd00:ec2::254]",
+  ])
+    await expect(assertAllowed(new URL(`https://${address}/`), from("inner.example"))).rejects.toThrow(
+      "this machine or its network",
+    );
+  await expect(assertAllowed(new URL("https://10.0.0.8/"), from("mixed.example"))).rejects.toThrow(
+    "this machine or its network",
+  );
+  await expect(assertAllowed(new URL("https://10.0.0.8/"), from("bare.example"))).rejects.toThrow(
+    "has no address",
+  );
+});
+
+test("a name that has another address by the time of the connection gets nothing", async () => {
+  let requests = 0;
+  const { url } = await serveHttp((_, reply) => {
+    requests += 1;
+    reply.end("{}");
+  });
+  const at = new URL("/token", url);
+  at.hostname = "localhost";
+  const lookup = (address: string) => async (): Promise<readonly string[]> => [address];
+  const place = { server: new URL("http://localhost:1/mcp"), issuer: undefined };
+  const rebound = createGuardedFetch({ ...place, lookup: lookup("93.184.216.34") });
+  const error: unknown = await rebound(at, { method: "POST", body: "secret" }).catch((reason) => reason);
+  expect(error).toMatchObject({ cause: { message: expect.stringContaining("this machine or its network") } });
+  expect(requests).toBe(0);
+  const steady = createGuardedFetch({ ...place, lookup: lookup("127.0.0.1") });
+  expect((await steady(at, { method: "POST", body: "secret" })).status).toBe(200);
 });
 
 test("a server without https gets no token, and no login", async () => {

@@ -40,7 +40,7 @@ export interface LoginRecord {
   readonly requested?: { readonly scope?: string; readonly metadata?: string } | undefined;
 }
 
-/** Longer than a request to an authorization server may take. */
+/** Longer than a request to an authorization server may take; under the lock there is only one. */
 const maxWaitMs = 60_000;
 
 /**

@@ -115,6 +115,65 @@ test("a login that has ended names the command, and its tokens are gone", async 
   expect(login.file.read().tokens).toBeUndefined();
 });
 
+test.each(["invalid_client", "invalid_target", "slow_down"])(
+  "a refusal that is not about the login costs no login (%s)",
+  async (error) => {
+    let isRefusing = false;
+    const { config, logins, login, oauth } = await serveWithLogin({
+      hidesLifetime: true,
+      meddle: (path, _, reply) => {
+        if (path !== "/token" || !isRefusing) return false;
+        reply.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify({ error }));
+        return true;
+      },
+    });
+    await logInNow(login);
+    const client = openServer(config, { logins });
+    await callTool(client, "echo", { args: { text: "1" } });
+    oauth.endAccess();
+    isRefusing = true;
+    expect(textOf(await callTool(client, "echo", { args: { text: "2" } }))).toContain(
+      `refuses the request (${error})`,
+    );
+    expect(login.file.read().tokens?.refresh_token).toBeDefined();
+  },
+);
+
+test("a secret of the configuration does not go to the authorization server of an earlier login", async () => {
+  const { config, logins, login, oauth } = await serveWithLogin({ hidesLifetime: true });
+  await logInNow(login);
+  oauth.endAccess();
+  const client_secret = ["$", "{KIT_TEST_SECRET}"].join("");
+  const table = { issuer: "https://good.example", client_id: "kit", client_secret };
+  const env = { KIT_TEST_SECRET: "hunter2hunter2" };
+  const { problems } = await toolsAndProblems(openServer({ ...config, oauth: table }, { logins, env }));
+  expect(problems[0]?.message).toContain(
+    "The login at it is of another authorization server than `oauth.issuer`: run 'kit mcp login s'.",
+  );
+  expect(oauth.counts["/token"]).toBe(1);
+  expect(login.file.read().tokens).toBeDefined();
+});
+
+test("other processes can change the login while kit waits to learn where tokens are renewed", async () => {
+  let isRenewing = false;
+  const { config, logins, login, oauth } = await serveWithLogin({
+    hidesLifetime: true,
+    meddle: (path, value, reply) => {
+      if (!isRenewing || !path.startsWith("/.well-known/")) return false;
+      void login.file
+        .change(async () => undefined)
+        .then(() => reply.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value)));
+      return true;
+    },
+  });
+  await logInNow(login);
+  const client = openServer(config, { logins });
+  await callTool(client, "echo", { args: { text: "1" } });
+  oauth.endAccess();
+  isRenewing = true;
+  expect(textOf(await callTool(client, "echo", { args: { text: "2" } }))).toBe("2");
+});
+
 test("a call that needs another scope says so, and the next login asks for both", async () => {
   const { config, logins, login, oauth } = await serveWithLogin({ needs: "write" });
   await logInNow(login);

@@ -5,7 +5,7 @@ import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import type { OAuthSettings } from "../servers/mcp-config.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import { createGuardedFetch, isSafeForTokens } from "./guarded-fetch.ts";
-import { isPassing, loginCommand, needsLogin, toLoginFailure } from "./login-failure.ts";
+import { loginCommand, needsLogin, toLoginFailure } from "./login-failure.ts";
 import { LoginFile, type Tokens } from "./login-file.ts";
 
 /** Sends a request to the MCP server. */
@@ -126,19 +126,23 @@ export class ServerLogin {
   }
 
   async #refresh(sdk: McpSdk, seen: Tokens | undefined, challenge: Challenge | undefined): Promise<void> {
-    const { tokens: kept } = this.file.read();
+    const { tokens: kept, discovery: known } = this.file.read();
     if (kept === undefined) throw needsLogin(this.name, "It requires a login");
+    if (kept.access_token !== seen?.access_token) return;
+    // After a refusal, the server may belong to another authorization server than before. kit asks before it takes the lock: under it,
+    // several slow answers would take longer than other processes wait.
+    const discovery = challenge === undefined ? known : undefined;
+    const found = discovery ?? (await this.#discover(sdk, challenge));
+    const issuer = issuerOf(found);
     await this.file.change(async (current, write) => {
       const { tokens } = current;
       // Another process was faster.
       if (tokens !== undefined && tokens.access_token !== seen?.access_token) return;
       if (tokens?.refresh_token === undefined) throw needsLogin(this.name, "The login at it has ended");
-      // After a refusal, the server may belong to another authorization server than before.
-      const discovery = challenge === undefined ? current.discovery : undefined;
-      const found = discovery ?? (await this.#discover(sdk, challenge));
-      const issuer = issuerOf(found);
       if (issuer !== tokens.issuer)
         throw needsLogin(this.name, "It has moved to another authorization server");
+      if (issuer !== (this.settings.issuer ?? issuer))
+        throw needsLogin(this.name, "The login at it is of another authorization server than `oauth.issuer`");
       try {
         const next = await sdk.refreshAuthorization(found.authorizationServerUrl, {
           ...defined({ metadata: found.authorizationServerMetadata }),
@@ -149,7 +153,8 @@ export class ServerLogin {
         });
         write({ ...current, discovery: found, tokens: toTokens(next, { issuer, scope: tokens.scope }) });
       } catch (error) {
-        if (!(error instanceof sdk.OAuthError) || isPassing(sdk, error)) throw error;
+        // Any other refusal is about kit or the request: the login is still good.
+        if (!(error instanceof sdk.OAuthError) || error.code !== sdk.OAuthErrorCode.InvalidGrant) throw error;
         write({ ...current, tokens: undefined });
         throw needsLogin(this.name, `The login at it has ended (${error.code})`);
       }
@@ -217,9 +222,10 @@ export class ServerLogin {
     return { resource };
   }
 
-  /** How the configuration says that kit is known at the authorization server. An address as id is that of a metadata document. */
+  /** How the configuration says that kit is known at an authorization server: only at that of `oauth.issuer`, if it has one. An address as id is that of a metadata document. */
   configured(issuer: string): { client_id: string; client_secret?: string; issuer: string } | undefined {
-    const { client_id, client_secret } = this.settings;
+    const { client_id, client_secret, issuer: only = issuer } = this.settings;
+    if (issuer !== only) return undefined;
     if (client_id === undefined || isDocument(client_id)) return undefined;
     return { client_id, issuer, ...(client_secret === undefined ? {} : { client_secret }) };
   }

@@ -57,7 +57,7 @@ export function createAddressTransport(
     const isStreamOfNotifications = method === "GET" && exchange?.kind === "notification";
     // The SDK reopens a stream that was open before, but does not retry the first one.
     const isRetry = exchange !== undefined && exchange.reconnects > 0;
-    const send = (sent: RequestInit): Promise<Response> => floodSafeFetch(input, sent, cutOff);
+    const send = (sent: RequestInit): Promise<Response> => floodSafeFetch(input, sent, { onExcess: cutOff });
     const { login } = endpoint;
     const sending = login === undefined ? send(init) : login.send(init, send);
     const response = await sending.catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
+import type { Socket } from "node:net";
 import { limits } from "../limits.ts";
 import { TooLongError } from "./bound-response.ts";
 import { createFloodGate, type FloodGate } from "./flood-gate.ts";
@@ -9,6 +10,15 @@ interface Waiting {
   interimAnswers: number;
   readonly pieces: FloodGate;
   readonly flooded: AbortController;
+  readonly refuse: Watch["refuse"];
+}
+
+/** How a caller watches a request. */
+export interface Watch {
+  /** Called before the request fails because of an excess. */
+  readonly onExcess?: (what: string) => void;
+  /** Returns why a request must not go to the IP address that it is connected to. */
+  readonly refuse?: (address: string) => Error | undefined;
 }
 
 // `fetch` accepts endless interim responses (1xx), and joins the pieces of a body, each of which costs time. Only its
@@ -25,6 +35,12 @@ function listen(): void {
   subscribe("undici:request:create", (message) => {
     const exchange = current.getStore();
     if (exchange !== undefined) waiting.set((message as { readonly request: object }).request, exchange);
+  });
+  // Reported before the first byte of the request is written.
+  subscribe("undici:client:sendHeaders", (message) => {
+    const { request, socket } = message as { readonly request: object; readonly socket: Socket };
+    const fault = waiting.get(request)?.refuse?.(socket.remoteAddress ?? "");
+    if (fault !== undefined) socket.destroy(fault);
   });
   subscribe("undici:request:headers", (message) => {
     const { request, response } = message as {
@@ -46,18 +62,19 @@ function listen(): void {
 
 /**
  * Like `fetch`, but fails with `TooLongError` if there are too many interim responses, or if a body arrives in too many
- * small pieces, such as HTTP chunks of one byte. Calls `onExcess` first.
+ * small pieces, such as HTTP chunks of one byte. A request that `refuse` refuses fails with its error as the cause, before anything
+ * of it is sent.
  */
 export async function floodSafeFetch(
   input: string | URL,
   init: RequestInit,
-  onExcess: (what: string) => void,
+  { onExcess, refuse }: Watch,
 ): Promise<Response> {
   listen();
   const flooded = new AbortController();
-  flooded.signal.addEventListener("abort", () => onExcess(flooded.signal.reason.message), { once: true });
+  flooded.signal.addEventListener("abort", () => onExcess?.(flooded.signal.reason.message), { once: true });
   const signals = init.signal === undefined || init.signal === null ? [] : [init.signal];
   const signal = AbortSignal.any([flooded.signal, ...signals]);
   const pieces = createFloodGate({ ...limits.flood, lineBytes: limits.httpPieceBytes });
-  return current.run({ interimAnswers: 0, pieces, flooded }, () => fetch(input, { ...init, signal }));
+  return current.run({ interimAnswers: 0, pieces, flooded, refuse }, () => fetch(input, { ...init, signal }));
 }

@@ -21,15 +21,34 @@ export interface LinkedBlock extends LinePlace {
   readonly spec_type: SpecType;
 }
 
+interface OpenBlocks {
+  readonly all: readonly OpenBlock[];
+  readonly byBase: ReadonlyMap<string, readonly OpenBlock[]>;
+}
+
+/** An open text never changes: each edit makes another one. */
+const known = new WeakMap<OpenText, OpenBlocks>();
+
 /** The blocks of an open text, in its order. */
 export function openBlocks(opened: OpenText): readonly OpenBlock[] {
-  const seen = new Map<string, number>();
-  return (opened.source().specs?.drafts ?? []).map((draft) => {
+  return blocksOf(opened).all;
+}
+
+function blocksOf(opened: OpenText): OpenBlocks {
+  const cached = known.get(opened);
+  if (cached !== undefined) return cached;
+  const byBase = new Map<string, OpenBlock[]>();
+  const all = (opened.source().specs?.drafts ?? []).map((draft) => {
     const base = baseOf(draft.id);
-    const nth = seen.get(base) ?? 0;
-    seen.set(base, nth + 1);
-    return { draft, nth };
+    const same = byBase.get(base) ?? [];
+    const block = { draft, nth: same.length };
+    same.push(block);
+    byBase.set(base, same);
+    return block;
   });
+  const blocks = { all, byBase };
+  known.set(opened, blocks);
+  return blocks;
 }
 
 /** The blocks that a block of an open text links to, by the open text, and those that link to it, by the index; each once. */
@@ -54,7 +73,7 @@ export function linkedBlocks(
     return [...others.values()].map((block) => {
       const { path, base } = block;
       const open = layer.at(path);
-      const same = open && openBlocks(open).filter((each) => baseOf(each.draft.id) === base);
+      const same = open && blocksOf(open).byBase.get(base);
       // The open text does not say which of several blocks with one id this is.
       const { title, span, spec_type } =
         same?.length === 1 && same[0] ? same[0].draft : readStoredBlock(database, block);
