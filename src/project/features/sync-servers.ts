@@ -7,7 +7,7 @@ import { serverSettingsOf, toolSettings } from "../../guidelines/settings/tool-s
 import { type McpSource, type ToolTarget, toolTargets } from "../../protocol/enums.ts";
 import { parseToml, setTomlServer } from "./edit-codex.ts";
 import { digestOf } from "./sync-record.ts";
-import { readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
+import { linkConflict, readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
 
 /** Keys that keep tools of a server from the model. */
 const limitsTools = /^(?:allow|deny|disabledTools|(?:en|dis)abled_tools)$/;
@@ -88,6 +88,7 @@ async function planTarget(draft: ToolFilesPlan, { root, target, servers }: Targe
     draft.files.push({ ...base, action: "conflict", reason: read.problem, owned: [] });
     return;
   }
+  if (read.path !== path) return void draft.files.push({ ...base, ...linkConflict(path, read.path) });
   const before =
     read.bytes === null ? undefined : new TextDecoder("utf-8", { ignoreBOM: true }).decode(read.bytes);
   try {

@@ -166,6 +166,39 @@ test("a folder that is a link to the source needs no copy", async () => {
   });
 });
 
+test("a target that is a link to another place is a conflict that names the place, and nothing is written there", async () => {
+  await using shop = await open({
+    ".agents/skills/hooks/SKILL.md": skill,
+    ".agents/skills/hooks/pre-commit": "#!/bin/sh\n",
+    ".git/hooks/x": "",
+    ".kit/x": "",
+    "src/a.ts": "",
+  });
+  await mkdir(shop.path(".claude"));
+  await mkdir(shop.path(".kiro/skills"), { recursive: true });
+  await symlink("../.git", shop.path(".claude/skills"));
+  await symlink("../../.git/hooks", shop.path(".kiro/skills/hooks"));
+  const { entries, written } = await shop.sync({ targets: ["fw_c", "steering"], overwrite: true });
+  expect(entries.map(({ action, path }) => `${action} ${path}`)).toEqual([
+    "conflict .claude/skills",
+    "conflict .kiro/skills/hooks/SKILL.md",
+    "conflict .kiro/skills/hooks/pre-commit",
+  ]);
+  expect(entries[0]?.reason).toContain("It is a link to .git, and kit writes only to .claude/skills itself.");
+  expect(entries[1]?.reason).toContain("is a link to .git/hooks/SKILL.md");
+  expect(written).toEqual([]);
+  await symlink("src", shop.path(".junie"));
+  expect(due(await shop.plan({ targets: ["junie"] }))).toEqual(["conflict .junie/skills"]);
+  await using servers = await open(
+    { "src/a.ts": "" },
+    { config: { mcp: { servers: { a: { command: "x" } } } } },
+  );
+  await symlink("src", servers.path(".cursor"));
+  const plan = await servers.plan({ with: { mcp: "kit" }, targets: ["fw_b"] });
+  expect(plan.entries[0]?.reason).toContain("It is a link to src/mcp.json");
+  await expect(stat(shop.path(".git/hooks/pre-commit"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
 const remote = { url: "https://example.org/mcp", headers: { Authorization: "Bearer ${TOKEN}" } };
 const mcp = { servers: { github: remote } };
 const request = { with: { mcp: "kit" }, targets: ["fw_c", "steering", "copilot", "codex"] } as const;

@@ -8,7 +8,7 @@ import { allowedToolsOf } from "../../guidelines/skills/skill-format.ts";
 import { type SkillSource, type ToolTarget, toolTargets } from "../../protocol/enums.ts";
 import { digestOf, readRecord } from "./sync-record.ts";
 import { planServers } from "./sync-servers.ts";
-import { readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
+import { linkConflict, readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
 import { readPlacedFile } from "./write-file.ts";
 
 /** The tools of which a project has a folder or a file. */
@@ -73,17 +73,21 @@ async function planSkills(
       draft.files.push({ path: skills, format: target, action: "unchanged", reason, losses: [], owned: [] });
       continue;
     }
+    if (real !== skills) {
+      draft.files.push({ path: skills, format: target, ...linkConflict(skills, real) });
+      continue;
+    }
     const read = [skills, ...readsSkills].find((each) => each === folder || written.includes(each));
     if (read !== undefined) draft.readDirectly.push(`${label} reads ${read} itself.`);
     else written.push(skills);
     if (real === realFolder) continue;
     const desired = read === undefined ? files : new Map<string, SkillFile>();
     for (const [path, file] of desired)
-      await planCopy(draft, { root, target, path: `${skills}/${path}`, file });
+      await planCopy(draft, { root, target, skills, path: `${skills}/${path}`, file });
     for (const path of draft.record.written.keys()) {
       const isOwn = path.startsWith(`${skills}/`) && !path.split("/").includes("..");
       if (!isOwn || desired.has(path.slice(skills.length + 1))) continue;
-      await planCopy(draft, { root, target, path });
+      await planCopy(draft, { root, target, skills, path });
     }
   }
 }
@@ -158,12 +162,14 @@ async function readSkills(
 interface Copy {
   readonly root: string;
   readonly target: ToolTarget;
+  /** The folder of the target's skills. */
+  readonly skills: string;
   readonly path: string;
   /** Undefined: the skill is gone. */
   readonly file?: SkillFile;
 }
 
-async function planCopy(draft: ToolFilesPlan, { root, target, path, file }: Copy): Promise<void> {
+async function planCopy(draft: ToolFilesPlan, { root, target, skills, path, file }: Copy): Promise<void> {
   const losses = file?.losses ?? [];
   const read = await readTarget(root, path);
   const base = { path, format: target, losses };
@@ -178,6 +184,7 @@ async function planCopy(draft: ToolFilesPlan, { root, target, path, file }: Copy
     draft.files.push({ ...base, action: "unchanged", reason: `It is the same file as ${real}.`, owned: [] });
     return;
   }
+  if (!real.startsWith(`${skills}/`)) return void draft.files.push({ ...base, ...linkConflict(path, real) });
   const known = draft.record.written.get(path);
   const isOwn = before !== null && known === digestOf(before);
   const isSame = before !== null && after !== undefined && Buffer.compare(before, after) === 0;
