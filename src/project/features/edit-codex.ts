@@ -90,23 +90,26 @@ function editLines(text: string, name: string, { entry, isOld }: LineEdit): stri
   return out.toSpliced(place, 0, gap, ...heading, ...added).join("");
 }
 
+/** A part of a line that no comment begins in: a text in quotes, or other characters. One after the other, in linear time. */
+const beforeComment = /"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\]|\\.)*"|'[^']*'|[^"'#]+/gy;
+
 /** The comment at the end of a line, with the white space before it. */
 function commentIn(line: string): string {
-  for (const { index } of line.matchAll(/\s+#/g)) {
-    try {
-      if (canonical(parse(line.slice(0, index))) === canonical(parse(line)))
-        return line.slice(index).trimEnd();
-    } catch {
-      // The character is in a text.
-    }
+  let at = 0;
+  for (const [text] of line.matchAll(beforeComment)) at += text.length;
+  const value = line.slice(0, at).trimEnd();
+  try {
+    if (canonical(parse(value)) === canonical(parse(line))) return line.slice(value.length).trimEnd();
+  } catch {
+    // The text is of another form: kit keeps no comment of it.
   }
   return "";
 }
 
 /** Returns the rest of the name in the heading of a table in a server, "" for the server itself; undefined for other lines. */
 function headingIn(line: string, name: string): string | undefined {
-  const parts = /^\s*\[([^[\]]+)\]\s*(?:#.*)?\s*$/
-    .exec(line)?.[1]
+  const parts = /^\[([^[\]]+)\]\s*(?:#|$)/
+    .exec(line.trim())?.[1]
     ?.split(".")
     .map((part) => part.trim().replace(/^(["'])(.*)\1$/, "$2"));
   return parts?.[0] === table && parts[1] === name ? parts.slice(2).join(".") : undefined;

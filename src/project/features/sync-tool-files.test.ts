@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: settings write variables in this form
 import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { SyncPlan, SyncWrite } from "../../protocol/sync.ts";
@@ -276,6 +277,87 @@ test("one tool's file can be the source, and a broken file is named without its 
   await expect(shop.plan(from)).rejects.toMatchObject({
     code: "invalid_request",
     message: expect.not.stringContaining("s3cret"),
+  });
+});
+
+test("what a person wrote is not kit's because it equals the source, and is never removed", async () => {
+  const config: { mcp: { servers: Record<string, object> } } = {
+    mcp: { servers: { github: remote, constructor: { command: "c" } } },
+  };
+  const cursors = { ...remote, headers: { Authorization: "Bearer ${env:TOKEN}" } };
+  const own = JSON.stringify({ mcpServers: { github: cursors } });
+  await using shop = await open(
+    {
+      ...files,
+      ".claude/skills/review/SKILL.md": skill,
+      ".cursor/mcp.json": own,
+      ".codex/config.toml": "[mcp_servers]\n",
+    },
+    { config },
+  );
+  const both = { with: { skills: "agents", mcp: "kit" }, targets: ["fw_c", "fw_b", "codex"] } as const;
+  await shop.sync(both);
+  expect(await shop.text(".codex/config.toml")).toContain('[mcp_servers.constructor]\ncommand = "c"');
+  const record = (await shop.text("kit.synced.json")) ?? "";
+  expect(record).toContain(".claude/skills/review/scripts/run.sh");
+  expect(record).toContain(".cursor/mcp.json#constructor");
+  expect(record).not.toMatch(/SKILL\.md|cursor\/mcp\.json#github/);
+  config.mcp.servers = { constructor: { command: "c" } };
+  await rm(shop.path(".agents/skills/review"), { recursive: true });
+  await mkdir(shop.path(".agents/skills/next"));
+  await shop.write(".agents/skills/next/SKILL.md", skill);
+  await shop.sync(both);
+  expect(await shop.text(".claude/skills/review/SKILL.md")).toBe(skill);
+  expect(await shop.text(".claude/skills/review/scripts/run.sh")).toBeUndefined();
+  expect(Object.keys(JSON.parse((await shop.text(".cursor/mcp.json")) ?? "").mcpServers)).toContain("github");
+});
+
+test("a sync that stopped in the middle has recorded the files that it made", async () => {
+  const more = Array.from({ length: 20 }, (_, index) => [`.agents/skills/review/a${index}`, "x"]);
+  await using shop = await open({ ...files, ...Object.fromEntries(more), ".kiro/skills/review/scripts/x": "" });
+  const interfere = async (): Promise<void> => {
+    while ((await shop.text(".claude/skills/review/SKILL.md")) === undefined) await setImmediate();
+    await shop.write(".kiro/skills/review/scripts/run.sh", "mine");
+  };
+  const [stopped] = await Promise.allSettled([shop.sync(), interfere()]);
+  expect(stopped).toMatchObject({
+    reason: { code: "conflict", meta: { written: expect.arrayContaining(["kit.synced.json"]) } },
+  });
+  await rm(shop.path(".agents/skills/review/scripts"), { recursive: true });
+  await shop.sync();
+  expect(await shop.text(".claude/skills/review/scripts/run.sh")).toBeUndefined();
+  expect(await shop.text(".kiro/skills/review/scripts/run.sh")).toBe("mine");
+});
+
+test("settings that are not UTF-8, or too large, are conflicts and stay byte for byte", async () => {
+  await using shop = await open({ ".cursor/x": "", ".vscode/x": "" }, { config: { mcp } });
+  const latin = Buffer.from('{"mcpServers": {"caf\xe9": {"command": "x"}}}', "latin1");
+  await shop.write(".cursor/mcp.json", latin);
+  await shop.write(".vscode/mcp.json", `{"a": "${"x".repeat(9_000_000)}"}`);
+  const { entries } = await shop.sync({ ...request, targets: ["fw_b", "copilot"], overwrite: true });
+  expect(entries.map(({ action, reason }) => [action, reason])).toEqual([
+    ["conflict", "It is not UTF-8 text."],
+    ["conflict", "It is larger than 1 MiB, the most that kit reads of settings."],
+  ]);
+  expect(latin.equals(await readFile(shop.path(".cursor/mcp.json")))).toBe(true);
+  await expect(shop.plan({ with: { mcp: "fw_b" }, targets: ["fw_c"] })).rejects.toThrow(
+    ".cursor/mcp.json: It is not UTF-8 text.",
+  );
+});
+
+test("skills of more than 32 MiB are refused, and a plan shows at most 16 MiB of texts", async () => {
+  await using shop = await open(files);
+  const large = (name: string) => shop.write(`.agents/skills/review/${name}`, "x".repeat(9 * 1024 * 1024));
+  await large("a.txt");
+  await large("b.txt");
+  const { entries } = await shop.plan({ targets: ["fw_c"] });
+  expect(entries.map(({ after }) => after?.slice(0, 12))).toContain("not shown: 9");
+  expect(JSON.stringify(entries).length).toBeLessThan(17 * 1024 * 1024);
+  await large("c.txt");
+  await large("d.txt");
+  await expect(shop.plan()).rejects.toMatchObject({
+    code: "invalid_request",
+    message: "The skills in .agents/skills have more than 32 MiB; at most 32 MiB are copied.",
   });
 });
 

@@ -38,7 +38,7 @@ export async function presentTools(root: string): Promise<readonly ToolTarget[]>
  */
 export async function planToolFiles(request: ToolFilesRequest): Promise<ToolFilesPlan> {
   const record = await readRecord(request.root);
-  const plan: ToolFilesPlan = { files: [], record, readDirectly: [], leftOut: [] };
+  const plan: ToolFilesPlan = { files: [], record, readDirectly: [], leftOut: [], shownBytes: 0 };
   if (request.skills !== undefined) await planSkills(plan, request, request.skills);
   if (request.mcp !== undefined) await planServers(plan, request, request.mcp);
   return plan;
@@ -46,6 +46,12 @@ export async function planToolFiles(request: ToolFilesRequest): Promise<ToolFile
 
 /** More files are hardly the text and the scripts of skills. */
 const maxFiles = 5_000;
+
+/** The bytes of all files. */
+const maxTotalMiB = 32;
+
+/** The bytes of all texts in one plan, which is one reply. */
+const maxShownBytes = 16 * 1024 * 1024;
 
 /** Folders that tools fill, and files of systems. */
 const ofMachines = new Set(["node_modules", ".git", ".venv", "__pycache__", ".DS_Store"]);
@@ -123,6 +129,7 @@ async function readSkills(
   const packages = found.paths
     .filter((path) => path.endsWith("/SKILL.md"))
     .map((path) => posix.dirname(path));
+  let total = 0;
   for (const from of found.paths) {
     const path = from.slice(folder.length + 1);
     if (!packages.some((each) => from.startsWith(`${each}/`) && each !== folder)) {
@@ -135,6 +142,9 @@ async function readSkills(
       continue;
     }
     try {
+      const { mode, size } = await stat(join(root, from));
+      total += size;
+      if (total > maxTotalMiB * 1024 * 1024) break;
       const read = await readPlacedFile(root, { path: from });
       if (read === undefined) continue;
       // A link could lead to a file of secrets elsewhere in the project.
@@ -142,7 +152,6 @@ async function readSkills(
         draft.leftOut.push(`${from} is a link out of ${folder}, and is not copied.`);
         continue;
       }
-      const { mode } = await stat(join(root, from));
       const tools = posix.basename(path) === "SKILL.md" ? allowedToolsOf(read.bytes) : undefined;
       const losses =
         tools === undefined
@@ -156,6 +165,12 @@ async function readSkills(
       draft.leftOut.push(`${from} is not copied: ${error.message}`);
     }
   }
+  if (total > maxTotalMiB * 1024 * 1024)
+    throw new KitError({
+      code: "invalid_request",
+      message: `The skills in ${folder} have more than ${maxTotalMiB} MiB; at most ${maxTotalMiB} MiB are copied.`,
+      hint: "Move large files out of the folders of skills.",
+    });
   return files;
 }
 
@@ -200,17 +215,20 @@ async function planCopy(draft: ToolFilesPlan, { root, target, skills, path, file
           reason:
             known === undefined ? "kit did not write it." : `kit wrote it${gone}, and it was edited by hand.`,
         }),
-    before: textOf(before),
-    after: textOf(after ?? null),
+    before: textOf(draft, before),
+    after: textOf(draft, after ?? null),
     bytes: { before, after },
     isExecutable: file?.isExecutable ?? false,
-    owned: [[path, after && digestOf(after)]],
+    owned: isSame && known === undefined ? [] : [[path, after && digestOf(after)]],
   });
 }
 
 /** A file as a preview shows it: its text, or its size and digest. */
-function textOf(bytes: Uint8Array | null): string | undefined {
+function textOf(draft: ToolFilesPlan, bytes: Uint8Array | null): string | undefined {
   if (bytes === null) return undefined;
+  draft.shownBytes += bytes.length;
+  if (draft.shownBytes > maxShownBytes)
+    return `not shown: ${bytes.length} bytes, sha256 ${digestOf(bytes)}\n`;
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (!text.includes("\0") && Buffer.compare(Buffer.from(text), bytes) === 0) return text;
   return `not text: ${bytes.length} bytes, sha256 ${digestOf(bytes)}\n`;

@@ -29,6 +29,8 @@ export interface ToolFilesPlan {
   readonly record: SyncRecord;
   readonly readDirectly: string[];
   readonly leftOut: string[];
+  /** The bytes of texts that the files show. */
+  shownBytes: number;
 }
 
 /** A target that is a link: what is written would change a place that the sync does not name. */
