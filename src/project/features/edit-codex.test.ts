@@ -78,8 +78,14 @@ test("long lines are edited in linear time, and a comment stays behind any form 
     expect(set(`${line}\n[mcp_servers.z]\n`.replace(/^a/, "[t]\na"), undefined)).toContain("[mcp_servers.z]");
   for (const old of [`"${" #".repeat(30_000)}"`, `"x"${spaces}`, `"x" #${spaces}x`])
     expect(set(`[mcp_servers.own]\ncommand = ${old}\n`, { command: "new" })).toContain('command = "new"');
-  for (const note of [`"""\n${"a = [\n".repeat(50_000)}"""`, `[${'"a=",\n'.repeat(50_000)}]`, `"${"x".repeat(900_000)}"`])
-    expect(set(`[mcp_servers.own]\nnote = ${note}\ncommand = "x"\n`, { command: "new" })).toContain('command = "new"');
+  for (const note of [
+    `"""\n${"a = [\n".repeat(50_000)}"""`,
+    `[${'"a=",\n'.repeat(50_000)}]`,
+    `"${"x".repeat(900_000)}"`,
+  ])
+    expect(set(`[mcp_servers.own]\nnote = ${note}\ncommand = "x"\n`, { command: "new" })).toContain(
+      'command = "new"',
+    );
   expect(performance.now() - started).toBeLessThan(4_000);
   for (const old of ['"a # \\" b"', "'a # b'", '"""a " # b"""', "1#", '{ "#" = "#" }'])
     expect(set(`[mcp_servers.own]\ncommand = ${old} # why # not\n`, { command: "new" })).toBe(

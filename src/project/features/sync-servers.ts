@@ -126,10 +126,12 @@ async function planTarget(draft: ToolFilesPlan, { root, target, servers }: Targe
     }
     const isSame = isNew ? desired.size === 0 : before === after;
     const changes = before === undefined ? "create" : isSame ? "unchanged" : "update";
-    const owned = [...names.difference(theirs)].map((name) => {
-      const entry = desired.get(name);
-      return [`${path}#${name}`, entry && digestOf(portable(target, entry))] as const;
-    });
+    const owned = [...names]
+      .filter((name) => !theirs.has(name))
+      .map((name) => {
+        const entry = desired.get(name);
+        return [`${path}#${name}`, entry && digestOf(portable(target, entry))] as const;
+      });
     if (before === undefined && isSame) return void owned.map(([name]) => draft.record.written.delete(name));
     draft.files.push({
       ...base,

@@ -280,7 +280,7 @@ test("one tool's file can be the source, and a broken file is named without its 
   });
 });
 
-test("what a person wrote is not kit's because it equals the source, and is never removed", async () => {
+test("a sync never removes what a person wrote, even if it equals the source", async () => {
   const config: { mcp: { servers: Record<string, object> } } = {
     mcp: { servers: { github: remote, constructor: { command: "c" } } },
   };
@@ -314,7 +314,11 @@ test("what a person wrote is not kit's because it equals the source, and is neve
 
 test("a sync that stopped in the middle has recorded the files that it made", async () => {
   const more = Array.from({ length: 20 }, (_, index) => [`.agents/skills/review/a${index}`, "x"]);
-  await using shop = await open({ ...files, ...Object.fromEntries(more), ".kiro/skills/review/scripts/x": "" });
+  await using shop = await open({
+    ...files,
+    ...Object.fromEntries(more),
+    ".kiro/skills/review/scripts/x": "",
+  });
   const interfere = async (): Promise<void> => {
     while ((await shop.text(".claude/skills/review/SKILL.md")) === undefined) await setImmediate();
     await shop.write(".kiro/skills/review/scripts/run.sh", "mine");

@@ -38,7 +38,7 @@ export async function presentTools(root: string): Promise<readonly ToolTarget[]>
  */
 export async function planToolFiles(request: ToolFilesRequest): Promise<ToolFilesPlan> {
   const record = await readRecord(request.root);
-  const plan: ToolFilesPlan = { files: [], record, readDirectly: [], leftOut: [], shownBytes: 0 };
+  const plan: ToolFilesPlan = { files: [], record, readDirectly: [], leftOut: [], textBytes: 0 };
   if (request.skills !== undefined) await planSkills(plan, request, request.skills);
   if (request.mcp !== undefined) await planServers(plan, request, request.mcp);
   return plan;
@@ -51,7 +51,7 @@ const maxFiles = 5_000;
 const maxTotalMiB = 32;
 
 /** The bytes of all texts in one plan, which is one reply. */
-const maxShownBytes = 16 * 1024 * 1024;
+const maxTextBytes = 16 * 1024 * 1024;
 
 /** Folders that tools fill, and files of systems. */
 const ofMachines = new Set(["node_modules", ".git", ".venv", "__pycache__", ".DS_Store"]);
@@ -226,9 +226,8 @@ async function planCopy(draft: ToolFilesPlan, { root, target, skills, path, file
 /** A file as a preview shows it: its text, or its size and digest. */
 function textOf(draft: ToolFilesPlan, bytes: Uint8Array | null): string | undefined {
   if (bytes === null) return undefined;
-  draft.shownBytes += bytes.length;
-  if (draft.shownBytes > maxShownBytes)
-    return `not shown: ${bytes.length} bytes, sha256 ${digestOf(bytes)}\n`;
+  draft.textBytes += bytes.length;
+  if (draft.textBytes > maxTextBytes) return `not shown: ${bytes.length} bytes, sha256 ${digestOf(bytes)}\n`;
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (!text.includes("\0") && Buffer.compare(Buffer.from(text), bytes) === 0) return text;
   return `not text: ${bytes.length} bytes, sha256 ${digestOf(bytes)}\n`;

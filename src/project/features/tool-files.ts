@@ -30,7 +30,7 @@ export interface ToolFilesPlan {
   readonly readDirectly: string[];
   readonly leftOut: string[];
   /** The bytes of texts that the files show. */
-  shownBytes: number;
+  textBytes: number;
 }
 
 /** A target that is a link: what is written would change a place that the sync does not name. */
