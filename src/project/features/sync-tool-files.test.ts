@@ -352,17 +352,12 @@ test("settings that are not UTF-8, or too large, are conflicts and stay byte for
 test("skills of more than 32 MiB are refused, and a plan shows at most 16 MiB of texts", async () => {
   await using shop = await open(files);
   const large = (name: string) => shop.write(`.agents/skills/review/${name}`, "x".repeat(9 * 1024 * 1024));
-  await large("a.txt");
-  await large("b.txt");
+  for (const name of ["a.txt", "b.txt"]) await large(name);
   const { entries } = await shop.plan({ targets: ["fw_c"] });
   expect(entries.map(({ after }) => after?.slice(0, 12))).toContain("not shown: 9");
   expect(JSON.stringify(entries).length).toBeLessThan(17 * 1024 * 1024);
-  await large("c.txt");
-  await large("d.txt");
-  await expect(shop.plan()).rejects.toMatchObject({
-    code: "invalid_request",
-    message: "The skills in .agents/skills have more than 32 MiB; at most 32 MiB are copied.",
-  });
+  for (const name of ["c.txt", "d.txt"]) await large(name);
+  await expect(shop.plan()).rejects.toThrow("The skills in .agents/skills have more than 32 MiB; at most");
 });
 
 test("without skills, servers or a target, the error says what to name", async () => {
