@@ -50,6 +50,7 @@ test("each tool gets variables in its own form, and none is replaced", () => {
     env: { HOME: "${env:HOME}", LEVEL: "debug" },
     cwd: "${workspaceFolder}/tools",
   });
+  expect(rendered("copilot", { command: "x", cwd: "/srv/tools" })).toMatchObject({ cwd: "/srv/tools" });
   expect(rendered("codex", { ...local, cwd: "." })).toEqual({
     ...{ command: "npx", args: ["-y", "server"], env: { LEVEL: "debug" }, env_vars: ["HOME"] },
   });
@@ -72,21 +73,39 @@ test.each([
   ["args[0]", { command: "x", args: [secret] }],
   ["url", { url: "https://user:pw@a.example/" }],
   ["url", { url: "https://a.example/?api_key=abcdefghijkl" }],
+  ["url", { url: `https://ghp_${"a1".repeat(12)}@a.example/` }],
+  ["url", { url: "https:abcdefghijkl@a.example" }],
+  ["env.DATABASE", { command: "x", env: { DATABASE: "postgres://app:hunter2@db/x" } }],
+  ["env.DATABASE", { command: "x", env: { DATABASE: "postgres://app:hun/ter2@db/x" } }],
+  ["args[0]", { command: "x", args: ["redis://:hunter2@db"] }],
+  ["command", { command: "run redis://:hunter2@db" }],
+  ["cwd", { command: "x", cwd: secret }],
+  ["env.CERT", { command: "x", env: { CERT: "cert\n-----BEGIN RSA PRIVATE KEY-----\nabcdefghijkl1" } }],
+  ["env.PGPASSWORD", { command: "x", env: { PGPASSWORD: "hunter2" } }],
+  ["env.OPTS", { command: "x", env: { OPTS: `{"token":"ghp_${"a1".repeat(12)}"}` } }],
 ])("a secret in %s is refused with its place, and never printed", (place, server) => {
   const { servers, leftOut } = kit(server);
   expect(servers).toEqual([]);
   expect(leftOut).toEqual([
     expect.stringContaining(`mcp.servers.s has a value in ${place} that looks like a secret`),
   ]);
-  expect(leftOut.join()).not.toMatch(/abcdefghijkl|a1a1|pw/);
+  expect(leftOut.join()).not.toMatch(/abcdefghijkl|a1a1|pw|hunter2|ter2/);
 });
 
 test.each([
   { command: "x", env: { TOKEN_FILE: "/run/secrets/token", AUTH: "none", KEY: "/etc/key.pem" } },
   { command: "x", args: ["--token", "--verbose-output", "tokenizer-model"] },
   { url: "https://a.example/${ID}", headers: { "X-Api-Key": "${API_KEY}" } },
+  { command: "x", env: { DB: "postgres://app:${PASSWORD}@db/x", AT: "http://localhost:8080/@scope/x" } },
 ])("%j holds no secret", (server) => {
   expect(kit(server).leftOut.join()).not.toContain("secret");
+});
+
+test("an address whose parts are variables is carried, and refused with a secret beside them", () => {
+  const read = (url: string) => readServers("fw_c", { s: { url } }).leftOut.join();
+  expect(read("https://${USER}:${PASSWORD}@a.example:${PORT}/?key=${KEY}")).toBe("");
+  for (const url of ["abcdefghijkl@a.example:${PORT}/", "a.example:${PORT}/?api_key=abcdefghijkl"])
+    expect(read(`https://${url}`)).toContain("has a value in url that looks like a secret");
 });
 
 test.each<[Parameters<typeof readServers>[0], unknown, string]>([

@@ -106,6 +106,8 @@ function folderText(source: McpSource, written: unknown): string {
   return plainText(source, "cwd", folder);
 }
 
+const isAbsolute = /^(?:[/\\]|[A-Za-z]:[/\\])/;
+
 /** The settings of a server as a tool writes them. A text: why it cannot have the server. */
 export function renderServer(target: ToolTarget, server: McpServer): Entry | string {
   const { label, fills, prefix, keys } = toolSettings[target];
@@ -131,7 +133,9 @@ export function renderServer(target: ToolTarget, server: McpServer): Entry | str
       ...(command === undefined ? {} : { command: fill("command", command) }),
       ...(args.length === 0 ? {} : { args: args.map((each) => fill("args", each)) }),
       ...(Object.keys(env).length === 0 ? {} : { env: fillAll("env", env) }),
-      ...(cwd === undefined || cwd === "." ? {} : { cwd: `\${workspaceFolder}/${fill("cwd", cwd)}` }),
+      ...(cwd === undefined || cwd === "."
+        ? {}
+        : { cwd: (isAbsolute.test(cwd) ? "" : `\${workspaceFolder}/`) + fill("cwd", cwd) }),
       ...(url === undefined ? {} : { url: fill("url", url) }),
       ...(Object.keys(headers).length === 0 ? {} : { headers: fillAll("headers", headers) }),
     };
@@ -202,27 +206,45 @@ function record(value: unknown): Entry {
 }
 
 const secretName =
-  /(?:^|[_-])(?:api[_-]?key|key|token|secret|pass(?:word|wd|phrase)?|pwd|auth(?:orization)?|credentials?|bearer|cookie|pat|jwt|dsn)s?$/i;
+  /(?:^|[_-])(?:api[_-]?key|key|token|secret|pass(?:word|wd|phrase)?|pwd|auth(?:orization)?|credentials?|bearer|cookie|pat|jwt|dsn)s?$|passw(?:or)?ds?$/i;
+/** Their values are often short. */
+const passwordName = /pass(?:word|wd|phrase)?s?$|pwd$/i;
+const privateKey = /-----BEGIN [A-Z ]*PRIVATE KEY/;
+/** The password in `postgres://user:password@host`, but not the path behind a port. */
+const passwordInAddress = /:\/\/[^\s/@:]{0,256}:(?!\d{1,5}(?:[/?#]|$))[^\s@]{1,256}@/;
 
 /** The place of a text that looks like a secret: by its name, or by its form. */
-function secretIn({ command = "", url = "", args, env, headers }: McpServer): string | undefined {
+function secretIn({ command = "", url = "", cwd = "", args, env, headers }: McpServer): string | undefined {
   const isSecret = (name: string, text: string): boolean => {
     const value = text
       .replace(plainVariable, "")
       .replace(/^(?:bearer|basic|token)\s+/i, "")
       .trim();
-    if (value.split(/[\s=:,;]+/).some((word) => keyPattern.test(word))) return true;
-    return secretName.test(name) && value.length >= 8 && !/^(?:https?:|\.{0,2}\/|~\/|-)/.test(value);
+    if (value.split(/[\s=:,;"'/@{}]+/).some((word) => keyPattern.test(word))) return true;
+    const least = passwordName.test(name) ? 4 : 8;
+    return secretName.test(name) && value.length >= least && !/^(?:https?:|\.{0,2}\/|~\/|-)/.test(value);
+  };
+  const holdsOne = (text: string): boolean => {
+    const literal = text.replace(plainVariable, "");
+    return privateKey.test(literal) || passwordInAddress.test(literal);
   };
   for (const [table, texts] of Object.entries({ env, headers }))
-    for (const [name, text] of Object.entries(texts)) if (isSecret(name, text)) return `${table}.${name}`;
+    for (const [name, text] of Object.entries(texts))
+      if (holdsOne(text) || isSecret(name, text)) return `${table}.${name}`;
   for (const [index, text] of [command, ...args].entries()) {
     const [, flag, value] = /^-*([\w-]+)[=:](.*)$/s.exec(text) ?? [];
     const before = args[index - 2] ?? "";
-    if (isSecret(flag ?? (before.startsWith("-") ? before : ""), value ?? text))
+    if (holdsOne(text) || isSecret(flag ?? (before.startsWith("-") ? before : ""), value ?? text))
       return index === 0 ? "command" : `args[${index - 1}]`;
   }
+  if (isSecret("", cwd)) return "cwd";
   const address = URL.parse(url.replace(plainVariable, "x"));
-  const query = [...(address?.searchParams ?? [])].some(([name, value]) => isSecret(name, value));
-  return (address?.password ?? "") !== "" || query || isSecret("", url) ? "url" : undefined;
+  const [, userInfo = ""] = /:\/\/([^/?#]*)@/.exec(url.replace(plainVariable, "")) ?? [];
+  const hasUser = [userInfo, address?.username ?? "", address?.password ?? ""].some(
+    (part) => !/^[:x]*$/.test(part),
+  );
+  const query = [...new URLSearchParams(url.slice(url.indexOf("?") + 1))].some(([name, value]) =>
+    isSecret(name, value),
+  );
+  return hasUser || query || holdsOne(url) || isSecret("", url) ? "url" : undefined;
 }

@@ -64,9 +64,33 @@ test.each([
 
 test("text that looks like a server in a string is left alone", () => {
   const before = 'note = """\n[mcp_servers.own]\ncommand = "old"\n"""\n';
-  expect(() => set(before, { command: "new" })).toThrow(
-    "kit finds no lines of mcp_servers.own that it can change.",
-  );
+  expect(set(before, { command: "new" })).toBe(`${before}\n[mcp_servers.own]\ncommand = "new"\n`);
+});
+
+test("long lines are edited in linear time, and a comment stays behind any form of text", () => {
+  const spaces = " ".repeat(60_000);
+  const started = performance.now();
+  for (const line of [
+    `a = """\n[mcp_servers.own]${spaces}x"""`,
+    `[tools] #${spaces}x`,
+    `[mcp_servers.own]${spaces}# x`,
+  ])
+    expect(set(`${line}\n[mcp_servers.z]\n`.replace(/^a/, "[t]\na"), undefined)).toContain("[mcp_servers.z]");
+  for (const old of [`"${" #".repeat(30_000)}"`, `"x"${spaces}`, `"x" #${spaces}x`])
+    expect(set(`[mcp_servers.own]\ncommand = ${old}\n`, { command: "new" })).toContain('command = "new"');
+  for (const note of [
+    `"""\n${"a = [\n".repeat(50_000)}"""`,
+    `[${'"a=",\n'.repeat(50_000)}]`,
+    `"${"x".repeat(900_000)}"`,
+  ])
+    expect(set(`[mcp_servers.own]\nnote = ${note}\ncommand = "x"\n`, { command: "new" })).toContain(
+      'command = "new"',
+    );
+  expect(performance.now() - started).toBeLessThan(4_000);
+  for (const old of ['"a # \\" b"', "'a # b'", '"""a " # b"""', "1#", '{ "#" = "#" }'])
+    expect(set(`[mcp_servers.own]\ncommand = ${old} # why # not\n`, { command: "new" })).toBe(
+      `[mcp_servers.own]\ncommand = "new"${old === "1#" ? "# " : " "}# why # not\n`,
+    );
 });
 
 const value = fc.oneof(

@@ -53,14 +53,11 @@ interface LineEdit {
 
 function editLines(text: string, name: string, { entry, isOld }: LineEdit): string {
   const eol = text.includes("\r\n") ? "\r\n" : "\n";
-  // Each line keeps its end.
-  const lines = text.split(/(?<=\n)/);
   const due = new Map(Object.entries(entry ?? {}).filter(([key]) => isOld(key)));
   const out: string[] = [];
   let at: string | undefined;
   let last = -1;
-  for (let index = 0; index < lines.length; index += 1) {
-    const line = lines[index] ?? "";
+  for (const line of linesOf(text)) {
     const isHeading = /^\s*\[/.test(line);
     if (isHeading) at = headingIn(line, name);
     const key = isHeading ? "" : /^\s*(["']?)([\w-]+)\1\s*[=.]/.exec(line)?.[2];
@@ -69,16 +66,14 @@ function editLines(text: string, name: string, { entry, isOld }: LineEdit): stri
       continue;
     }
     const owner = at === "" ? key : (at.split(".")[0] ?? "");
-    const end = isHeading ? index + 1 : endOfValue(lines, index);
     const isGone = owner === "" ? entry === undefined : isOld(owner);
-    if (!isGone) out.push(...lines.slice(index, end));
+    if (!isGone) out.push(line);
     else if (isHeading && out.at(-1)?.trim() === "") out.pop();
     else if (at === "" && due.has(owner)) {
-      out.push(toLine(owner, due.get(owner)) + (end === index + 1 ? commentIn(line) : "") + eol);
+      out.push(toLine(owner, due.get(owner)) + commentIn(line) + eol);
       due.delete(owner);
     }
     if (at === "") last = out.length;
-    index = end - 1;
   }
   const added = [...due].map(([key, value]) => toLine(key, value) + eol);
   if (added.length === 0) return out.join("");
@@ -90,39 +85,39 @@ function editLines(text: string, name: string, { entry, isOld }: LineEdit): stri
   return out.toSpliced(place, 0, gap, ...heading, ...added).join("");
 }
 
-/** The comment at the end of a line, with the white space before it. */
-function commentIn(line: string): string {
-  for (const { index } of line.matchAll(/\s+#/g)) {
-    try {
-      if (canonical(parse(line.slice(0, index))) === canonical(parse(line)))
-        return line.slice(index).trimEnd();
-    } catch {
-      // The character is in a text.
-    }
+/** A text in quotes, a comment, other characters of a line, or one character that decides. */
+const token =
+  /"""(?:\\[\s\S]|[^\\])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[^"'#[\]{}\n]+|[\s\S]/g;
+
+/** The lines of a text that is TOML, each with its end; a value of several lines is in one. In linear time. */
+function linesOf(text: string): readonly string[] {
+  const lines: string[] = [];
+  let start = 0;
+  let depth = 0;
+  for (const { 0: part, index } of text.matchAll(token)) {
+    if (part === "[" || part === "{") depth += 1;
+    else if (part === "]" || part === "}") depth -= 1;
+    if (part !== "\n" || depth > 0) continue;
+    lines.push(text.slice(start, index + 1));
+    start = index + 1;
   }
-  return "";
+  return start < text.length ? [...lines, text.slice(start)] : lines;
+}
+
+/** The comment at the end of a line, with the white space before it. A value of several lines has none that stays. */
+function commentIn(line: string): string {
+  if (line.trimEnd().includes("\n")) return "";
+  const at = [...line.matchAll(token)].find(([part]) => part.startsWith("#"))?.index;
+  return at === undefined ? "" : line.slice(line.slice(0, at).trimEnd().length).trimEnd();
 }
 
 /** Returns the rest of the name in the heading of a table in a server, "" for the server itself; undefined for other lines. */
 function headingIn(line: string, name: string): string | undefined {
-  const parts = /^\s*\[([^[\]]+)\]\s*(?:#.*)?\s*$/
-    .exec(line)?.[1]
+  const parts = /^\[([^[\]]+)\]\s*(?:#|$)/
+    .exec(line.trim())?.[1]
     ?.split(".")
     .map((part) => part.trim().replace(/^(["'])(.*)\1$/, "$2"));
   return parts?.[0] === table && parts[1] === name ? parts.slice(2).join(".") : undefined;
-}
-
-/** The line after a value, which can have several lines: the first at which the parser takes it. */
-function endOfValue(lines: readonly string[], start: number): number {
-  for (let end = start + 1; end <= Math.min(lines.length, start + 200); end += 1) {
-    try {
-      parse(lines.slice(start, end).join(""));
-      return end;
-    } catch {
-      // The value goes on.
-    }
-  }
-  return start + 1;
 }
 
 function toLine(key: string, value: unknown): string {

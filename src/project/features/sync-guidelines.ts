@@ -157,16 +157,20 @@ export async function syncProject(context: SyncContext, request: SyncWrite = {})
   const toolFiles = new Map(tools?.files.map((file) => [file.path, file]));
   if (request.expected !== undefined) assertAsPreviewed(plan.entries, request.expected);
   const written: string[] = [];
-  for (const entry of plan.entries) {
-    const isDue = entry.action === "conflict" ? request.overwrite === true : entry.action !== "unchanged";
-    if (!isDue) continue;
+  const isDue = ({ action }: Pick<SyncEntry, "action">): boolean =>
+    action === "conflict" ? request.overwrite === true : action !== "unchanged";
+  const isClaimed = tools !== undefined && (await claim(context, tools, isDue));
+  for (const entry of plan.entries.filter(isDue)) {
     try {
       if (await apply(context, entry, toolFiles.get(entry.path))) written.push(entry.path);
     } catch (error) {
-      throw error instanceof KitError ? withWritten(error, written) : error;
+      throw error instanceof KitError
+        ? withWritten(error, isClaimed ? [...written, recordPath] : written)
+        : error;
     }
   }
-  if (tools !== undefined && (await remember(context, tools, written))) written.push(recordPath);
+  if ((tools !== undefined && (await remember(context, tools, written))) || isClaimed)
+    written.push(recordPath);
   return { ...plan, written };
 }
 
@@ -181,6 +185,20 @@ async function apply(
   else if (action === "delete" && expected !== null) await removeFileInside(context, { path, expected });
   else return false;
   return true;
+}
+
+/**
+ * Records what kit is about to write anew. First, so that after a crash kit knows its new files from those of people, which it
+ * never removes. Digests of files that kit wrote before stay until the end.
+ */
+async function claim(
+  context: SyncContext,
+  { files, record }: ToolFilesPlan,
+  isDue: (file: PlannedToolFile) => boolean,
+): Promise<boolean> {
+  for (const [key, digest] of files.filter(isDue).flatMap(({ owned }) => owned))
+    if (digest !== undefined && !record.written.has(key)) record.written.set(key, digest);
+  return await writeRecord(context, record);
 }
 
 /**

@@ -9,8 +9,8 @@ export const recordPath = "kit.synced.json";
 /** The digests of what kit wrote: by the path of a file, and by `path#name` of a server in a file. */
 export interface SyncRecord {
   readonly written: Map<string, string>;
-  /** The file as it was read. */
-  readonly before: Uint8Array | null;
+  /** The file as it was last read or written. */
+  before: Uint8Array | null;
 }
 
 /** A record that cannot be read knows nothing: kit then overwrites no copy that differs. */
@@ -28,11 +28,13 @@ export async function readRecord(root: string): Promise<SyncRecord> {
 }
 
 /** Writes the record if it says something else than the file. Returns whether it wrote. */
-export async function writeRecord(target: WritableRoot, { written, before }: SyncRecord): Promise<boolean> {
+export async function writeRecord(target: WritableRoot, record: SyncRecord): Promise<boolean> {
+  const { written, before } = record;
   const sorted = [...written].sort(([one], [other]) => (one < other ? -1 : 1));
   const content = `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`;
   if (before === null ? written.size === 0 : Buffer.from(content).equals(before)) return false;
   await writeFileInside(target, { path: recordPath, content, expected: before });
+  record.before = Buffer.from(content);
   return true;
 }
 

@@ -7,7 +7,7 @@ import { serverSettingsOf, toolSettings } from "../../guidelines/settings/tool-s
 import { type McpSource, type ToolTarget, toolTargets } from "../../protocol/enums.ts";
 import { parseToml, setTomlServer } from "./edit-codex.ts";
 import { digestOf } from "./sync-record.ts";
-import { readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
+import { linkConflict, readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
 
 /** Keys that keep tools of a server from the model. */
 const limitsTools = /^(?:allow|deny|disabledTools|(?:en|dis)abled_tools)$/;
@@ -46,13 +46,28 @@ export async function planServers(
 /** The servers in a tool's file, as it writes them. */
 async function serversOf(root: string, source: ToolTarget): Promise<unknown> {
   const { path } = toolSettings[source];
-  const read = await readTarget(root, path);
-  if ("problem" in read) throw new KitError({ code: "invalid_request", message: read.problem });
+  const read = await readSettings(root, path);
+  if ("problem" in read) throw unreadable(path, new SyntaxError(read.problem));
   try {
-    return read.bytes === null ? {} : entriesIn(source, new TextDecoder().decode(read.bytes));
+    return entriesIn(source, "text" in read ? read.text : "");
   } catch (error) {
     throw unreadable(path, error);
   }
+}
+
+/** Larger files are hardly settings, and their parts are parsed several times. */
+const maxMiB = 1;
+
+/** Reads a settings file, with its text: undefined without a file. */
+async function readSettings(root: string, path: string) {
+  const read = await readTarget(root, path);
+  if ("problem" in read) return read;
+  const { bytes } = read;
+  if (bytes === null) return read;
+  if (bytes.length > maxMiB * 1024 * 1024)
+    return { problem: `It is larger than ${maxMiB} MiB, the most that kit reads of settings.` };
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  return Buffer.from(text).equals(bytes) ? { ...read, text } : { problem: "It is not UTF-8 text." };
 }
 
 function unreadable(path: string, cause: unknown): KitError {
@@ -82,33 +97,41 @@ async function planTarget(draft: ToolFilesPlan, { root, target, servers }: Targe
   }
   const own = [...draft.record.written.keys()].filter((each) => each.startsWith(`${path}#`));
   if (desired.size === 0 && own.length === 0) return;
-  const read = await readTarget(root, path);
+  const read = await readSettings(root, path);
   const base = { path, format: target, losses: [] };
   if ("problem" in read) {
     draft.files.push({ ...base, action: "conflict", reason: read.problem, owned: [] });
     return;
   }
-  const before =
-    read.bytes === null ? undefined : new TextDecoder("utf-8", { ignoreBOM: true }).decode(read.bytes);
+  if (read.path !== path) return void draft.files.push({ ...base, ...linkConflict(path, read.path) });
+  const before = "text" in read ? read.text : undefined;
   try {
     const names = new Set([...desired.keys(), ...own.map((each) => each.slice(path.length + 1))]);
     const isNew = (before ?? "").replace(/^\ufeff/, "").trim() === "";
     let after = isNew ? (target === "codex" ? "" : "{}\n") : (before ?? "");
     const current = entriesIn(target, after);
     const conflicts: string[] = [];
+    const theirs = new Set<string>();
     for (const name of names) {
       const known = draft.record.written.get(`${path}#${name}`);
-      const edit = { name, now: current[name], entry: desired.get(name) };
+      const edit = {
+        name,
+        now: Object.hasOwn(current, name) ? current[name] : undefined,
+        entry: desired.get(name),
+      };
       const fault = faultOfEdit(target, edit, known);
       if (fault !== undefined) conflicts.push(fault);
+      else if (known === undefined && edit.now !== undefined) theirs.add(name);
       if (fault === undefined || edit.entry !== undefined) after = setServer(after, target, edit);
     }
     const isSame = isNew ? desired.size === 0 : before === after;
     const changes = before === undefined ? "create" : isSame ? "unchanged" : "update";
-    const owned = [...names].map((name) => {
-      const entry = desired.get(name);
-      return [`${path}#${name}`, entry && digestOf(portable(target, entry))] as const;
-    });
+    const owned = [...names]
+      .filter((name) => !theirs.has(name))
+      .map((name) => {
+        const entry = desired.get(name);
+        return [`${path}#${name}`, entry && digestOf(portable(target, entry))] as const;
+      });
     if (before === undefined && isSame) return void owned.map(([name]) => draft.record.written.delete(name));
     draft.files.push({
       ...base,

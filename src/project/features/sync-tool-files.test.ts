@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: settings write variables in this form
 import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { SyncPlan, SyncWrite } from "../../protocol/sync.ts";
@@ -166,6 +167,39 @@ test("a folder that is a link to the source needs no copy", async () => {
   });
 });
 
+test("a target that is a link to another place is a conflict that names the place, and nothing is written there", async () => {
+  await using shop = await open({
+    ".agents/skills/hooks/SKILL.md": skill,
+    ".agents/skills/hooks/pre-commit": "#!/bin/sh\n",
+    ".git/hooks/x": "",
+    ".kit/x": "",
+    "src/a.ts": "",
+  });
+  await mkdir(shop.path(".claude"));
+  await mkdir(shop.path(".kiro/skills"), { recursive: true });
+  await symlink("../.git", shop.path(".claude/skills"));
+  await symlink("../../.git/hooks", shop.path(".kiro/skills/hooks"));
+  const { entries, written } = await shop.sync({ targets: ["fw_c", "steering"], overwrite: true });
+  expect(entries.map(({ action, path }) => `${action} ${path}`)).toEqual([
+    "conflict .claude/skills",
+    "conflict .kiro/skills/hooks/SKILL.md",
+    "conflict .kiro/skills/hooks/pre-commit",
+  ]);
+  expect(entries[0]?.reason).toContain("It is a link to .git, and kit writes only to .claude/skills itself.");
+  expect(entries[1]?.reason).toContain("is a link to .git/hooks/SKILL.md");
+  expect(written).toEqual([]);
+  await symlink("src", shop.path(".junie"));
+  expect(due(await shop.plan({ targets: ["junie"] }))).toEqual(["conflict .junie/skills"]);
+  await using servers = await open(
+    { "src/a.ts": "" },
+    { config: { mcp: { servers: { a: { command: "x" } } } } },
+  );
+  await symlink("src", servers.path(".cursor"));
+  const plan = await servers.plan({ with: { mcp: "kit" }, targets: ["fw_b"] });
+  expect(plan.entries[0]?.reason).toContain("It is a link to src/mcp.json");
+  await expect(stat(shop.path(".git/hooks/pre-commit"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
 const remote = { url: "https://example.org/mcp", headers: { Authorization: "Bearer ${TOKEN}" } };
 const mcp = { servers: { github: remote } };
 const request = { with: { mcp: "kit" }, targets: ["fw_c", "steering", "copilot", "codex"] } as const;
@@ -244,6 +278,86 @@ test("one tool's file can be the source, and a broken file is named without its 
     code: "invalid_request",
     message: expect.not.stringContaining("s3cret"),
   });
+});
+
+test("a sync never removes what a person wrote, even if it equals the source", async () => {
+  const config: { mcp: { servers: Record<string, object> } } = {
+    mcp: { servers: { github: remote, constructor: { command: "c" } } },
+  };
+  const cursors = { ...remote, headers: { Authorization: "Bearer ${env:TOKEN}" } };
+  const own = JSON.stringify({ mcpServers: { github: cursors } });
+  await using shop = await open(
+    {
+      ...files,
+      ".claude/skills/review/SKILL.md": skill,
+      ".cursor/mcp.json": own,
+      ".codex/config.toml": "[mcp_servers]\n",
+    },
+    { config },
+  );
+  const both = { with: { skills: "agents", mcp: "kit" }, targets: ["fw_c", "fw_b", "codex"] } as const;
+  await shop.sync(both);
+  expect(await shop.text(".codex/config.toml")).toContain('[mcp_servers.constructor]\ncommand = "c"');
+  const record = (await shop.text("kit.synced.json")) ?? "";
+  expect(record).toContain(".claude/skills/review/scripts/run.sh");
+  expect(record).toContain(".cursor/mcp.json#constructor");
+  expect(record).not.toMatch(/SKILL\.md|cursor\/mcp\.json#github/);
+  config.mcp.servers = { constructor: { command: "c" } };
+  await rm(shop.path(".agents/skills/review"), { recursive: true });
+  await mkdir(shop.path(".agents/skills/next"));
+  await shop.write(".agents/skills/next/SKILL.md", skill);
+  await shop.sync(both);
+  expect(await shop.text(".claude/skills/review/SKILL.md")).toBe(skill);
+  expect(await shop.text(".claude/skills/review/scripts/run.sh")).toBeUndefined();
+  expect(Object.keys(JSON.parse((await shop.text(".cursor/mcp.json")) ?? "").mcpServers)).toContain("github");
+});
+
+test("a sync that stopped in the middle has recorded the files that it made", async () => {
+  const more = Array.from({ length: 20 }, (_, index) => [`.agents/skills/review/a${index}`, "x"]);
+  await using shop = await open({
+    ...files,
+    ...Object.fromEntries(more),
+    ".kiro/skills/review/scripts/x": "",
+  });
+  const interfere = async (): Promise<void> => {
+    while ((await shop.text(".claude/skills/review/SKILL.md")) === undefined) await setImmediate();
+    await shop.write(".kiro/skills/review/scripts/run.sh", "mine");
+  };
+  const [stopped] = await Promise.allSettled([shop.sync(), interfere()]);
+  expect(stopped).toMatchObject({
+    reason: { code: "conflict", meta: { written: expect.arrayContaining(["kit.synced.json"]) } },
+  });
+  await rm(shop.path(".agents/skills/review/scripts"), { recursive: true });
+  await shop.sync();
+  expect(await shop.text(".claude/skills/review/scripts/run.sh")).toBeUndefined();
+  expect(await shop.text(".kiro/skills/review/scripts/run.sh")).toBe("mine");
+});
+
+test("settings that are not UTF-8, or too large, are conflicts and stay byte for byte", async () => {
+  await using shop = await open({ ".cursor/x": "", ".vscode/x": "" }, { config: { mcp } });
+  const latin = Buffer.from('{"mcpServers": {"caf\xe9": {"command": "x"}}}', "latin1");
+  await shop.write(".cursor/mcp.json", latin);
+  await shop.write(".vscode/mcp.json", `{"a": "${"x".repeat(9_000_000)}"}`);
+  const { entries } = await shop.sync({ ...request, targets: ["fw_b", "copilot"], overwrite: true });
+  expect(entries.map(({ action, reason }) => [action, reason])).toEqual([
+    ["conflict", "It is not UTF-8 text."],
+    ["conflict", "It is larger than 1 MiB, the most that kit reads of settings."],
+  ]);
+  expect(latin.equals(await readFile(shop.path(".cursor/mcp.json")))).toBe(true);
+  await expect(shop.plan({ with: { mcp: "fw_b" }, targets: ["fw_c"] })).rejects.toThrow(
+    ".cursor/mcp.json: It is not UTF-8 text.",
+  );
+});
+
+test("skills of more than 32 MiB are refused, and a plan shows at most 16 MiB of texts", async () => {
+  await using shop = await open(files);
+  const large = (name: string) => shop.write(`.agents/skills/review/${name}`, "x".repeat(9 * 1024 * 1024));
+  for (const name of ["a.txt", "b.txt"]) await large(name);
+  const { entries } = await shop.plan({ targets: ["fw_c"] });
+  expect(entries.map(({ after }) => after?.slice(0, 12))).toContain("not shown: 9");
+  expect(JSON.stringify(entries).length).toBeLessThan(17 * 1024 * 1024);
+  for (const name of ["c.txt", "d.txt"]) await large(name);
+  await expect(shop.plan()).rejects.toThrow("The skills in .agents/skills have more than 32 MiB; at most");
 });
 
 test("without skills, servers or a target, the error says what to name", async () => {

@@ -8,7 +8,7 @@ import { allowedToolsOf } from "../../guidelines/skills/skill-format.ts";
 import { type SkillSource, type ToolTarget, toolTargets } from "../../protocol/enums.ts";
 import { digestOf, readRecord } from "./sync-record.ts";
 import { planServers } from "./sync-servers.ts";
-import { readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
+import { linkConflict, readTarget, type ToolFilesPlan, type ToolFilesRequest } from "./tool-files.ts";
 import { readPlacedFile } from "./write-file.ts";
 
 /** The tools of which a project has a folder or a file. */
@@ -38,7 +38,7 @@ export async function presentTools(root: string): Promise<readonly ToolTarget[]>
  */
 export async function planToolFiles(request: ToolFilesRequest): Promise<ToolFilesPlan> {
   const record = await readRecord(request.root);
-  const plan: ToolFilesPlan = { files: [], record, readDirectly: [], leftOut: [] };
+  const plan: ToolFilesPlan = { files: [], record, readDirectly: [], leftOut: [], textBytes: 0 };
   if (request.skills !== undefined) await planSkills(plan, request, request.skills);
   if (request.mcp !== undefined) await planServers(plan, request, request.mcp);
   return plan;
@@ -46,6 +46,12 @@ export async function planToolFiles(request: ToolFilesRequest): Promise<ToolFile
 
 /** More files are hardly the text and the scripts of skills. */
 const maxFiles = 5_000;
+
+/** The bytes of all files. */
+const maxTotalMiB = 32;
+
+/** The bytes of all texts in one plan, which is one reply. */
+const maxTextBytes = 16 * 1024 * 1024;
 
 /** Folders that tools fill, and files of systems. */
 const ofMachines = new Set(["node_modules", ".git", ".venv", "__pycache__", ".DS_Store"]);
@@ -73,17 +79,21 @@ async function planSkills(
       draft.files.push({ path: skills, format: target, action: "unchanged", reason, losses: [], owned: [] });
       continue;
     }
+    if (real !== skills) {
+      draft.files.push({ path: skills, format: target, ...linkConflict(skills, real) });
+      continue;
+    }
     const read = [skills, ...readsSkills].find((each) => each === folder || written.includes(each));
     if (read !== undefined) draft.readDirectly.push(`${label} reads ${read} itself.`);
     else written.push(skills);
     if (real === realFolder) continue;
     const desired = read === undefined ? files : new Map<string, SkillFile>();
     for (const [path, file] of desired)
-      await planCopy(draft, { root, target, path: `${skills}/${path}`, file });
+      await planCopy(draft, { root, target, skills, path: `${skills}/${path}`, file });
     for (const path of draft.record.written.keys()) {
       const isOwn = path.startsWith(`${skills}/`) && !path.split("/").includes("..");
       if (!isOwn || desired.has(path.slice(skills.length + 1))) continue;
-      await planCopy(draft, { root, target, path });
+      await planCopy(draft, { root, target, skills, path });
     }
   }
 }
@@ -119,6 +129,7 @@ async function readSkills(
   const packages = found.paths
     .filter((path) => path.endsWith("/SKILL.md"))
     .map((path) => posix.dirname(path));
+  let total = 0;
   for (const from of found.paths) {
     const path = from.slice(folder.length + 1);
     if (!packages.some((each) => from.startsWith(`${each}/`) && each !== folder)) {
@@ -131,6 +142,9 @@ async function readSkills(
       continue;
     }
     try {
+      const { mode, size } = await stat(join(root, from));
+      total += size;
+      if (total > maxTotalMiB * 1024 * 1024) break;
       const read = await readPlacedFile(root, { path: from });
       if (read === undefined) continue;
       // A link could lead to a file of secrets elsewhere in the project.
@@ -138,7 +152,6 @@ async function readSkills(
         draft.leftOut.push(`${from} is a link out of ${folder}, and is not copied.`);
         continue;
       }
-      const { mode } = await stat(join(root, from));
       const tools = posix.basename(path) === "SKILL.md" ? allowedToolsOf(read.bytes) : undefined;
       const losses =
         tools === undefined
@@ -152,18 +165,26 @@ async function readSkills(
       draft.leftOut.push(`${from} is not copied: ${error.message}`);
     }
   }
+  if (total > maxTotalMiB * 1024 * 1024)
+    throw new KitError({
+      code: "invalid_request",
+      message: `The skills in ${folder} have more than ${maxTotalMiB} MiB; at most ${maxTotalMiB} MiB are copied.`,
+      hint: "Move large files out of the folders of skills.",
+    });
   return files;
 }
 
 interface Copy {
   readonly root: string;
   readonly target: ToolTarget;
+  /** The folder of the target's skills. */
+  readonly skills: string;
   readonly path: string;
   /** Undefined: the skill is gone. */
   readonly file?: SkillFile;
 }
 
-async function planCopy(draft: ToolFilesPlan, { root, target, path, file }: Copy): Promise<void> {
+async function planCopy(draft: ToolFilesPlan, { root, target, skills, path, file }: Copy): Promise<void> {
   const losses = file?.losses ?? [];
   const read = await readTarget(root, path);
   const base = { path, format: target, losses };
@@ -178,6 +199,7 @@ async function planCopy(draft: ToolFilesPlan, { root, target, path, file }: Copy
     draft.files.push({ ...base, action: "unchanged", reason: `It is the same file as ${real}.`, owned: [] });
     return;
   }
+  if (!real.startsWith(`${skills}/`)) return void draft.files.push({ ...base, ...linkConflict(path, real) });
   const known = draft.record.written.get(path);
   const isOwn = before !== null && known === digestOf(before);
   const isSame = before !== null && after !== undefined && Buffer.compare(before, after) === 0;
@@ -193,17 +215,19 @@ async function planCopy(draft: ToolFilesPlan, { root, target, path, file }: Copy
           reason:
             known === undefined ? "kit did not write it." : `kit wrote it${gone}, and it was edited by hand.`,
         }),
-    before: textOf(before),
-    after: textOf(after ?? null),
+    before: textOf(draft, before),
+    after: textOf(draft, after ?? null),
     bytes: { before, after },
     isExecutable: file?.isExecutable ?? false,
-    owned: [[path, after && digestOf(after)]],
+    owned: isSame && known === undefined ? [] : [[path, after && digestOf(after)]],
   });
 }
 
 /** A file as a preview shows it: its text, or its size and digest. */
-function textOf(bytes: Uint8Array | null): string | undefined {
+function textOf(draft: ToolFilesPlan, bytes: Uint8Array | null): string | undefined {
   if (bytes === null) return undefined;
+  draft.textBytes += bytes.length;
+  if (draft.textBytes > maxTextBytes) return `not shown: ${bytes.length} bytes, sha256 ${digestOf(bytes)}\n`;
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (!text.includes("\0") && Buffer.compare(Buffer.from(text), bytes) === 0) return text;
   return `not text: ${bytes.length} bytes, sha256 ${digestOf(bytes)}\n`;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { KitError } from "../../base/kit-error.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
-import { readFileInside, writeFileInside } from "./write-file.ts";
+import { readFileInside, removeFileInside, writeFileInside } from "./write-file.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -132,4 +132,33 @@ test("a folder that is swapped for a link out of the project lets nothing in or 
   await swap;
   expect(outcomes).not.toContain("TOP-SECRET");
   expect(await readdir(join(folder.root, "outside"))).toEqual(["f.txt"]);
+});
+
+test("no write and no removal reaches a folder of Git or of kit, by its name or through a link", async () => {
+  await using folder = await createTemporaryRepository({
+    ".git/HEAD": "x",
+    ".kit/a": "x",
+    "sub/.git/a": "x",
+  });
+  await symlink(".git", join(folder.root, "git"));
+  await symlink(".kit/a", join(folder.root, "record.md"));
+  const target = { root: folder.root, readOnly: false };
+  const paths = [
+    ".git/hooks/pre-commit",
+    "git/hooks/pre-commit",
+    ".GIT/a",
+    "record.md",
+    ".kit/b",
+    "sub/.git/a",
+  ];
+  for (const path of paths) {
+    await expect(write(folder.root, path)).rejects.toMatchObject({
+      code: "forbidden",
+      message: expect.stringContaining("belongs to Git or to kit itself"),
+    });
+  }
+  for (const path of ["git/HEAD", "record.md"])
+    await expect(removeFileInside(target, { path, expected: bytes("x") })).rejects.toThrow("is a link to .");
+  expect(await readdir(join(folder.root, ".git"))).toEqual(["HEAD"]);
+  expect(await write(folder.root, ".github/a.md")).toBe(".github/a.md");
 });

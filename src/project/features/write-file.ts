@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { KitError } from "../../base/kit-error.ts";
-import { findPlace } from "../../files/find-place.ts";
-import { invalid, toFileError } from "../../files/obstacle.ts";
+import { findPlace, type Place, resolveInside } from "../../files/find-place.ts";
+import { forbidden, invalid, toFileError } from "../../files/obstacle.ts";
 import { readRegularFile, removeFile, replaceFile } from "../../files/replace-file.ts";
 import type { FileChange, SyncEntry } from "../../protocol/sync.ts";
 
@@ -67,15 +67,16 @@ export async function readPlacedFile(
  * Writes one file of the project atomically: into a temporary file in the same folder, which is then renamed. Keeps the mode and
  * owner of an existing file, and returns its project-relative path, with links followed.
  *
- * Throws `forbidden` in a read-only project, for a path that leads out of it and for anything but a regular file, and `conflict`
- * if the file is not what `expected` describes.
+ * Throws `forbidden` in a read-only project, for a path that leads out of it or into a `.git` or `.kit`, and for anything but a
+ * regular file; throws `conflict` if the file is not what `expected` describes.
  */
 export async function writeFileInside(target: WritableRoot, options: WriteInsideOptions): Promise<string> {
   const { path, signal } = options;
   assertWritable(target);
   assertFilePath(path);
   signal?.throwIfAborted();
-  const place = await findPlace({ root: target.root, path, createFolders: true });
+  assertNotInternal(path, await resolveInside({ root: target.root, path }));
+  const place = await findWritable(path, findPlace({ root: target.root, path, createFolders: true }));
   if (place === undefined) throw toFileError(undefined, path);
   try {
     await replaceFile(place, { ...options, durable: true });
@@ -98,7 +99,7 @@ export async function removeFileInside(
 ): Promise<void> {
   assertWritable(target);
   assertFilePath(path);
-  const place = await findPlace({ root: target.root, path });
+  const place = await findWritable(path, findPlace({ root: target.root, path }));
   if (place === undefined) return;
   try {
     await removeFile(place, expected);
@@ -117,6 +118,27 @@ export function assertWritable(target: WritableRoot): void {
     message: "The project is open read-only, so nothing is written.",
     hint: "Start kit without read_only to let it write.",
   });
+}
+
+/** Throws `forbidden` for a path whose real path is in a folder of Git or of kit: what is there runs, or is kit's own memory. */
+export function assertNotInternal(path: string, real: string): void {
+  if (!real.split("/").some((name) => /^\.(?:git|kit)$/i.test(name))) return;
+  const link = real === path ? "" : ` is a link to ${real}, which`;
+  throw forbidden(
+    `${path}${link} belongs to Git or to kit itself, and is not written as a file of the project.`,
+  );
+}
+
+/** A folder can become a link after its path was checked, so the open place decides. */
+async function findWritable(path: string, finding: Promise<Place | undefined>): Promise<Place | undefined> {
+  const place = await finding;
+  try {
+    assertNotInternal(path, place?.path ?? "");
+    return place;
+  } catch (error) {
+    await place?.close();
+    throw error;
+  }
 }
 
 function assertFilePath(path: string): void {

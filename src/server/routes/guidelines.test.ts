@@ -77,6 +77,23 @@ test("skills and MCP servers are synced over HTTP, without a source of rules, to
   await open.close();
 });
 
+test("settings of MCP servers, which can hold keys, are shown only to those who may write them", async () => {
+  const secret = "hunter2-of-a-person";
+  const files = {
+    ".cursor/mcp.json": JSON.stringify({ mcpServers: { mine: { command: "x", env: { A: secret } } } }),
+    ".mcp.json": '{"mcpServers": {"a": {"command": "y"}}}',
+  };
+  const reader = await serveService({ authorize: ({ action }) => action === "project.read", files });
+  const request = { body: { with: { mcp: "fw_c" }, targets: ["fw_b"] } };
+  const reply = await reader.send("/api/guidelines/sync", request);
+  expect([reply.status, JSON.stringify(reply.body).includes(secret)]).toEqual([403, false]);
+  await reader.close();
+  const writer = await serveService({ files });
+  const { body } = await writer.send("/api/guidelines/sync", request);
+  expect(body.entries[0]).toMatchObject({ path: ".cursor/mcp.json", action: "update" });
+  await writer.close();
+});
+
 test("a write over HTTP is bound to its preview if the client requests that", async () => {
   const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
   const openClient = new KitClient({ baseUrl: open.url });

@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { maxNameBytes } from "../../base/names.ts";
+import { toolSettings } from "../../guidelines/settings/tool-settings.ts";
 import { conversionFormatOf, sourceTypeOf } from "../../guidelines/tools/tool-table.ts";
 import type { ChangesSince } from "../../project/features/changes-since.ts";
 import { readLines } from "../../project/features/read-lines.ts";
@@ -217,7 +218,13 @@ export function bindGuidelineRoutes(
     }),
     async "POST /api/guidelines/sync"(input) {
       const { preview = true, ...write } = input.body;
-      if (preview) return { ...(await guidelines.planSync(write)), written: [] };
+      if (preview) {
+        const plan = await guidelines.planSync(write);
+        // These files are shown whole, with the literal keys of servers that people wrote.
+        const paths = new Set(Object.values(toolSettings).map(({ path }) => path));
+        if (plan.entries.some(({ path }) => paths.has(path))) await checkWrite(input);
+        return { ...plan, written: [] };
+      }
       await checkWrite(input);
       return await guidelines.sync(write);
     },
