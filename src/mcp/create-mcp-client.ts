@@ -1,4 +1,4 @@
-import type { AnyTool } from "../agents/define/tool.ts";
+import type { AnyTool, ValidateJson } from "../agents/define/tool.ts";
 import { maskSecrets } from "../agents/secrets.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { cleanLine } from "./clean-text.ts";
@@ -9,7 +9,7 @@ import { toServerSettings } from "./servers/server-settings.ts";
 import { createFindAndCallTools } from "./tools/find-and-call-tools.ts";
 import type { Catalogue } from "./tools/listed-tool.ts";
 import { downText, leftOutText } from "./tools/missing-tool-text.ts";
-import { createServerTool, type ValidateJson } from "./tools/server-tool.ts";
+import { createServerTool } from "./tools/server-tool.ts";
 
 export interface McpClientOptions {
   readonly config: McpConfig;

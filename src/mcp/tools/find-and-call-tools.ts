@@ -1,4 +1,4 @@
-import type { AnyTool, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
+import type { AnyTool, ToolDefinition, ToolOutput, ValidateJson } from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
 import { suggest } from "../../base/error-text.ts";
 import { isRecord } from "../../base/record.ts";
@@ -7,7 +7,7 @@ import { times } from "../limits.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 import type { ListedTool } from "./listed-tool.ts";
 import { leftOutText } from "./missing-tool-text.ts";
-import { originOf, runServerTool, timeoutOf, type ValidateJson, withoutNulls } from "./server-tool.ts";
+import { originOf, runServerTool, timeoutOf, withoutNulls } from "./server-tool.ts";
 
 export interface FindAndCallOptions {
   readonly links: readonly ServerLink[];

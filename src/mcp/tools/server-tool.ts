@@ -1,5 +1,11 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import type { AnyTool, ToolContext, ToolDefinition, ToolOutput } from "../../agents/define/tool.ts";
+import type {
+  AnyTool,
+  ToolContext,
+  ToolDefinition,
+  ToolOutput,
+  ValidateJson,
+} from "../../agents/define/tool.ts";
 import { maskSecrets } from "../../agents/secrets.ts";
 import { isRecord } from "../../base/record.ts";
 import type { McpOrigin } from "../../protocol/event.ts";
@@ -11,12 +17,6 @@ import { ServerFailure } from "../servers/server-failure.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 import { createServerQuestions } from "../servers/server-questions.ts";
 import type { ListedTool } from "./listed-tool.ts";
-
-/** Validates a value against a JSON Schema; returns the issues, an empty list if it is valid. */
-export type ValidateJson = (
-  schema: Readonly<Record<string, unknown>>,
-  value: unknown,
-) => readonly string[] | Promise<readonly string[]>;
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
