@@ -43,16 +43,9 @@ export interface RateLimit extends Infer<typeof rateLimitTable> {}
 
 /** An address whose requests no machine on the way can read or change: https, or this machine. */
 const safeAddress = textLike(
-  "an address that begins with https:// (http:// only on this machine), without a query",
-  /^https?:\/\/[^\s?#]+$/,
-  (text) => {
-    const url = URL.parse(text);
-    return (
-      url !== null &&
-      (url.protocol === "https:" || ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname)) &&
-      url.username === ""
-    );
-  },
+  "an address that begins with https:// (http:// only on this machine), without a user and a query",
+  /^(?:https:\/\/[^\s?#@]+|http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/][^\s?#@]*)?)$/,
+  (text) => URL.canParse(text),
 );
 
 /** The issuer whose tokens `/mcp` accepts. kit verifies tokens, and issues none. */
