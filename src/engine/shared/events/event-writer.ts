@@ -111,6 +111,11 @@ export class EventWriter {
     const live = this.#streams.get(stream);
     if (live !== undefined) this.#drop(live);
     while (this.#turn !== undefined) await this.#written;
+    // The answer of a claim on its way puts the stream into memory again, with the indexes that it had.
+    await this.#beginning?.claimed.catch(() => undefined);
+    await this.#claimed;
+    const claimed = this.#streams.get(stream);
+    if (claimed?.unwritten === 0) this.#drop(claimed);
   }
 
   /** Forgets the streams of shards that another process writes now. */
