@@ -18,19 +18,19 @@ interface Budget {
 }
 
 const budgets: Readonly<Record<string, Budget>> = {
-  kit: { packages: [], kilobytes: 256 },
+  kit: { packages: [], kilobytes: 260 },
   "kit/agents": { packages: [], kilobytes: 1 },
   "kit/workflows": { packages: [], kilobytes: 1 },
   "kit/app": { packages: [], kilobytes: 2 },
   "kit/contracts": { packages: [], kilobytes: 1 },
-  "kit/protocol": { packages: [], kilobytes: 18 },
+  "kit/protocol": { packages: [], kilobytes: 20 },
   "kit/specs": { packages: ["yaml"], kilobytes: 300 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 160 },
   "kit/project": { packages: [], kilobytes: 270 },
   "kit/client": { packages: [], kilobytes: 112, download: 19 },
   "kit/server": {
     packages: ["@hono/node-server", "hono", "ws", "zod"],
-    kilobytes: 825,
+    kilobytes: 830,
   },
   "kit/engines/restate": { packages: ["croner"], kilobytes: 420 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "yaml", "zod"], kilobytes: 560 },
