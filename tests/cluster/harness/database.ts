@@ -81,7 +81,8 @@ export class Database {
       "fsync=off",
       ...this.#settings,
     ].flatMap((setting) => ["-c", setting]);
-    for (;;) {
+    for (const end = Date.now() + 120_000; ; ) {
+      if (Date.now() > end) throw new Error(`Postgres does not start: ${this.#log}`);
       const child = spawn(postgres, ["-D", this.#folder, "-p", `${this.port}`, ...settings], {
         stdio: ["ignore", "pipe", "pipe"],
         ...(userInfo().uid === 0 ? { uid, gid } : {}),
@@ -103,7 +104,7 @@ export class Database {
   async #answers(): Promise<boolean> {
     for (let attempt = 0; attempt < 600; attempt += 1) {
       if (this.#child?.exitCode !== null || this.#child.signalCode !== null) return false;
-      const client = new pg.Client({ connectionString: this.url });
+      const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 5_000 });
       client.on("error", () => undefined);
       try {
         await client.connect();
@@ -172,7 +173,11 @@ export class Database {
   }
 
   async query(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
-    const client = new pg.Client({ connectionString: this.url });
+    const client = new pg.Client({
+      connectionString: this.url,
+      connectionTimeoutMillis: 20_000,
+      query_timeout: 60_000,
+    });
     client.on("error", () => undefined);
     await client.connect();
     try {

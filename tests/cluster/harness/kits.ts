@@ -53,6 +53,8 @@ export interface Around {
 
 /** How long a sender waits for an answer before it tries another node. */
 const patienceMs = 2_000;
+/** How long a sender tries: longer than any fault and the takeover after it, shorter than a test may take. */
+const sendingMs = 180_000;
 
 /** Several `kit start` over one database, which a test loads, breaks and checks. */
 export class Kits {
@@ -172,7 +174,9 @@ export class Kits {
 
   /** Sends a request to different nodes until one answers without a server error. */
   async ask(path: string, { body, from = 0, key }: { body?: unknown; from?: number; key?: string } = {}) {
-    for (let time = from; ; time += 1) {
+    const end = Date.now() + sendingMs;
+    let last = "no answer";
+    for (let time = from; Date.now() < end; time += 1) {
       const kit = this.kits[time % this.kits.length];
       try {
         const reply = await fetch(`${kit?.process.url}${path}`, {
@@ -186,15 +190,29 @@ export class Kits {
         // biome-ignore lint/suspicious/noExplicitAny: a test reads any part of the answer.
         const answer = (await reply.json()) as any;
         if (reply.status < 300) return answer;
+        last = `${reply.status} ${JSON.stringify(answer)}`;
         if (reply.status !== 503 && reply.status !== 429) {
           throw new RefusedError(`${path}: ${reply.status} ${JSON.stringify(answer)}`);
         }
       } catch (error) {
         if (error instanceof RefusedError) throw error;
         // The node does not listen or is frozen, or the connection broke before the answer.
+        last = String(error);
       }
       await delay(20);
     }
+    throw new Error(
+      `No node accepted ${path} (${key}) within ${sendingMs} ms; the last answer was: ${last}\n${this.#words()}`,
+    );
+  }
+
+  /** Returns the last words of the nodes, for a test that fails. */
+  #words(): string {
+    const words = this.kits.map(
+      (kit) =>
+        `${kit.process.pid} ${isAlive(kit) ? "runs" : "has ended"}: ${kit.process.stderr().slice(-2_000)}`,
+    );
+    return words.join("\n");
   }
 
   /** Sends one input until a node has accepted it; returns the id of its receipt. */
@@ -227,7 +245,15 @@ export class Kits {
   /** Waits until every input has a receipt and has ended. */
   async settled(load: Load): Promise<void> {
     const ids = await load.accepted;
-    await this.until(async () => (await this.engine.open(this.database, ids)) === 0, 240_000);
+    await this.until(async () => (await this.engine.open(this.database, ids)) === 0, 240_000).catch(
+      async (error: unknown) => {
+        const { rows } = await this.database.query(
+          "SELECT dispatch_id, instance_id, status, shard, fence, attempts FROM kit.dispatches WHERE dispatch_id = ANY($1) AND ended_at IS NULL",
+          [ids],
+        );
+        throw new Error(`Inputs never ended: ${JSON.stringify(rows)}\n${this.#words()}`, { cause: error });
+      },
+    );
   }
 
   /** The violations in finished loads: in the rows and effects, and in the sessions that any node reads. */

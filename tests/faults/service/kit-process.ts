@@ -3,8 +3,11 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../../../src/testing/free-port.ts";
 
+/** How long a start or an end may take on the busiest machine. */
+const patienceMs = 90_000;
 const ownLauncher = join(import.meta.dirname, "../../../bin/kit.mjs");
 
 /** `kit start` on a project, which can be restarted on the same port. */
@@ -63,13 +66,13 @@ export async function createKitProcess(
         throw new Error(`kit start has ended: ${errors}`);
       });
       ended.catch(() => undefined);
-      await Promise.race([listening, ended]);
+      await inTime(Promise.race([listening, ended]), () => `kit start does not listen: ${errors}`);
     },
     async end(signal) {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return null;
       const ended = once(child, "exit");
       child.kill(signal);
-      const [code] = await ended;
+      const [code] = await inTime(ended, () => `kit start does not end after ${signal}: ${errors}`);
       return code;
     },
     stderr: () => errors,
@@ -90,4 +93,18 @@ export async function createKitProcess(
       return links.filter((link) => link.startsWith("socket:")).length;
     },
   };
+}
+
+/** Rejects if a promise takes too long, so that a test that hangs says on what. */
+async function inTime<Value>(promise: Promise<Value>, why: () => string): Promise<Value> {
+  const timer = new AbortController();
+  const late = delay(patienceMs, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(why());
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timer.abort();
+    late.catch(() => undefined);
+  }
 }
