@@ -111,7 +111,8 @@ export class DispatchRows implements DispatchStore {
 
   /**
    * Locks the rows of the shards, so that a claim under an old fence finds nothing. If a crash of the database loses a claim, the
-   * settlement finds no running row, and the input is claimed again; its session tells what was done.
+   * settlement finds no running row, and the input is claimed again; its session tells what was done. A repeated claim finds the
+   * row that the first one has claimed although its answer was lost: this node has at most one attempt at an input.
    */
   async #claimAll(all: readonly Claim[]): Promise<readonly (DispatchRow | undefined)[]> {
     const rows = await this.#base.database.rows<Claimed>(
@@ -121,10 +122,11 @@ export class DispatchRows implements DispatchStore {
          SELECT shard, fence FROM $s.shards WHERE shard = ANY($2::int[]) ORDER BY shard FOR SHARE
        )
        UPDATE $s.dispatches AS d SET status = CASE WHEN cancelling THEN status ELSE 'running' END,
-         attempts = attempts + CASE WHEN cancelling THEN 0 ELSE 1 END, fence = own.fence,
+         attempts = attempts + CASE WHEN cancelling OR status = 'running' THEN 0 ELSE 1 END, fence = own.fence,
          next_attempt_at = NULL, idle = false, started_at = coalesce(started_at, $4)
        FROM wanted JOIN own USING (shard, fence), quick
-       WHERE d.ended_at IS NULL AND d.dispatch_id = wanted.dispatch_id AND d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
+       WHERE d.ended_at IS NULL AND d.dispatch_id = wanted.dispatch_id AND (d.status = 'queued' AND coalesce(d.next_attempt_at, 0) <= $4
+         OR d.status = 'running' AND d.fence = own.fence)
        RETURNING d.dispatch_id, d.attempts, d.spent, d.progress, d.fence, d.started_at, d.accepted_at, d.idempotency_key, d.error, d.input,
          d.trace, d.status, d.cancelling`,
       [

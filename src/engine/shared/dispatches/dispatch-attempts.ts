@@ -286,7 +286,10 @@ export class DispatchAttempts {
         return await this.#write(attempt, outcome, handlers);
       } catch (error) {
         if (draining.aborted) return ended;
-        if (isLost(error)) return await this.#comeBack(attempt.row, attempt.lease).catch(() => ended);
+        if (isLost(error))
+          return await this.#comeBack(attempt.row, attempt.lease).catch(() =>
+            this.#waitFor(attempt.row, this.#base.time.now() + this.#options.limits.backoffMs),
+          );
         const early = linkSignals([attempt.lease.signal, draining]);
         await clock.sleep(this.#options.limits.backoffMs, early.signal).catch(() => undefined);
         early.unlink();

@@ -15,7 +15,8 @@ import { causeOfStored, createRowReader } from "../stored-rows.ts";
 export interface DispatchStore {
   /**
    * Begins the next attempt at an input, or takes a cancelled one, to end it; `undefined` if the input is not queued or not
-   * due. A cancelled input stays queued, and this is no attempt.
+   * due. A cancelled input stays queued, and this is no attempt. A repeated call succeeds: the first may have been committed
+   * although its answer was lost.
    */
   claim(dispatch: QueuedDispatch, fence: number): Promise<DispatchRow | undefined>;
   /** When the next attempt at a queued input is due; null if it can begin at once, `undefined` if the input is not queued. */
