@@ -37,6 +37,8 @@ const asClass = `export class Cart {
 export const total = (prices) => new Cart(prices).total();
 export const discounted = (prices, discount) => new Cart(prices).total(discount);
 `;
+/** A test that neither `node --test` nor Vitest runs. */
+const otherTest = 'def test_discount():\n    """cart#1.2"""\n    assert page("/cart").discount() == 3\n';
 const refusing = (before: string): string => `${before}export function discounted(prices, discount) {
   const sum = total(prices);
   if (discount > sum) throw new RangeError("The discount is larger than the total.");
@@ -228,6 +230,26 @@ export const honestChanges: readonly HonestChange[] = [
     change: (style) => ({
       [style.code]: refusing(style.before).replace("is larger than", "exceeds"),
       [style.tests]: `${style.head}${testNamed('"refuses"', 'assert.throws(() => discounted([5], 6), { message: "The discount exceeds the total." });')}`,
+    }),
+  },
+  {
+    name: "has a criterion with another test, which another runner runs",
+    end: "closed",
+    before: () => ({ "e2e/test_cart.py": otherTest }),
+    change: testsOf(testNamed(key)),
+  },
+  {
+    name: "adds a test that another runner runs, and ticks nothing",
+    end: "ask",
+    change: (style) => ({ [style.code]: style.after, "e2e/test_cart.py": otherTest }),
+  },
+  {
+    name: "adds two tests, of which another runner runs one, and ticks nothing",
+    end: "ask",
+    change: (style) => ({
+      [style.code]: style.after,
+      [style.tests]: style.head + style.oldTest + testNamed(key),
+      "e2e/test_cart.py": otherTest,
     }),
   },
   {
