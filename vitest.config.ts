@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from "vitest/config";
@@ -69,6 +69,16 @@ class LongestFirst extends BaseSequencer {
     const longFirst = (list: readonly TestSpecification[]): readonly TestSpecification[] =>
       split(list, ({ moduleId }) => longSuites.some((path) => moduleId.endsWith(path))).flat();
     return [...longFirst(whole), ...longFirst(beside)];
+  }
+
+  /** Deals the files by size and in turn, the long suites first, so that the shares of `.ci/run` take about as long. */
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { index, count } = this.ctx.config.shard ?? { index: 1, count: 1 };
+    const size = ({ moduleId }: TestSpecification): number =>
+      (longSuites.some((path) => moduleId.endsWith(path)) ? 1e9 : 0) + statSync(moduleId).size;
+    return files
+      .toSorted((one, other) => size(other) - size(one) || (one.moduleId < other.moduleId ? -1 : 1))
+      .filter((_, rank) => rank % count === index - 1);
   }
 
   #nearest(files: readonly TestSpecification[], changed: string | true): TestSpecification[] {

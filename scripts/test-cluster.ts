@@ -1,7 +1,7 @@
 /**
  * `npm run test:cluster` tests several `kit start` over one Postgres, under faults. `--long` continues with random faults for
  * thirty minutes, `--minutes N` for N minutes. `--seed N` repeats the faults of a run that printed the seed. `--engine restate` has Restate
- * call the nodes, with the server of `npm run test:vendors`. Further arguments go to vitest.
+ * call the nodes, with the server of `npm run test:vendors`. `--shard 1/3` runs a third of the files. Further arguments go to vitest.
  */
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -12,11 +12,13 @@ const { values, positionals } = parseArgs({
     minutes: { type: "string" },
     seed: { type: "string" },
     engine: { type: "string" },
+    shard: { type: "string" },
   },
   allowPositionals: true,
 });
 const minutes = values.minutes ?? (values.long ? "30" : undefined);
-const { status } = spawnSync("vitest", ["run", "--project", "cluster", ...positionals], {
+const shard = values.shard === undefined ? [] : [`--shard=${values.shard}`];
+const { status } = spawnSync("vitest", ["run", "--project", "cluster", ...shard, ...positionals], {
   stdio: "inherit",
   env: {
     ...process.env,
