@@ -106,6 +106,10 @@ class OpenJournal implements RunJournal {
   #ends: number;
   #pending: Pending[] = [];
   #busy = false;
+  /** Whether a statement failed that the database may have committed. */
+  #isInDoubt = false;
+  /** The outcomes that such a statement has stored, by position. */
+  readonly #found = new Map<number, EntryEnd>();
 
   constructor(
     base: PostgresBase,
@@ -119,7 +123,7 @@ class OpenJournal implements RunJournal {
   }
 
   end(head: EntryHead, outcome: Omit<EntryEnd, "ended_as">): Promise<EntryEnd> {
-    return this.#write([], (draft) => recordEnd(draft, head, outcome));
+    return this.#write([], (draft) => this.#found.get(head.position) ?? recordEnd(draft, head, outcome));
   }
 
   beginWait(wait: BegunWait, schema: string | null): Promise<EntryEnd | undefined> {
@@ -157,6 +161,8 @@ class OpenJournal implements RunJournal {
   }
 
   #endWait(draft: Draft, wait: BegunWait, signals: readonly SignalRow[]): EntryEnd | undefined {
+    const found = this.#found.get(wait.head.position);
+    if (found !== undefined) return found;
     const signal = findSignal(wait, signals, draft.receivedSignals);
     if (signal !== undefined) {
       draft.receivedSignals.push(signal.id);
@@ -181,10 +187,13 @@ class OpenJournal implements RunJournal {
     while (this.#pending.length > 0) {
       const batch = this.#pending.splice(0);
       try {
+        if (this.#isInDoubt) await this.#findStored();
         const signals = await this.#signals(batch.flatMap(({ waits }) => waits));
         const draft: Draft = { rows: [], receivedSignals: [], ends: this.#ends };
         const values = batch.map(({ write }) => write(draft, signals));
+        this.#isInDoubt = true;
         await this.#store(draft);
+        this.#isInDoubt = false;
         this.#ends = draft.ends;
         for (const [index, { resolve }] of batch.entries()) resolve(values[index] as never);
       } catch (error) {
@@ -192,6 +201,20 @@ class OpenJournal implements RunJournal {
       }
     }
     this.#busy = false;
+  }
+
+  /** Reads what a failed statement has stored: a signal that it took would be missing for the one that repeats it. */
+  async #findStored(): Promise<void> {
+    const rows = await this.#base.database.rows<EntryRow>(
+      `SELECT position, kind, name, state, deadline, ended_as, value FROM $s.run_journal WHERE run = $1 AND ended_as > $2`,
+      [this.#run, this.#ends],
+    );
+    for (const { position, outcome } of rows.map(toEntry)) {
+      if (outcome.state === "pending") continue;
+      this.#found.set(position, outcome);
+      this.#ends = Math.max(this.#ends, outcome.ended_as);
+    }
+    this.#isInDoubt = false;
   }
 
   async #signals(waits: readonly BegunWait[]): Promise<readonly SignalRow[]> {
