@@ -7,6 +7,7 @@ import {
   SdkError,
   type Server,
   type ServerContext,
+  type Tool,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Skill } from "../../agents/define/agent-profile.ts";
@@ -61,6 +62,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const workTools = work && createWorkTools(work, onError);
   const toolsOf = async (principal: Principal | undefined): Promise<readonly ServedTool[]> =>
     workTools === undefined ? projectTools : [...projectTools, ...(await workTools(principal))];
+  const toMasked = maskOnce(masked);
   const handler = createMcpHandler(
     ({ era }) => {
       const server = new McpServer(masked({ name: "kit", title: `kit: ${project.name}`, version }), {
@@ -76,7 +78,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         ...(work !== undefined && era === "modern" ? { extensions: { [tasksExtension]: {} } } : {}),
       });
       const more = work?.settings.extend?.(server, () => handler.notify) ?? [];
-      serveTools(server, async (principal) => [...(await toolsOf(principal)), ...more]);
+      serveTools(server, toMasked, async (principal) => [...(await toolsOf(principal)), ...more]);
       addResources(server, project);
       for (const skill of skills) addPrompt(server, skill);
       if (work !== undefined && era === "modern") serveTasks(server.server, work);
@@ -110,7 +112,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         }
         slot.release();
         const headers = type === null ? {} : { "content-type": type };
-        return staticReply(reply.body === null ? null : await reply.text(), {
+        return staticReply(reply.body === null ? null : new Uint8Array(await reply.arrayBuffer()), {
           status: reply.status,
           headers,
         });
@@ -129,17 +131,18 @@ const unchanging = { listChanged: false };
 
 type Handler = (request: unknown, call: ServerContext) => unknown;
 
-/** Masks what every handler returns. What one throws is reported, and the client gets an error without private text. */
+/** Masks what every handler returns, except lists of tools, which are masked before. What one throws is reported, and the client gets an error without private text. */
 function guardHandlers(
   server: Server,
   { masked, toEnvelope }: Pick<McpEndpointOptions, "masked" | "toEnvelope">,
 ): void {
   const set = server.setRequestHandler.bind(server) as (...args: readonly unknown[]) => void;
   const guarded =
-    (handler: Handler): Handler =>
+    (handler: Handler, isMasked: boolean): Handler =>
     async (request, call) => {
       try {
-        return masked(await handler(request, call));
+        const result = await handler(request, call);
+        return isMasked ? result : masked(result);
       } catch (error) {
         // A client that has left gets no reply.
         if (error instanceof ProtocolError || call.mcpReq.signal.aborted) throw error;
@@ -148,7 +151,7 @@ function guardHandlers(
     };
   Object.assign(server, {
     setRequestHandler: (...args: readonly unknown[]) =>
-      set(...args.slice(0, -1), guarded(args.at(-1) as Handler)),
+      set(...args.slice(0, -1), guarded(args.at(-1) as Handler, args[0] === "tools/list")),
   });
 }
 
@@ -166,13 +169,26 @@ function isOfClient(error: Error): boolean {
   );
 }
 
+/** Masks each definition once: a list has tens of kilobytes, and clients ask for it again and again. */
+function maskOnce(masked: McpEndpointOptions["masked"]): (definition: Tool) => Tool {
+  const known = new WeakMap<Tool, Tool>();
+  return (definition) => {
+    const before = known.get(definition);
+    if (before !== undefined) return before;
+    const after = masked(definition);
+    known.set(definition, after);
+    return after;
+  };
+}
+
 /** Lists and calls tools that were converted before. `McpServer` would convert each one for each request. */
 function serveTools(
   { server }: McpServer,
+  toMasked: (definition: Tool) => Tool,
   toolsOf: (principal: Principal | undefined) => Promise<readonly ServedTool[]>,
 ): void {
   server.setRequestHandler("tools/list", async (_, call) => ({
-    tools: (await toolsOf(senderOf(call))).map(({ definition }) => definition),
+    tools: (await toolsOf(senderOf(call))).map(({ definition }) => toMasked(definition)),
   }));
   server.setRequestHandler("tools/call", async ({ params }, call) => {
     const tools = await toolsOf(senderOf(call));
