@@ -20,7 +20,7 @@ async function write(path: string, text: string): Promise<void> {
 test("a tool that runs in one project keeps no file out of another project of the process", async () => {
   await write("first/src/agents/busy.ts", agent);
   const first = await Sources.open(join(folder, "first"));
-  const end = first.guard.begin({ agent: "busy", tool: "pay" });
+  const end = first.guard.begin({ agent: "busy", instance_id: "1", session: "default", tool: "pay" });
   await write("second/src/agents/quick.ts", agent);
   const second = await Sources.open(join(folder, "second"));
   expect(second.loaded.problems).toEqual([]);
@@ -39,7 +39,7 @@ test("a file of another project that a file of the project imports is still kept
   await write("near/src/agents/direct.ts", `import "../../../far/src/shared.ts";\n${agent}`);
   await write("near/src/agents/through.ts", `import "../../../between.ts";\n${agent}`);
   await new Promise((resolve) => setTimeout(resolve, 60));
-  const end = near.guard.begin({ agent: "first", tool: "bash" });
+  const end = near.guard.begin({ agent: "first", instance_id: "1", session: "default", tool: "bash" });
   await write("far/src/shared.ts", "globalThis.written = true;\n");
   end();
   await near.reload();
