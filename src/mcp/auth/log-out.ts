@@ -44,7 +44,7 @@ async function revoke(login: ServerLogin, { tokens, discovery, clients = {} }: L
   const { issuer } = tokens;
   // Metadata of OpenID can have both, too, although its type does not.
   const { revocation_endpoint: address, revocation_endpoint_auth_methods_supported: methods }: Revocations =
-    discovery.authorizationServerMetadata ?? {};
+    (discovery.authorizationServerMetadata as Revocations | undefined) ?? {};
   const endpoint = URL.parse(address ?? "");
   if (endpoint === null) throw noRevocation();
   const sdk = await loadSdk();
