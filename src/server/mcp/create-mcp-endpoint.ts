@@ -21,7 +21,8 @@ import type { ServerLimits } from "../limits.ts";
 import { staticReply, toRpcError } from "../reply.ts";
 import type { RouteRequest } from "../route.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
-import { type McpContext, senderOf } from "./mcp-work.ts";
+import { createListChanges } from "./list-changes.ts";
+import { type McpContext, principalOf } from "./mcp-work.ts";
 import { serveTasks } from "./tasks.ts";
 import { tasksExtension } from "./work-result.ts";
 import { createWorkTools } from "./work-tools.ts";
@@ -64,7 +65,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     workTools === undefined ? projectTools : [...projectTools, ...(await workTools(principal))];
   const toMasked = maskOnce(masked);
   const handler = createMcpHandler(
-    ({ era }) => {
+    async ({ era, authInfo, requestInfo }) => {
       const server = new McpServer(masked({ name: "kit", title: `kit: ${project.name}`, version }), {
         instructions,
         cacheHints,
@@ -73,18 +74,23 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       guardHandlers(server.server, options);
       const skills = work?.service.app.skills() ?? [];
       server.server.registerCapabilities({
-        ...{ tools: unchanging, resources: unchanging },
-        ...(skills.length > 0 ? { prompts: unchanging } : {}),
+        // The older revision has notices only in sessions, which kit does not have.
+        tools: { listChanged: work !== undefined && era === "modern" },
+        resources: { listChanged: false },
+        ...(skills.length > 0 ? { prompts: { listChanged: era === "modern" } } : {}),
         ...(work !== undefined && era === "modern" ? { extensions: { [tasksExtension]: {} } } : {}),
       });
       const more = work?.settings.extend?.(server, () => handler.notify) ?? [];
-      serveTools(server, toMasked, async (principal) => [...(await toolsOf(principal)), ...more]);
+      const tools = once(async () => [...(await toolsOf(principalOf(authInfo))), ...more]);
+      serveTools(server, toMasked, tools);
+      if (requestInfo?.headers.get("mcp-method") === "tools/call") await serveHeaders(server, tools);
       addResources(server, project);
       for (const skill of skills) addPrompt(server, skill);
       if (work !== undefined && era === "modern") serveTasks(server.server, work);
       return server;
     },
     {
+      ...(work && { bus: createListChanges(() => listsOf(work)) }),
       keepAliveMs: limits.heartbeatMs,
       onerror: (error) => {
         if (!isOfClient(error)) onError(error);
@@ -126,8 +132,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   };
 }
 
-/** A capability without notices of changes: kit sends none, and its clients ask again after `cacheHint`. */
-const unchanging = { listChanged: false };
+function listsOf({ service: { app } }: McpContext) {
+  return { tools_list_changed: [app.agents(), app.workflows()], prompts_list_changed: [app.skills()] };
+}
 
 type Handler = (request: unknown, call: ServerContext) => unknown;
 
@@ -185,14 +192,13 @@ function maskOnce(masked: McpEndpointOptions["masked"]): (definition: Tool) => T
 function serveTools(
   { server }: McpServer,
   toMasked: (definition: Tool) => Tool,
-  toolsOf: (principal: Principal | undefined) => Promise<readonly ServedTool[]>,
+  tools: () => Promise<readonly ServedTool[]>,
 ): void {
-  server.setRequestHandler("tools/list", async (_, call) => ({
-    tools: (await toolsOf(senderOf(call))).map(({ definition }) => toMasked(definition)),
+  server.setRequestHandler("tools/list", async () => ({
+    tools: (await tools()).map(({ definition }) => toMasked(definition)),
   }));
   server.setRequestHandler("tools/call", async ({ params }, call) => {
-    const tools = await toolsOf(senderOf(call));
-    const tool = tools.find(({ definition }) => definition.name === params.name);
+    const tool = (await tools()).find(({ definition }) => definition.name === params.name);
     if (tool === undefined)
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
@@ -203,6 +209,27 @@ function serveTools(
       ? server.projectCallToolResult(result, tool.definition.outputSchema)
       : result;
   });
+}
+
+/**
+ * Lets the SDK compare the headers of a call with its arguments, where the tool's schema maps some to headers (`x-mcp-header`). It asks
+ * for the schemas of tools that `McpServer` knows; those that the sender may not see stay unknown.
+ */
+async function serveHeaders(server: McpServer, tools: () => Promise<readonly ServedTool[]>): Promise<void> {
+  // A call meets the same error, and reports it.
+  const known = await tools().catch((): readonly ServedTool[] => []);
+  const toolInputSchemaJson = (called: string): Tool["inputSchema"] | undefined =>
+    known.find(({ definition: { name } }) => name === called)?.definition.inputSchema;
+  Object.assign(server, { toolInputSchemaJson });
+}
+
+/** Calls a function once, and returns the same result from then on. */
+function once<Result>(create: () => Result): () => Result {
+  let made: { readonly result: Result } | undefined;
+  return () => {
+    made ??= { result: create() };
+    return made.result;
+  };
 }
 
 const promptArguments = z.object({
