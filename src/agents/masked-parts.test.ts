@@ -48,7 +48,7 @@ test("a secret that begins in the thoughts and ends in the answer is masked, liv
   }
 });
 
-test("what only begins like a secret stays in its own part", () => {
+test("a text that only begins like a secret stays in its own part", () => {
   const parts: readonly Part[] = [
     ["reasoning_delta", "First sk-canary"],
     ["text_delta", "sk-"],

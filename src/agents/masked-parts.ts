@@ -15,7 +15,7 @@ export function createMaskedParts<Kind>(
 ): MaskedParts<Kind> {
   const stream = mask.stream();
   let last: Kind | undefined;
-  /** What is held back of earlier kinds, in its order. */
+  /** The held-back texts of earlier kinds, in their order. */
   let waiting: { readonly kind: Kind; text: string }[] = [];
   const pass = (safe: string): void => {
     let text = safe;

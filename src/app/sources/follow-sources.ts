@@ -28,7 +28,7 @@ export function followSources(root: string, admit: (file: string, specifier: str
     const isOwn = file.startsWith(project.folder);
     const isImported = isOwn || imported.has(importer);
     if (isImported) imported.add(file);
-    // What another project of this process loads from its own folder is for its own guard to decide.
+    // Another project of this process decides itself about what it loads from its own folder.
     if (isImported || ![...openProjects].some(({ folder }) => file.startsWith(folder)))
       admit(file, specifier);
   });

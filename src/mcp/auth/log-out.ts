@@ -4,7 +4,7 @@ import { toLoginFailure } from "./login-failure.ts";
 import type { LoginRecord } from "./login-file.ts";
 import { issuerOf, type ServerLogin } from "./server-login.ts";
 
-/** What a logout has done. */
+/** The result of a logout. */
 export interface LoggedOut {
   /** Whether there was a login. */
   readonly removed: boolean;

@@ -240,18 +240,18 @@ test("a client that listens hears of new tools and skills, and one of the older 
     ...modernRequest("subscriptions/listen", { notifications }),
     signal: leaving.signal,
   });
-  const heard: string[] = [];
+  const notices: string[] = [];
   const listening = (async () => {
     for await (const text of stream.body?.pipeThrough(new TextDecoderStream()) ?? [])
-      heard.push(
+      notices.push(
         ...[...text.matchAll(/"method":"notifications\/([^"]+)"/g)].map(([, method = ""]) => method),
       );
   })().catch(() => undefined);
-  await expect.poll(() => heard).toEqual(["subscriptions/acknowledged"]);
+  await expect.poll(() => notices).toEqual(["subscriptions/acknowledged"]);
   await writeFile(join(growing.root, "src/workflows/newer.ts"), "export const run = () => 1;\n");
   await growing.service.reload();
   await expect
-    .poll(() => heard.toSorted(), { timeout: 5_000 })
+    .poll(() => notices.toSorted(), { timeout: 5_000 })
     .toEqual(["prompts/list_changed", "subscriptions/acknowledged", "tools/list_changed"]);
   const { tools } = (await growing.send("/mcp", modernRequest("tools/list"))).body.result;
   expect(tools.map(({ name }: { name: string }) => name)).toContain("workflow_newer");
