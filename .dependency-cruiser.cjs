@@ -50,7 +50,7 @@ const rooms = {
   backends: low,
   models: low,
   processes: [...low, "files"],
-  sandboxes: [...low, "files", "processes"],
+  sandboxes: [...low, "files", "processes", "sqlite"],
   postgres: low,
   stores: [...low, "files", "sqlite", "postgres"],
   engine: [...low, "files", "sqlite", "postgres"],

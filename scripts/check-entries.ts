@@ -50,7 +50,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/stores/postgres": { packages: [], kilobytes: 165 },
   "kit/stores/sqlite": { packages: [], kilobytes: 164 },
   "kit/webhooks": { packages: [], kilobytes: 40 },
-  "kit/testing": { packages: [], kilobytes: 785 },
+  "kit/testing": { packages: [], kilobytes: 790 },
 };
 
 /** Modules that Node 20 lacks: kit loads them by `process.getBuiltinModule` when it needs them. */

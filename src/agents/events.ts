@@ -9,6 +9,7 @@ import {
   type TurnRequest,
   tracingOf,
 } from "../protocol/tracing.ts";
+import { createMaskedParts } from "./masked-parts.ts";
 import type { MaskedStream, SecretMask } from "./secrets.ts";
 
 export type EventListener = (event: KitEvent) => unknown;
@@ -174,12 +175,11 @@ export function createDeltas({
     else if (type !== "tool_args_delta") emit({ type, text });
   };
   if (mask === undefined) return { push: emitOne, end: () => undefined };
-  let last: DeltaType = "text_delta";
-  const stream = mask.stream();
+  const texts = createMaskedParts<DeltaType>(mask, emitOne);
   // Calls can be written in turns: what one holds back waits for its own next delta.
   let ofCalls: Map<DeltaCall, MaskedStream> | undefined;
-  const emitDelta = (text: string, call?: DeltaCall): void => {
-    if (text !== "") emitOne(last, text, call);
+  const emitArgs = (text: string, call: DeltaCall): void => {
+    if (text !== "") emitOne("tool_args_delta", text, call);
   };
   return {
     push(type, text, call) {
@@ -187,16 +187,14 @@ export function createDeltas({
         ofCalls ??= new Map();
         const ofCall = ofCalls.get(call) ?? mask.stream();
         ofCalls.set(call, ofCall);
-        emitDelta(ofCall.push(text), call);
+        emitArgs(ofCall.push(text), call);
         return;
       }
-      if (type !== last) emitDelta(stream.end());
-      last = type;
-      emitDelta(stream.push(text));
+      texts.push(type, text);
     },
     end() {
-      emitDelta(stream.end());
-      for (const [call, ofCall] of ofCalls ?? []) emitDelta(ofCall.end(), call);
+      texts.end();
+      for (const [call, ofCall] of ofCalls ?? []) emitArgs(ofCall.end(), call);
     },
   };
 }

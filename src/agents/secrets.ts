@@ -33,6 +33,8 @@ export interface SecretMask {
 export interface MaskedStream {
   /** Returns the text that is safe so far; a possible beginning of a secret is held back. */
   push(part: string): string;
+  /** Returns the text that is held back, as `end` would, and goes on holding it back. */
+  held(): string;
   /** Returns the text that was held back. */
   end(): string;
 }
@@ -90,7 +92,7 @@ export function createSecretMask(secrets: readonly string[]): SecretMask {
   return Object.assign(mask, { values, stream });
 }
 
-const unchanged: MaskedStream = { push: (part) => part, end: () => "" };
+const unchanged: MaskedStream = { push: (part) => part, held: () => "", end: () => "" };
 
 function createMaskedStream(finder: SecretFinder): MaskedStream {
   let progress = noProgress;
@@ -111,6 +113,7 @@ function createMaskedStream(finder: SecretFinder): MaskedStream {
       };
       return render(text.slice(0, open), closed);
     },
+    held: () => render(progress.held, progress.finds),
     end() {
       const { held, finds } = progress;
       progress = noProgress;

@@ -10,7 +10,7 @@ import { KitError } from "../base/kit-error.ts";
 import { defined } from "../base/record.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { ModelResolver, PromptCache, ResolvedModel } from "./contract.ts";
-import { knownModel, type ModelName, parseModelName } from "./known-models.ts";
+import { knownModel, type ModelName, modelForm, parseModelName } from "./known-models.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
 import {
   isKnownProvider,
@@ -103,7 +103,7 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
   const known = knownModel(name);
   const price = ownOf(config.prices, name.model) ?? known?.price;
   const limiter = await options.limiterOf(name.provider);
-  const contextWindowTokens = ownOf(config.context_windows, name.model) ?? known?.contextWindowTokens;
+  const contextWindowTokens = contextWindowOf(fullName, options.providers);
   const model = await load(name, config, options);
   return {
     name: fullName,
@@ -116,6 +116,14 @@ async function resolve(text: string, options: ResolveOptions): Promise<ResolvedM
     contextWindowTokens,
     server: serverAt(config.base_url ?? baseUrlOf(name.provider, options.env)),
   };
+}
+
+/** The context window of a model in tokens: that of the configuration, else the known one; a backend of others can name no model. */
+export function contextWindowOf(text: string, providers: ProviderConfigs | undefined): number | undefined {
+  if (!modelForm.test(text)) return undefined;
+  const name = parseModelName(text);
+  const { context_windows } = configOf(name.provider, { providers });
+  return ownOf(context_windows, name.model) ?? knownModel(name)?.contextWindowTokens;
 }
 
 function serverAt(url: string | undefined): ResolvedModel["server"] {
@@ -216,7 +224,7 @@ function ownOf<Value>(table: Readonly<Record<string, Value>> | undefined, name: 
   return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-function configOf(provider: string, options: ModelResolverOptions): ProviderConfig {
+function configOf(provider: string, options: Pick<ModelResolverOptions, "providers">): ProviderConfig {
   // Names of providers in model strings are read in any case, and so are those of the configuration.
   const found = Object.entries(options.providers ?? {}).find(([name]) => name.toLowerCase() === provider);
   return found?.[1] ?? {};

@@ -84,12 +84,15 @@ export interface ModelName {
   readonly model: string;
 }
 
+/** A model string: its provider and its model. */
+export const modelForm = /^([a-z][a-z0-9_-]*)[/:](\S+)$/i;
+
 /**
  * Parses `provider/model` or `provider:model`. The name of the model may contain both characters, as in
  * `openrouter/meta-llama/llama-4:free`. Throws `invalid_request` for anything else.
  */
 export function parseModelName(text: string): ModelName {
-  const match = /^([a-z][a-z0-9_-]*)[/:](\S+)$/i.exec(text.trim());
+  const match = modelForm.exec(text.trim());
   if (match?.[1] === undefined || match[2] === undefined) {
     throw new KitError({
       code: "invalid_request",

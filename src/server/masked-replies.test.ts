@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createSecretMask } from "../agents/secrets.ts";
 import type { RequestEntry } from "./answer-request.ts";
 import { createServer } from "./create-server.ts";
+import { modernRequest } from "./testing/mcp-client.ts";
 import { type ServedService, serveService } from "./testing/serve-service.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 import { openSocket } from "./testing/socket-client.ts";
@@ -23,6 +24,9 @@ const files = {
   ctx.log.info("The key is ${key}.");
   return { told: [${JSON.stringify(shapes)}, ctx.payload], ["${key}"]: 1 };
 }
+`,
+  "src/workflows/described.ts": `export const payload = { type: "object", description: "Needs ${key}." };
+export const run = () => 1;
 `,
   "src/workflows/refusing.ts": `export async function run() { ${refusal} }\n`,
   "src/webhooks/telling.ts": `export default {
@@ -59,6 +63,13 @@ test("no record, event or guideline in a reply contains a secret", async () => {
   await served.service.engine.awaitRun(body.run_id);
   for (const path of [`/runs/${body.run_id}`, `/runs/${body.run_id}/events?types=log`, "/api/guidelines"])
     expectMasked(JSON.stringify((await served.send(path)).body));
+});
+
+test("the list of MCP tools contains no secret, however often it is asked for", async () => {
+  for (let count = 0; count < 2; count += 1) {
+    const { body } = await served.send("/mcp", modernRequest("tools/list"));
+    expectMasked(JSON.stringify(body));
+  }
 });
 
 test("the reply of a webhook contains no secret", async () => {

@@ -14,6 +14,7 @@ import {
 } from "../../protocol/message.ts";
 import type { AgentHooks, HookCall, Refusal } from "../define/hooks.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
+import { maskAnswer } from "../masked-parts.ts";
 import { checkedImagePart } from "../prompt/input-files.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 import type { ModelReply } from "./call-model.ts";
@@ -57,7 +58,7 @@ export function turnHooks({ hooks, at, mask }: HooksAt): TurnHooks | undefined {
       return { ...options, prompt };
     },
     async after(reply, model) {
-      let content = mask === undefined ? reply.content : maskValue(reply.content, mask);
+      let content = mask === undefined ? reply.content : maskAnswer(reply.content, mask);
       for (const { afterModel } of hooks) {
         if (afterModel === undefined) continue;
         const decision = await ask("afterModel", at, () => afterModel({ ...at, model, content }));

@@ -3,6 +3,7 @@ import type { AssistantMessage, Message, ToolCallPart } from "../../protocol/mes
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import { notRun } from "../log/operation-log.ts";
+import { maskAnswer } from "../masked-parts.ts";
 import type { RecordedPrompt } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
 import { toUsage } from "./budget.ts";
@@ -28,7 +29,7 @@ export function storeReply(
   const now = loop.clock.now();
   const message: AssistantMessage = {
     role: "assistant",
-    content: mask === undefined ? reply.content : maskValue(reply.content, mask),
+    content: mask === undefined ? reply.content : maskAnswer(reply.content, mask),
     timestamp: isoTime(now),
     model: resolved.name,
     usage: toUsage(reply.usage, resolved.price),

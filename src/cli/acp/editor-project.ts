@@ -9,7 +9,7 @@ import type { ProjectService } from "../../app/service/service.ts";
 import { trustHint, untrustedCode } from "../../app/trust/trust.ts";
 import { withoutGrants } from "../../app/trust/untrusted-config.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { modelsWithKeys } from "../../models/create-model-resolver.ts";
+import { contextWindowOf, modelsWithKeys } from "../../models/create-model-resolver.ts";
 import { openProject } from "../../project/open-project.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import type { CommandContext } from "../command.ts";
@@ -31,6 +31,8 @@ export interface EditorProject {
   readonly service: ProjectService;
   /** Models that a person can choose for a session. */
   readonly models: readonly string[];
+  /** The context window of a model in tokens, if kit knows it. */
+  windowOf(model: string): number | undefined;
 }
 
 /**
@@ -73,7 +75,11 @@ export async function openEditorProject(
   });
   const known = modelsWithKeys({ env: environment, providers: config.providers });
   const all = [...models, ...[config.agent?.model ?? []].flat(), ...known, "offline/guide"];
-  return { service, models: [...new Set(all)] };
+  return {
+    service,
+    models: [...new Set(all)],
+    windowOf: (model) => contextWindowOf(model, config.providers),
+  };
 }
 
 /** Returns the real path of a folder that an editor has open. Throws `invalid_request` for one that is no project. */

@@ -53,7 +53,7 @@ export class EditorSession {
     this.#agent = agent;
     this.#client = around.client;
     this.#servers = openClientServers(around.mcpServers ?? [], project.service.app.root);
-    this.#fold = new AcpFold(this.#folder);
+    this.#fold = new AcpFold(this.#folder, project.windowOf);
     this.#stopListening = agent.onEvent((event) => {
       // The event comes before the call runs, so the file must be read before this function returns.
       this.#send(this.#fold.push(event, event.type === "tool_start" ? this.#before(event) : undefined));

@@ -9,7 +9,7 @@ import { beginKit, type RunOptions, runKit } from "../testing/run-kit.ts";
 
 /** A project with one MCP server that asks for a login, named `tracker`, and one that is a program. */
 async function openProject(state = "state"): Promise<RunOptions & { readonly url: string }> {
-  const { url } = await serveHttp(createOAuthServer(modernListener()).listener);
+  const { url } = await serveHttp(createOAuthServer(modernListener(), { revokes: true }).listener);
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-mcp-login-")));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const cwd = join(folder, "project");

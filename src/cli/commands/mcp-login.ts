@@ -4,6 +4,7 @@ import { loginsFolder } from "../../app/trust/trust.ts";
 import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { logIn } from "../../mcp/auth/log-in.ts";
+import { logOut } from "../../mcp/auth/log-out.ts";
 import { createMcpClient, type McpClientOptions } from "../../mcp/create-mcp-client.ts";
 import { ServerFailure } from "../../mcp/servers/server-failure.ts";
 import { toServerSettings } from "../../mcp/servers/server-settings.ts";
@@ -23,10 +24,16 @@ export async function changeLogin(
   const { output, json, signal } = context;
   const { login, options } = await openLogin(name, context);
   if (action === "logout") {
-    const removed = login.file.read().tokens !== undefined;
-    await login.file.change(async (_, write) => write(undefined));
-    if (json) output.json({ server: name, removed });
-    else output.note(removed ? `You are logged out of ${name}.` : `You were not logged in at ${name}.`);
+    const { removed, revoked, problem } = await logOut(login);
+    if (json) output.json({ server: name, removed, revoked: revoked ?? null, problem: problem ?? null });
+    else if (!removed) output.note(`You were not logged in at ${name}.`);
+    else {
+      output.note(`You are logged out of ${name}.`);
+      if (problem !== undefined)
+        output.note(
+          `Its tokens are valid until they end, because kit could not revoke them. ${safeLine(problem)}`,
+        );
+    }
     return 0;
   }
   const show = (address: URL): void => {

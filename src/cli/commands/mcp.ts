@@ -34,7 +34,7 @@ export const mcp: Command = defineCommand({
     `    "kit": { "command": "npx", "args": ["--no", "kit", "mcp"] } } }`,
   ],
   details:
-    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start. Its tools show which guidelines apply to a file, search the specs, and show what a change affects. Ends when stdin ends. With --http it is a server like kit start, with /mcp alone: agents that are served and workflows are tools too, and KIT_API_KEYS and server.oauth say who may call them. 'kit mcp login' logs in at a server of mcp.servers whose tools agents use, by OAuth, and keeps the login in $XDG_STATE_HOME/kit/mcp-logins for this project; 'kit mcp logout' removes it there.",
+    "Speaks the Model Context Protocol on stdin and stdout, for a coding agent to start. Its tools show which guidelines apply to a file, search the specs, and show what a change affects. Ends when stdin ends. With --http it is a server like kit start, with /mcp alone: agents that are served and workflows are tools too, and KIT_API_KEYS and server.oauth say who may call them. 'kit mcp login' logs in at a server of mcp.servers whose tools agents use, by OAuth, and keeps the login in $XDG_STATE_HOME/kit/mcp-logins for this project; 'kit mcp logout' removes it there, and revokes its tokens if the authorization server takes that.",
   run: ({ args: [action, server], options: { verify, http, timeout, ...options } }, context) => {
     if (action !== undefined) {
       const given = Object.entries({ verify, http, ...options }).find(([, value]) => value !== undefined);

@@ -177,3 +177,33 @@ test("a change of a file is a difference between whole texts, live, and of the c
     { type: "diff", path, oldText: "one", newText: "two" },
   ]);
 });
+
+test("the editor hears how full the context is, and what the session costs as long as all of it is known", async () => {
+  const events = await record("usage", "delegate to a child");
+  const priced = (total: number | null) =>
+    events.map((event) =>
+      event.type === "turn"
+        ? {
+            ...event,
+            usage: { ...event.usage, input: 900, output: 100, cost: { ...event.usage.cost, total } },
+          }
+        : event,
+    );
+  const turns = events.filter(({ type }) => type === "turn");
+  const own = turns.filter(({ parent_operation_id }) => parent_operation_id === undefined);
+  expect([turns.length, own.length]).toEqual([4, 2]);
+  const usages = (total: number | null, fold = new AcpFold("/project", () => 8_000)) =>
+    priced(total)
+      .flatMap((event) => fold.push(event, null))
+      .filter(({ sessionUpdate }) => sessionUpdate === "usage_update");
+  const usage = { sessionUpdate: "usage_update", used: 1_000, size: 8_000 };
+  const all = usages(0.5);
+  for (const update of all) expect(isUpdate(update)).toBe(true);
+  expect(all).toMatchObject([usage, { ...usage, cost: { amount: 2, currency: "USD" } }]);
+  expect(usages(null)).toEqual([usage, usage]);
+  expect(usages(0.5, new AcpFold("/project"))).toEqual([]);
+  const loaded = new AcpFold("/project", () => 8_000);
+  const target = { agent: "all", instance_id: "usage", session: "default" };
+  loaded.replay((await served.service.historyPage(target, { limit: 100 })).entries);
+  expect(usages(0.5, loaded)).toEqual([usage, usage]);
+});

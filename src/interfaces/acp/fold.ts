@@ -8,6 +8,8 @@ interface CallKey {
   readonly tool_call_id: string;
 }
 
+type Turn = Extract<KitEvent, { type: "turn" }>;
+
 interface OpenCall extends CallShape {
   readonly id: string;
   readonly before?: string | null | undefined;
@@ -33,9 +35,14 @@ export class AcpFold {
   /** The turn that a model answers, and whether the editor has some of the answer. */
   #turn: { readonly id: string | undefined; readonly messageId: string; hasText: boolean } | undefined;
 
-  /** `root` is the absolute path of the session's folder. */
-  constructor(root: string) {
+  readonly #windowOf: (model: string) => number | undefined;
+  /** US dollars of the session; undefined once a part of them is not known. */
+  #cost: number | undefined = 0;
+
+  /** `root` is the absolute path of the session's folder; `windowOf` the context window of a model in tokens, if it is known. */
+  constructor(root: string, windowOf: (model: string) => number | undefined = () => undefined) {
     this.#root = root;
+    this.#windowOf = windowOf;
   }
 
   /**
@@ -61,6 +68,8 @@ export class AcpFold {
       }
       case "tool_end":
         return this.#end(event, event.is_error, event.result);
+      case "turn":
+        return this.#use(event);
       default:
         // The agent that started a task reads what the task says.
         return event.parent_operation_id === undefined ? this.#ofOperation(event) : [];
@@ -69,6 +78,8 @@ export class AcpFold {
 
   /** Returns the conversation of a log. Kit's own messages, such as guidelines and summaries, are left out. */
   replay(messages: readonly ReplayedMessage[]): readonly SessionUpdate[] {
+    // The log of the session has no costs.
+    if (messages.length > 0) this.#cost = undefined;
     const updates = messages.flatMap(({ position, operation_id, message }) => {
       const messageId = `message-${position}`;
       if (message.role === "user")
@@ -97,6 +108,16 @@ export class AcpFold {
     const calls = [...this.#open.values()];
     this.#open.clear();
     return calls.map(({ id }) => ({ sessionUpdate: "tool_call_update", toolCallId: id, status: "failed" }));
+  }
+
+  /** Says how full the context is. Tasks and summaries have contexts of their own, and only cost. */
+  #use({ model, usage, purpose, parent_operation_id }: Turn): readonly SessionUpdate[] {
+    const { total } = usage.cost;
+    this.#cost = this.#cost === undefined || total === null ? undefined : this.#cost + total;
+    const size = this.#windowOf(model);
+    if (size === undefined || parent_operation_id !== undefined || purpose === "compaction") return [];
+    const cost = this.#cost === undefined ? {} : { cost: { amount: this.#cost, currency: "USD" } };
+    return [{ sessionUpdate: "usage_update", used: usage.input + usage.output, size, ...cost }];
   }
 
   #ofOperation(event: KitEvent): readonly SessionUpdate[] {

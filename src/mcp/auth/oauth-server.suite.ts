@@ -5,6 +5,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 export interface OAuthServerOptions {
   /** Seconds until an access token ends; default 3,600. `undefined` in `answer` leaves it out. */
   readonly lifetime?: number;
+  /** Whether tokens can be revoked. */
+  readonly revokes?: boolean;
   /** Whether the end of an access token is kept from the client. */
   readonly hidesLifetime?: boolean;
   /** The scope that `tools/call` needs. */
@@ -26,6 +28,8 @@ export interface OAuthServer {
   readonly counts: Record<string, number>;
   /** The parameters of the last authorization and token requests. */
   readonly last: { authorize?: URLSearchParams; token?: URLSearchParams; basic?: string | undefined };
+  /** The parameters of the requests to revoke tokens. */
+  readonly revoked: URLSearchParams[];
   /** Whether an old refresh token has come again. */
   isDead: boolean;
   /** Ends all access tokens. */
@@ -66,6 +70,7 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
   const server: OAuthServer = {
     counts: {},
     last: {},
+    revoked: [],
     isDead: false,
     endAccess: () => {
       for (const family of families) family.until = 0;
@@ -88,6 +93,7 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
           authorization_endpoint: `${origin}/authorize`,
           token_endpoint: `${origin}/token`,
           registration_endpoint: `${origin}/register`,
+          ...(options.revokes === true ? { revocation_endpoint: `${origin}/revoke` } : {}),
           response_types_supported: ["code"],
           code_challenge_methods_supported: ["S256"],
           authorization_response_iss_parameter_supported: true,
@@ -141,6 +147,15 @@ export function createOAuthServer(mcp: RequestListener, options: OAuthServerOpti
         }
         server.counts.refreshes = (server.counts.refreshes ?? 0) + 1;
         return answer(at, issue(family, true));
+      }
+      case "/revoke": {
+        const body = new URLSearchParams(await readBody(request));
+        server.revoked.push(body);
+        server.last.basic = request.headers.authorization;
+        const token = body.get("token");
+        for (const family of families)
+          if (family.refresh === token) Object.assign(family, { refresh: "", until: 0 });
+        return answer(at, {});
       }
       default: {
         const family = families.find(({ access }) => request.headers.authorization === `Bearer ${access}`);

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { link, mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
 import { assertNoLinkOut } from "../../files/find-place.ts";
 import { hasCode } from "../../files/obstacle.ts";
+import { underFileLock } from "../../sqlite/file-lock.ts";
 import type { SandboxOwner } from "../contract.ts";
 import { workspaceName } from "../host/workspace-name.ts";
 
@@ -86,21 +86,15 @@ export function createMachineRecords(root: string, vendor: string, configuredId?
       return (await Promise.all(ages)).some((age) => age < ms);
     },
     async exclusively(owner, work) {
-      await createFolder().catch((cause: unknown) => {
-        throw recordNotWritten(cause);
-      });
-      const lock = join(folder, `opening-${vendor}-${workspaceName(owner)}`);
-      while (!(await tryLock(lock))) await setTimeout(pollMs);
-      const beat = setInterval(
-        () => void utimes(lock, new Date(), new Date()).catch(() => undefined),
-        beatMs,
-      );
       try {
-        return await work();
-      } finally {
-        clearInterval(beat);
-        await rm(lock, { force: true });
+        await createFolder();
+        await mkdir(join(folder, "opening"), { recursive: true, mode: 0o700 });
+      } catch (cause) {
+        throw recordNotWritten(cause);
       }
+      // An opening takes as long as its vendor does. The empty file stays: another process may wait on it.
+      const lock = join(folder, "opening", `${vendor}-${workspaceName(owner)}`);
+      return await underFileLock(lock, Number.POSITIVE_INFINITY, work);
     },
     async holds(id) {
       const names = await readdir(folder).catch(() => []);
@@ -110,29 +104,6 @@ export function createMachineRecords(root: string, vendor: string, configuredId?
       return (await Promise.all(ids)).includes(id);
     },
   };
-}
-
-/** Interval at which a waiting process tries the lock again. */
-const pollMs = 50;
-/** Interval at which the lock's holder renews its time. */
-const beatMs = 5_000;
-/** The holder of a lock that was not renewed for so long has crashed. */
-const staleMs = 30_000;
-
-async function tryLock(lock: string): Promise<boolean> {
-  try {
-    await writeFile(lock, `${process.pid}\n`, { flag: "wx", mode: 0o600 });
-    return true;
-  } catch (cause) {
-    if (!hasCode(cause, "EEXIST")) throw recordNotWritten(cause);
-  }
-  const stats = await stat(lock).catch(() => undefined);
-  if (stats === undefined || Date.now() - stats.mtimeMs < staleMs) return false;
-  // One waiting process moves the stale lock away, and all try again.
-  const old = `${lock}.${randomBytes(6).toString("hex")}.old`;
-  await rename(lock, old).catch(() => undefined);
-  await rm(old, { force: true });
-  return false;
 }
 
 /** If two processes create an id at once, both use the first one. */

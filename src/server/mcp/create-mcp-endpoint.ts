@@ -7,6 +7,7 @@ import {
   SdkError,
   type Server,
   type ServerContext,
+  type Tool,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Skill } from "../../agents/define/agent-profile.ts";
@@ -20,7 +21,8 @@ import type { ServerLimits } from "../limits.ts";
 import { staticReply, toRpcError } from "../reply.ts";
 import type { RouteRequest } from "../route.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
-import { type McpContext, senderOf } from "./mcp-work.ts";
+import { createListChanges } from "./list-changes.ts";
+import { type McpContext, principalOf } from "./mcp-work.ts";
 import { serveTasks } from "./tasks.ts";
 import { tasksExtension } from "./work-result.ts";
 import { createWorkTools } from "./work-tools.ts";
@@ -61,8 +63,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const workTools = work && createWorkTools(work, onError);
   const toolsOf = async (principal: Principal | undefined): Promise<readonly ServedTool[]> =>
     workTools === undefined ? projectTools : [...projectTools, ...(await workTools(principal))];
+  const toMasked = maskOnce(masked);
   const handler = createMcpHandler(
-    ({ era }) => {
+    async ({ era, authInfo, requestInfo }) => {
       const server = new McpServer(masked({ name: "kit", title: `kit: ${project.name}`, version }), {
         instructions,
         cacheHints,
@@ -71,18 +74,23 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       guardHandlers(server.server, options);
       const skills = work?.service.app.skills() ?? [];
       server.server.registerCapabilities({
-        ...{ tools: unchanging, resources: unchanging },
-        ...(skills.length > 0 ? { prompts: unchanging } : {}),
+        // The older revision has notices only in sessions, which kit does not have.
+        tools: { listChanged: work !== undefined && era === "modern" },
+        resources: { listChanged: false },
+        ...(skills.length > 0 ? { prompts: { listChanged: era === "modern" } } : {}),
         ...(work !== undefined && era === "modern" ? { extensions: { [tasksExtension]: {} } } : {}),
       });
       const more = work?.settings.extend?.(server, () => handler.notify) ?? [];
-      serveTools(server, async (principal) => [...(await toolsOf(principal)), ...more]);
+      const tools = once(async () => [...(await toolsOf(principalOf(authInfo))), ...more]);
+      serveTools(server, toMasked, tools);
+      if (requestInfo?.headers.get("mcp-method") === "tools/call") await serveHeaders(server, tools);
       addResources(server, project);
       for (const skill of skills) addPrompt(server, skill);
       if (work !== undefined && era === "modern") serveTasks(server.server, work);
       return server;
     },
     {
+      ...(work && { bus: createListChanges(() => listsOf(work)) }),
       keepAliveMs: limits.heartbeatMs,
       onerror: (error) => {
         if (!isOfClient(error)) onError(error);
@@ -110,7 +118,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         }
         slot.release();
         const headers = type === null ? {} : { "content-type": type };
-        return staticReply(reply.body === null ? null : await reply.text(), {
+        return staticReply(reply.body === null ? null : new Uint8Array(await reply.arrayBuffer()), {
           status: reply.status,
           headers,
         });
@@ -124,22 +132,24 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   };
 }
 
-/** A capability without notices of changes: kit sends none, and its clients ask again after `cacheHint`. */
-const unchanging = { listChanged: false };
+function listsOf({ service: { app } }: McpContext) {
+  return { tools_list_changed: [app.agents(), app.workflows()], prompts_list_changed: [app.skills()] };
+}
 
 type Handler = (request: unknown, call: ServerContext) => unknown;
 
-/** Masks what every handler returns. What one throws is reported, and the client gets an error without private text. */
+/** Masks what every handler returns, except lists of tools, which are masked before. What one throws is reported, and the client gets an error without private text. */
 function guardHandlers(
   server: Server,
   { masked, toEnvelope }: Pick<McpEndpointOptions, "masked" | "toEnvelope">,
 ): void {
   const set = server.setRequestHandler.bind(server) as (...args: readonly unknown[]) => void;
   const guarded =
-    (handler: Handler): Handler =>
+    (handler: Handler, isMasked: boolean): Handler =>
     async (request, call) => {
       try {
-        return masked(await handler(request, call));
+        const result = await handler(request, call);
+        return isMasked ? result : masked(result);
       } catch (error) {
         // A client that has left gets no reply.
         if (error instanceof ProtocolError || call.mcpReq.signal.aborted) throw error;
@@ -148,7 +158,7 @@ function guardHandlers(
     };
   Object.assign(server, {
     setRequestHandler: (...args: readonly unknown[]) =>
-      set(...args.slice(0, -1), guarded(args.at(-1) as Handler)),
+      set(...args.slice(0, -1), guarded(args.at(-1) as Handler, args[0] === "tools/list")),
   });
 }
 
@@ -166,17 +176,29 @@ function isOfClient(error: Error): boolean {
   );
 }
 
+/** Masks each definition once: a list has tens of kilobytes, and clients ask for it again and again. */
+function maskOnce(masked: McpEndpointOptions["masked"]): (definition: Tool) => Tool {
+  const known = new WeakMap<Tool, Tool>();
+  return (definition) => {
+    const before = known.get(definition);
+    if (before !== undefined) return before;
+    const after = masked(definition);
+    known.set(definition, after);
+    return after;
+  };
+}
+
 /** Lists and calls tools that were converted before. `McpServer` would convert each one for each request. */
 function serveTools(
   { server }: McpServer,
-  toolsOf: (principal: Principal | undefined) => Promise<readonly ServedTool[]>,
+  toMasked: (definition: Tool) => Tool,
+  tools: () => Promise<readonly ServedTool[]>,
 ): void {
-  server.setRequestHandler("tools/list", async (_, call) => ({
-    tools: (await toolsOf(senderOf(call))).map(({ definition }) => definition),
+  server.setRequestHandler("tools/list", async () => ({
+    tools: (await tools()).map(({ definition }) => toMasked(definition)),
   }));
   server.setRequestHandler("tools/call", async ({ params }, call) => {
-    const tools = await toolsOf(senderOf(call));
-    const tool = tools.find(({ definition }) => definition.name === params.name);
+    const tool = (await tools()).find(({ definition }) => definition.name === params.name);
     if (tool === undefined)
       throw new ProtocolError(
         ProtocolErrorCode.InvalidParams,
@@ -187,6 +209,27 @@ function serveTools(
       ? server.projectCallToolResult(result, tool.definition.outputSchema)
       : result;
   });
+}
+
+/**
+ * Lets the SDK compare the headers of a call with its arguments, where the tool's schema maps some to headers (`x-mcp-header`). It asks
+ * for the schemas of tools that `McpServer` knows; those that the sender may not see stay unknown.
+ */
+async function serveHeaders(server: McpServer, tools: () => Promise<readonly ServedTool[]>): Promise<void> {
+  // A call meets the same error, and reports it.
+  const known = await tools().catch((): readonly ServedTool[] => []);
+  const toolInputSchemaJson = (called: string): Tool["inputSchema"] | undefined =>
+    known.find(({ definition: { name } }) => name === called)?.definition.inputSchema;
+  Object.assign(server, { toolInputSchemaJson });
+}
+
+/** Calls a function once, and returns the same result from then on. */
+function once<Result>(create: () => Result): () => Result {
+  let made: { readonly result: Result } | undefined;
+  return () => {
+    made ??= { result: create() };
+    return made.result;
+  };
 }
 
 const promptArguments = z.object({

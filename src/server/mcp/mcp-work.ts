@@ -1,4 +1,4 @@
-import type { McpServer, ServerContext, ServerNotifier } from "@modelcontextprotocol/server";
+import type { AuthInfo, McpServer, ServerContext, ServerNotifier } from "@modelcontextprotocol/server";
 import { operationOf } from "../../app/service/stored-input.ts";
 import type { ServedTool } from "../../mcp/server/read-tool.ts";
 import type { Principal } from "../../protocol/access.ts";
@@ -41,7 +41,12 @@ export type WorkRecord = DispatchRecord | RunRecord;
 
 /** The principal that sent a request. */
 export function senderOf({ http }: Pick<ServerContext, "http">): Principal | undefined {
-  return http?.authInfo?.extra?.principal as Principal | undefined;
+  return principalOf(http?.authInfo);
+}
+
+/** The principal in what the server has passed to the SDK about the sender. */
+export function principalOf(authInfo: AuthInfo | undefined): Principal | undefined {
+  return authInfo?.extra?.principal as Principal | undefined;
 }
 
 /**

@@ -229,3 +229,34 @@ test("server.authorize decides which tools are listed and called", async () => {
   await client.close();
   await restricted.close();
 });
+
+test("arguments that a tool maps to headers must be in them, and a tool that the sender may not see stays unknown", async () => {
+  let maySee = true;
+  const regional = await serveService({
+    authorize: ({ action }) => action !== "workflow.list" || maySee,
+    files: {
+      "src/workflows/regional.ts": `export const payload = {
+  type: "object",
+  properties: { region: { type: "string", "x-mcp-header": "Region" } },
+};
+export const run = ({ payload }) => payload;
+`,
+    },
+  });
+  const ask = async (args: object, headers: Readonly<Record<string, string>> = {}) => {
+    const request = modernRequest("tools/call", { name: "workflow_regional", arguments: args });
+    const { status, body } = await regional.send("/mcp", {
+      ...request,
+      headers: { ...request.headers, ...headers },
+    });
+    return [status, body.error?.code ?? body.result.structuredContent.result];
+  };
+  const eu = { region: "eu" };
+  expect(await ask(eu, { "mcp-param-region": "eu" })).toEqual([200, eu]);
+  expect(await ask({})).toEqual([200, {}]);
+  expect(await ask(eu)).toEqual([400, -32_020]);
+  expect(await ask(eu, { "mcp-param-region": "us" })).toEqual([400, -32_020]);
+  maySee = false;
+  expect((await ask(eu))[1]).toBe(-32_602);
+  await regional.close();
+});

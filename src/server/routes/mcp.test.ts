@@ -1,4 +1,6 @@
+import { writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
@@ -94,13 +96,8 @@ test.each(["auto", "legacy"] as const)(
   },
 );
 
-// On a loaded machine, the first call of a new server has found no tool twice; the cause is not found yet.
-test("a form that is closed without an answer decides nothing", { retry: 2 }, async () => {
+test("a form that is closed without an answer decides nothing", async () => {
   const quick = await serveService();
-  const { app } = quick.service;
-  expect(app.agents(), JSON.stringify(app.problems())).toContainEqual(
-    expect.objectContaining({ name: "careful" }),
-  );
   const client = await connectMcp(quick.url, { answer: () => ({ action: "cancel" }) });
   const call = agentCall("agent_careful", { message: "pay 8", instance: "closed" });
   expect(textOf(await client.callTool(call))).toContain("waits until a person decides about pay");
@@ -227,10 +224,39 @@ test("each agent has a tool of its own, whatever signs its name has and how long
   await many.close();
 });
 
-test("kit promises no notices of changes, as it sends none", async () => {
-  const { capabilities } = (await raw("server/discover")).body.result;
-  expect(capabilities).toMatchObject({
-    ...{ tools: { listChanged: false }, prompts: { listChanged: false } },
-    resources: { listChanged: false },
+test("a client that listens hears of new tools and skills, and one of the older revision is promised nothing", async () => {
+  const growing = await serveService({
+    files: { ".agents/skills/release/SKILL.md": "---\nname: release\ndescription: Releases.\n---\nDo it.\n" },
   });
+  const { body } = await growing.send("/mcp", modernRequest("server/discover"));
+  expect(body.result.capabilities).toMatchObject({
+    ...{ tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: false } },
+  });
+  const old = await connectMcp(growing.url, { era: "legacy" });
+  expect(old.getServerCapabilities()?.tools).toEqual({ listChanged: false });
+  const notifications = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+  const leaving = new AbortController();
+  const stream = await growing.stream("/mcp", {
+    ...modernRequest("subscriptions/listen", { notifications }),
+    signal: leaving.signal,
+  });
+  const notices: string[] = [];
+  const listening = (async () => {
+    for await (const text of stream.body?.pipeThrough(new TextDecoderStream()) ?? [])
+      notices.push(
+        ...[...text.matchAll(/"method":"notifications\/([^"]+)"/g)].map(([, method = ""]) => method),
+      );
+  })().catch(() => undefined);
+  await expect.poll(() => notices).toEqual(["subscriptions/acknowledged"]);
+  await writeFile(join(growing.root, "src/workflows/newer.ts"), "export const run = () => 1;\n");
+  await growing.service.reload();
+  await expect
+    .poll(() => notices.toSorted(), { timeout: 5_000 })
+    .toEqual(["prompts/list_changed", "subscriptions/acknowledged", "tools/list_changed"]);
+  const { tools } = (await growing.send("/mcp", modernRequest("tools/list"))).body.result;
+  expect(tools.map(({ name }: { name: string }) => name)).toContain("workflow_newer");
+  leaving.abort();
+  await listening;
+  await old.close();
+  await growing.close();
 });

@@ -176,6 +176,10 @@ function askWhatIsDeclared(call: ServerContext): Answered {
 
 const plainTools = (notify: () => ServerNotifier): readonly ServedTool[] => [
   tool("test_simple_text", () => said(text("This is a simple text response for testing."))),
+  tool("test_param_header", () => said(text("The header has the argument.")), {
+    type: "object",
+    properties: { region: { type: "string", "x-mcp-header": "Region" } },
+  }),
   tool("test_image_content", () => said(image)),
   tool("test_audio_content", () => said({ type: "audio", data: wav, mimeType: "audio/wav" })),
   tool("test_embedded_resource", () =>
