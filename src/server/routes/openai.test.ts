@@ -303,7 +303,7 @@ test("keys are those of kit, models are those that a sender may prompt, and ids 
       eve.responses.create({ model, input: "x", previous_response_id: id }),
       eve.responses.create({
         model,
-        input: [{ type: "item_reference", id: `${id.replace("resp", "msg")}_0` }, user("x")],
+        input: [{ type: "item_reference", id: `${id.replace("resp", "msg")}-1` }, user("x")],
       }),
     ])
       expect((await refusal(attempt)).status).toBe(404);
