@@ -40,9 +40,9 @@ export async function permitted(
   return target;
 }
 
-/** Returns the session that a header names. Throws `invalid_request`. */
+/** Returns the session that a header names; one without a value comes from the template of a front end. Throws `invalid_request`. */
 export function readSessionName({ header }: Pick<Sender, "header">): string | undefined {
-  const name = header("x-kit-session");
+  const name = header("x-kit-session") || undefined;
   const fault = name === undefined ? undefined : faultOfName(name);
   if (fault === undefined) return name;
   const issues = [{ path: "headers.x-kit-session", message: fault }];
