@@ -34,12 +34,12 @@ export class ChatFold {
   #text = "";
   #reasoning = "";
   #annotations: readonly object[] = [];
-  /** What there was when the running turn began. */
+  /** The texts before the running turn. */
   #kept = { text: "", reasoning: "", annotations: this.#annotations };
   /** The text that stands between the texts before and after the agent's own calls, which are one message here. */
   #gap = "";
-  /** The ids of the calls that chunks have told, by their index. */
-  readonly #told: string[] = [];
+  /** The ids of the calls that chunks have begun, by their index. */
+  readonly #sentCalls: string[] = [];
   #calls: readonly CallerCall[] = [];
   #end: AnswerEnd | undefined;
   /** Whether something became void that the chunks have said: no later chunk can take it back. */
@@ -100,11 +100,11 @@ export class ChatFold {
         return { annotations: [annotation] };
       }
       case "call_start": {
-        const index = this.#told.push(news.id) - 1;
+        const index = this.#sentCalls.push(news.id) - 1;
         return { tool_calls: [{ index, ...toToolCall({ ...news, args: "" }) }] };
       }
       case "call_delta": {
-        const index = this.#told.lastIndexOf(news.id);
+        const index = this.#sentCalls.lastIndexOf(news.id);
         return { tool_calls: [{ index, function: { arguments: news.text } }] };
       }
       case "call_void":

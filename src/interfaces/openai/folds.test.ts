@@ -82,6 +82,7 @@ test("the words of a killed process are void: a stream of a chat cannot go on, a
   const events = [
     event("operation_start"),
     request("t1"),
+    event("reasoning_delta", { turn_id: "t1", text: "Hm." }),
     text("t1", "Half an"),
     event("operation_start", { resumed: true }),
     request("t2"),
@@ -94,11 +95,15 @@ test("the words of a killed process are void: a stream of a chat cannot go on, a
     chat.push(each);
     return chat.isTorn;
   });
-  expect(torn.indexOf(true)).toBe(3);
+  expect(torn.indexOf(true)).toBe(4);
   expect(chat.toCompletion().choices[0]).toMatchObject({ message: { content: "A whole answer." } });
   const fold = responseFold();
   const done = events.flatMap((each) => fold.push(each)).filter(({ type }) => type.endsWith("item.done"));
-  expect(done.map(({ item }) => (item as { status: string }).status)).toEqual(["incomplete", "completed"]);
+  expect(done.map(({ item }) => (item as { status: string }).status)).toEqual([
+    "completed",
+    "incomplete",
+    "completed",
+  ]);
   expect(fold.response.output).toMatchObject([{ content: [{ text: "A whole answer." }] }]);
 });
 

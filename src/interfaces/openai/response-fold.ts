@@ -60,6 +60,8 @@ export class ResponseFold {
   readonly #calls = new Map<string, OpenItem>();
   /** The items that events of the log begin; a replay counts the same. */
   #stored = 0;
+  /** The items before the running turn. */
+  #kept = 0;
   #firstIndex: number | undefined;
   /** Whether the operation has ended, or waits for calls of the caller. */
   isOver = false;
@@ -130,6 +132,17 @@ export class ResponseFold {
         return this.#close(isVoiding.has(event.type) ? "incomplete" : "completed");
       case "message-metadata":
         return this.#close("completed");
+      case "start-step":
+        this.#kept = this.#response.output.length;
+        return [];
+      case "reset-step": {
+        // Also of the turn's items that were complete.
+        const output = this.#response.output.map((item, at) =>
+          at < this.#kept ? item : { ...item, status: "incomplete" },
+        );
+        this.#response = { ...this.#response, output };
+        return [];
+      }
       case "source-url": {
         // The text that follows belongs to the source.
         const { open, opened } = this.#openText("text");

@@ -140,7 +140,7 @@ test("arguments arrive as they are written, and a stream that is taken up among 
   const { id, output } = await stream.finalResponse();
   const completed = output.map((item) => ({ type: item.type, id: item.id, status: "completed" }));
   expect(output).toMatchObject([{ type: "message" }, { type: "function_call", name: "weather" }]);
-  // What a client knows of a call's arguments that goes by the ids of items.
+  // A client that goes by the ids of items puts the arguments together like this.
   const argsOf = (events: readonly OpenAI.Responses.ResponseStreamEvent[]) => {
     const written = new Map<string | undefined, string>();
     for (const event of events)
