@@ -20,8 +20,9 @@ type Foreign = readonly [path: string, body: object | undefined, status: number]
 let served: ServedService;
 let anns: Ids;
 
+const keyOf = (sender: string) => ({ authorization: `Bearer ${sender}` });
 const send = (sender: string, path: string, body?: object): Promise<Response> =>
-  served.stream(path, { headers: { authorization: `Bearer ${sender}` }, ...(body && { body }) });
+  served.stream(path, { headers: keyOf(sender), ...(body && { body }) });
 const user = (text: string) => ({ role: "user", content: text });
 const weather = { name: "weather", parameters: { type: "object" } };
 
@@ -35,12 +36,12 @@ beforeAll(async () => {
   const message = { id: "m1", role: "user", parts: [{ type: "text", text: "hello" }] };
   const page = await (await send("ann", "/agents/echo/ann/ui", { id: "chat", messages: [message] })).text();
   const asked = { model: "echo", input: "weather", tools: [{ type: "function", ...weather }] };
-  const { id, output } = await (await send("ann", "/v1/responses", asked)).json();
+  const { body } = await served.send("/v1/responses", { body: asked, headers: keyOf("ann") });
   anns = {
     instance: "ann",
     operation: /"messageId":"(op_[^"]+)"/.exec(page)?.[1] ?? "",
-    response: id,
-    call: output[0].call_id,
+    response: body.id,
+    call: body.output[0].call_id,
   };
 });
 afterAll(async () => {
@@ -133,6 +134,9 @@ test("the ids of a sender's own work are found, and another's result has decided
   expect((await send("ann", `/v1/responses/${response}`)).status).toBe(200);
   expect((await send("ann", `/agents/echo/ann/ui/chat/stream?operation_id=${operation}`)).status).toBe(200);
   const input = [{ type: "function_call_output", call_id: call, output: "64 degrees" }];
-  const reply = await send("ann", "/v1/responses", { model: "echo", input });
-  expect((await reply.json()).output[0].content[0].text).toBe("It said 64 degrees.");
+  const { body } = await served.send("/v1/responses", {
+    body: { model: "echo", input },
+    headers: keyOf("ann"),
+  });
+  expect(body.output[0].content[0].text).toBe("It said 64 degrees.");
 });
