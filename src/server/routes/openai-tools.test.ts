@@ -147,7 +147,7 @@ test("arguments arrive as they are written, and a stream that is taken up among 
       if (event.type === "response.output_item.added") written.set(event.item.id ?? "", "");
       else if (event.type === "response.function_call_arguments.delta")
         written.set(event.item_id, (written.get(event.item_id) ?? "") + event.delta);
-    return written.get(output[1]?.id ?? "");
+    return [...written].find(([item]) => item?.startsWith("fc_"))?.[1];
   };
   const pieces = live.filter(({ type }) => type === "response.function_call_arguments.delta");
   expect([pieces.length, argsOf(live)]).toEqual([4, '{"place":"Rome"}']);
@@ -161,6 +161,22 @@ test("arguments arrive as they are written, and a stream that is taken up among 
     const last = all.at(-1);
     expect(last?.type === "response.completed" && last.response.output).toMatchObject(completed);
   }
+  // While the model still writes.
+  const cut: OpenAI.Responses.ResponseStreamEvent[] = [];
+  let running = "";
+  for await (const event of await client.responses.create({
+    model,
+    input: "weather slowly",
+    tools,
+    stream: true,
+  })) {
+    cut.push(event);
+    if (event.type === "response.created") running = event.response.id;
+    if (event.type === "response.function_call_arguments.delta") break;
+  }
+  const starting_after = cut.at(-1)?.sequence_number ?? 0;
+  const rest = await allOf(await client.responses.retrieve(running, { stream: true, starting_after }));
+  expect(argsOf([...cut, ...rest])).toBe('{"place":"Rome"}');
   const chunks = await allOf(
     await client.chat.completions.create({
       model,
