@@ -168,9 +168,10 @@ export function createDeltas({
   readonly kindOf?: (tool: string) => Pick<ArgsBody, "kind">;
 }): DeltaStream {
   // By the object, which is one for each call.
-  const written = new Map<DeltaCall, Pick<ArgsBody, "offset" | "kind">>();
+  let written: Map<DeltaCall, Pick<ArgsBody, "offset" | "kind">> | undefined;
   const emitOne = (type: DeltaType, text: string, call?: DeltaCall): void => {
     if (call !== undefined) {
+      written ??= new Map();
       const place = written.get(call) ?? { offset: 0, ...kindOf?.(call.tool) };
       written.set(call, { ...place, offset: place.offset + text.length });
       emit({ type: "tool_args_delta", ...call, text, ...place });
