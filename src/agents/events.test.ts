@@ -109,6 +109,7 @@ test("a secret in streamed arguments is masked when calls and text are written i
   for (const body of bodies) {
     if (body.type !== "tool_args_delta" && body.type !== "text_delta") continue;
     const of = body.type === "text_delta" ? "text" : body.tool_call_id;
+    if (body.type === "tool_args_delta") expect(body.offset).toBe(written.get(of)?.length ?? 0);
     written.set(of, (written.get(of) ?? "") + body.text);
   }
   expect([...written.values()]).toEqual(Array(3).fill('{"key":"[secret]"} sk-'));

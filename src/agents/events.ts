@@ -159,15 +159,23 @@ export function createDeltas({
   emit,
   mask,
   partial,
+  kindOf,
 }: {
   readonly emit: (body: EventBody) => void;
   readonly mask: SecretMask | undefined;
   /** Reads the result of a typed answer while it arrives. */
   readonly partial: { push(text: string): unknown } | undefined;
+  /** Returns the kind of the calls of a tool, by its name. */
+  readonly kindOf?: (tool: string) => Pick<ArgsBody, "kind">;
 }): DeltaStream {
+  // By the object, which is one for each call.
+  let written: Map<DeltaCall, Pick<ArgsBody, "offset" | "kind">> | undefined;
   const emitOne = (type: DeltaType, text: string, call?: DeltaCall): void => {
     if (call !== undefined) {
-      emit({ type: "tool_args_delta", ...call, text });
+      written ??= new Map();
+      const place = written.get(call) ?? { offset: 0, ...kindOf?.(call.tool) };
+      written.set(call, { ...place, offset: place.offset + text.length });
+      emit({ type: "tool_args_delta", ...call, text, ...place });
       return;
     }
     const partial_result = type === "text_delta" ? partial?.push(text) : undefined;

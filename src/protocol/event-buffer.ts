@@ -134,7 +134,7 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
     if (earlier === undefined || later === undefined || earlier.type !== later.type) return undefined;
     if (earlier.operation_id !== later.operation_id || earlier.turn_id !== later.turn_id) return undefined;
     if (callOf(earlier) !== callOf(later)) return undefined;
-    const joined = { ...later, text: earlier.text + later.text };
+    const joined = { ...later, ...offsetOf(earlier), text: earlier.text + later.text };
     const partial_result = partialOf(later) ?? partialOf(earlier);
     return ofDelta(partial_result === undefined ? joined : ({ ...joined, partial_result } as DeltaEvent));
   }
@@ -142,6 +142,10 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
 
 function partialOf(delta: DeltaEvent): unknown {
   return delta.type === "text_delta" ? delta.partial_result : undefined;
+}
+
+function offsetOf(delta: DeltaEvent): { readonly offset?: number } {
+  return delta.type === "tool_args_delta" ? { offset: delta.offset } : {};
 }
 
 function callOf(delta: DeltaEvent): string | undefined {

@@ -177,7 +177,14 @@ export const eventSchema = z
     }),
     event("reasoning_delta", { text }),
     // The model writes the arguments of a call, as JSON, whose `tool_start` follows. No log keeps it: only who reads at that moment gets it.
-    event("tool_args_delta", { ...toolCall, text }),
+    event("tool_args_delta", {
+      ...toolCall,
+      text,
+      /** The characters of the arguments before this piece: who comes late, or falls behind, misses some. */
+      offset: z.int(),
+      /** As in `tool_start`. */
+      kind: z.literal("caller").optional(),
+    }),
     // A source of the answer of the turn `turn_id`. It has a `url`, or is a document without one.
     event("source", {
       source_id: text,

@@ -11,7 +11,7 @@ export type UiChunk =
   | { type: "start-step" | "finish-step" | "reset-step" }
   | { type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"; id: string }
   | { type: "text-delta" | "reasoning-delta"; id: string; delta: string }
-  | { type: "tool-input-start"; toolCallId: string; toolName: string; dynamic?: true }
+  | ({ type: "tool-input-start"; toolCallId: string; toolName: string } & UiCallKind)
   | { type: "tool-input-delta"; toolCallId: string; inputTextDelta: string }
   | ({ type: "tool-input-available"; toolCallId: string; toolName: string; input: unknown } & UiCallKind)
   | ({ type: "tool-output-available"; toolCallId: string; output: unknown; preliminary?: true } & UiCallKind)

@@ -97,6 +97,33 @@ test("the page shows calls, asks for approval, runs its own tool, and edits and 
   await page.close();
 });
 
+test("a question of a tool is a form, and is answered or declined", async (context) => {
+  if (browser === undefined) context.skip(`No browser starts here: ${reason}`);
+  const page = await openPage();
+  for (const isDeclined of [false, true]) {
+    await sendMessage(page, "Wrap order 4711 as a gift");
+    await page.waitForSelector(".question form");
+    if (isDeclined) await page.click("text=Decline");
+    else {
+      await page.reload();
+      await page.fill(".question [name=text]", "For Ada");
+      await page.selectOption(".question [name=paper]", "brown");
+      await page.check(".question [name=express]");
+      await page.click(".question .primary");
+    }
+    await newest(page, isDeclined ? "Then I leave it" : "brown paper with “For Ada”, and sent it today");
+    await isReady(page);
+  }
+  await page.reload();
+  await newest(page, "Then I leave it as it is.");
+  const states = await page
+    .locator(".question")
+    .evaluateAll((all) => all.map((each) => each.getAttribute("data-state")));
+  expect(states).toEqual(["answered", "declined"]);
+  expect(faults).toEqual([]);
+  await page.close();
+});
+
 test("an answer goes on over a reload and in a second tab, and stops in both", async (context) => {
   if (browser === undefined) context.skip(`No browser starts here: ${reason}`);
   const page = await openPage();

@@ -10,7 +10,13 @@ import { Message } from "./message.tsx";
 import { isWaiting, toCall } from "./parts.ts";
 
 const states = { waiting: "waits for you", busy: "answers", ready: "ready" };
-const ideas = ["Where is order 4711?", "Refund order 4711", "What time is it here?", "Tell me a long story"];
+const ideas = [
+  "Where is order 4711?",
+  "Refund order 4711",
+  "Wrap order 4711 as a gift",
+  "What time is it here?",
+  "Tell me a long story",
+];
 
 export function Chat({ id, stored }: { readonly id: string; readonly stored: UIMessage[] }) {
   const chat = useChat({
@@ -25,6 +31,7 @@ export function Chat({ id, stored }: { readonly id: string; readonly stored: UIM
       lastAssistantMessageIsCompleteWithToolCalls(state),
   });
   const { messages, status, error, sendMessage, regenerate, addToolApprovalResponse, addToolOutput } = chat;
+  const [refusal, setRefusal] = useState("");
   const isBusy = status === "submitted" || status === "streaming";
   const newest = messages.at(-1);
   const waits = newest?.parts.some(isWaiting) === true;
@@ -76,11 +83,25 @@ export function Chat({ id, stored }: { readonly id: string; readonly stored: UIM
             message={message}
             canChange={!isBusy}
             onDecide={(approval, approved) => addToolApprovalResponse({ id: approval, approved })}
+            onAnswer={async (approvalId, answer) => {
+              try {
+                await transport.approve({ chatId: id, messageId: message.id, approvalId, ...answer });
+                setRefusal("");
+                await chat.resumeStream();
+              } catch (refused) {
+                setRefusal(String(refused));
+              }
+            }}
             // The same id: kit goes back before the message, and answers the new one instead.
             onEdit={(text) => sendMessage({ text, messageId: message.id })}
             onAgain={message === newest && !waits ? () => regenerate() : undefined}
           />
         ))}
+        {refusal && (
+          <p className="error" role="alert">
+            {refusal}
+          </p>
+        )}
         {status === "submitted" && <p className="pending">…</p>}
         {error && (
           <p className="error" role="alert">
@@ -125,7 +146,7 @@ function Composer(props: {
     >
       <textarea
         aria-label="Message"
-        placeholder={waits ? "Decide above" : "Write a message"}
+        placeholder={waits ? "Decide or answer above" : "Write a message"}
         rows={1}
         value={text}
         onChange={(event) => setText(event.target.value)}

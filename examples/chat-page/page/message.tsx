@@ -1,24 +1,26 @@
 import type { UIMessage } from "ai";
 import { useState } from "react";
-import { type Call, type Part, toCall } from "./parts.ts";
+import { type Call, type Part, toCall, toQuestion } from "./parts.ts";
+import { type Answer, QuestionCard } from "./question.tsx";
 
 interface MessageProps {
   readonly message: UIMessage;
   readonly canChange: boolean;
   readonly onDecide: (approvalId: string, approved: boolean) => void | PromiseLike<void>;
+  readonly onAnswer: (questionId: string, answer: Answer) => Promise<void>;
   readonly onEdit: (text: string) => Promise<void>;
   /** Asks for the answer again; absent where that is not offered. */
   readonly onAgain: (() => Promise<void>) | undefined;
 }
 
-export function Message({ message, canChange, onDecide, onEdit, onAgain }: MessageProps) {
+export function Message({ message, canChange, onDecide, onAnswer, onEdit, onAgain }: MessageProps) {
   const text = message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
   if (message.role === "user") return <UserMessage text={text} canChange={canChange} onEdit={onEdit} />;
   return (
     <article className="assistant">
       {message.parts.map((part, at) => (
         // A part keeps its place, and texts have no id.
-        <AnswerPart key={at} part={part} onDecide={onDecide} />
+        <AnswerPart key={at} part={part} onDecide={onDecide} onAnswer={onAnswer} />
       ))}
       {canChange && onAgain && (
         <button type="button" className="quiet again" onClick={() => void onAgain()}>
@@ -74,7 +76,8 @@ function UserMessage({
   );
 }
 
-function AnswerPart({ part, onDecide }: Pick<MessageProps, "onDecide"> & { readonly part: Part }) {
+function AnswerPart(props: Pick<MessageProps, "onDecide" | "onAnswer"> & { readonly part: Part }) {
+  const { part, onDecide, onAnswer } = props;
   if (part.type === "text") return <p className="text">{part.text}</p>;
   if (part.type === "reasoning")
     return (
@@ -97,6 +100,9 @@ function AnswerPart({ part, onDecide }: Pick<MessageProps, "onDecide"> & { reado
         {part.title ?? part.url}
       </a>
     );
+  const question = toQuestion(part);
+  if (question)
+    return <QuestionCard question={question} onAnswer={(answer) => onAnswer(question.id, answer)} />;
   const call = toCall(part);
   return call && <CallCard call={call} onDecide={onDecide} />;
 }

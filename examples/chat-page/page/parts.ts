@@ -21,7 +21,31 @@ export function toCall(part: Part): Call | undefined {
   return { id, tool, state, input, output, errorText, approval };
 }
 
-/** Whether a call of the part waits for a person's decision. */
+/** A question of a tool that runs, as the part `data-question` has it. */
+export interface Question {
+  /** The id under which it is answered. */
+  readonly id: string;
+  readonly message: string;
+  /** The JSON Schema of the answer. */
+  readonly schema: {
+    readonly properties?: Readonly<Record<string, Field>>;
+    readonly required?: readonly string[];
+  };
+  readonly state: "waiting" | "answered" | "declined";
+}
+
+export interface Field {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly description?: string;
+}
+
+/** Returns the question of a part; undefined for everything else. */
+export function toQuestion(part: Part): Question | undefined {
+  return part.type === "data-question" ? { ...(part.data as Question), id: part.id ?? "" } : undefined;
+}
+
+/** Whether the part waits for a person's decision or answer. */
 export function isWaiting(part: Part): boolean {
-  return toCall(part)?.state === "approval-requested";
+  return toCall(part)?.state === "approval-requested" || toQuestion(part)?.state === "waiting";
 }

@@ -17,20 +17,22 @@ function answer({ prompt, tools = [] }: LanguageModelV4CallOptions): ScriptedTur
       toolCalls: [{ name: "refund", input }],
     };
   }
+  if (/wrap|gift/i.test(message) && order !== undefined)
+    return { ...think("The tool asks for the card."), toolCalls: [{ name: "wrap", input: { order } }] };
   if (order !== undefined)
     return { ...think("I look the order up."), toolCalls: [{ name: "find_order", input: { order } }] };
   if (/\btime\b/i.test(message) && tools.some(({ name }) => name === "local_time"))
     return { ...think("Only the browser knows that."), toolCalls: [{ name: "local_time", input: {} }] };
   if (/story|long/i.test(message)) return { ...toText(story), delayMs: 80 };
   return toText(
-    `You wrote: “${message}”. I am a script that knows orders 4711 and 4712, refunds, the time, and one long story.`,
+    `You wrote: “${message}”. I am a script that knows orders 4711 and 4712, refunds, gifts, the time, and one long story.`,
   );
 }
 
 function afterCall(name: string, text: string): string {
   if (name === "find_order") return `I found it: ${text}.`;
   if (name === "local_time") return `Your browser says it is ${text}.`;
-  return /^Paid/.test(text) ? `Done. ${text}` : "Then I leave it as it is.";
+  return /^(?:Paid|Wrapped)/.test(text) ? `Done. ${text}` : "Then I leave it as it is.";
 }
 
 /** The results that follow the user's newest message. */

@@ -81,6 +81,11 @@ export function kindOf(tool: ToolDefinition | undefined): Exclude<CallKind, "app
   return tool !== undefined && callerTools.has(tool) ? "caller" : undefined;
 }
 
+/** The field of the events of a call that its caller runs. */
+export function callerKind(tool: ToolDefinition | undefined): { readonly kind?: "caller" } {
+  return kindOf(tool) === "caller" ? { kind: "caller" } : {};
+}
+
 /** The outcome of a call that its caller has run. */
 export function toAnswer({ result }: Pick<ApprovalDecision, "result">): Outcome {
   return { content: textOf(result) };

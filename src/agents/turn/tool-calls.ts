@@ -6,7 +6,7 @@ import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { outageOf } from "../../protocol/outage.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import type { ToolGate } from "../approvals/call-gate.ts";
-import { kindOf, toAnswer } from "../approvals/call-kinds.ts";
+import { callerKind, kindOf, toAnswer } from "../approvals/call-kinds.ts";
 import { passGate } from "../approvals/pass-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
@@ -108,7 +108,7 @@ async function runToolCall(
   if (!options.skipped()) {
     const definition = options.tools.get(tool);
     const mcp = definition?.servedBy?.(args);
-    const kind = kindOf(definition) === "caller" ? ({ kind: "caller" } as const) : undefined;
+    const kind = callerKind(definition);
     options.emit(
       { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }), ...kind },
       turn.id,

@@ -9,6 +9,7 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { AssistantMessage, ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Operation } from "../agent-runtime.ts";
+import { callerKind } from "../approvals/call-kinds.ts";
 import { type CallSettings, callSettingsOf, reportedSettings } from "../define/profile-settings.ts";
 import { createDeltas } from "../events.ts";
 import { promptOf, wasCompacted } from "../log/session-state.ts";
@@ -164,6 +165,7 @@ export async function runModelTurn(
       emit,
       mask: loop.operation.mask,
       partial: loop.partialResult?.(),
+      kindOf: (tool) => callerKind(loop.toolRun().tools.get(tool)),
     });
     try {
       const loopOptions = callOptions(loop, settings);

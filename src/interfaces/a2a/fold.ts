@@ -1,6 +1,6 @@
 import type { A2aState, A2aTask, A2aUpdate } from "../../protocol/a2a.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { TurnTexts } from "../openai/turn-texts.ts";
+import { UiFold } from "../ai-sdk/fold.ts";
 import { answerOf, textPart, type WaitingCall, waitingStatus } from "./task.ts";
 
 interface FollowedTask {
@@ -19,8 +19,9 @@ export class A2aFold {
   readonly #ids: { readonly taskId: string; readonly contextId: string };
   readonly #operationId: string;
   readonly #after: number;
-  readonly #texts: TurnTexts;
-  #turn: string | undefined;
+  readonly #ui: UiFold;
+  /** Whether the running turn has said a text. */
+  #isSaid = false;
   /** The text of the newest turn so far. */
   text = "";
   /** The index of the last event. */
@@ -30,7 +31,7 @@ export class A2aFold {
     this.#ids = { taskId, contextId };
     this.#operationId = operationId;
     this.#after = after;
-    this.#texts = new TurnTexts({ operationId });
+    this.#ui = new UiFold(operationId);
   }
 
   /** Returns the updates that an event becomes. */
@@ -64,21 +65,20 @@ export class A2aFold {
   }
 
   #toUpdates(event: KitEvent): readonly A2aUpdate[] {
-    const news = this.#texts.push(event);
-    if (event.type === "approval") return [this.#status("TASK_STATE_WORKING", event)];
-    if (event.type === "operation_start" && event.operation_id === this.#operationId) {
-      this.#turn = undefined;
-      return [this.#status("TASK_STATE_WORKING", event)];
+    const updates: A2aUpdate[] = [];
+    for (const chunk of this.#ui.push(event)) {
+      // The text of a torn turn is void, and the model says it again.
+      if (chunk.type === "start-step" || chunk.type === "reset-step") this.#isSaid = false;
+      if (chunk.type !== "text-delta" || chunk.delta === "") continue;
+      const append = this.#isSaid;
+      this.#isSaid = true;
+      this.text = append ? this.text + chunk.delta : chunk.delta;
+      const artifact = answerOf([textPart(chunk.delta)]);
+      updates.push({ artifactUpdate: { ...this.#ids, artifact, append, lastChunk: false } });
     }
-    // The text of a torn turn is void, and the model says it again.
-    if (news?.type === "turn_end" && news.isTorn) this.#turn = undefined;
-    if (news?.type !== "delta" || news.delta.kind !== "text" || news.delta.text === "") return [];
-    const { text, turn } = news.delta;
-    const append = turn === this.#turn;
-    this.#turn = turn;
-    this.text = append ? this.text + text : text;
-    const artifact = answerOf([textPart(text)]);
-    return [{ artifactUpdate: { ...this.#ids, artifact, append, lastChunk: false } }];
+    const isBegin = event.type === "operation_start" && event.operation_id === this.#operationId;
+    if (isBegin || event.type === "approval") updates.push(this.#status("TASK_STATE_WORKING", event));
+    return updates;
   }
 
   #status(state: A2aState, { timestamp }: KitEvent): A2aUpdate {

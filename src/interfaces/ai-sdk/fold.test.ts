@@ -239,6 +239,15 @@ test.each(scenarios)(
     expect(calls).toEqual(scenario.calls);
     const written = whole.filter(({ type }) => type === "tool-input-delta");
     expect(written).toHaveLength(scenario.written ?? 0);
+    const begun = whole.flatMap((chunk) => (chunk.type === "tool-input-start" ? [chunk] : []));
+    expect(begun.every(({ providerExecuted }) => providerExecuted === true)).toBe(true);
+    // A page that comes after the first piece waits for the whole arguments.
+    const late = new UiFold(operation_id);
+    const rest = live.filter((event) => event.type !== "tool_args_delta" || event.offset > 0);
+    const pieces = rest
+      .flatMap((event) => late.push(event))
+      .filter(({ type }) => /^tool-input-[sd]/.test(type));
+    expect(pieces).toEqual([]);
     expect(stored.some(({ type }) => type === "tool_args_delta")).toBe(false);
     if (scenario.parts !== undefined) expect(message?.parts.slice(1)).toMatchObject(scenario.parts);
     const fold = new UiFold(operation_id);

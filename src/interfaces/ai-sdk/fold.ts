@@ -32,8 +32,8 @@ export class UiFold {
   readonly work: OpenWork;
   readonly #calls = new Map<string, UiCall>();
   readonly #tasks = new Map<string, UiTask>();
-  /** The ids of the calls whose arguments the model writes, until they start. */
-  readonly #written = new Map<string, string>();
+  /** The calls whose arguments the model writes, until they start: what the page has of them. */
+  readonly #written = new Map<string, { readonly id: string; length: number }>();
   readonly #questions = new Map<string, UiQuestion>();
   #open:
     | { readonly kind: "text" | "reasoning"; readonly id: string; readonly turn: string | undefined }
@@ -167,14 +167,10 @@ export class UiFold {
     if (event.type === "tool_start") {
       const before = this.#calls.get(key);
       const call: UiCall = {
-        id: this.#written.get(key) ?? this.#callId(event.tool_call_id, before),
+        id: this.#written.get(key)?.id ?? this.#callId(event.tool_call_id, before),
         tool: event.tool,
         input: event.args,
-        // The calls of MCP servers are dynamic parts, so that those of the project can be typed ones.
-        kind: {
-          ...(event.kind === "caller" ? {} : { providerExecuted: true }),
-          ...(event.mcp === undefined ? {} : { dynamic: true }),
-        },
+        kind: toUiKind(event.kind, event.mcp !== undefined),
         isCallers: event.kind === "caller",
         isShown: isOwn,
         isDenied: false,
@@ -243,16 +239,18 @@ export class UiFold {
     }
   }
 
-  /** The arguments of a call as the model writes them. The text before goes on, if the model does. */
-  #writes({ operation_id, tool_call_id, tool, text }: EventOf<"tool_args_delta">): readonly UiChunk[] {
-    const key = `${operation_id} ${tool_call_id}`;
-    const known = this.#written.get(key);
-    const toolCallId = known ?? this.#callId(tool_call_id, this.#calls.get(key));
+  /** The arguments of a call as the model writes them, without a gap. The text before goes on, if the model does. */
+  #writes(event: EventOf<"tool_args_delta">): readonly UiChunk[] {
+    const { tool_call_id, tool: toolName, text, offset, kind } = event;
+    const key = `${event.operation_id} ${tool_call_id}`;
+    const before = this.#written.get(key);
+    if (offset !== (before?.length ?? 0)) return [];
+    const toolCallId = before?.id ?? this.#callId(tool_call_id, this.#calls.get(key));
+    this.#written.set(key, { id: toolCallId, length: offset + text.length });
     const delta: UiChunk = { type: "tool-input-delta", toolCallId, inputTextDelta: text };
-    if (known !== undefined) return [delta];
-    this.#written.set(key, toolCallId);
-    const dynamic = tool.startsWith("mcp__") ? ({ dynamic: true } as const) : {};
-    return [{ type: "tool-input-start", toolCallId, toolName: tool, ...dynamic }, delta];
+    if (before !== undefined) return [delta];
+    const isDynamic = toolName.startsWith("mcp__");
+    return [{ type: "tool-input-start", toolCallId, toolName, ...toUiKind(kind, isDynamic) }, delta];
   }
 
   #question(id: string, data: UiQuestion): readonly UiChunk[] {
@@ -322,6 +320,11 @@ function toUiAttachment(event: EventOf<"source" | "file">): UiChunk {
  */
 export function toCallId(operationId: string, id: string): string {
   return `${operationId}-${id}`;
+}
+
+/** The calls of MCP servers are dynamic parts, so that those of the project can be typed ones. */
+function toUiKind(kind: "caller" | undefined, isDynamic: boolean): UiCall["kind"] {
+  return { ...(kind === "caller" ? {} : { providerExecuted: true }), ...(isDynamic && { dynamic: true }) };
 }
 
 function toInput({ id, tool, kind }: UiCall, input: unknown): UiChunk {

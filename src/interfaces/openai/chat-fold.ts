@@ -1,7 +1,14 @@
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Usage } from "../../protocol/message.ts";
 import type { ChatCompletion } from "../../protocol/openai.ts";
-import { type Segment, stopped, type TurnsEnd, TurnTexts } from "./turn-texts.ts";
+import {
+  type AnswerEnd,
+  type AnswerNews,
+  AnswerReader,
+  type CallerCall,
+  type Segment,
+  stopped,
+} from "./answer-reader.ts";
 
 interface ChatHead extends Segment {
   /** The agent's name. */
@@ -17,25 +24,30 @@ export interface ChatDelta {
   /** The field that DeepSeek, vLLM, LiteLLM and their clients use; OpenAI itself has none. */
   readonly reasoning_content?: string;
   readonly tool_calls?: readonly object[];
+  readonly annotations?: readonly object[];
 }
 
 /** Folds the events of one operation and its tasks into a completion, or its chunks. */
 export class ChatFold {
   readonly #head: Pick<ChatCompletion, "id" | "created" | "model">;
-  readonly #texts: TurnTexts;
+  readonly #answer: AnswerReader;
   #text = "";
   #reasoning = "";
-  /** The lengths of the texts when the running turn began. */
-  #kept = { text: 0, reasoning: 0 };
-  #lastTurn: string | undefined;
-  #calls: readonly object[] = [];
-  #end: TurnsEnd | undefined;
-  /** Whether a text became void that the chunks have said: no later chunk can take it back. */
+  #annotations: readonly object[] = [];
+  /** The texts before the running turn. */
+  #kept = { text: "", reasoning: "", annotations: this.#annotations };
+  /** The text that stands between the texts before and after the agent's own calls, which are one message here. */
+  #gap = "";
+  /** The ids of the calls that chunks have begun, by their index. */
+  readonly #sentCalls: string[] = [];
+  #calls: readonly CallerCall[] = [];
+  #end: AnswerEnd | undefined;
+  /** Whether something became void that the chunks have said: no later chunk can take it back. */
   isTorn = false;
 
   constructor({ operationId, after, model, created }: ChatHead) {
     this.#head = { id: `chatcmpl-${operationId.replace(/^op_/, "")}`, created, model };
-    this.#texts = new TurnTexts({ operationId, after });
+    this.#answer = new AnswerReader({ operationId, after });
   }
 
   /** Whether the operation has ended, or waits for calls of the caller. */
@@ -44,46 +56,63 @@ export class ChatFold {
   }
 
   /** Why there is no answer; undefined if there is one. */
-  get error(): TurnsEnd["error"] | undefined {
+  get error(): AnswerEnd["error"] | undefined {
     if (this.#calls.length > 0) return undefined;
     if (this.#end === undefined) return stopped;
     return this.#end.status === "completed" ? undefined : this.#end.error;
   }
 
   /** Returns what an event adds to the answer. */
-  push(event: KitEvent): ChatDelta | undefined {
-    const news = this.#texts.push(event);
-    switch (news?.type) {
-      case "delta": {
-        const { kind, turn } = news.delta;
-        if (kind === "reasoning") {
-          this.#reasoning += news.delta.text;
-          return { reasoning_content: news.delta.text };
-        }
-        // The texts before and after the agent's own calls are one message here.
-        const isNext = this.#text !== "" && this.#lastTurn !== turn;
-        const content = isNext ? `\n\n${news.delta.text}` : news.delta.text;
-        this.#lastTurn = turn;
+  push(event: KitEvent): readonly ChatDelta[] {
+    return this.#answer.push(event).flatMap((news) => this.#add(news) ?? []);
+  }
+
+  #add(news: AnswerNews): ChatDelta | undefined {
+    switch (news.type) {
+      case "start-step":
+        this.#kept = { text: this.#text, reasoning: this.#reasoning, annotations: this.#annotations };
+        this.#gap = this.#text === "" ? "" : "\n\n";
+        return undefined;
+      case "reset-step": {
+        const { text, reasoning, annotations } = this.#kept;
+        this.isTorn ||= this.#text.length > text.length;
+        [this.#text, this.#reasoning, this.#annotations] = [text, reasoning, annotations];
+        this.#gap = text === "" ? "" : "\n\n";
+        return undefined;
+      }
+      case "reasoning-delta":
+        this.#reasoning += news.delta;
+        return { reasoning_content: news.delta };
+      case "text-delta": {
+        const content = this.#gap + news.delta;
+        this.#gap = "";
         this.#text += content;
         return { content };
       }
-      case "turn_end":
-        if (news.isTorn) {
-          this.isTorn ||= this.#text.length > this.#kept.text;
-          this.#text = this.#text.slice(0, this.#kept.text);
-          this.#reasoning = this.#reasoning.slice(0, this.#kept.reasoning);
-        }
-        this.#kept = { text: this.#text.length, reasoning: this.#reasoning.length };
-        return undefined;
-      case "calls": {
-        const calls = news.calls.map(({ id, name, args }) => ({
-          id,
-          type: "function",
-          function: { name, arguments: args },
-        }));
-        this.#calls = calls;
-        return { tool_calls: calls.map((call, index) => ({ index, ...call })) };
+      case "source-url": {
+        const at = this.#text.length;
+        const { url, title = url } = news;
+        const annotation = {
+          type: "url_citation",
+          url_citation: { url, title, start_index: at, end_index: at },
+        };
+        this.#annotations = [...this.#annotations, annotation];
+        return { annotations: [annotation] };
       }
+      case "call_start": {
+        const index = this.#sentCalls.push(news.id) - 1;
+        return { tool_calls: [{ index, ...toToolCall({ ...news, args: "" }) }] };
+      }
+      case "call_delta": {
+        const index = this.#sentCalls.lastIndexOf(news.id);
+        return { tool_calls: [{ index, function: { arguments: news.text } }] };
+      }
+      case "call_void":
+        this.isTorn = true;
+        return undefined;
+      case "calls":
+        this.#calls = news.calls;
+        return undefined;
       case "end":
         this.#end = news.end;
         return undefined;
@@ -99,7 +128,8 @@ export class ChatFold {
       content: this.#text === "" && this.#calls.length > 0 ? null : this.#text,
       refusal: null,
       ...(this.#reasoning === "" ? {} : { reasoning_content: this.#reasoning }),
-      ...(this.#calls.length === 0 ? {} : { tool_calls: this.#calls }),
+      ...(this.#annotations.length === 0 ? {} : { annotations: this.#annotations }),
+      ...(this.#calls.length === 0 ? {} : { tool_calls: this.#calls.map(toToolCall) }),
     };
     const choice = { index: 0, message, finish_reason: this.#finishReason, logprobs: null };
     return { ...this.#head, object: "chat.completion", choices: [choice], usage: this.#usage };
@@ -127,7 +157,7 @@ export class ChatFold {
   }
 
   get #usage(): ChatCompletion["usage"] {
-    const { input, output, total_tokens, cache_read, reasoning = 0 }: Usage = this.#texts.usage;
+    const { input, output, total_tokens, cache_read, reasoning = 0 }: Usage = this.#answer.usage;
     return {
       prompt_tokens: input,
       completion_tokens: output,
@@ -136,4 +166,8 @@ export class ChatFold {
       completion_tokens_details: { reasoning_tokens: reasoning },
     };
   }
+}
+
+function toToolCall({ id, name, args }: CallerCall): object {
+  return { id, type: "function", function: { name, arguments: args } };
 }

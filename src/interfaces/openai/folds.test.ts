@@ -82,6 +82,7 @@ test("the words of a killed process are void: a stream of a chat cannot go on, a
   const events = [
     event("operation_start"),
     request("t1"),
+    event("reasoning_delta", { turn_id: "t1", text: "Hm." }),
     text("t1", "Half an"),
     event("operation_start", { resumed: true }),
     request("t2"),
@@ -94,11 +95,15 @@ test("the words of a killed process are void: a stream of a chat cannot go on, a
     chat.push(each);
     return chat.isTorn;
   });
-  expect(torn.indexOf(true)).toBe(3);
+  expect(torn.indexOf(true)).toBe(4);
   expect(chat.toCompletion().choices[0]).toMatchObject({ message: { content: "A whole answer." } });
   const fold = responseFold();
   const done = events.flatMap((each) => fold.push(each)).filter(({ type }) => type.endsWith("item.done"));
-  expect(done.map(({ item }) => (item as { status: string }).status)).toEqual(["incomplete", "completed"]);
+  expect(done.map(({ item }) => (item as { status: string }).status)).toEqual([
+    "completed",
+    "incomplete",
+    "completed",
+  ]);
   expect(fold.response.output).toMatchObject([{ content: [{ text: "A whole answer." }] }]);
 });
 
@@ -137,4 +142,141 @@ test("the position of a reader is that of the event that its last number comes f
     for (const { sequence_number } of fold.push(each))
       expect(positionOf(sequence_number, 41)).toBe(each.index);
   expect(positionOf(1, 41)).toBe(0);
+});
+
+const written = (text: string, offset: number, tool_call_id = "c1") =>
+  event("tool_args_delta", { turn_id: "t1", tool_call_id, tool: "weather", text, offset, kind: "caller" });
+const start = (tool_call_id = "c1", args: unknown = { place: "Rome" }) =>
+  event("tool_start", { turn_id: "t1", tool_call_id, tool: "weather", args, kind: "caller" });
+const wait = (tool_call_id = "c1", args: unknown = { place: "Rome" }) =>
+  event("approval_request", {
+    turn_id: "t1",
+    approval_id: `caller_${tool_call_id}`,
+    tool_call_id,
+    tool: "weather",
+    args,
+    kind: "caller",
+  });
+const foldAll = (events: readonly KitEvent[]) => {
+  const [chat, fold] = [chatFold(), responseFold()];
+  const deltas = events.flatMap((each) => chat.push(each));
+  const streamed = events.flatMap((each) => fold.push(each));
+  const argsOf = (type: string) =>
+    streamed.flatMap((each) =>
+      each.type === `response.function_call_arguments.${type}` ? [each.delta ?? each.arguments] : [],
+    );
+  return { chat, fold, deltas, streamed, argsOf };
+};
+const isArgs = ({ type }: KitEvent) => type === "tool_args_delta";
+
+test("the arguments of a caller's call arrive while the model writes them, and a replay without them gives the same response", () => {
+  const events = [
+    event("operation_start"),
+    request("t1"),
+    text("t1", "I look. "),
+    written('{ "place"', 0),
+    text("t1", "Wait."),
+    written(': "Rome" }', 9),
+    turn("t1", "tool-calls"),
+    start(),
+    wait(),
+  ];
+  const { chat, fold, deltas, streamed, argsOf } = foldAll(events);
+  expect(argsOf("delta")).toEqual(['{ "place"', ': "Rome" }']);
+  expect(argsOf("done")).toEqual(['{ "place": "Rome" }']);
+  expect(deltas.flatMap(({ tool_calls }) => tool_calls ?? [])).toEqual([
+    {
+      index: 0,
+      id: expect.stringMatching(/^call_.*-c1$/),
+      type: "function",
+      function: { name: "weather", arguments: "" },
+    },
+    { index: 0, function: { arguments: '{ "place"' } },
+    { index: 0, function: { arguments: ': "Rome" }' } },
+  ]);
+  expect([chat.isTorn, chat.isOver]).toEqual([false, true]);
+  const numbers = streamed.map(({ sequence_number }) => sequence_number);
+  expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+  // The log has no such deltas, and a reader that comes late has the last ones only.
+  for (const rest of [events.filter((each) => !isArgs(each)), events.toSpliced(3, 1)]) {
+    const again = foldAll(rest);
+    expect(again.argsOf("delta")).toEqual(['{"place":"Rome"}']);
+    const ids = ({ response }: ResponseFold) => response.output.map(({ id, call_id }) => [id, call_id]);
+    expect(ids(again.fold)).toEqual(ids(fold));
+    const itemAdded = again.streamed.findLast(({ type }) => type === "response.output_item.added");
+    expect(itemAdded?.sequence_number).toBeGreaterThan(numbers[numbers.length - 4] ?? 0);
+  }
+});
+
+test("a call that becomes none is incomplete in a response, and tears a completion", () => {
+  for (const ends of [
+    [
+      turn("t1", "tool-calls"),
+      start("c1", { place: 1 }),
+      event("tool_end", { tool_call_id: "c1", tool: "weather", result: "No.", is_error: true }),
+    ],
+    [event("operation_start", { resumed: true })],
+  ]) {
+    index = 0;
+    const begin = [event("operation_start"), request("t1"), written('{"place":', 0)];
+    const { chat, fold, streamed } = foldAll([
+      ...begin,
+      ...ends.map((each) => ({ ...each, index: ++index })),
+      request("t2"),
+      text("t2", "Rome."),
+      turn("t2"),
+      end(),
+    ]);
+    const done = streamed.flatMap(({ type, item }) =>
+      type === "response.output_item.done" ? [(item as { status: string }).status] : [],
+    );
+    expect([done, chat.isTorn]).toEqual([["incomplete", "completed"], true]);
+    expect(fold.response.output).toMatchObject([{ type: "message" }]);
+    expect(chat.toCompletion().choices[0]).toMatchObject({ message: { content: "Rome." } });
+  }
+});
+
+test("arguments that a hook has changed begin again", () => {
+  const { fold, argsOf } = foldAll([
+    event("operation_start"),
+    request("t1"),
+    written('{"place":"Rome"}', 0),
+    turn("t1", "tool-calls"),
+    start(),
+    wait("c1", { place: "Oslo" }),
+  ]);
+  expect(argsOf("done")).toEqual(['{"place":"Oslo"}']);
+  expect(fold.response.output).toMatchObject([{ arguments: '{"place":"Oslo"}', status: "completed" }]);
+});
+
+test("sources are annotations of the text around them, and pictures are items", () => {
+  const source = (url: string) => event("source", { turn_id: "t1", source_id: url, url });
+  const { chat, fold, deltas, streamed } = foldAll([
+    event("operation_start"),
+    request("t1"),
+    source("https://example.org/a"),
+    text("t1", "So. "),
+    source("https://example.org/b"),
+    event("source", { turn_id: "t1", source_id: "d", title: "Notes" }),
+    event("file", { turn_id: "t1", media_type: "image/png", data: "AQID" }),
+    text("t1", "See."),
+    turn("t1"),
+    end(),
+  ]);
+  const citation = (url: string, at: number) => ({ url, title: url, start_index: at, end_index: at });
+  const [a, b] = [citation("https://example.org/a", 0), citation("https://example.org/b", 4)];
+  const annotations = [a, b].map((of) => ({ type: "url_citation", ...of }));
+  expect(fold.response.output).toMatchObject([
+    { type: "message", content: [{ text: "So. ", annotations }] },
+    { type: "image_generation_call", result: "AQID", status: "completed" },
+    { type: "message", content: [{ text: "See.", annotations: [] }] },
+  ]);
+  expect(
+    streamed.flatMap(({ annotation, annotation_index: at }) => (annotation ? [[at, annotation]] : [])),
+  ).toEqual(annotations.map((each, at) => [at, each]));
+  const cited = [a, b].map((url_citation) => ({ type: "url_citation", url_citation }));
+  expect(deltas.flatMap((delta) => delta.annotations ?? [])).toEqual(cited);
+  expect(chat.toCompletion().choices[0]).toMatchObject({
+    message: { content: "So. See.", annotations: cited },
+  });
 });

@@ -88,7 +88,7 @@ function resultsIn(
 
 /** Returns the id of the response that an item belongs to. */
 function responseOfItem(id: string): string | undefined {
-  const [, operation] = /^(?:msg|rs|fc)_([0-9A-Z]{26}(?:_\d{1,15})?)_\d{1,6}$/.exec(id) ?? [];
+  const [, operation] = /^(?:msg|rs|fc|ig)_([0-9A-Z]{26}(?:_\d{1,15})?)-[\w-]{1,200}$/.exec(id) ?? [];
   return operation === undefined ? undefined : `resp_${operation}`;
 }
 

@@ -1,13 +1,13 @@
 import type { KitEvent } from "../../protocol/event.ts";
 import type { OpenAiResponse, ResponseBody } from "../../protocol/openai.ts";
 import {
+  type AnswerEnd,
+  type AnswerNews,
+  AnswerReader,
   type CallerCall,
   type Segment,
   stopped,
-  type TextDelta,
-  type TurnsEnd,
-  TurnTexts,
-} from "./turn-texts.ts";
+} from "./answer-reader.ts";
 
 /** An event of a response. */
 export interface ResponseEvent {
@@ -20,6 +20,8 @@ type Unnumbered = Omit<ResponseEvent, "sequence_number"> & { readonly type: stri
 
 /** How many events of a response one event of kit can become, at most. */
 const perEvent = 16;
+/** As many events can precede those that complete the calls of the caller. */
+const beforeCalls = 4;
 /** The events before those of the operation. */
 const head = 2;
 
@@ -31,12 +33,18 @@ export function positionOf(sequenceNumber: number, first_index: number): number 
   return sequenceNumber < head ? 0 : first_index + Math.floor((sequenceNumber - head) / perEvent);
 }
 
+type Item = OpenAiResponse["output"][number];
+
 interface OpenItem {
-  readonly kind: TextDelta["kind"];
-  readonly turn: string;
   readonly index: number;
-  readonly item: Record<string, unknown> & { readonly id: string };
+  readonly item: Item;
+}
+
+/** An item of the texts of one kind that the model says one after the other. */
+interface OpenText extends OpenItem {
+  readonly kind: "text" | "reasoning";
   text: string;
+  readonly annotations: object[];
 }
 
 /**
@@ -44,23 +52,29 @@ interface OpenItem {
  * indexes of kit's events: they rise with gaps, and are the same in a replay, also after the log has joined deltas.
  */
 export class ResponseFold {
-  readonly #texts: TurnTexts;
+  readonly #answer: AnswerReader;
   readonly #after: number | undefined;
   #response: OpenAiResponse;
-  #open: OpenItem | undefined;
+  #open: OpenText | undefined;
+  /** The calls of the caller that are told and not complete. */
+  readonly #calls = new Map<string, OpenItem>();
+  /** The items that events of the log begin; a replay counts the same. */
+  #stored = 0;
+  /** The items before the running turn. */
+  #kept = 0;
   #firstIndex: number | undefined;
   /** Whether the operation has ended, or waits for calls of the caller. */
   isOver = false;
 
   constructor(segment: Segment, response: OpenAiResponse) {
     this.#after = segment.after;
-    this.#texts = new TurnTexts(segment);
+    this.#answer = new AnswerReader(segment);
     this.#response = response;
   }
 
   /** Whether calls of the caller waited where the response begins, if it goes on with their results. */
   get hasBeginning(): boolean {
-    return this.#texts.hasBeginning;
+    return this.#answer.hasBeginning;
   }
 
   /** The response so far. */
@@ -83,29 +97,89 @@ export class ResponseFold {
     const base = head + (event.index - this.#firstIndex) * perEvent;
     const isFirst = this.#response.status === "queued";
     if (isFirst) this.#response = { ...this.#response, status: "in_progress" };
-    return this.#events(event).map((each, at) => {
-      // A replay begins the item with another delta, at whose index this one can be a part of a joined one.
-      const place = /text\.delta$/.test(each.type) ? perEvent - 1 : at;
-      return { ...each, sequence_number: base + place };
-    });
+    const events: ResponseEvent[] = [];
+    for (const news of this.#answer.push(event)) {
+      // A replay begins here the calls whose arguments no log has as they were written.
+      const first = news.type === "calls" ? beforeCalls : events.length;
+      for (const [at, each] of this.#toEvents(news, event).entries()) {
+        // A replay begins the item with another delta, at whose index this one can be a part of a joined one.
+        const place = /text\.delta$/.test(each.type) ? perEvent - 1 : first + at;
+        events.push({ ...each, sequence_number: base + place });
+      }
+    }
+    return events;
   }
 
   /** Ends a response whose operation ended before it had begun, or whose events do not tell the end. */
-  end(status: TurnsEnd["status"], error?: TurnsEnd["error"]): readonly ResponseEvent[] {
+  end(status: AnswerEnd["status"], error?: AnswerEnd["error"]): readonly ResponseEvent[] {
     const events = this.#end({ status, finishReason: "stop", error: error ?? stopped, at: "" });
     return events.map((each, place) => ({ ...each, sequence_number: head + place }));
   }
 
-  #events(event: KitEvent): readonly Unnumbered[] {
-    const news = this.#texts.push(event);
-    switch (news?.type) {
-      case "delta":
-        return this.#delta(news.delta);
-      case "turn_end":
-        return this.#close(news.isTorn ? "incomplete" : "completed");
+  #toEvents(news: AnswerNews, event: KitEvent): readonly Unnumbered[] {
+    switch (news.type) {
+      case "text-delta":
+      case "reasoning-delta": {
+        const kind = news.type === "text-delta" ? "text" : "reasoning";
+        const { open, opened } = this.#openText(kind);
+        open.text += news.delta;
+        const more = kind === "text" ? { logprobs: [] } : {};
+        return [...opened, { type: `${typeOf(kind)}.delta`, ...placeOf(open), delta: news.delta, ...more }];
+      }
+      case "text-end":
+      case "reasoning-end":
+        // A turn that ends without its `turn` was torn, or has failed.
+        return this.#close(isVoiding.has(event.type) ? "incomplete" : "completed");
+      case "message-metadata":
+        return this.#close("completed");
+      case "start-step":
+        this.#kept = this.#response.output.length;
+        return [];
+      case "reset-step": {
+        // Also of the turn's items that were complete.
+        const output = this.#response.output.map((item, at) =>
+          at < this.#kept ? item : { ...item, status: "incomplete" },
+        );
+        this.#response = { ...this.#response, output };
+        return [];
+      }
+      case "source-url": {
+        // The text that follows belongs to the source.
+        const { open, opened } = this.#openText("text");
+        const { url, title = url } = news;
+        const at = open.text.length;
+        const annotation = { type: "url_citation", url, title, start_index: at, end_index: at };
+        const annotation_index = open.annotations.push(annotation) - 1;
+        const type = "response.output_text.annotation.added";
+        return [...opened, { type, ...placeOf(open), annotation_index, annotation }];
+      }
+      case "file": {
+        const [, result] = /^data:image\/[^;,]+;base64,(.*)$/s.exec(news.url) ?? [];
+        if (result === undefined) return [];
+        const id = this.#itemId("ig", ++this.#stored);
+        const image = { type: "image_generation_call", id, status: "in_progress", result: null };
+        const closed = this.#close("completed");
+        const { index, added } = this.#add(image);
+        return [...closed, added, this.#done(index, { ...image, status: "completed", result })];
+      }
+      case "call_start": {
+        const { id: call_id, name } = news;
+        const id = this.#itemId("fc", call_id.replace(/^call_[^-]*-/, ""));
+        const item = { type: "function_call", id, call_id, name, arguments: "", status: "in_progress" };
+        const { index, added } = this.#add(item);
+        this.#calls.set(call_id, { index, item });
+        return [added];
+      }
+      case "call_delta": {
+        const call = this.#calls.get(news.id);
+        const place = call && { item_id: call.item.id, output_index: call.index };
+        return [{ type: "response.function_call_arguments.delta", ...place, delta: news.text }];
+      }
+      case "call_void":
+        return this.#voidCall(news.id);
       case "calls":
         return [
-          ...news.calls.flatMap((call) => this.#call(call)),
+          ...news.calls.flatMap((call) => this.#completeCall(call)),
           ...this.#end({ status: "completed", finishReason: "stop", error: stopped, at: event.timestamp }),
         ];
       case "end":
@@ -115,27 +189,20 @@ export class ResponseFold {
     }
   }
 
-  #delta({ kind, turn, text }: TextDelta): readonly Unnumbered[] {
-    const events: Unnumbered[] = [];
-    if (this.#open?.kind !== kind || this.#open.turn !== turn) {
-      events.push(...this.#close("completed"));
-      const index = this.#response.output.length;
-      const id = this.#itemId(kind === "text" ? "msg" : "rs");
-      const item =
-        kind === "text"
-          ? { type: "message", id, status: "in_progress", role: "assistant", content: [] }
-          : { type: "reasoning", id, status: "in_progress", summary: [], content: [] };
-      this.#open = { kind, turn, index, item, text: "" };
-      this.#setItem(item);
-      events.push(
-        { type: "response.output_item.added", output_index: index, item },
-        { type: "response.content_part.added", ...placeOf(this.#open), part: partOf(this.#open) },
-      );
-    }
-    this.#open.text += text;
-    const more = kind === "text" ? { logprobs: [] } : {};
-    events.push({ type: `${typeOf(kind)}.delta`, ...placeOf(this.#open), delta: text, ...more });
-    return events;
+  /** Opens an item for texts, unless one of the kind is open. */
+  #openText(kind: OpenText["kind"]): { readonly open: OpenText; readonly opened: readonly Unnumbered[] } {
+    if (this.#open?.kind === kind) return { open: this.#open, opened: [] };
+    const closed = this.#close("completed");
+    const id = this.#itemId(kind === "text" ? "msg" : "rs", ++this.#stored);
+    const { index, added } = this.#add(
+      kind === "text"
+        ? { type: "message", id, status: "in_progress", role: "assistant", content: [] }
+        : { type: "reasoning", id, status: "in_progress", summary: [], content: [] },
+    );
+    const open = { kind, index, item: added.item, text: "", annotations: [] };
+    this.#open = open;
+    const part = { ...placeOf(open), part: partOf(open) };
+    return { open, opened: [...closed, added, { type: "response.content_part.added", ...part }] };
   }
 
   #close(status: "completed" | "incomplete"): readonly Unnumbered[] {
@@ -143,19 +210,37 @@ export class ResponseFold {
     if (open === undefined) return [];
     this.#open = undefined;
     const part = partOf(open);
-    const item = { ...open.item, status, content: [part] };
-    this.#setItem(item);
     const place = placeOf(open);
     const more = open.kind === "text" ? { logprobs: [] } : {};
     return [
       { type: `${typeOf(open.kind)}.done`, ...place, text: open.text, ...more },
       { type: "response.content_part.done", ...place, part },
-      { type: "response.output_item.done", output_index: open.index, item },
+      this.#done(open.index, { ...open.item, status, content: [part] }),
     ];
   }
 
-  #end({ status: ended, finishReason, error, at }: TurnsEnd): readonly Unnumbered[] {
-    const closed = this.#close(ended === "completed" ? "completed" : "incomplete");
+  #completeCall({ id, name, args }: CallerCall): readonly Unnumbered[] {
+    const call = this.#calls.get(id);
+    if (call === undefined) return [];
+    this.#calls.delete(id);
+    const place = { item_id: call.item.id, output_index: call.index };
+    return [
+      { type: "response.function_call_arguments.done", ...place, name, arguments: args },
+      this.#done(call.index, { ...call.item, arguments: args, status: "completed" }),
+    ];
+  }
+
+  #voidCall(id: string): readonly Unnumbered[] {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    return call === undefined ? [] : [this.#done(call.index, { ...call.item, status: "incomplete" })];
+  }
+
+  #end({ status: ended, finishReason, error, at }: AnswerEnd): readonly Unnumbered[] {
+    const closed = [
+      ...this.#close(ended === "completed" ? "completed" : "incomplete"),
+      ...[...this.#calls.keys()].flatMap((id) => this.#voidCall(id)),
+    ];
     this.isOver = true;
     const reason =
       finishReason === "length"
@@ -179,34 +264,29 @@ export class ResponseFold {
     return [...closed, { type, response: this.#response }];
   }
 
-  #call({ id: call_id, name, args }: CallerCall): readonly Unnumbered[] {
-    const output_index = this.#response.output.length;
-    const id = this.#itemId("fc");
-    const item = { type: "function_call", id, call_id, name, arguments: args, status: "completed" };
-    this.#setItem(item);
-    const place = { item_id: id, output_index };
-    const added = { ...item, arguments: "", status: "in_progress" };
-    return [
-      { type: "response.output_item.added", output_index, item: added },
-      { type: "response.function_call_arguments.delta", ...place, delta: args },
-      { type: "response.function_call_arguments.done", ...place, name, arguments: args },
-      { type: "response.output_item.done", output_index, item },
-    ];
+  /** The id of an item, which names the response, and is the same in a replay. */
+  #itemId(kind: "msg" | "rs" | "fc" | "ig", name: string | number): string {
+    return `${kind}_${this.#response.id.replace(/^resp_/, "")}-${name}`;
   }
 
-  #itemId(kind: "msg" | "rs" | "fc"): string {
-    return `${kind}_${this.#response.id.replace(/^resp_/, "")}_${this.#response.output.length}`;
+  #add(item: Item): { readonly index: number; readonly added: Unnumbered & { readonly item: Item } } {
+    const { output } = this.#response;
+    this.#response = { ...this.#response, output: [...output, item] };
+    const output_index = output.length;
+    return {
+      index: output_index,
+      added: { type: "response.output_item.added", output_index, item },
+    };
   }
 
-  #setItem(item: OpenItem["item"]): void {
-    const output = [...this.#response.output];
-    const at = output.findIndex(({ id }) => id === item.id);
-    output[at === -1 ? output.length : at] = item;
+  #done(output_index: number, item: Item): Unnumbered {
+    const output = this.#response.output.with(output_index, item);
     this.#response = { ...this.#response, output };
+    return { type: "response.output_item.done", output_index, item };
   }
 
   get #usage(): OpenAiResponse["usage"] {
-    const { input, output, total_tokens, cache_read, reasoning = 0 } = this.#texts.usage;
+    const { input, output, total_tokens, cache_read, reasoning = 0 } = this.#answer.usage;
     return {
       input_tokens: input,
       input_tokens_details: { cached_tokens: cache_read },
@@ -217,17 +297,26 @@ export class ResponseFold {
   }
 }
 
-function typeOf(kind: OpenItem["kind"]): string {
+/** The events at which a text ends that its turn has not ended. */
+const isVoiding: ReadonlySet<KitEvent["type"]> = new Set([
+  "operation_start",
+  "turn_request",
+  "error",
+  "aborted",
+  "operation",
+]);
+
+function typeOf(kind: OpenText["kind"]): string {
   return kind === "text" ? "response.output_text" : "response.reasoning_text";
 }
 
-function placeOf({ item, index }: OpenItem): Record<string, unknown> {
+function placeOf({ item, index }: OpenText): Record<string, unknown> {
   return { item_id: item.id, output_index: index, content_index: 0 };
 }
 
-function partOf({ kind, text }: OpenItem): Record<string, unknown> {
+function partOf({ kind, text, annotations }: OpenText): Record<string, unknown> {
   return kind === "text"
-    ? { type: "output_text", text, annotations: [], logprobs: [] }
+    ? { type: "output_text", text, annotations: [...annotations], logprobs: [] }
     : { type: "reasoning_text", text };
 }
 

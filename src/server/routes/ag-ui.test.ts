@@ -175,7 +175,9 @@ test("AG-UI's verifier accepts the events of each operation, ended after any of 
     // No log has the arguments as the model wrote them.
     const call = recorded.find((event) => event.type === "tool_start");
     const written = ['{"cents":', "5}"].flatMap((text): KitEvent[] =>
-      call === undefined ? [] : [{ ...call, type: "tool_args_delta", text }],
+      call === undefined
+        ? []
+        : [{ ...call, type: "tool_args_delta", text, offset: text.startsWith("{") ? 0 : 9 }],
     );
     const turn = recorded.findIndex(({ type }) => type === "turn");
     const events = [...recorded.slice(0, turn), ...written, ...recorded.slice(turn)];

@@ -132,6 +132,63 @@ test("a response with calls is complete, and each part of the operation keeps it
   expect([other.status, other.param]).toEqual([400, "input.0.call_id"]);
 });
 
+test("arguments arrive as they are written, and a stream that is taken up among them has them whole", async () => {
+  const tools = [{ type: "function" as const, strict: false, ...weather }];
+  const stream = client.responses.stream({ model, input: "weather slowly", tools });
+  const live: OpenAI.Responses.ResponseStreamEvent[] = [];
+  for await (const event of stream) live.push(event);
+  const { id, output } = await stream.finalResponse();
+  const completed = output.map((item) => ({ type: item.type, id: item.id, status: "completed" }));
+  expect(output).toMatchObject([{ type: "message" }, { type: "function_call", name: "weather" }]);
+  // A client that goes by the ids of items puts the arguments together like this.
+  const argsOf = (events: readonly OpenAI.Responses.ResponseStreamEvent[]) => {
+    const written = new Map<string | undefined, string>();
+    for (const event of events)
+      if (event.type === "response.output_item.added") written.set(event.item.id ?? "", "");
+      else if (event.type === "response.function_call_arguments.delta")
+        written.set(event.item_id, (written.get(event.item_id) ?? "") + event.delta);
+    return [...written].find(([item]) => item?.startsWith("fc_"))?.[1];
+  };
+  const pieces = live.filter(({ type }) => type === "response.function_call_arguments.delta");
+  expect([pieces.length, argsOf(live)]).toEqual([4, '{"place":"Rome"}']);
+  for (const [at, { sequence_number }] of live.entries()) {
+    const after = { stream: true, starting_after: sequence_number } as const;
+    const all = [...live.slice(0, at + 1), ...(await allOf(await client.responses.retrieve(id, after)))];
+    const numbers = all.map((event) => event.sequence_number);
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    expect(argsOf(all)).toBe('{"place":"Rome"}');
+    expect(numbers.at(-1)).toBe(live.at(-1)?.sequence_number);
+    const last = all.at(-1);
+    expect(last?.type === "response.completed" && last.response.output).toMatchObject(completed);
+  }
+  // While the model still writes.
+  const cut: OpenAI.Responses.ResponseStreamEvent[] = [];
+  let running = "";
+  for await (const event of await client.responses.create({
+    model,
+    input: "weather slowly",
+    tools,
+    stream: true,
+  })) {
+    cut.push(event);
+    if (event.type === "response.created") running = event.response.id;
+    if (event.type === "response.function_call_arguments.delta") break;
+  }
+  const starting_after = cut.at(-1)?.sequence_number ?? 0;
+  const rest = await allOf(await client.responses.retrieve(running, { stream: true, starting_after }));
+  expect(argsOf([...cut, ...rest])).toBe('{"place":"Rome"}');
+  const chunks = await allOf(
+    await client.chat.completions.create({
+      model,
+      stream: true,
+      messages: [user("weather slowly")],
+      tools: [{ type: "function", function: weather }],
+    }),
+  );
+  const calls = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
+  expect(calls.map((call) => call.function?.arguments)).toEqual(["", '{"pl', 'ace"', ':"Ro', 'me"}']);
+});
+
 const odd = { type: "text", text: { toString: 1, valueOf: 1 } };
 const call = { role: "tool", tool_call_id: "call_x" } as const;
 const asked = (content: unknown) => ({ messages: [{ role: "user", content }] });
@@ -181,6 +238,15 @@ test.each(names)("%s generates, streams, and goes on with a conversation", async
   const messages = [user("hello there"), ...response.messages, user("and now")];
   const next = await generateText({ model: kit, messages, maxRetries: 0 });
   expect(next.text).toBe("and now");
+});
+
+test("the sources of an answer are those of the AI SDK, plain and streamed", async () => {
+  const source = { sourceType: "url", url: "https://example.org/a", title: "A page" };
+  for (const name of ["responses of @ai-sdk/openai", "chat of @ai-sdk/openai"] as const) {
+    const kit = modelsOf(`${served.url}/v1`)[name];
+    expect((await generateText({ model: kit, prompt: "cite" })).sources).toMatchObject([source]);
+    expect(await streamText({ model: kit, prompt: "cite" }).sources).toMatchObject([source]);
+  }
 });
 
 test.each(names)("%s runs its tools in a loop", async (name) => {

@@ -4,9 +4,10 @@ import { dispatchOf, operationOf } from "../../app/service/stored-input.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/names.ts";
+import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
+import { awaitedOfCaller, operationOfCall } from "../../interfaces/openai/answer-reader.ts";
 import type { CallResults, OpenAiInput } from "../../interfaces/openai/input.ts";
 import { newResponse, ResponseFold } from "../../interfaces/openai/response-fold.ts";
-import { approvalOf } from "../../interfaces/openai/turn-texts.ts";
 import type { Principal, ServiceAction } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { ErrorCode } from "../../protocol/error-code.ts";
@@ -39,9 +40,9 @@ export async function permitted(
   return target;
 }
 
-/** Returns the session that a header names. Throws `invalid_request`. */
+/** Returns the session that a header names; one without a value comes from the template of a front end. Throws `invalid_request`. */
 export function readSessionName({ header }: Pick<Sender, "header">): string | undefined {
-  const name = header("x-kit-session");
+  const name = header("x-kit-session") || undefined;
   const fault = name === undefined ? undefined : faultOfName(name);
   if (fault === undefined) return name;
   const issues = [{ path: "headers.x-kit-session", message: fault }];
@@ -97,26 +98,26 @@ async function giveResults(
 ): Promise<OpenAiWork> {
   const { service } = context;
   const target = { agent, instance_id };
-  const open = (await service.approvals.list(target)).filter(({ kind }) => kind === "caller");
-  const given = new Map(results.map((result) => [approvalOf(result.callId), result]));
-  for (const { path } of results.filter(
-    ({ callId }) => !open.some(({ approval_id: id }) => id === approvalOf(callId)),
-  ))
+  const [first] = results;
+  const path = first?.path ?? "";
+  const operation_id = operationOfCall(first?.callId ?? "");
+  const dispatch = operation_id && (await service.engine.getDispatch(dispatchOf(operation_id)));
+  if (!operation_id || !dispatch || dispatch.agent !== agent || dispatch.instance_id !== instance_id)
     throw refused(path, "is not the id of a call that waits");
-  const [one] = open.filter(({ approval_id }) => given.has(approval_id));
-  const isOfOne = ({ operation_id }: { operation_id: string }): boolean => operation_id === one?.operation_id;
-  const dispatch = one && (await service.engine.getDispatch(dispatchOf(one.operation_id)));
-  const [path = ""] = results.map((result) => result.path);
-  if (dispatch === undefined) throw refused(path, "is not the id of a call of this agent");
-  if (
-    open.filter(isOfOne).length !== given.size ||
-    open.some((call) => given.has(call.approval_id) && !isOfOne(call))
-  )
-    throw refused(path, "must come with the results of all calls of its answer, and no others");
-  const operation_id = operationOf(dispatch.dispatch_id);
+  const fold = new UiFold(operation_id);
   let after = 0;
-  for await (const { index } of eventsOf(context, target, { operation_id })) after = index;
-  for (const [approval_id, { text: result }] of given)
+  for await (const event of eventsOf(context, target, { operation_id })) {
+    fold.push(event);
+    after = event.index;
+  }
+  const waits = new Set((await service.approvals.list(target)).map(({ approval_id }) => approval_id));
+  const open = new Map([...awaitedOfCaller(fold)].filter(([, wait]) => waits.has(wait)));
+  for (const { path: at, callId } of results)
+    if (!open.has(callId)) throw refused(at, "is not the id of a call that waits");
+  const given = new Map(results.map(({ callId, text }) => [open.get(callId) ?? "", text]));
+  if (given.size !== open.size)
+    throw refused(path, "must come with the results of all calls of its answer, and no others");
+  for (const [approval_id, result] of given)
     await decideCall(
       service,
       { ...target, approval_id },

@@ -90,6 +90,9 @@ test("the messages of a client are the history of a new session, and a named ses
   expect(await historyOf("shop-7")).toEqual(said);
   await client.chat.completions.create({ model, messages: [...messages, user("and now")] }, { headers });
   expect(await historyOf("shop-7")).toEqual([...said, ["user", "and now"], ["assistant", "and now"]]);
+  // The template of a front end can be empty.
+  const unnamed = { headers: { "X-Kit-Session": "" } };
+  expect((await client.chat.completions.create({ model, messages }, unnamed)).choices).toHaveLength(1);
   const again = await served.send("/agents/echo/default", {
     body: { message: "x", session: "shop-7", history: [{ role: "user", content: "other" }] },
   });
@@ -303,7 +306,7 @@ test("keys are those of kit, models are those that a sender may prompt, and ids 
       eve.responses.create({ model, input: "x", previous_response_id: id }),
       eve.responses.create({
         model,
-        input: [{ type: "item_reference", id: `${id.replace("resp", "msg")}_0` }, user("x")],
+        input: [{ type: "item_reference", id: `${id.replace("resp", "msg")}-1` }, user("x")],
       }),
     ])
       expect((await refusal(attempt)).status).toBe(404);

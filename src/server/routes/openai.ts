@@ -156,13 +156,13 @@ async function* chatFrames(
 ): AsyncGenerator<string> {
   yield dataFrame(fold.toChunk({ role: "assistant", content: "" }));
   for await (const event of events) {
-    const delta = fold.push(event);
+    const deltas = fold.push(event);
     if (fold.isTorn)
       throw new KitError({
         code: "unavailable",
         message: "The answer broke off, and what was sent cannot be taken back.",
       });
-    yield delta === undefined ? "" : dataFrame(fold.toChunk(delta));
+    yield deltas.map((delta) => dataFrame(fold.toChunk(delta))).join("");
     if (fold.isOver) break;
   }
   const { error } = fold;

@@ -48,7 +48,7 @@ export async function streamUi(
         const isOver = event.type === "operation" && event.operation_id === operation_id;
         if (index <= after && !isOver) continue;
         await permit();
-        const isResting = await restsNow(service, target, fold.work);
+        const isResting = fold.work.awaited.length > 0 && (await restsNow(service, target, fold.work));
         const isEnd = isOver || isResting;
         const last = isResting ? fold.handOver(event) : [];
         if (isEnd || chunks.length > 0) yield toFrames([...chunks, ...last], { index, isEnd });

@@ -13,7 +13,7 @@ export interface EchoModel {
 /**
  * A model that says what it was told, word by word, twenty words a second if it begins with `calmly`. `slow` makes it speak ten times a second for 30 s,
  * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name, as `call pay {"cents":5}` does;
- * `weather` and `weather twice` call the tool of that name, if there is one.
+ * `weather`, `weather twice` and `weather slowly` call the tool of that name, if there is one; `cite` has a source.
  */
 export function createEchoModel(): EchoModel {
   let gate = Promise.withResolvers<void>();
@@ -39,7 +39,11 @@ export function createEchoModel(): EchoModel {
     }
     if (text.startsWith("weather") && call.tools?.some(({ name }) => name === "weather") === true) {
       const cities = text === "weather twice" ? ["Rome", "Oslo"] : ["Rome"];
-      return { toolCalls: cities.map((place) => ({ name: "weather", input: { place } })) };
+      const written = text === "weather slowly" ? { pieces: 4 } : {};
+      return {
+        toolCalls: cities.map((place) => ({ name: "weather", input: { place }, ...written })),
+        ...(text === "weather slowly" && { text: "I look. ", delayMs: 30 }),
+      };
     }
     if (text === "fail for good")
       throw new KitError({ code: "context_overflow", message: "It is too long." });
@@ -48,6 +52,10 @@ export function createEchoModel(): EchoModel {
       return { deltas: Array.from({ length: 300 }, (_, count) => `${count} `), delayMs: 100 };
     }
     if (text.startsWith("calmly ")) return { deltas: text.split(/(?<= )/), delayMs: 50 };
+    if (text === "cite") {
+      const source = { type: "source", sourceType: "url", id: "s", url: "https://example.org/a" } as const;
+      return { deltas: ["It is ", "so."], attachments: [{ ...source, title: "A page" }] };
+    }
     if (text === "long")
       return { deltas: Array.from({ length: 2_000 }, (_, n) => `word ${n} ${"x".repeat(1_000)}\n`) };
     const amount = /^pay (\d+)$/.exec(text)?.[1];
