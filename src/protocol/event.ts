@@ -158,6 +158,16 @@ export const eventSchema = z
     event("idle", {}),
     event("abort_requested", {}),
     event("aborted", {}),
+    // The message of a dispatch joins the operation, and its next model call reads it.
+    event("joined", {
+      message: text,
+      client_id: text.optional(),
+      /** Number of images sent with the message. Absent for none. */
+      images: z.int().optional(),
+      /** The operation that the receipt of the dispatch names. */
+      joined_from: text,
+      dispatch_id: text,
+    }),
     event("error", {
       error: eventErrorSchema,
       /** Whether kit tries again: the model call (with `turn_id`), or the engine the operation, which then starts with the next `attempt`. */

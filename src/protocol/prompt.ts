@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { dispatchReceiptSchema } from "./dispatch.ts";
-import { backendNames, finishReasons, thinkingLevels } from "./enums.ts";
+import { backendNames, finishReasons, maxModelAttempts, thinkingLevels } from "./enums.ts";
 import { eventErrorSchema } from "./errors.ts";
 import {
   choiceField,
@@ -150,6 +150,10 @@ const promptSettings = {
   }),
   role: textField(200).min(1, "must not be empty").optional(),
   thinking_level: choiceField(thinkingLevels).optional(),
+  attempts: countField(maxModelAttempts).optional().meta({
+    description:
+      "How often kit calls the model for one turn, until the provider answers; 1 for no retry. The prompt then fails, and nothing tries it again. Default: 4, and a dispatch is tried again later.",
+  }),
   omit_rules: omittedRulesField.optional().meta({
     description:
       "Rules of the project that the session is not shown from its first turn on: files, and sections such as `AGENTS.md#money`. Requires the action `agent.omit_rules`.",
@@ -202,6 +206,16 @@ export interface PromptReply extends Infer<typeof promptResultSchema> {}
 
 export const promptReplySchema = z.object({ result: promptResultSchema }).meta({ id: "PromptReply" });
 
+/** When the message of a dispatch reaches the model. */
+const joinField = choiceField(["next_turn"]);
+export type JoinMode = Infer<typeof joinField>;
+
+/** The result of a dispatch whose message joined a running operation. */
+export interface JoinedResult {
+  /** The id of that operation, which has the answer. */
+  readonly joined: string;
+}
+
 /** The body of `POST /agents/{name}/{id}/dispatch`. */
 export const dispatchBodySchema = z.strictObject({
   input: z
@@ -213,6 +227,10 @@ export const dispatchBodySchema = z.strictObject({
     }),
   ...promptSettings,
   session: sessionField.optional(),
+  join: joinField.optional().meta({
+    description:
+      "`next_turn`: the message joins the operation that runs in the session; its next model call reads the message. The dispatch then ends with the result `{ joined: operation_id }`. If none runs, it is an ordinary dispatch. Only with `client_id`, `images` and `files`.",
+  }),
 });
 export interface DispatchBody extends Infer<typeof dispatchBodySchema> {}
 
@@ -266,6 +284,9 @@ const historyMessageSchema = z.object({
     .meta({ description: "Identifies the message within its session; increases, with gaps. Only in pages." }),
   operation_id: z.string().optional().meta({ description: "The operation of the message. Only in pages." }),
   client_id: z.string().optional().meta({ description: "The id that the client gave the message." }),
+  joined_from: z.string().optional().meta({
+    description: "The message of a dispatch that joined the operation: the `operation_id` of its receipt.",
+  }),
   source: z.string().optional().meta({
     description: "Set on messages that kit wrote, not the user or the model: `guidelines`, `summary`, …",
   }),

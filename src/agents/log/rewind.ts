@@ -36,12 +36,14 @@ function findMessage(entries: readonly SessionEntry[], target: string): Omit<Rew
     const entry = entries[position - 1];
     if (isLeft(entry, position) || entry?.operation_id === undefined) continue;
     const { operation_id } = entry;
-    const isNamed = operation_id === target || (found === undefined && clientIdOf(entry) === target);
+    const isNamed = operation_id === target || (found === undefined && namesOf(entry).includes(target));
     if (isNamed || operation_id === found?.operation_id) found = { before: position, operation_id };
   }
   return found;
 }
 
-function clientIdOf(entry: SessionEntry): string | undefined {
-  return entry.type === "message" && entry.message.role === "user" ? entry.message.client_id : undefined;
+/** The ids of a message besides its operation's. A message that joined an operation is left behind together with it. */
+function namesOf(entry: SessionEntry): readonly (string | undefined)[] {
+  if (entry.type !== "message" || entry.message.role !== "user") return [];
+  return [entry.message.client_id, entry.message.joined_from];
 }

@@ -14,7 +14,7 @@ import {
   objectOf,
   string,
 } from "../../base/settings.ts";
-import { thinkingLevels } from "../../protocol/enums.ts";
+import { maxModelAttempts, thinkingLevels } from "../../protocol/enums.ts";
 import type { Message, Usage } from "../../protocol/message.ts";
 import type { CallerTool, PastMessage } from "../../protocol/prompt.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
@@ -48,6 +48,11 @@ const promptFields = {
   /** The backend that decides the turns of this call, by name or as an object. Default: the agent's. */
   backend,
   thinkingLevel: name(thinkingLevels),
+  /**
+   * How often the model is called for one turn, until its provider answers: 1 for no retry. The call then fails, and an engine does
+   * not try it again. Default: 4, and an engine tries a stored input again later.
+   */
+  attempts: integer(1, maxModelAttempts),
   /** Added to the agent's, for this call only. */
   tools,
   commands,

@@ -194,7 +194,10 @@ function toHistoryMessage(message: Message): HistoryMessage {
   const { role, content, timestamp } = message;
   const visible = { role, content: content.map(withoutProvider), timestamp };
   if (message.role === "tool") return visible;
-  if (message.role === "user") return { ...visible, source: message.source, client_id: message.client_id };
+  if (message.role === "user") {
+    const { source, client_id, joined_from } = message;
+    return { ...visible, source, client_id, joined_from };
+  }
   const { source, model, usage, finish_reason } = message;
   return { ...visible, source, model, usage, finish_reason };
 }
