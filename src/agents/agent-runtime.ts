@@ -5,7 +5,7 @@ import type { ModelResolver } from "../models/contract.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
-import type { PromptRequest } from "../protocol/prompt.ts";
+import type { ForkPlace, PromptRequest } from "../protocol/prompt.ts";
 import type { ApplicationCalls } from "../protocol/run-calls.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
@@ -215,6 +215,8 @@ export interface OperationRequest {
   readonly clientId?: string | undefined;
   /** The message before which the session goes on. */
   readonly rewindBefore?: string | undefined;
+  /** The message of another session before which this new session begins. */
+  readonly fork?: ForkPlace | undefined;
   readonly id?: string | undefined;
   /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean | undefined;

@@ -104,8 +104,8 @@ export const eventSchema = z
       images: z.int().optional(),
       /** The repository in which the operation works. Absent outside of Git, and in older logs. */
       repository: z.optional(repositoryStateSchema),
-      /** For a fork: the turn of another session that it repeats. */
-      forked_from: z.object({ session: text, turn_id: text }).optional(),
+      /** For a fork: the turn of another session that it repeats, or the operation of that session before which it goes on. */
+      forked_from: z.object({ session: text, turn_id: text.optional(), before: text.optional() }).optional(),
       /** The step of the run that started the operation. */
       step: text.optional(),
       step_id: text.optional(),

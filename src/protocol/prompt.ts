@@ -138,6 +138,17 @@ const pastMessageSchema = z
   .meta({ id: "PastMessage" });
 export interface PastMessage extends Infer<typeof pastMessageSchema> {}
 
+/** A message of another session of the instance. */
+const forkPlaceSchema = z
+  .strictObject({
+    session: sessionField.optional(),
+    before: textField(128).min(1, "must not be empty").meta({
+      description: "A message of the user: its `operation_id`, or its `client_id`.",
+    }),
+  })
+  .meta({ id: "ForkPlace" });
+export interface ForkPlace extends Infer<typeof forkPlaceSchema> {}
+
 /** The fields of a prompt besides its message; a dispatch has the same. */
 const promptSettings = {
   ...choicesSchema.shape,
@@ -147,6 +158,10 @@ const promptSettings = {
   rewind_before: textField(128).min(1, "must not be empty").optional().meta({
     description:
       "The session goes on before this message of the user, which is edited or asked again: its `operation_id`, or its `client_id`. The log keeps what was said since; the history and the model no longer have it. `not_found` for a message that the session does not have.",
+  }),
+  fork: forkPlaceSchema.optional().meta({
+    description:
+      "For a new session: it begins with what another session of the instance had before one of its messages, which is edited or asked again there. Requires the action `agent.read`. `not_found` for an unknown message, `conflict` for a session that has begun.",
   }),
   role: textField(200).min(1, "must not be empty").optional(),
   thinking_level: choiceField(thinkingLevels).optional(),

@@ -162,7 +162,8 @@ function appendInput<Result>(
     source,
     shows,
     clientId,
-    isInput: true,
+    // The log has the message already that an operation is to answer after all.
+    isInput: source !== "resume",
   });
 }
 

@@ -1,6 +1,6 @@
 import { checkCallerTools } from "../../agents/approvals/call-kinds.ts";
 import type { ForkOrigin } from "../../agents/log/fork.ts";
-import { checkedText, isPastMessage } from "../../agents/operations/options.ts";
+import { checkedText, isForkPlace, isPastMessage } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { suggest, toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
@@ -76,7 +76,7 @@ export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
 /** Checks the settings of a program, which can be plain JavaScript. A custom backend cannot be stored. */
 function checkedSettings(settings: PromptSettings): PromptSettings {
   const { model, backend, client_id, role, thinking_level, omit_rules } = settings;
-  const { images, files, tools, history, rewind_before, attempts } = settings;
+  const { images, files, tools, history, rewind_before, attempts, fork } = settings;
   if (model !== undefined && !isModelChoice(model)) throw invalid(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
@@ -84,7 +84,7 @@ function checkedSettings(settings: PromptSettings): PromptSettings {
     throw invalid(near === undefined ? names : `${names}; did you mean ${near}?`);
   }
   const choices = { model, backend, client_id, role, thinking_level, omit_rules, attempts };
-  return { ...choices, images, files, tools, history, rewind_before };
+  return { ...choices, images, files, tools, history, rewind_before, fork };
 }
 
 /** The fields that a message can have which joins a running operation: what else it says, the operation has decided. */
@@ -107,7 +107,9 @@ export function checkedPrompt(request: PromptRequest): PromptRequest {
   request.images?.forEach(toImagePart);
   request.files?.forEach(toFilePart);
   if (request.tools !== undefined) checkCallerTools(request.tools);
-  const { attempts = 1 } = request;
+  const { attempts = 1, fork } = request;
+  if (fork !== undefined && !isForkPlace(fork))
+    throw invalid("`fork` must be an object with `before`, the id of a message, and `session`, a name");
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > maxModelAttempts)
     throw invalid(`\`attempts\` must be a whole number from 1 to ${maxModelAttempts}`);
   if (request.history?.every(isPastMessage) === false)

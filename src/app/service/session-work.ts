@@ -77,6 +77,7 @@ export class SessionWork {
           history,
           rewind_before: rewindBefore,
           attempts,
+          fork,
         } = rest;
         const choices = defined({
           model,
@@ -91,6 +92,7 @@ export class SessionWork {
           history,
           rewindBefore,
           attempts,
+          fork,
         });
         const how = { signal, operationId, resumes: resting !== undefined };
         return toReply(await live.session(key.session).prompt(message, { ...choices, ...how }));
