@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
+import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { Message } from "../../protocol/message.ts";
+import type { DispatchAccepted } from "../../protocol/prompt.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import { type ServiceProcess, startServiceProcess } from "../../testing/service-process/service-process.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
@@ -15,6 +16,8 @@ const files = {
 };
 `,
 };
+
+type Receipt = Pick<DispatchAccepted, "dispatch_id" | "operation_id">;
 
 const key = { agent: "helper", instance_id: "1", session: "default" };
 
@@ -43,15 +46,15 @@ const steps = [1, 2, 3, 4, 5].flatMap((append) => [`before ${append}`, `after ${
 test.each(steps)("a message joins once if the process dies %s", async (diesAt) => {
   const start = await project();
   const first = await start(diesAt);
-  const dispatch = async (input: string, more: object): Promise<DispatchReceipt> =>
-    (await first.ask("dispatch", key, input, more)) as DispatchReceipt;
+  const dispatch = async (input: string, more: object): Promise<Receipt> =>
+    (await first.ask("dispatch", key, input, more)) as Receipt;
   const begun = await dispatch("use the tool later", { idempotencyKey: "1" }).catch(() => undefined);
   const joined = await dispatch("steered", { join: "next_turn", idempotencyKey: "2" }).catch(() => undefined);
   await Promise.race([first.ended(), delay(2_500)]);
   await first.kill();
   const second = await start();
   const send = async (input: string, more: object): Promise<string> =>
-    ((await second.ask("dispatch", key, input, more)) as DispatchReceipt).dispatch_id;
+    ((await second.ask("dispatch", key, input, more)) as Receipt).dispatch_id;
   // A sender that got no receipt sends its input again.
   const ids = [
     begun?.dispatch_id ?? (await send("use the tool later", { idempotencyKey: "1" })),
@@ -61,7 +64,7 @@ test.each(steps)("a message joins once if the process dies %s", async (diesAt) =
     ids.map((id) => second.ask("awaitDispatch", id)),
   )) as DispatchRecord[];
   expect(ended).toMatchObject({ status: "completed", result: { text: expect.any(String) } });
-  const { operation_id } = (ended?.result as { metadata: { operation_id: string } }).metadata;
+  const operation_id = begun?.operation_id ?? expect.any(String);
   const { status, result } = steered ?? {};
   expect(status).toBe("completed");
   const { joined: into, text } = result as { joined?: string; text?: string };
@@ -76,7 +79,7 @@ test("a message is answered whose operation was lost with its process", async ()
   void first.ask("prompt", key, { message: "use the tool later" });
   await delay(100);
   const dispatched = first.ask("dispatch", key, "steered", { join: "next_turn" });
-  const { dispatch_id } = (await dispatched) as DispatchReceipt;
+  const { dispatch_id } = (await dispatched) as Receipt;
   await first.ended();
   const second = await start();
   const record = (await second.ask("awaitDispatch", dispatch_id)) as DispatchRecord;
