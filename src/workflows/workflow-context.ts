@@ -93,7 +93,7 @@ export interface WaitFor {
     options?: {
       readonly schema?: SchemaOf<Value> | undefined;
       readonly timeoutMs?: number | undefined;
-      /** What the person reads who sends the signal: the list of what waits has it. */
+      /** A text for the person who sends the signal: the list of what waits has it. */
       readonly message?: string | undefined;
     },
   ): Promise<Value | undefined>;

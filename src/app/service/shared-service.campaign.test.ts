@@ -99,7 +99,7 @@ test("messages join the operation that runs, whichever machine accepts them", as
   };
   const [one, two] = [await openNode("service_10", options), await openNode("service_10", options)];
   const target = { agent: "echo", instance_id: "i", session: "default" };
-  const answer = one.prompt(target, { message: "Begin." });
+  const begun = await one.dispatch(target, "Begin.");
   await called.promise;
   const receipts = [
     await one.dispatch(target, "left", { join: "next_turn" }),
@@ -108,18 +108,17 @@ test("messages join the operation that runs, whichever machine accepts them", as
   const known = () => [one, two].map(({ engine }) => engine.waitingInputs?.(target).length);
   await expect.poll(known, { timeout: 20_000 }).toContain(2);
   gate.resolve();
-  const { metadata } = await answer;
-  const ended = await Promise.all(receipts.map(({ dispatch_id }) => two.engine.awaitDispatch(dispatch_id)));
-  const joined = { status: "completed", result: { joined: metadata.operation_id } };
-  expect(ended).toMatchObject([joined, joined]);
-  const history = await two.history(target);
-  expect(history.filter(({ role }) => role === "user")).toMatchObject([
-    { content: [{ text: "Begin." }] },
-    ...["left", "right"].map((text, at) => ({
-      content: [{ text }],
+  const joined = { status: "completed", result: { joined: begun.operation_id } };
+  const ended = receipts.map(({ dispatch_id }) => two.engine.awaitDispatch(dispatch_id));
+  expect(await Promise.all(ended)).toMatchObject([joined, joined]);
+  const events = await two.engine.events.read("agent/echo/i");
+  expect(events.filter(({ type }) => type === "joined")).toMatchObject(
+    ["left", "right"].map((message, at) => ({
+      message,
+      operation_id: begun.operation_id,
       joined_from: receipts[at]?.operation_id,
     })),
-  ]);
+  );
 });
 
 test("an input that is cancelled between two attempts ends once, whichever machine is asked and which one works for it then", async () => {
