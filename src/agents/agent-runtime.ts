@@ -5,6 +5,7 @@ import type { ModelResolver } from "../models/contract.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
+import type { ForkPlace, PromptRequest } from "../protocol/prompt.ts";
 import type { ApplicationCalls } from "../protocol/run-calls.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
@@ -66,6 +67,8 @@ export interface AgentRuntime {
   readonly callsOf?: ((runId: string | undefined, operation?: OperationName) => ApplicationCalls) | undefined;
   /** Returns the principal of the running code. */
   readonly principal?: (() => string | undefined) | undefined;
+  /** The inputs that wait for a session and may join its running operation; without it, none does. */
+  readonly joins?: WaitingInputs | undefined;
   /** Removes the application's own keys from prompts, answers, events and logs. */
   readonly mask?: SecretMask;
   /** The cause that error events report; without it, they report only what any reader may see. */
@@ -82,6 +85,19 @@ export interface AgentRuntime {
   readonly maxWaitingOperations: number;
   /** Idle sessions whose history stays in memory; the history of other sessions is read again on use. */
   readonly maxIdleSessions: number;
+}
+
+/** Accepted inputs that wait for a session. */
+export interface WaitingInputs {
+  /** Their ids, in their order. Called before each model call, so it answers from memory. */
+  ids(session: SessionKey): readonly string[];
+  /** Returns an input that is to join the running operation; undefined for one that waits for its turn, or has ended. */
+  read(id: string): Promise<JoiningInput | undefined>;
+}
+
+export interface JoiningInput extends Pick<PromptRequest, "message" | "client_id" | "images" | "files"> {
+  /** The operation that the input would have had. */
+  readonly operation_id: string;
 }
 
 /** The run step or trace in which the caller started an operation; its `operation_start` event carries it. */
@@ -199,6 +215,8 @@ export interface OperationRequest {
   readonly clientId?: string | undefined;
   /** The message before which the session goes on. */
   readonly rewindBefore?: string | undefined;
+  /** The message of another session before which this new session begins. */
+  readonly fork?: ForkPlace | undefined;
   readonly id?: string | undefined;
   /** The id may name an interrupted operation, which is then resumed. */
   readonly resumes?: boolean | undefined;

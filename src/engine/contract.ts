@@ -100,6 +100,12 @@ export interface Engine {
    */
   once(key: string, work: () => Promise<unknown>): Promise<unknown>;
   getDispatch(dispatchId: string): Promise<DispatchRecord | undefined>;
+  /**
+   * The ids of the dispatches that wait in a session's line, in its order, as far as the process that does the work of the session
+   * knows them. kit asks before each call of a model, so the answer comes from memory. Without this method, no dispatch joins the
+   * operation that runs.
+   */
+  waitingInputs?(session: SessionKey): readonly string[];
   /** Newest first. */
   listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>>;
   /** Resolves with the record once the dispatch has ended, with any status. `undefined` for an unknown id. */

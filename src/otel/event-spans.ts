@@ -153,6 +153,7 @@ export class EventSpans implements Tracing {
       case "idle":
       case "abort_requested":
       case "aborted":
+      case "joined":
       case "command_start":
       case "command_end":
       case "tool_progress":

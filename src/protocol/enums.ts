@@ -233,6 +233,9 @@ export const finishReasons = [
 ] as const;
 export type FinishReason = (typeof finishReasons)[number];
 
+/** The most attempts at one call of a model that a prompt can ask for. */
+export const maxModelAttempts = 20;
+
 /** All types of events; `event.ts` has their fields. */
 export const eventTypes = [
   "operation_start",
@@ -244,6 +247,7 @@ export const eventTypes = [
   "idle",
   "abort_requested",
   "aborted",
+  "joined",
   "error",
   "text_delta",
   "reasoning_delta",

@@ -104,8 +104,8 @@ export const eventSchema = z
       images: z.int().optional(),
       /** The repository in which the operation works. Absent outside of Git, and in older logs. */
       repository: z.optional(repositoryStateSchema),
-      /** For a fork: the turn of another session that it repeats. */
-      forked_from: z.object({ session: text, turn_id: text }).optional(),
+      /** For a fork: the turn of another session that it repeats, or the operation of that session before which it goes on. */
+      forked_from: z.object({ session: text, turn_id: text.optional(), before: text.optional() }).optional(),
       /** The step of the run that started the operation. */
       step: text.optional(),
       step_id: text.optional(),
@@ -158,6 +158,16 @@ export const eventSchema = z
     event("idle", {}),
     event("abort_requested", {}),
     event("aborted", {}),
+    // The message of a dispatch joins the operation, and its next model call reads it.
+    event("joined", {
+      message: text,
+      client_id: text.optional(),
+      /** Number of images sent with the message. Absent for none. */
+      images: z.int().optional(),
+      /** The operation that the receipt of the dispatch names. */
+      joined_from: text,
+      dispatch_id: text,
+    }),
     event("error", {
       error: eventErrorSchema,
       /** Whether kit tries again: the model call (with `turn_id`), or the engine the operation, which then starts with the next `attempt`. */

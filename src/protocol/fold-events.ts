@@ -255,6 +255,7 @@ function apply(draft: Draft, event: KitEvent): void {
     case "idle":
     case "abort_requested":
     case "aborted":
+    case "joined":
     case "tool_args_delta":
     case "source":
     case "file":

@@ -100,6 +100,8 @@ const userSchema = z.object({
   source: z.optional(z.enum(["guidelines", "instructions", "summary", "repair", "resume", "skill"])),
   /** The client's own id of the message. */
   client_id: z.optional(z.string()),
+  /** On the message of a dispatch that joined a running operation: the operation that the dispatch would have had. */
+  joined_from: z.optional(z.string()),
   /** The rules and other knowledge that the message shows the model. */
   shows: z.optional(z.array(receiptItemSchema)),
 });

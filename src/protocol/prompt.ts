@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { dispatchReceiptSchema } from "./dispatch.ts";
-import { backendNames, finishReasons, thinkingLevels } from "./enums.ts";
+import { backendNames, finishReasons, maxModelAttempts, thinkingLevels } from "./enums.ts";
 import { eventErrorSchema } from "./errors.ts";
 import {
   choiceField,
@@ -138,6 +138,17 @@ const pastMessageSchema = z
   .meta({ id: "PastMessage" });
 export interface PastMessage extends Infer<typeof pastMessageSchema> {}
 
+/** A message of another session of the instance. */
+const forkPlaceSchema = z
+  .strictObject({
+    session: sessionField.optional(),
+    before: textField(128).min(1, "must not be empty").meta({
+      description: "A message of the user: its `operation_id`, or its `client_id`.",
+    }),
+  })
+  .meta({ id: "ForkPlace" });
+export interface ForkPlace extends Infer<typeof forkPlaceSchema> {}
+
 /** The fields of a prompt besides its message; a dispatch has the same. */
 const promptSettings = {
   ...choicesSchema.shape,
@@ -148,8 +159,16 @@ const promptSettings = {
     description:
       "The session goes on before this message of the user, which is edited or asked again: its `operation_id`, or its `client_id`. The log keeps what was said since; the history and the model no longer have it. `not_found` for a message that the session does not have.",
   }),
+  fork: forkPlaceSchema.optional().meta({
+    description:
+      "For a new session: it begins with what another session of the instance had before one of its messages, which is edited or asked again there. Requires the action `agent.read`. `not_found` for an unknown message, `conflict` for a session that has begun.",
+  }),
   role: textField(200).min(1, "must not be empty").optional(),
   thinking_level: choiceField(thinkingLevels).optional(),
+  attempts: countField(maxModelAttempts).optional().meta({
+    description:
+      "How often kit calls the model for one turn, until the provider answers; 1 for no retry. The prompt then fails, and nothing tries it again. Default: 4, and a dispatch is tried again later.",
+  }),
   omit_rules: omittedRulesField.optional().meta({
     description:
       "Rules of the project that the session is not shown from its first turn on: files, and sections such as `AGENTS.md#money`. Requires the action `agent.omit_rules`.",
@@ -202,6 +221,16 @@ export interface PromptReply extends Infer<typeof promptResultSchema> {}
 
 export const promptReplySchema = z.object({ result: promptResultSchema }).meta({ id: "PromptReply" });
 
+/** When the message of a dispatch reaches the model. */
+const joinField = choiceField(["next_turn"]);
+export type JoinMode = Infer<typeof joinField>;
+
+/** The result of a dispatch whose message joined a running operation. */
+export interface JoinedResult {
+  /** The id of that operation, which has the answer. */
+  readonly joined: string;
+}
+
 /** The body of `POST /agents/{name}/{id}/dispatch`. */
 export const dispatchBodySchema = z.strictObject({
   input: z
@@ -213,6 +242,10 @@ export const dispatchBodySchema = z.strictObject({
     }),
   ...promptSettings,
   session: sessionField.optional(),
+  join: joinField.optional().meta({
+    description:
+      "`next_turn`: the message joins the operation that runs in the session; its next model call reads the message. The dispatch then ends with the result `{ joined: operation_id }`. If none runs, it is an ordinary dispatch. Only with `client_id`, `images` and `files`.",
+  }),
 });
 export interface DispatchBody extends Infer<typeof dispatchBodySchema> {}
 
@@ -266,6 +299,9 @@ const historyMessageSchema = z.object({
     .meta({ description: "Identifies the message within its session; increases, with gaps. Only in pages." }),
   operation_id: z.string().optional().meta({ description: "The operation of the message. Only in pages." }),
   client_id: z.string().optional().meta({ description: "The id that the client gave the message." }),
+  joined_from: z.string().optional().meta({
+    description: "The message of a dispatch that joined the operation: the `operation_id` of its receipt.",
+  }),
   source: z.string().optional().meta({
     description: "Set on messages that kit wrote, not the user or the model: `guidelines`, `summary`, …",
   }),

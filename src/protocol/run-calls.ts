@@ -1,5 +1,5 @@
 import type { DispatchReceipt } from "./dispatch.ts";
-import type { PromptSettings } from "./prompt.ts";
+import type { JoinMode, PromptSettings } from "./prompt.ts";
 
 export interface DispatchInput extends PromptSettings {
   /** The agent's instance. */
@@ -8,6 +8,11 @@ export interface DispatchInput extends PromptSettings {
   readonly session?: string;
   /** A string is the message; other JSON is sent as its JSON text. */
   readonly input: unknown;
+  /**
+   * "next_turn": the message joins the operation that runs in the session, and its next model call reads it. The dispatch then ends
+   * with the result `{ joined: operation_id }`. If none runs, it is an ordinary dispatch. Only with `client_id`, `images` and `files`.
+   */
+  readonly join?: JoinMode | undefined;
   /** Inputs of an instance with the same key are processed once. */
   readonly idempotencyKey?: string | undefined;
 }

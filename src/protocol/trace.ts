@@ -65,9 +65,12 @@ const operationSchema = z
       description: "The operation resumed here after an interruption; an earlier page holds its start.",
     }),
     forked_from: z
-      .object({ session: z.string(), turn_id: z.string() })
+      .object({ session: z.string(), turn_id: z.string().optional(), before: z.string().optional() })
       .optional()
-      .meta({ description: "The turn of another session that the operation repeats." }),
+      .meta({
+        description:
+          "The turn of another session that the operation repeats, or the operation of that session before which it goes on.",
+      }),
   })
   .meta({ id: "Operation" });
 export interface OperationRecord extends Infer<typeof operationSchema> {}

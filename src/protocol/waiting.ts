@@ -18,6 +18,10 @@ const waitingSignalSchema = z.object({
   workflow: z.string(),
   position: z.int().meta({ description: "The position of the wait in the run's journal." }),
   signal: z.string().meta({ description: "The name that `POST /runs/{run_id}/signal` takes." }),
+  message: z
+    .string()
+    .optional()
+    .meta({ description: "What the workflow tells the person, if it does: the `message` of `waitFor`." }),
   schema: z
     .unknown()
     .optional()

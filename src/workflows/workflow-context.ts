@@ -86,11 +86,16 @@ export interface WorkflowContext<Payload = Readonly<Record<string, unknown>>>
 export interface WaitFor {
   <Value>(
     name: string,
-    options: { readonly schema: SchemaOf<Value>; readonly timeoutMs?: undefined },
+    options: { readonly schema: SchemaOf<Value>; readonly timeoutMs?: undefined; readonly message?: string },
   ): Promise<Value>;
   <Value = unknown>(
     name: string,
-    options?: { readonly schema?: SchemaOf<Value> | undefined; readonly timeoutMs?: number | undefined },
+    options?: {
+      readonly schema?: SchemaOf<Value> | undefined;
+      readonly timeoutMs?: number | undefined;
+      /** A text for the person who sends the signal: the list of what waits has it. */
+      readonly message?: string | undefined;
+    },
   ): Promise<Value | undefined>;
 }
 

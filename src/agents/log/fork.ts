@@ -17,9 +17,16 @@ export interface ForkOrigin {
   readonly without: readonly string[];
 }
 
-/** The note with a `ForkOrigin`; `fork_id` is the operation that repeats the turn. */
-interface ForkNote extends ForkOrigin {
+/** The note with the origin of a fork; `fork_id` is the operation that repeats the turn, or goes on before a message. */
+export interface ForkNote extends Omit<ForkOrigin, "turn_id"> {
   readonly fork_id: string;
+  /** Undefined if the fork goes on before the operation `operation_id`. */
+  readonly turn_id?: string;
+}
+
+/** The origin of a fork, as its first event names it. */
+export function placeOfFork({ session, turn_id, operation_id }: ForkNote) {
+  return turn_id === undefined ? { session, before: operation_id } : { session, turn_id };
 }
 
 /**

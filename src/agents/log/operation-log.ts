@@ -78,14 +78,15 @@ export class OperationLog {
 
   /**
    * Appends at the current end of the log; entries of another process are read first. For entries that do not depend
-   * on the history, such as a user's message. `isInput` marks the operation's input.
+   * on the history, such as a user's message. `input` is true for the operation's input, and the id of another input.
    *
    * Calls that a killed process left without a result get one first. Throws `conflict` if another process
    * works on this operation.
    */
-  append(entries: readonly SessionEntry[], isInput = false): MaybePromise<void> {
-    if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, isInput));
-    return this.#append({ entries, isReply: false, input: isInput ? this.#options.input : undefined });
+  append(entries: readonly SessionEntry[], input: boolean | string = false): MaybePromise<void> {
+    if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, input));
+    const id = input === true ? this.#options.input : input || undefined;
+    return this.#append({ entries, isReply: false, input: id });
   }
 
   /**

@@ -84,3 +84,44 @@ test("a message whose call was left open by a stop is asked again, and its call 
   // The system prompt and the message.
   expect((await session.prompt("go", { rewindBefore: "m1" })).text).toBe("2");
 });
+
+test("a new session begins before a message of another one, and each goes on by itself", async () => {
+  const store = new InMemorySessionStore();
+  const agent = () => createTestAgent(reader(), {}, { store });
+  const session = agent().session("chat");
+  await session.prompt("one", { clientId: "m1" });
+  await session.prompt("lost", { clientId: "m2" });
+  await session.prompt("two", { rewindBefore: "m2", operationId: "op_two" });
+  await session.prompt("three");
+  const fork = { session: "chat", before: "op_two" };
+  const other = agent().session("other");
+  expect((await other.prompt("zwei", { fork })).text).toBe("one|zwei");
+  expect((await agent().session("other").prompt("drei")).text).toBe("one|zwei|drei");
+  expect((await session.prompt("four")).text).toBe("one|two|three|four");
+  await expect(other.prompt("x", { fork })).rejects.toMatchObject({ code: "conflict" });
+  const third = agent().session("third");
+  const unknown = { session: "chat", before: "m9" };
+  await expect(third.prompt("x", { fork: unknown })).rejects.toMatchObject({ code: "not_found" });
+  await expect(third.prompt("x", { fork: { before: "" } })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  expect((await third.prompt("eins", { fork: { session: "chat", before: "m1" } })).text).toBe("eins");
+});
+
+test("a fork that its process left without its message goes on there, once", async () => {
+  const store = new InMemorySessionStore();
+  const open = () => createTestAgent(reader(), {}, { store });
+  await open().session("chat").prompt("one");
+  await open().session("chat").prompt("two", { clientId: "m2" });
+  const options = { fork: { session: "chat", before: "m2" }, operationId: "op_fork" };
+  const append = store.append.bind(store);
+  store.append = (request) => {
+    if (request.input === "op_fork") throw new Error("The process dies.");
+    return append(request);
+  };
+  await expect(open().session("other").prompt("zwei", options)).rejects.toThrow("dies");
+  store.append = append;
+  expect((await open().session("other").prompt("zwei", options)).text).toBe("one|zwei");
+  expect((await open().session("other").prompt("zwei", options)).text).toBe("one|zwei");
+  expect(await open().session("other").history()).toHaveLength(4);
+});

@@ -1,9 +1,11 @@
 import { isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { ForkPlace } from "../../protocol/prompt.ts";
 import { createBranch, type Rewind, rewindNote } from "../../protocol/rewind.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
-import { reloadState } from "./session-state.ts";
+import { type ForkNote, forkOf } from "./fork.ts";
+import { forkNote, reloadState } from "./session-state.ts";
 
 /**
  * Lets the session go on before a message, which `target` names: by its operation, or by the client's id. One entry of the log says
@@ -16,16 +18,49 @@ export async function rewind(
 ): Promise<void> {
   if (state.rewound?.by === id) return;
   const found = findMessage(await store.read(state.key), target);
-  if (found === undefined)
-    throw new KitError({
-      code: "not_found",
-      message: `The session has no message "${target}" to go back to.`,
-      hint: "`rewind_before` is the operation_id or the client_id of one of the user's messages.",
-    });
+  if (found === undefined) throw noMessage(target, "rewind_before");
   const value: Rewind = { ...found, by: id };
   const timestamp = isoTime(runtime.clock.now());
   await log.append([{ version: 1, type: "note", name: rewindNote, value, timestamp }]);
   await reloadState(store, state);
+}
+
+/**
+ * Lets a new session begin with what another session of the instance had before one of its messages. A note says so; an operation
+ * that resumes finds it. Throws `not_found` for an unknown message, `conflict` if the session has begun.
+ */
+export async function beginBefore(
+  { store, runtime }: Pick<Harness, "store" | "runtime">,
+  { id, state, log }: Pick<Operation, "id" | "state" | "log">,
+  { session = "default", before }: ForkPlace,
+): Promise<void> {
+  if (forkOf(state)?.fork_id === id) return;
+  if (state.position > 0)
+    throw new KitError({
+      code: "conflict",
+      message: `The session "${state.key.session}" has begun, so it cannot begin as a fork.`,
+      hint: "Name a new session; `rewind_before` goes on in the same one.",
+    });
+  const entries = await store.read({ ...state.key, session });
+  const found = findMessage(entries, before);
+  if (found === undefined) throw noMessage(before, "fork.before");
+  const { before: first, operation_id } = found;
+  const value: ForkNote = { session, log_position: first - 1, operation_id, without: [], fork_id: id };
+  const timestamp = isoTime(runtime.clock.now());
+  await log.append([
+    ...entries.slice(0, first - 1),
+    { version: 1, type: "note", name: forkNote, value, timestamp },
+  ]);
+  // Rewinds of the other session hold here as well.
+  await reloadState(store, state);
+}
+
+function noMessage(target: string, field: string): KitError {
+  return new KitError({
+    code: "not_found",
+    message: `The session has no message "${target}" to go back to.`,
+    hint: `\`${field}\` is the operation_id or the client_id of one of the user's messages.`,
+  });
 }
 
 /** The first entry of the operation of a message. */
@@ -36,12 +71,14 @@ function findMessage(entries: readonly SessionEntry[], target: string): Omit<Rew
     const entry = entries[position - 1];
     if (isLeft(entry, position) || entry?.operation_id === undefined) continue;
     const { operation_id } = entry;
-    const isNamed = operation_id === target || (found === undefined && clientIdOf(entry) === target);
+    const isNamed = operation_id === target || (found === undefined && namesOf(entry).includes(target));
     if (isNamed || operation_id === found?.operation_id) found = { before: position, operation_id };
   }
   return found;
 }
 
-function clientIdOf(entry: SessionEntry): string | undefined {
-  return entry.type === "message" && entry.message.role === "user" ? entry.message.client_id : undefined;
+/** The ids of a message besides its operation's. A message that joined an operation is left behind together with it. */
+function namesOf(entry: SessionEntry): readonly (string | undefined)[] {
+  if (entry.type !== "message" || entry.message.role !== "user") return [];
+  return [entry.message.client_id, entry.message.joined_from];
 }

@@ -115,10 +115,15 @@ export async function recoverHistory(
 
 /** The message, if it is a finished answer without tool calls. */
 function answerIn(message: Message | undefined): AssistantMessage | undefined {
-  if (message?.role !== "assistant") return undefined;
+  return message !== undefined && isAnswer(message) ? message : undefined;
+}
+
+/** Whether a message is a finished answer without tool calls. */
+export function isAnswer(message: Message): message is AssistantMessage {
+  if (message.role !== "assistant") return false;
   const { finish_reason, content } = message;
-  if (finish_reason === "aborted" || finish_reason === "error") return undefined;
-  return content.some((part) => part.type === "tool_call") ? undefined : message;
+  if (finish_reason === "aborted" || finish_reason === "error") return false;
+  return !content.some((part) => part.type === "tool_call");
 }
 
 interface NewUserMessage {
@@ -133,13 +138,15 @@ interface NewUserMessage {
   readonly before?: readonly SessionEntry[];
   /** Whether the message is the operation's input, which the log accepts once. */
   readonly isInput?: boolean;
+  /** The operation of another input that brings the message, which the log accepts once. */
+  readonly joinedFrom?: string;
 }
 
 /** Appends a message of the user, or of kit itself, to the history. */
 export function appendUserMessage(
   harness: Pick<Harness, "runtime">,
   operation: Operation,
-  { text, files = none, source, shows, clientId, before = none, isInput }: NewUserMessage,
+  { text, files = none, source, shows, clientId, before = none, isInput, joinedFrom }: NewUserMessage,
 ): MaybePromise<void> {
   const part = { type: "text", text: operation.mask?.(text) ?? text } as const;
   const message: { -readonly [Field in keyof UserMessage]: UserMessage[Field] } = {
@@ -150,8 +157,9 @@ export function appendUserMessage(
   if (source !== undefined) message.source = source;
   if (shows !== undefined) message.shows = shows;
   if (clientId !== undefined) message.client_id = clientId;
+  if (joinedFrom !== undefined) message.joined_from = joinedFrom;
   const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
-  return operation.log.append(before.length === 0 ? [entry] : [...before, entry], isInput);
+  return operation.log.append(before.length === 0 ? [entry] : [...before, entry], joinedFrom ?? isInput);
 }
 
 const none: readonly never[] = [];

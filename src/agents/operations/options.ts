@@ -14,9 +14,9 @@ import {
   objectOf,
   string,
 } from "../../base/settings.ts";
-import { thinkingLevels } from "../../protocol/enums.ts";
+import { maxModelAttempts, thinkingLevels } from "../../protocol/enums.ts";
 import type { Message, Usage } from "../../protocol/message.ts";
-import type { CallerTool, PastMessage } from "../../protocol/prompt.ts";
+import type { CallerTool, ForkPlace, PastMessage } from "../../protocol/prompt.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import { backend, commands, type Role, schemaOrJson, tools } from "../define/agent-profile.ts";
 import { budget, modelSettings, profileModel } from "../define/profile-settings.ts";
@@ -34,6 +34,13 @@ export function isPastMessage(value: unknown): value is PastMessage {
   return (role === "user" || role === "assistant") && typeof content === "string";
 }
 
+/** Whether a value names a message of a session. */
+export function isForkPlace(value: unknown): value is ForkPlace {
+  if (!isRecord(value)) return false;
+  const { session = "default", before } = value;
+  return typeof session === "string" && typeof before === "string" && before !== "";
+}
+
 const promptFields = {
   result: schemaOrJson,
   /** A role of the agent or the project by name, or a role. */
@@ -48,6 +55,11 @@ const promptFields = {
   /** The backend that decides the turns of this call, by name or as an object. Default: the agent's. */
   backend,
   thinkingLevel: name(thinkingLevels),
+  /**
+   * How often the model is called for one turn, until its provider answers: 1 for no retry. The call then fails, and an engine does
+   * not try it again. Default: 4, and an engine tries a stored input again later.
+   */
+  attempts: integer(1, maxModelAttempts),
   /** Added to the agent's, for this call only. */
   tools,
   commands,
@@ -68,6 +80,11 @@ const promptFields = {
    * log, and the model no longer reads it. Throws `not_found` for a message that the session does not have.
    */
   rewindBefore: string,
+  /**
+   * For a new session: it begins with what another session of the instance had before one of its messages, named as in
+   * `rewindBefore`. Throws `not_found` for a message that the session does not have, `conflict` in a session that has begun.
+   */
+  fork: live<ForkPlace>("an object with `before` and `session`", isForkPlace),
   /** Names in `env` whose values the sandbox's commands get during this call, and no other. */
   secrets,
   signal,

@@ -75,7 +75,14 @@ export async function runPrompt<Result>(
   const started = runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
   const partialResult = options.result === undefined ? undefined : await loadPartialResult();
-  const plain = toLoop(harness, operation, { prepared, backend, runs: progress.runs, partialResult });
+  const { attempts } = options;
+  const plain = toLoop(harness, operation, {
+    prepared,
+    backend,
+    runs: progress.runs,
+    partialResult,
+    attempts,
+  });
   if (!operation.skipped()) operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
   const native =
@@ -155,7 +162,8 @@ function appendInput<Result>(
     source,
     shows,
     clientId,
-    isInput: true,
+    // The log has the message already that an operation is to answer after all.
+    isInput: source !== "resume",
   });
 }
 
@@ -250,8 +258,10 @@ function toLoop(
     backend,
     runs,
     partialResult,
+    attempts,
   }: Pick<BackendWork, "backend" | "runs"> &
-    Pick<TurnLoop, "partialResult"> & { readonly prepared: Prepared },
+    Pick<TurnLoop, "partialResult"> &
+    Pick<PromptOptions, "attempts"> & { readonly prepared: Prepared },
 ): TurnLoop {
   const { runtime } = harness;
   const { models, tools, thinkingLevel, repository } = prepared;
@@ -286,9 +296,10 @@ function toLoop(
     modelSettings: prepared.modelSettings,
     hooks: prepared.hooks?.ofTurns,
     purpose: "agent",
-    retry: runtime.retry,
+    retry: attempts === undefined ? runtime.retry : { ...runtime.retry, attempts, isFinal: true },
     idleTimeoutMs: profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
     clock: runtime.clock,
+    join: runtime.joins === undefined ? undefined : () => joinWaiting(harness, operation, models.current),
     needsRoom: (reason) =>
       reason === "overflow"
         ? settings.enabled
@@ -316,6 +327,16 @@ function toLoop(
 }
 
 const noSettings: TurnLoop["settings"] = {};
+
+function joinWaiting(
+  harness: PromptHost,
+  operation: Operation,
+  model: Prepared["models"]["current"],
+): Promise<void> | undefined {
+  const ids = harness.runtime.joins?.ids(operation.live.key) ?? [];
+  if (ids.length === 0) return undefined;
+  return import("./join-inputs.ts").then(({ joinInputs }) => joinInputs(harness, operation, { ids, model }));
+}
 
 /** A prompt without a `result` schema uses the agent's `output` schema, except in a task. */
 function withOutput<Result>(

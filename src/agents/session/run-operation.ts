@@ -10,7 +10,7 @@ import type { TracePlace } from "../../protocol/tracing.ts";
 import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
 import { type EventScope, type OperationTracing, taskOfPart } from "../events.ts";
 import { attemptOf, type OperationAttempt } from "../log/attempt.ts";
-import { forkOf } from "../log/fork.ts";
+import { forkOf, placeOfFork } from "../log/fork.ts";
 import { rulesLeftOut } from "../log/left-out-rules.ts";
 import { OperationLog, type OperationLogOptions } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
@@ -71,8 +71,9 @@ export async function runOperation<Value>(
     const fork = state === undefined ? undefined : forkOf(state);
     const rewound = state?.rewound?.by === scope.operation_id ? state.rewound.operation_id : undefined;
     const forked = fork !== undefined && fork.fork_id === scope.operation_id;
-    const from = forked ? { forked_from: { session: fork.session, turn_id: fork.turn_id } } : undefined;
-    const resumed = past === undefined || forked ? undefined : ({ resumed: true } as const);
+    const from = forked ? { forked_from: placeOfFork(fork) } : undefined;
+    const isCopied = forked && fork.turn_id !== undefined;
+    const resumed = past === undefined || isCopied ? undefined : ({ resumed: true } as const);
     const { kind: operation_kind, message, images = 0, clientId: client_id } = request;
     const ownId = client_id === undefined ? undefined : { client_id };
     const sent =
@@ -95,8 +96,9 @@ export async function runOperation<Value>(
   let end: "completed" | OperationEnd["status"] | undefined;
   try {
     repository = harness.runtime.project?.stateAt(live.location());
-    const { rewindBefore } = request;
-    if (request.resumes !== true && rewindBefore === undefined) open();
+    const { rewindBefore, fork } = request;
+    const goesElsewhere = rewindBefore !== undefined || fork !== undefined;
+    if (request.resumes !== true && !goesElsewhere) open();
     // Write unsaved work of an earlier operation first, then read the history.
     const unsaved = unsavedOf(harness.store, harness.runtime.clock);
     const writing = unsaved.write(live.key);
@@ -107,7 +109,7 @@ export async function runOperation<Value>(
     const isFresh = loading instanceof Promise;
     const past =
       request.resumes === true ? await loadPastOperation(harness.store, state, { id, isFresh }) : undefined;
-    if (!opened && rewindBefore === undefined) open(past, state);
+    if (!opened && !goesElsewhere) open(past, state);
     const operation = toOperation(running, unsaved, {
       id,
       state,
@@ -119,6 +121,12 @@ export async function runOperation<Value>(
       repository,
     });
     running.operation = operation;
+    if (past === undefined && fork !== undefined) {
+      const { beginBefore } = await import("../log/rewind.ts");
+      await beginBefore(harness, operation, fork);
+      const { profile } = live;
+      operation.rulesLeftOut = rulesLeftOut(state, profile.omitRules, request.parent?.rulesLeftOut);
+    }
     if (past === undefined && rewindBefore !== undefined) {
       const { rewind } = await import("../log/rewind.ts");
       await rewind(harness, operation, rewindBefore);
@@ -201,8 +209,9 @@ async function logEnd(
   if (operation === undefined) return;
   const { log, state, id } = operation;
   const isLogged = begunAt(state, id) !== undefined;
-  // A refused request leaves nothing behind.
-  if (!isLogged && (end.error?.type === "invalid_request" || request.message === undefined)) return;
+  // A refused request leaves nothing behind, and a session that is to begin as a fork can still do so.
+  const isRefused = end.error?.type === "invalid_request" || request.fork !== undefined;
+  if (!isLogged && (isRefused || request.message === undefined)) return;
   const value = isLogged ? end : { ...end, message: request.message };
   const { mask, clock } = { ...harness.runtime, mask: operation.mask };
   try {

@@ -257,12 +257,12 @@ function toAborted(reason: unknown): unknown {
 /** The options that operations have in common. */
 type OperationOptions = Pick<
   PromptOptions<unknown>,
-  "operationId" | "resumes" | "signal" | "images" | "clientId" | "rewindBefore"
+  "operationId" | "resumes" | "signal" | "images" | "clientId" | "rewindBefore" | "fork"
 >;
 
 function requestOf(
   kind: OperationRequest["kind"],
-  { operationId, resumes = true, signal, images, clientId, rewindBefore }: OperationOptions,
+  { operationId, resumes = true, signal, images, clientId, rewindBefore, fork }: OperationOptions,
   message?: string,
 ): OperationRequest {
   return {
@@ -271,6 +271,7 @@ function requestOf(
     images: images?.length,
     clientId,
     rewindBefore,
+    fork,
     id: checkedOperationId(operationId),
     resumes: operationId !== undefined && resumes,
     signal,

@@ -59,6 +59,8 @@ export interface TurnLoop {
   readonly retry: ModelRetryPolicy;
   readonly idleTimeoutMs: number;
   readonly clock: Clock;
+  /** Appends the messages of waiting inputs that join the operation; returns nothing if no input waits. */
+  readonly join?: (() => Promise<void> | undefined) | undefined;
   /** Whether the history must be compacted before the next model call. */
   readonly needsRoom: (reason: "threshold" | "overflow") => boolean;
   readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;

@@ -18,6 +18,8 @@ export interface ModelRetryPolicy {
   readonly attempts: number;
   readonly baseDelayMs: number;
   readonly maxDelayMs: number;
+  /** Whether the caller has chosen `attempts`: after the last one, nothing tries the call again. */
+  readonly isFinal?: boolean | undefined;
 }
 
 export const defaultModelRetryPolicy: ModelRetryPolicy = {
@@ -134,8 +136,9 @@ export function planRetry(
     readonly failures?: { causeOf(error: KitError): ErrorCause | undefined } | undefined;
   },
 ): RetryPlan {
-  const failure = toModelFailure(error, clock.now());
-  const retries = failure.retryable && attempt < retry.attempts && withinPatience(failure, retry);
+  const read = toModelFailure(error, clock.now());
+  const retries = read.retryable && attempt < retry.attempts && withinPatience(read, retry);
+  const failure = retries || retry.isFinal !== true ? read : { ...read, error: toFinal(read.error) };
   const delayMs = retries ? retryDelayMs(failure, attempt, retry) : 0;
   const { code, message } = failure.error;
   const cause = failures?.causeOf(failure.error);
@@ -154,6 +157,11 @@ export function planRetry(
       ...(retries ? { retry_in_ms: delayMs } : undefined),
     },
   };
+}
+
+function toFinal({ code, message, hint, meta, cause }: KitError): KitError {
+  const described = { code, message, meta: { ...meta, retryable: false }, cause };
+  return new KitError(hint === undefined ? described : { ...described, hint });
 }
 
 // A provider that asks for more than a few minutes has a lasting problem.

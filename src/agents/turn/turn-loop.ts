@@ -39,6 +39,8 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
   try {
     for (;;) {
       loop.operation.spending.check();
+      const joining = loop.join?.();
+      if (joining !== undefined) await joining;
       if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
       toolCalls = 0;
       turnId = createId("turn");

@@ -235,7 +235,7 @@ type ServiceParts = Required<
   Pick<AgentRuntime, "observers" | "causeOf" | "sources" | "callsOf" | "principal">
 > & {
   readonly approvals: Approvals | undefined;
-} & Pick<AgentRuntime, "guardStore">;
+} & Pick<AgentRuntime, "guardStore" | "joins">;
 
 export function toAgentRuntime(parts: RuntimeParts, serviceParts: ServiceParts): AgentRuntime {
   const { mcp, mask, isolation, project, python, onListenerError } = parts;

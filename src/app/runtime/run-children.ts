@@ -76,6 +76,12 @@ export function journalRuns(
   };
 }
 
+interface SignalOptions {
+  readonly schema?: WorkflowSchema;
+  readonly timeoutMs?: number;
+  readonly message?: string;
+}
+
 /** A run's `waitFor`: with a schema, the run ignores invalid signals and continues to wait. */
 export function typedWait(
   runs: ProjectRuns,
@@ -85,16 +91,22 @@ export function typedWait(
     readonly warn: (message: string) => void;
   },
 ): WaitFor {
-  return (async (
-    name: string,
-    { schema, timeoutMs }: { readonly schema?: WorkflowSchema; readonly timeoutMs?: number } = {},
-  ) => {
-    if (schema === undefined) return await context.waitFor(name, { timeoutMs });
+  return (async (name: string, { schema, timeoutMs, message }: SignalOptions = {}) => {
+    if (message !== undefined && typeof message !== "string")
+      throw new TypeError(`The message of waitFor(${JSON.stringify(name)}) must be a text.`);
+    // The engine stores a wait with its schema, whose description the person reads.
+    const described = message === undefined ? {} : { description: message };
+    if (schema === undefined)
+      return await context.waitFor(name, {
+        timeoutMs,
+        schema: message === undefined ? undefined : described,
+      });
     const fault = faultOfSchema(schema);
     if (fault !== undefined)
       throw new TypeError(toSentence(`The schema of waitFor(${JSON.stringify(name)}) ${fault}`));
     runs.expect(context.id, name, schema);
-    const stored = isStandardSchema(schema) ? (jsonSchemaOf(schema) ?? true) : schema;
+    const own = isStandardSchema(schema) ? (jsonSchemaOf(schema) ?? true) : schema;
+    const stored = message === undefined ? own : { ...(own === true ? {} : own), ...described };
     const deadline = timeoutMs === undefined ? undefined : (await context.now()) + timeoutMs;
     for (let remainingMs = timeoutMs; ; ) {
       const payload = await context.waitFor(name, { timeoutMs: remainingMs, schema: stored });

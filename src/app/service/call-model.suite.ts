@@ -28,8 +28,33 @@ export interface Scheduled {
   readonly steps: number;
 }
 
-/** The agent whose call waits: for an approval, or for the answer to a question that the running call asks. */
-export type WaitingAgent = "payer" | "asker";
+/**
+ * The agent whose call waits: for an approval, also in a task of its own, for the answer to a question that the running call asks, or
+ * for the result of its caller.
+ */
+export type WaitingAgent = "payer" | "delegator" | "asker" | "called";
+
+const payer = `globalThis.kitPaid ??= [];
+export default {
+  kind: "kit.agent",
+  describe: async ({ id }) => ({
+    instructions: "Pay.",
+    tools: [{
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object", properties: { euros: { type: "integer" } } },
+      needsApproval: true,
+      execute: async ({ euros }) => {
+        globalThis.kitPaid.push(id + ":" + euros);
+        return "Paid.";
+      },
+    }],
+  }),
+};
+`;
+
+/** The tool of the caller: its result is the payment. */
+const pay = { name: "pay", input_schema: { type: "object", properties: { euros: { type: "integer" } } } };
 
 export const modelFiles: Readonly<Record<string, string>> = {
   "src/agents/asker.ts": `globalThis.kitPaid ??= [];
@@ -51,24 +76,9 @@ export default {
   }),
 };
 `,
-  "src/agents/payer.ts": `globalThis.kitPaid ??= [];
-export default {
-  kind: "kit.agent",
-  describe: async ({ id }) => ({
-    instructions: "Pay.",
-    tools: [{
-      name: "pay",
-      description: "Pays.",
-      input: { type: "object", properties: { euros: { type: "integer" } } },
-      needsApproval: true,
-      execute: async ({ euros }) => {
-        globalThis.kitPaid.push(id + ":" + euros);
-        return "Paid.";
-      },
-    }],
-  }),
-};
-`,
+  "src/agents/payer.ts": payer,
+  "src/agents/delegator.ts": payer,
+  "src/agents/called.ts": `export default { kind: "kit.agent", describe: async () => ({ instructions: "Pay." }) };\n`,
 };
 
 const leaseMs = 1_000;
@@ -109,11 +119,15 @@ class ModelProcess {
     const engine = isLocal
       ? createEmbeddedEngine({ folder: join(place.folder, "engine"), clock: this.clock, limits })
       : await createPostgresEngine({ ...place, limits });
-    const model = createScriptedModel(({ prompt }) =>
-      prompt.at(-1)?.role === "tool"
-        ? { text: "Done." }
-        : { toolCalls: [{ name: "pay", id: "call_1", input: { euros: 5 } }] },
-    );
+    const model = createScriptedModel(({ prompt }) => {
+      const last = prompt.at(-1);
+      if (last?.role === "tool") return { text: "Done." };
+      const delegates = JSON.stringify(last).includes("Delegate.");
+      const call = delegates
+        ? { name: "task", input: { prompt: "Pay." } }
+        : { name: "pay", input: { euros: 5 } };
+      return { toolCalls: [{ ...call, id: "call_1" }] };
+    });
     this.store = this.#parkStore(store);
     const parts = await openTestParts({ root, store: this.store, model });
     const approvals = createApprovalsBy(this.clock, isLocal ? { timeoutMs } : {});
@@ -261,7 +275,9 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
   try {
     await first.open(root);
     // The first owner of all shards of a Postgres engine, and the holder of the lease of a folder.
-    const { dispatch_id } = await first.service.dispatch(target, "Pay.");
+    const text = agent === "delegator" ? "Delegate." : "Pay.";
+    const tools = agent === "called" ? { tools: [pay] } : {};
+    const { dispatch_id } = await first.service.dispatch(target, text, tools);
     await first.rest();
     await other.open(root);
     const { engine, approvals } = other.service;
@@ -278,7 +294,8 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
       call = (await approvals.list({ instance_id }))[0]?.approval_id ?? call;
       if (call === undefined) return;
       const approved = event === "approve";
-      const decision = { approved, by: event, ...(approved && agent === "asker" && { result: 5 }) };
+      const result = agent === "asker" ? { result: 5 } : agent === "called" ? { result: "Paid." } : {};
+      const decision = { approved, by: event, ...(approved && result) };
       const answer = await approvals.decide(call, decision).then(
         () => ({ isAccepted: true }),
         (error: KitError) => ({
@@ -323,8 +340,15 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
     // A process that was frozen in its tool call, or woke up late, must have time to do harm.
     for (let count = 0; count < 8; count += 1) await step();
     const waiting = (await approvals.list({ instance_id })).length;
-    const mine = paid().filter((one) => one.startsWith(`${instance_id}:`));
-    const isUnknown = JSON.stringify(await other.store.read(target)).includes("outcome is unknown");
+    const keys = await other.store.list({ agent, instance_id });
+    const entries = (await Promise.all(keys.map((key) => other.store.read(key)))).flat();
+    const mine =
+      agent === "called"
+        ? entries
+            .filter((entry) => /"role":"tool".*"Paid\./.test(JSON.stringify(entry)))
+            .map(() => `${instance_id}:5`)
+        : paid().filter((one) => one.startsWith(`${instance_id}:`));
+    const isUnknown = JSON.stringify(entries).includes("outcome is unknown");
     return { ...story, schedule, answers, status, paid: mine, waiting, isUnknown };
   } finally {
     await first.close();

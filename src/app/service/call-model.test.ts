@@ -19,14 +19,24 @@ const scenarios: readonly (readonly [most: number, events: readonly CallEvent[]]
 ];
 const isWhole = process.env.KIT_CALL_ORDERS === "all";
 
-test.each(scenarios.map(([most, events]) => [events.join(", "), Math.ceil(most / 3), events] as const))(
-  "in the orders of %s, the answer to a question reaches its tool at most once, and a refusal pays nothing",
-  async (_name, most, events) => {
+const kinds = [
+  ["asker", "the answer to a question reaches its tool"],
+  ["called", "the result of the caller reaches the model"],
+  ["delegator", "an approved call of a task is made"],
+] as const;
+
+test.each(
+  kinds.flatMap(([agent, what]) =>
+    scenarios.map(([most, events]) => [events.join(", "), what, { agent, most, events }] as const),
+  ),
+)(
+  "in the orders of %s, %s at most once, and a refusal pays nothing",
+  async (_name, _what, { agent, most, events }) => {
     const all = schedules(events, 7);
-    const every = isWhole ? 1 : Math.ceil(all.length / rounds(1, most));
+    const every = isWhole ? 1 : Math.ceil(all.length / rounds(1, Math.ceil(most / 3)));
     for (const [at, schedule] of all.entries()) {
       if (at % every !== every >> 1) continue;
-      const story = await play(repository.root, schedule, "asker");
+      const story = await play(repository.root, schedule, agent);
       expect(broken(story), JSON.stringify(story)).toEqual([]);
     }
   },

@@ -125,6 +125,10 @@ function openAgents(base: Base) {
     principal: () => slots.principal().principal,
     guardStore: (store) => fences.guard(store),
     approvals: approvals && slots.freeWhileDeciding(approvals),
+    joins: engine.waitingInputs && {
+      ids: engine.waitingInputs,
+      read: async (id) => (await import("./joined-input.ts")).readJoining(engine, id),
+    },
   });
   const factory = new AgentFactory({ sources, runtime, keepWorkspaces, ...defined(runtimeParts) });
   const context = { env, payload: {} };

@@ -1,13 +1,15 @@
 import { countDoneTurns } from "../../agents/log/past-operation.ts";
 import type { EngineHandlers } from "../../engine/contract.ts";
 import { outageOf } from "../../protocol/outage.ts";
+import type { JoinedResult } from "../../protocol/prompt.ts";
 import type { RuntimeParts } from "../runtime/agent-factory.ts";
 import { origins } from "../runtime/observers.ts";
 import { type ComposedParts, openParts, type ServiceOptions } from "./compose-parts.ts";
+import type { Input } from "./input.ts";
 import { RestingWork } from "./resting-work.ts";
 import type { ProjectService } from "./service.ts";
 import { openUpkeep, toService } from "./service-calls.ts";
-import { operationOf, toFork, toPromptRequest } from "./stored-input.ts";
+import { joins, operationOf, toFork, toPromptRequest } from "./stored-input.ts";
 import {
   checkKnownByNode,
   clockSet,
@@ -50,7 +52,18 @@ export async function createService(
 
 /** Returns how the engine starts accepted work. */
 function handlersOf(parts: ComposedParts): EngineHandlers {
-  const { engine, sources, traces, work, runs, slots, causeOf, onError, runtimeParts, instances } = parts;
+  const {
+    engine,
+    sources,
+    traces,
+    work: sessions,
+    runs,
+    slots,
+    causeOf,
+    onError,
+    runtimeParts,
+    instances,
+  } = parts;
   const { store } = runtimeParts;
   return {
     async dispatch(context, request) {
@@ -61,7 +74,7 @@ function handlersOf(parts: ComposedParts): EngineHandlers {
         const key = { agent, instance_id, session };
         const operationId = operationOf(context.id);
         const fork = toFork(input);
-        return await work.perform(context, {
+        const work: Input = {
           key,
           caller: request,
           request: toPromptRequest(input),
@@ -69,7 +82,11 @@ function handlersOf(parts: ComposedParts): EngineHandlers {
           prepare:
             fork && (async () => (await import("./forks.ts")).beginFork(store, key, { fork, operationId })),
           resting: new RestingWork(context),
-        });
+        };
+        if (!joins(input)) return await sessions.perform(context, work);
+        const { performJoined } = await import("./joined-input.ts");
+        const instead: Input<JoinedResult>["instead"] = (...at) => performJoined(...at, work);
+        return await sessions.perform(context, { ...work, instead });
       } catch (error) {
         // No caller waits for a dispatch, so only the log gets the reason.
         if (!context.signal.aborted && outageOf(error) === undefined) onError(nameDispatch(error, context));

@@ -163,6 +163,36 @@ test("a prompt that fails at the last attempt of its engine says how many there 
   expect(await log()).toMatchObject([{ value: { status: "failed", attempts: 2 } }]);
 });
 
+test.each([1, 3])(
+  "a prompt that asks for %d attempts at its model fails after them for good",
+  async (attempts) => {
+    const { service, events, asked } = await open(Array(9).fill({ status: 500 }));
+    const { dispatch_id } = await service.dispatch(target, "Hello", { attempts });
+    expect(await service.engine.awaitDispatch(dispatch_id)).toMatchObject({ status: "failed", attempts: 1 });
+    expect(asked()).toBe(attempts);
+    const retried = Array(attempts - 1).fill(["model_error", true, "turn"]);
+    const failed = [["model_error", false, "turn"], ["failed"], ["idle"]];
+    expect(story(events)).toEqual([["start", undefined], ...retried, ...failed]);
+    await expect(service.prompt(target, { message: "Again", attempts })).rejects.toThrow("status 500");
+    expect(asked()).toBe(2 * attempts);
+  },
+);
+
+test("a prompt can ask for more attempts at its model than usual", async () => {
+  const { service, asked } = await open([...Array(3).fill({ status: 500 }), { text: "Well." }]);
+  expect((await service.prompt(target, { message: "Hello", attempts: 4 })).text).toBe("Well.");
+  expect(asked()).toBe(4);
+  for (const attempts of [0, 21, 1.5, Number.NaN])
+    for (const refusal of [
+      service.prompt(target, { message: "Hello", attempts }),
+      service.dispatch(target, "Hello", { attempts }),
+    ])
+      await expect(refusal).rejects.toMatchObject({
+        code: "invalid_request",
+        message: "`attempts` must be a whole number from 1 to 20.",
+      });
+});
+
 test("a failed prompt is not part of what the model gets next", async () => {
   const { service, log } = await open([unauthorized, { text: "Well." }]);
   await expect(service.prompt(target, { message: "Hello" })).rejects.toMatchObject({

@@ -90,7 +90,7 @@ async function project(): Promise<{
     root,
     lines,
     async start(mood, leaseMs) {
-      const child = await startServiceProcess(root, mood, leaseMs);
+      const child = await startServiceProcess(root, mood, { leaseMs });
       started.push(child);
       return child;
     },

@@ -6,7 +6,7 @@ import type { KitEvent } from "../../protocol/event.ts";
 import type { GuidelineUsage } from "../../protocol/guideline-usage.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { PromptReply, PromptRequest, PromptSettings } from "../../protocol/prompt.ts";
-import type { ApplicationCalls } from "../../protocol/run-calls.ts";
+import type { ApplicationCalls, DispatchInput } from "../../protocol/run-calls.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type {
   ForkBody,
@@ -79,7 +79,9 @@ export interface Service {
   dispatch(
     target: SessionKey,
     input: unknown,
-    options?: PromptSettings & Pick<PromptCall, "idempotencyKey" | "principal" | "receivedAt">,
+    options?: Pick<DispatchInput, "join"> &
+      PromptSettings &
+      Pick<PromptCall, "idempotencyKey" | "principal" | "receivedAt">,
   ): Promise<DispatchReceipt & { readonly operation_id: string }>;
   /** Throws `not_found` for an instance that has no history. */
   history(target: SessionKey): Promise<readonly Message[]>;

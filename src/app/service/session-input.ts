@@ -1,14 +1,14 @@
 import { checkCallerTools } from "../../agents/approvals/call-kinds.ts";
 import type { ForkOrigin } from "../../agents/log/fork.ts";
-import { checkedText, isPastMessage } from "../../agents/operations/options.ts";
+import { checkedText, isForkPlace, isPastMessage } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
 import { suggest, toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/names.ts";
 import { defined } from "../../base/record.ts";
 import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
-import { backendNames } from "../../protocol/enums.ts";
-import type { PromptRequest, PromptSettings } from "../../protocol/prompt.ts";
+import { backendNames, maxModelAttempts } from "../../protocol/enums.ts";
+import type { JoinMode, PromptRequest, PromptSettings } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { promptKey } from "./stored-input.ts";
 
@@ -51,12 +51,16 @@ export function toStoredPrompt(request: PromptRequest): unknown {
 }
 
 /** Converts a dispatched input to the form that the engine stores. Throws `invalid_request` for an empty text and for invalid choices. */
-export function toDispatchInput(input: unknown, settings: PromptSettings = {}): unknown {
+export function toDispatchInput(
+  input: unknown,
+  { join, ...settings }: PromptSettings & { readonly join?: JoinMode | undefined } = {},
+): unknown {
   const sent = typeof input === "string" || input === undefined ? checkedText(input ?? "") : input;
   const own = defined(checkedSettings(settings));
-  if (Object.keys(own).length > 0) {
+  if (join !== undefined) checkJoin(join, own);
+  if (Object.keys(own).length > 0 || join !== undefined) {
     const message = typeof sent === "string" ? sent : JSON.stringify(sent, null, 2);
-    return { [promptKey]: checkedPrompt({ message, ...own }), input: sent };
+    return { [promptKey]: checkedPrompt({ message, ...own }), input: sent, ...(join && { join }) };
   }
   // JSON that looks like a stored prompt is stored as its text, which the session would get anyway.
   return typeof sent === "object" && sent !== null && promptKey in sent ? JSON.stringify(sent) : sent;
@@ -71,15 +75,26 @@ export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
 
 /** Checks the settings of a program, which can be plain JavaScript. A custom backend cannot be stored. */
 function checkedSettings(settings: PromptSettings): PromptSettings {
-  const { model, backend, client_id, role, thinking_level, images, files, tools, history, rewind_before } =
-    settings;
+  const { model, backend, client_id, role, thinking_level, omit_rules } = settings;
+  const { images, files, tools, history, rewind_before, attempts, fork } = settings;
   if (model !== undefined && !isModelChoice(model)) throw invalid(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
     const names = `\`backend\` of a dispatch must be one of ${backendNames.join(", ")}`;
     throw invalid(near === undefined ? names : `${names}; did you mean ${near}?`);
   }
-  return { model, backend, client_id, role, thinking_level, images, files, tools, history, rewind_before };
+  const choices = { model, backend, client_id, role, thinking_level, omit_rules, attempts };
+  return { ...choices, images, files, tools, history, rewind_before, fork };
+}
+
+/** The fields that a message can have which joins a running operation: what else it says, the operation has decided. */
+const joiningFields: readonly string[] = ["client_id", "images", "files"];
+
+function checkJoin(join: unknown, settings: object): void {
+  if (join !== "next_turn") throw refused("join", 'must be "next_turn"');
+  const other = Object.keys(settings).find((field) => !joiningFields.includes(field));
+  if (other === undefined) return;
+  throw refused(other, "cannot be set for a message that joins a running operation: leave it or `join` out");
 }
 
 function invalid(fault: string): KitError {
@@ -92,6 +107,11 @@ export function checkedPrompt(request: PromptRequest): PromptRequest {
   request.images?.forEach(toImagePart);
   request.files?.forEach(toFilePart);
   if (request.tools !== undefined) checkCallerTools(request.tools);
+  const { attempts = 1, fork } = request;
+  if (fork !== undefined && !isForkPlace(fork))
+    throw invalid("`fork` must be an object with `before`, the id of a message, and `session`, a name");
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > maxModelAttempts)
+    throw invalid(`\`attempts\` must be a whole number from 1 to ${maxModelAttempts}`);
   if (request.history?.every(isPastMessage) === false)
     throw invalid("`history` must be a list of messages: `role` user or assistant, and a text as `content`");
   return request;

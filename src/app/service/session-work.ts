@@ -1,4 +1,5 @@
 import type { Agent } from "../../agents/harness.ts";
+import type { PromptResult } from "../../agents/operations/options.ts";
 import { defined } from "../../base/record.ts";
 import type { WorkContext } from "../../engine/contract.ts";
 import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
@@ -43,7 +44,7 @@ export class SessionWork {
    * Prompts the session of an input, or resumes the operation of an input that a crash interrupted. `context` holds the
    * session's place in line and a slot.
    */
-  async perform(context: WorkContext, input: Input): Promise<PromptReply> {
+  async perform<Outcome>(context: WorkContext, input: Input<Outcome>): Promise<PromptReply | Outcome> {
     const { events, slots } = this.#options;
     const { agent, instance_id } = input.key;
     // If the log fails, the first event reports the error.
@@ -53,15 +54,17 @@ export class SessionWork {
     );
   }
 
-  async #run(context: WorkContext, input: Input): Promise<PromptReply> {
+  async #run<Outcome>(context: WorkContext, input: Input<Outcome>): Promise<PromptReply | Outcome> {
     const { instances, fences } = this.#options;
     const { key, request, resting, operationId, prepare } = input;
     await this.#takeOver(key, context);
     // While an operation rests, nothing keeps its instance in memory.
     let live: Agent | undefined;
-    const attempt = async (signal: AbortSignal): Promise<PromptReply> => {
+    const attempt = async (signal: AbortSignal): Promise<PromptReply | Outcome> => {
       live = await instances.get(key);
       try {
+        const done = input.instead && (await input.instead(live, signal));
+        if (done !== undefined) return done;
         const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
         const {
           model,
@@ -73,6 +76,8 @@ export class SessionWork {
           tools: callerTools,
           history,
           rewind_before: rewindBefore,
+          attempts,
+          fork,
         } = rest;
         const choices = defined({
           model,
@@ -86,17 +91,11 @@ export class SessionWork {
           callerTools,
           history,
           rewindBefore,
+          attempts,
+          fork,
         });
         const how = { signal, operationId, resumes: resting !== undefined };
-        const {
-          text,
-          usage,
-          metadata,
-          result,
-          model: used,
-        } = await live.session(key.session).prompt(message, { ...choices, ...how });
-        const value = result === undefined ? {} : { result };
-        return { text, ...value, usage, model: { id: used.id }, metadata };
+        return toReply(await live.session(key.session).prompt(message, { ...choices, ...how }));
       } finally {
         live = undefined;
       }
@@ -160,4 +159,9 @@ export class SessionWork {
       if (running.size === 0 && this.#running.get(name) === running) this.#running.delete(name);
     };
   }
+}
+
+export function toReply({ text, usage, metadata, result, model }: PromptResult<unknown>): PromptReply {
+  const value = result === undefined ? {} : { result };
+  return { text, ...value, usage, model: { id: model.id }, metadata };
 }

@@ -77,6 +77,50 @@ test("every machine runs accepted work, and sessions continue on the owner of th
   expect(positions).toEqual(ids.map(() => 2));
 });
 
+test("messages join the operation that runs, whichever machine accepts them", async () => {
+  const called = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const options: NodeOptions = {
+    agents: {
+      "src/agents/echo.ts": `export default {
+  kind: "kit.agent",
+  describe: async () => ({
+    tools: [{ name: "work", description: "Works.", input: { type: "object" }, execute: async () => "Worked." }],
+  }),
+};
+`,
+    },
+    answer: async (call) => {
+      if (call > 0) return { text: "Done." };
+      called.resolve();
+      await gate.promise;
+      return { toolCalls: [{ name: "work", input: {} }] };
+    },
+  };
+  const [one, two] = [await openNode("service_10", options), await openNode("service_10", options)];
+  const target = { agent: "echo", instance_id: "i", session: "default" };
+  const begun = await one.dispatch(target, "Begin.");
+  await called.promise;
+  const receipts = [
+    await one.dispatch(target, "left", { join: "next_turn" }),
+    await two.dispatch(target, "right", { join: "next_turn" }),
+  ];
+  const known = () => [one, two].map(({ engine }) => engine.waitingInputs?.(target).length);
+  await expect.poll(known, { timeout: 20_000 }).toContain(2);
+  gate.resolve();
+  const joined = { status: "completed", result: { joined: begun.operation_id } };
+  const ended = receipts.map(({ dispatch_id }) => two.engine.awaitDispatch(dispatch_id));
+  expect(await Promise.all(ended)).toMatchObject([joined, joined]);
+  const events = await two.engine.events.read("agent/echo/i");
+  expect(events.filter(({ type }) => type === "joined")).toMatchObject(
+    ["left", "right"].map((message, at) => ({
+      message,
+      operation_id: begun.operation_id,
+      joined_from: receipts[at]?.operation_id,
+    })),
+  );
+});
+
 test("an input that is cancelled between two attempts ends once, whichever machine is asked and which one works for it then", async () => {
   const store = new PostgresSessionStore({ url: server.url, schema: "service_6" });
   onTestFinished(() => store.close());

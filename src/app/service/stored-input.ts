@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { ForkOrigin } from "../../agents/log/fork.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
-import type { PromptRequest } from "../../protocol/prompt.ts";
+import type { JoinMode, PromptRequest } from "../../protocol/prompt.ts";
 
 // The routes read stored inputs. They load this file without the code that checks new inputs.
 
@@ -17,6 +17,7 @@ interface StoredPrompt {
   readonly [promptKey]: PromptRequest;
   /** The input of a dispatch as it was sent. */
   readonly input?: unknown;
+  readonly join?: JoinMode;
 }
 
 // Only `toStoredPrompt`, `toForkInput` and `toDispatchInput` make values that have the key.
@@ -43,6 +44,11 @@ export function toSentDispatch(record: DispatchRecord): DispatchRecord {
 /** Returns the turn that a stored input repeats; undefined for another input. */
 export function toFork(input: unknown): ForkOrigin | undefined {
   return isPrompt(input) ? input.fork : undefined;
+}
+
+/** Whether the message of a stored input joins the operation that runs. */
+export function joins(input: unknown): boolean {
+  return isPrompt(input) && input.join === "next_turn";
 }
 
 /** Returns the id of a dispatch's operation: the same in every attempt. */

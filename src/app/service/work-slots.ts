@@ -15,7 +15,7 @@ interface StartedWork {
   readonly context: WorkContext;
   readonly caller: Caller;
   /** Undefined for a run. */
-  readonly input: Input | undefined;
+  readonly input: Omit<Input, "instead"> | undefined;
 }
 
 interface Waiting {

@@ -75,6 +75,8 @@ function lineOf(event: KitEvent): EventLine | undefined {
         text: `step ${event.step} ${endOf(event)} in ${seconds(event.duration_ms)}${reasonOf(event)}`,
         style: styleOf(event) ?? "dim",
       };
+    case "joined":
+      return { text: "a message joins", style: "cyan" };
     // The result of the call or of the operation shows the same, or the event is for machines.
     case "agent_start":
     case "turn_request":

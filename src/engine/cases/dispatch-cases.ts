@@ -42,6 +42,33 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.awaitDispatch("dispatch_none"), undefined);
   },
 
+  "the process that does the work knows which inputs wait for a session, in their order": async (tools) => {
+    const engine = await tools.create();
+    if (engine.waitingInputs === undefined) return;
+    const [begun, release] = [gate(), gate()];
+    await engine.start(
+      handlers({
+        dispatch: async () => {
+          begun.open();
+          await release.opened;
+        },
+      }),
+    );
+    await engine.admit({ ...key, input: 1 });
+    await begun.opened;
+    const second = await engine.admit({ ...key, input: 2 });
+    const third = await engine.admit({ ...key, input: 3 });
+    await engine.admit({ ...other, input: 4 });
+    // The news of an input can take a moment.
+    const expected = [second.dispatch_id, third.dispatch_id];
+    for (let round = 0; round < 200 && engine.waitingInputs(key).length < 2; round += 1)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.deepEqual(engine.waitingInputs(key), expected);
+    release.open();
+    for (const id of expected) await engine.awaitDispatch(id);
+    assert.deepEqual(engine.waitingInputs(key), []);
+  },
+
   "payloads of any size are read back unchanged": async (tools) => {
     const engine = await tools.create();
     await engine.start(echo);

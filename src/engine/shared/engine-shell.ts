@@ -2,10 +2,12 @@ import { endsWithin, raceSignal } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
 import type { Deliveries } from "./deliveries.ts";
+import { isDispatchId } from "./dispatches/dispatch-store.ts";
 import { alreadyStarted, closing, stopped } from "./engine-base.ts";
 import { engineCalls } from "./engine-calls.ts";
 import type { StoredEventLog } from "./events/event-log.ts";
 import type { JobQueue } from "./queue/job-queue.ts";
+import { lineOf } from "./queue/owners.ts";
 import type { WaitingCallRecords } from "./waiting-calls.ts";
 
 /** How long a drain waits for a handler that ignores its aborted signal. */
@@ -88,7 +90,8 @@ export class EngineShell {
   }
 
   toEngine() {
-    const { capabilities, events, deliveries, waitingCalls, dispatches, load, mayForget } = this.#parts;
+    const { capabilities, events, deliveries, waitingCalls, dispatches, load, mayForget, queue } =
+      this.#parts;
     const { ownership } = this.#parts;
     /** Wraps a call that works until the end of the drain. */
     const reading =
@@ -123,6 +126,7 @@ export class EngineShell {
       load: reading(load),
       mayForget: reading(mayForget),
       ...engineCalls(this.#parts, { accepting, reading }),
+      waitingInputs: (session) => queue.idsIn(() => lineOf(session)).filter(isDispatchId),
       start: accepting((handlers) => this.#start(handlers)),
       leave: accepting(() => this.#leave()),
       drain: ({ timeoutMs = 30_000 } = {}) => {

@@ -53,13 +53,13 @@ export function bindAgentRoutes(context: ServiceContext): readonly Route[] {
     async "POST /agents/{name}/{id}"(input) {
       const { session = defaultSession, ...request } = input.body;
       const key = { ...instanceOf(input), session };
-      await permitOmitted(context, input, { key, request });
+      await permitSettings(context, input, { key, request });
       return await answerPrompt(context, input, { key, request });
     },
     async "POST /agents/{name}/{id}/dispatch"(input) {
       const { input: message, session = defaultSession, ...settings } = input.body;
       const key = { ...instanceOf(input), session };
-      await permitOmitted(context, input, { key, request: settings });
+      await permitSettings(context, input, { key, request: settings });
       const receipt = await service.dispatch(key, message, {
         ...settings,
         ...callOf(input),
@@ -136,12 +136,12 @@ export function bindPromptRoutes(context: ServiceContext): readonly Route[] {
   const handlers: Handlers<typeof promptRoutes> = {
     async "POST /prompt/{session}"(input) {
       const prompt = { key: keyOf(input), request: input.body };
-      await permitOmitted(context, input, prompt);
+      await permitSettings(context, input, prompt);
       return await answerPrompt(context, input, prompt);
     },
     async "POST /prompt/{session}/events"(input) {
       const prompt = { key: keyOf(input), request: input.body };
-      await permitOmitted(context, input, prompt);
+      await permitSettings(context, input, prompt);
       return await streamPrompt(context, input, prompt);
     },
   };
@@ -155,17 +155,18 @@ interface Prompt {
 
 interface PromptToCheck {
   readonly key: SessionKey;
-  readonly request: Pick<PromptRequest, "omit_rules">;
+  readonly request: Pick<PromptRequest, "omit_rules" | "fork">;
 }
 
-/** Asks for the permission to leave out rules of the project, where a prompt does. */
-async function permitOmitted(
+/** Asks for the permission to leave out rules of the project, and to read another session, where a prompt does. */
+async function permitSettings(
   { authorization }: ServiceContext,
   { principal, itemAction }: Pick<RouteRequest, "principal"> & { readonly itemAction: ServiceAction },
-  { key: { agent, instance_id: instance }, request: { omit_rules = [] } }: PromptToCheck,
+  { key: { agent, instance_id: instance }, request: { omit_rules = [], fork } }: PromptToCheck,
 ): Promise<void> {
-  if (omit_rules.length === 0) return;
-  await authorization.check({ principal, agent, instance, action: itemAction });
+  const about = { principal, agent, instance };
+  if (omit_rules.length > 0) await authorization.check({ ...about, action: itemAction });
+  if (fork !== undefined) await authorization.check({ ...about, action: "agent.read" });
 }
 
 type Sender = Pick<RouteRequest, "accept" | "header" | "principal" | "clientGone" | "receivedAt">;
@@ -194,7 +195,10 @@ function toHistoryMessage(message: Message): HistoryMessage {
   const { role, content, timestamp } = message;
   const visible = { role, content: content.map(withoutProvider), timestamp };
   if (message.role === "tool") return visible;
-  if (message.role === "user") return { ...visible, source: message.source, client_id: message.client_id };
+  if (message.role === "user") {
+    const { source, client_id, joined_from } = message;
+    return { ...visible, source, client_id, joined_from };
+  }
   const { source, model, usage, finish_reason } = message;
   return { ...visible, source, model, usage, finish_reason };
 }

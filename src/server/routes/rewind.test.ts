@@ -55,6 +55,24 @@ test.each(["sqlite", "postgres"])("a session goes on before a message over HTTP:
     const { body: after } = await served.send(`${path}/operations`);
     const rewound = after.operations.flatMap((one: { rewound_before?: string }) => one.rewound_before ?? []);
     expect(rewound).toHaveLength(2);
+    const fork = { before: again.rewind_before };
+    expect(
+      (await served.send(path, { body: { message: "x", session: "new", fork: { before: "m3" } } })).body.error
+        .type,
+    ).toBe("not_found");
+    expect((await served.send(path, { body: { message: "x", fork } })).body.error.type).toBe("conflict");
+    const { operations: all } = (await served.send(`${path}/operations?session=default`)).body;
+    const last = all.find(({ status }: { status: string }) => status === "completed");
+    const { body: receipt } = await served.send(`${path}/dispatch`, {
+      body: { input: "uno", session: "branch", fork: { before: last.operation_id } },
+    });
+    await served.service.engine.awaitDispatch(receipt.dispatch_id);
+    const { body: branch } = await served.send(`${path}/operations?session=branch`);
+    expect(branch.operations[0]).toMatchObject({
+      operation_id: receipt.operation_id,
+      forked_from: { session: "default", before: last.operation_id },
+    });
+    expect(await sendMessage("dos", { session: "branch" })).toBe("eins|uno|dos");
   } finally {
     await served.close();
   }

@@ -50,6 +50,28 @@ test("a prompt leaves out rules of the project, and its turns say which", async 
   expect(reply.body.error.message).toContain("did you mean AGENTS.md#money?");
 });
 
+test("a dispatch leaves out rules of the project", async () => {
+  const input = { id: "later", input: "Hello.", omit_rules: ["AGENTS.md#money"] };
+  const { dispatch_id } = await client.agents.dispatch("echo", input);
+  await served.service.engine.awaitDispatch(dispatch_id);
+  expect((await turnOf("echo", "later")).left_out).toEqual(["AGENTS.md#money"]);
+});
+
+test("a sender who may prompt may not begin a session with what another one holds, on any route", async () => {
+  refused = ["agent.read"];
+  const fork = { before: "op_1" };
+  const body = { message: "Hello.", fork };
+  for (const path of ["/agents/echo/denied", "/prompt/denied", "/prompt/denied/events"])
+    expect([path, await served.send(path, { body })]).toMatchObject([path, { status: 403 }]);
+  const input = { input: "Hello.", fork };
+  expect(await served.send("/agents/echo/denied/dispatch", { body: input })).toMatchObject({ status: 403 });
+  const socket = await openSocket(`${served.url}/agents/echo/socket`);
+  socket.send({ type: "prompt", request_id: "1", ...body });
+  expect((await socket.until("error")).at(-1)).toMatchObject({ error: { type: "forbidden" } });
+  socket.socket.close();
+  refused = [];
+});
+
 test("a sender who may prompt may not leave out rules, on any route", async () => {
   refused = ["agent.omit_rules"];
   const body = { message: "Hello.", omit_rules: ["AGENTS.md"] };

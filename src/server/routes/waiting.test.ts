@@ -12,6 +12,14 @@ export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
   run: async (ctx) => await ctx.waitFor("approval", { schema: { type: "object" } }),
 };
 `,
+  "src/workflows/explaining.ts": `export default {
+  kind: "kit.workflow",
+  run: async (ctx) => [
+    await ctx.waitFor("number", { message: "How many?", schema: { type: "integer" } }),
+    await ctx.waitFor("rest", { message: "Anything else?" }),
+  ],
+};
+`,
 };
 
 let served: ServedService;
@@ -63,6 +71,24 @@ test("calls and signals wait in one list, oldest first, in pages with the number
   expect((await listWaiting(served, "?kind=call")).total).toBe(2);
   await served.send(`/runs/${run_id}/signal`, { body: { name: "approval", payload: {} } });
   await expect.poll(async () => (await listWaiting(served, "?kind=signal")).total).toBe(0);
+});
+
+test("the list has what a workflow tells the person, with and without a schema", async () => {
+  const { run_id } = (await served.send("/workflows/explaining", { body: {} })).body;
+  const signals = async () => (await listWaiting(served, "?kind=signal")).items;
+  await expect
+    .poll(signals)
+    .toMatchObject([{ signal: "number", message: "How many?", schema: { type: "integer" } }]);
+  const send = (name: string, payload: unknown) =>
+    served.send(`/runs/${run_id}/signal`, { body: { name, payload } });
+  expect((await send("number", "two")).status).toBe(400);
+  await send("number", 2);
+  await expect.poll(signals).toMatchObject([{ signal: "rest", message: "Anything else?" }]);
+  expect((await signals())[0]).not.toHaveProperty("schema");
+  await send("rest", { any: "thing" });
+  await expect
+    .poll(async () => (await served.send(`/runs/${run_id}`)).body.result)
+    .toEqual([2, { any: "thing" }]);
 });
 
 test("a sender finds and counts only what it may read", async () => {

@@ -103,7 +103,7 @@ class AgentFrames implements FrameHandler {
       this.#connection.close(closeCodes.goingAway, "The server is closing.");
   }
 
-  async #permit(action: "agent.prompt" | "agent.approve" | "agent.omit_rules"): Promise<void> {
+  async #permit(action: "agent.prompt" | "agent.approve" | "agent.omit_rules" | "agent.read"): Promise<void> {
     const { agent, instance_id: instance } = this.#target;
     await this.#context.authorization.check({ principal: this.#peer.principal, agent, instance, action });
   }
@@ -124,6 +124,7 @@ class AgentFrames implements FrameHandler {
     const mayBegin = Promise.all([
       this.#permit("agent.prompt"),
       omitsRules ? this.#permit("agent.omit_rules") : undefined,
+      frame.fork === undefined ? undefined : this.#permit("agent.read"),
       this.#placed,
     ]);
     void this.#answer(frame, controller, mayBegin);

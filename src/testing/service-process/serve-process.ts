@@ -1,7 +1,7 @@
 /**
  * A process that works for a project like `kit start`, until it is killed or drained.
  * Arguments: the root; "stuck" for a model that never answers a prompt with the word "slow"; and after how many
- * milliseconds of silence another process takes over. It receives calls as messages, and answers with
+ * milliseconds of silence another process takes over. The environment can say when it dies. It receives calls as messages, and answers with
  * messages.
  */
 import { appendFileSync } from "node:fs";
@@ -18,7 +18,10 @@ const model = createScriptedModel(
     const last = JSON.stringify(prompt.at(-1));
     appendFileSync(join(root, "model.log"), `${last}\n`);
     if (last.includes("use the tool") && prompt.at(-1)?.role === "user") {
-      return { toolCalls: [{ name: "note", input: {} }] };
+      return {
+        toolCalls: [{ name: "note", input: {} }],
+        ...(last.includes("later") ? { delayMs: 500 } : {}),
+      };
     }
     if (last.includes('"text":"book"')) return { toolCalls: [{ name: "book", input: {} }] };
     if (last.includes('"text":"locate"')) return { toolCalls: [{ name: "locate", input: {} }] };
@@ -26,16 +29,39 @@ const model = createScriptedModel(
     for (const name of ["pay", "die"])
       if (JSON.stringify(prompt).includes(`"text":"${name}"`) && !last.includes("Paid."))
         return { toolCalls: [{ name, input: {} }] };
+    if (last.includes("steered")) return { text: "Steered." };
     const isStuck = mood === "stuck" && JSON.stringify(prompt).includes("slow");
     return { text: "Done.", ...(isStuck ? { delayMs: 3_600_000 } : {}) };
   },
   { recordCalls: false },
 );
+
+/** `KIT_DIES_AT` names an append to the sessions, at which the process kills itself: `before 2`, `after 2`. */
+const [when, number] = (process.env.KIT_DIES_AT ?? "").split(" ");
+const store = new SqliteSessionStore({ file: join(root, "sessions.db") });
+const append = store.append.bind(store);
+let appends = 0;
+store.append = (request) => {
+  appends += 1;
+  const isLast = appends === Number(number);
+  if (isLast && when === "before") dieNow();
+  const written = append(request);
+  if (isLast) dieNow();
+  return written;
+};
+
+function dieNow(): never {
+  process.kill(process.pid, "SIGKILL");
+  // The signal may take a moment to arrive: nothing happens until then.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  throw new Error("The process goes on.");
+}
+
 const service = await createTestService(
   {
     root,
     model,
-    store: new SqliteSessionStore({ file: join(root, "sessions.db") }),
+    store,
     engineFolder: join(root, "engine"),
     env: { ROOT: root },
   },
@@ -44,6 +70,7 @@ const service = await createTestService(
 
 const answers: Record<string, (service: TestService, args: readonly never[]) => unknown> = {
   dispatch: ({ dispatch }, args) => dispatch(...(args as unknown as Parameters<typeof dispatch>)),
+  prompt: ({ prompt }, args) => prompt(...(args as unknown as Parameters<typeof prompt>)),
   startRun: ({ startRun }, args) => startRun(...(args as unknown as Parameters<typeof startRun>)),
   history: ({ history }, args) => history(...(args as unknown as Parameters<typeof history>)),
   historyPage: ({ historyPage }, [target]) =>

@@ -22,14 +22,15 @@ export interface ServiceProcess {
   ended(): Promise<void>;
 }
 
-/** Starts `serve-process.ts` on a project. `leaseMs`: as in `EngineLimits`. */
+/** Starts `serve-process.ts` on a project. `leaseMs`: as in `EngineLimits`; `diesAt`: its `KIT_DIES_AT`. */
 export async function startServiceProcess(
   root: string,
   mood: "stuck" | "well",
-  leaseMs?: number,
+  { leaseMs, diesAt = "" }: { readonly leaseMs?: number | undefined; readonly diesAt?: string } = {},
 ): Promise<ServiceProcess> {
   const args = [root, mood, ...(leaseMs === undefined ? [] : [`${leaseMs}`])];
-  const child = fork(join(import.meta.dirname, "serve-process.ts"), args, { stdio: "inherit" });
+  const env = { ...process.env, KIT_DIES_AT: diesAt };
+  const child = fork(join(import.meta.dirname, "serve-process.ts"), args, { stdio: "inherit", env });
   const pending = new Map<number, PromiseWithResolvers<unknown>>();
   const exit = once(child, "exit");
   const ready = Promise.withResolvers<void>();

@@ -68,7 +68,7 @@ export function WaitingScreen(): ReactNode {
 }
 
 function SignalCard({ item }: { readonly item: Signal }): ReactNode {
-  const { run_id, workflow, signal, schema, requested_at, until, payload_start } = item;
+  const { run_id, workflow, signal, message, schema, requested_at, until, payload_start } = item;
   const question = describeQuestion(item);
   const task = usePlan(run_id, question !== undefined)?.find(
     ({ number }) => number === readQuestion(item, signal)?.task,
@@ -91,6 +91,7 @@ function SignalCard({ item }: { readonly item: Signal }): ReactNode {
           )}
         </span>
       </div>
+      {message === undefined ? null : <p className="text-sm foreign">{visible(message)}</p>}
       {question !== undefined ? (
         <p className="text-sm text-soft">
           kit has judged the work, and asks whether the task is done.{" "}

@@ -104,6 +104,7 @@ export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly 
     case "file":
       return texts(event.data.length);
     case "operation_start":
+    case "joined":
       return texts(event.message?.length ?? 0);
     case "turn_request":
       return texts((event.receipt?.added?.length ?? 0) * eventOverhead);

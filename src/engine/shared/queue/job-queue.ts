@@ -31,6 +31,8 @@ export interface JobQueueOptions {
 /** The pause before a process that is late tries again to begin jobs. */
 const lateMs = 100;
 
+const none: readonly never[] = [];
+
 /** The assumed duration of a job before any was measured. */
 const usualMs = 1_000;
 
@@ -114,6 +116,13 @@ export class JobQueue {
   isWaiting({ id, line: name }: Pick<Job, "id" | "line">): boolean {
     const line = this.#lines.get(name);
     return this.#positions.has(id) || (line?.retry !== undefined && line.head?.id === id);
+  }
+
+  /** The ids of the jobs that wait in a line, in their order; a job that waits for its next attempt is not among them. */
+  idsIn(line: () => string): readonly string[] {
+    if (this.#waiting === 0) return none;
+    const queue = this.#lines.get(line())?.queue;
+    return queue === undefined || queue.size === 0 ? none : [...queue].map(({ job }) => job.id);
   }
 
   /** Whether a job waits in its line, or runs under the current lease. */

@@ -1,4 +1,5 @@
 import { isoTime } from "../../../base/clock.ts";
+import { isRecord } from "../../../base/record.ts";
 import type { WaitingSignal } from "../../../protocol/waiting.ts";
 import type { EngineBase } from "../engine-base.ts";
 import { createRowReader } from "../stored-rows.ts";
@@ -18,8 +19,11 @@ const maxPayloadCharacters = 200;
 
 export function toWaitingSignal(row: SignalRow, base: Pick<EngineBase, "blobs" | "time">): WaitingSignal {
   const { until } = toRunWait(row, base);
-  const schema =
+  const stored =
     row.value === null ? undefined : createRowReader((text) => base.blobs.load(text)).read(row.value);
+  const { description: message, ...rest } = isRecord(stored) ? stored : {};
+  // A wait with a message and without a schema.
+  const schema = message !== undefined && Object.keys(rest).length === 0 ? undefined : stored;
   // A large payload is stored elsewhere.
   const start = row.payload.startsWith("blob:")
     ? undefined
@@ -31,6 +35,7 @@ export function toWaitingSignal(row: SignalRow, base: Pick<EngineBase, "blobs" |
     workflow: row.workflow,
     position: row.position,
     signal: row.name,
+    ...(typeof message === "string" ? { message } : {}),
     ...(schema === undefined ? {} : { schema }),
     ...(until === undefined ? {} : { until }),
     ...(start === undefined ? {} : { payload_start: start }),

@@ -1,0 +1,178 @@
+/** Tests `join` of dispatches over HTTP on the databases that keep sessions and accepted work. */
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { openService } from "../../app/service/open-service.ts";
+import { KitClient } from "../../client/index.ts";
+import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { type ServedService, serveService } from "../testing/serve-service.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server?.stop());
+
+const files = {
+  "src/agents/steered.ts": `export const triggers = { webhook: true };
+export default {
+  kind: "kit.agent",
+  describe: async () => ({
+    tools: [{ name: "work", description: "Works.", input: { type: "object" }, execute: async () => "Worked." }],
+  }),
+};
+`,
+};
+
+interface Steered {
+  readonly served: ServedService;
+  readonly client: KitClient;
+  /** Resolves when the model gets its first call. */
+  readonly called: Promise<void>;
+  /** Lets the model answer its first call, with a call of the tool. */
+  goOn(): void;
+}
+
+/** The user's texts and the results of tools in the prompt of a model call. */
+function textsOf(prompt: LanguageModelV4Prompt): readonly string[] {
+  return prompt.flatMap((message) => {
+    if (message.role === "tool") return ["(result)"];
+    if (message.role !== "user") return [];
+    return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [`(${part.type})`]));
+  });
+}
+
+async function serve(config = ""): Promise<Steered> {
+  const called = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const model = createScriptedModel(
+    async ({ prompt }, index) => {
+      if (index > 0) return { text: textsOf(prompt).join("|") };
+      called.resolve();
+      await gate.promise;
+      return { toolCalls: [{ name: "work", input: {} }] };
+    },
+    { recordCalls: false },
+  );
+  const served = await serveService({
+    files: { ...files, "kit.toml": `${config}[agent]\nmodel = "scripted/test"\n` },
+    openService: ({ root }) => openService({ root, env: {}, models: { "scripted/test": model } }),
+  });
+  onTestFinished(() => served.close());
+  return {
+    served,
+    client: new KitClient({ baseUrl: served.url }),
+    called: called.promise,
+    goOn: () => gate.resolve(),
+  };
+}
+
+const image = { data: "iVBORw0KGgo=", media_type: "image/png" };
+
+test.each(["sqlite", "postgres"])("messages join the operation that runs: %s", async (database) => {
+  const { url } = server;
+  const { served, client, called, goOn } = await serve(
+    database === "sqlite" ? "" : `store = "${url}"\nengine = "${url}"\n`,
+  );
+  const { engine } = served.service;
+  const answer = client.agents.invoke("steered", { id: "1", message: "begin" });
+  await called;
+  const send = (input: string, more: object = {}, key = input) =>
+    client.agents.dispatch("steered", { id: "1", input, ...more }, { idempotencyKey: key });
+  const first = await send("left", { join: "next_turn", client_id: "m-left" });
+  expect(await send("left", { join: "next_turn", client_id: "m-left" })).toEqual(first);
+  const later = await send("later");
+  const second = await send("right", { join: "next_turn", images: [image] });
+  await expect(send("right", {}, "left")).rejects.toMatchObject({ code: "conflict" });
+  await expect
+    .poll(() => engine.waitingInputs?.({ agent: "steered", instance_id: "1", session: "default" }))
+    .toHaveLength(3);
+  goOn();
+  const { text, metadata } = await answer;
+  expect(text).toBe("begin|(result)|left|right|(file)");
+  const joined = { status: "completed", result: { joined: metadata.operation_id } };
+  expect(await engine.awaitDispatch(first.dispatch_id)).toMatchObject(joined);
+  expect(await engine.awaitDispatch(second.dispatch_id)).toMatchObject(joined);
+  // A message that joins passes the inputs that wait for their turn.
+  const ended = await engine.awaitDispatch(later.dispatch_id);
+  expect(ended?.result).toMatchObject({ text: "begin|(result)|left|right|(file)|later" });
+  const page = await client.agents.historyPage("steered", { id: "1" });
+  const [message] = page.messages.filter(({ joined_from }) => joined_from === first.operation_id);
+  expect(message).toMatchObject({ operation_id: metadata.operation_id, client_id: "m-left" });
+  const { events } = await client.agents.operationEvents("steered", {
+    id: "1",
+    operation_id: String(metadata.operation_id),
+  });
+  expect(events.filter(({ type }) => type === "joined")).toMatchObject([
+    { message: "left", client_id: "m-left", joined_from: first.operation_id, dispatch_id: first.dispatch_id },
+    { message: "right", images: 1, joined_from: second.operation_id },
+  ]);
+  const followed: unknown[] = [];
+  for await (const event of client.agents.followOperation("steered", {
+    id: "1",
+    operation_id: first.operation_id,
+  }))
+    followed.push(event);
+  expect(followed).toEqual([]);
+});
+
+test("a message that finds no operation to join is an ordinary dispatch", async () => {
+  const { served, client, goOn } = await serve();
+  goOn();
+  const input = { id: "1", input: "alone", join: "next_turn" } as const;
+  const { dispatch_id } = await client.agents.dispatch("steered", input);
+  await served.service.engine.awaitDispatch(dispatch_id);
+  const { body } = await served.send(`/dispatches/${dispatch_id}`);
+  expect(body).toMatchObject({ status: "completed", input: "alone", result: { text: "alone|(result)" } });
+});
+
+test("a session can go on before the operation that a message joined", async () => {
+  const { served, client, called, goOn } = await serve();
+  const answer = client.agents.invoke("steered", { id: "1", message: "begin" });
+  await called;
+  const input = { id: "1", input: "left", join: "next_turn", client_id: "m-left" } as const;
+  const { dispatch_id, operation_id } = await client.agents.dispatch("steered", input);
+  goOn();
+  await answer;
+  await served.service.engine.awaitDispatch(dispatch_id);
+  const again = { id: "1", message: "again", rewind_before: operation_id };
+  expect((await client.agents.invoke("steered", again)).text).toBe("again");
+});
+
+test("a message that joins has no field that the operation has decided", async () => {
+  const { served } = await serve();
+  const fields = {
+    model: "scripted/other",
+    backend: "typed",
+    role: "reviewer",
+    thinking_level: "low",
+    attempts: 1,
+    omit_rules: ["AGENTS.md"],
+    tools: [{ name: "ring" }],
+    history: [],
+    rewind_before: "op_1",
+  };
+  for (const [field, value] of Object.entries(fields)) {
+    const body = { input: "x", join: "next_turn", [field]: value };
+    const reply = await served.send("/agents/steered/1/dispatch", { body });
+    expect(reply).toMatchObject({
+      status: 400,
+      body: { error: { type: "invalid_request", meta: { issues: [{ path: `body.${field}` }] } } },
+    });
+    expect(reply.body.error.message).toContain(`\`${field}\``);
+  }
+});
+
+test("only a dispatch can join, and only at the next turn", async () => {
+  const { served } = await serve();
+  const paths = ["/agents/steered/1/dispatch", "/agents/steered/1"];
+  const bodies = [
+    { input: "x", join: "now" },
+    { message: "x", join: "next_turn" },
+  ];
+  for (const [at, path] of paths.entries())
+    expect(await served.send(path, { body: bodies[at] })).toMatchObject({
+      status: 400,
+      body: { error: { type: "invalid_request" } },
+    });
+});
