@@ -45,10 +45,12 @@ export function execute(tool: ToolDefinition, run: Execution): Outcome | Promise
     isOver = true;
     pause();
   };
-  context.onAsking = (isAsking) => {
+  // V8 creates a function that is assigned to a field where it is written in the old space, with all that it refers to.
+  const onAsking = (isAsking: boolean): void => {
     if (isAsking) pause();
     else if (!isOver) ended = run.begin();
   };
+  context.onAsking = onAsking;
   let work: ToolReturn | Promise<ToolReturn>;
   try {
     const returned = tool.execute(run.input, context);
@@ -98,7 +100,7 @@ function outcomeWithin(
     };
     const { onAsking } = context;
     // A person can take days.
-    context.onAsking = (isAsking) => {
+    const onAskingNow = (isAsking: boolean): void => {
       onAsking?.(isAsking);
       clearTimeout(timer);
       if (isAsking) leftMs -= performance.now() - since;
@@ -107,6 +109,7 @@ function outcomeWithin(
         timer = setTimeout(expire, Math.max(0, leftMs));
       }
     };
+    context.onAsking = onAskingNow;
     if (!context.isAsking) timer = setTimeout(expire, timeoutMs);
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(
