@@ -96,8 +96,8 @@ export class RunningCall implements ToolContext {
     };
   }
 
-  /** Called when the call begins or ends to wait for a person. */
-  onAsking: ((isAsking: boolean) => void) | undefined;
+  /** The work of the tool, which pauses while the call waits for a person. */
+  work: { asking(isAsking: boolean): void } | undefined;
   #asking = 0;
   #asked: Promise<unknown> | undefined;
 
@@ -108,7 +108,7 @@ export class RunningCall implements ToolContext {
   #setAsking(by: 1 | -1): void {
     const was = this.isAsking;
     this.#asking += by;
-    if (was !== this.isAsking) this.onAsking?.(this.isAsking);
+    if (was !== this.isAsking) this.work?.asking(this.isAsking);
   }
 
   async #ask(question: Question): Promise<Answer> {
