@@ -60,8 +60,8 @@ export class RunningCall implements ToolContext {
     this.#askPerson = of.ask;
   }
 
-  // Getters, so that a tool can take them out of its context: `({ text }, { progress }) => …`. Closures that each call carried
-  // would keep it in memory for longer than the call.
+  // Getters, so that a tool can take them out of its context: `({ text }, { progress }) => …`. V8 creates a
+  // function that is assigned to a field where it is written in the old space: it would keep the call until a full collection.
   get dispatch(): ToolPlace["dispatch"] {
     return (agent, input) =>
       this.#place().dispatch(agent, { ...input, idempotencyKey: input.idempotencyKey ?? this.#nextKey() });

@@ -29,7 +29,7 @@ export interface OpenProjectContext extends ProjectContext {
 export function createProjectContext(ownProject: Project, idle?: IdleIndexes): OpenProjectContext {
   const repositories = createRepositories(ownProject, idle);
   const instructions = createInstructionReader();
-  const hasWorkspaces = sharedLook(isFolder);
+  const hasWorkspaces = sharedRead(isFolder);
   const toolsAt = (root: string): readonly AnyTool[] => [
     toAgentTool(ownProject, guidelinesForTool, (work) => repositories.use(root, work)),
     toAgentTool(
@@ -39,7 +39,7 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
     ),
     toAgentTool(ownProject, specImpactTool, (work) => repositories.use(root, work)),
   ];
-  const stateOf = sharedLook((root) => {
+  const stateOf = sharedRead((root) => {
     if (root === ownProject.root) return indexOf(ownProject).repository.current();
     const commit = headCommitOf(root);
     // Nothing watches a repository other than the project's.
@@ -126,13 +126,13 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
   }
 }
 
-/** Shares a look at the file system. Every prompt needs it, usually for the same folder, so the last result is cached. */
-function sharedLook<Value>(look: (folder: string) => Value): (folder: string) => Value {
+/** Shares a read of the file system. Every prompt needs it, usually for the same folder, so the last result is cached. */
+function sharedRead<Value>(read: (folder: string) => Value): (folder: string) => Value {
   let last: { readonly folder: string; readonly seen: Glance; readonly value: Value } | undefined;
   return (folder) => {
     const now = performance.now();
     if (last?.folder !== folder || !holds(last.seen, now))
-      last = { folder, seen: glanceAt(now), value: look(folder) };
+      last = { folder, seen: glanceAt(now), value: read(folder) };
     return last.value;
   };
 }
