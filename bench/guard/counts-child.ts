@@ -39,6 +39,13 @@ for (let round = 0; round < rounds; round += 1) {
   await prompts(perRound);
   bytes.push((process.memoryUsage().heapUsed - before) / perRound);
 }
+await collect();
+const before = process.memoryUsage().heapUsed;
+for (let done = 0; done < perRound; done += 10) {
+  await prompts(10);
+  globalThis.gc?.({ type: "minor" });
+}
+const kept = Math.round((process.memoryUsage().heapUsed - before) / perRound);
 let promises = 0;
 const stop = promiseHooks.onInit(() => {
   promises += 1;
@@ -48,6 +55,7 @@ await prompts(perRound);
 const counts: PromptCounts = {
   // The collector runs between rounds only; anything else that it does makes a round smaller, or lasting data makes it larger.
   bytes: Math.round(bytes.toSorted((one, other) => one - other)[Math.floor(rounds / 2)] ?? Number.NaN),
+  kept,
   promises: Math.round(promises / perRound),
   timers: Math.round(calls.timers / perRound),
   statements: Math.round(calls.statements / perRound),

@@ -1,6 +1,8 @@
 /** The cost of one prompt in counts, which other work on the machine does not change. */
 export interface PromptCounts {
   readonly bytes: number;
+  /** Bytes that live through a collection of young objects: those that last, and dead ones in the old space that keep others. */
+  readonly kept: number;
   readonly promises: number;
   readonly timers: number;
   /** Calls of SQLite. */
@@ -13,7 +15,7 @@ export type CountsByName = Readonly<Record<string, PromptCounts>>;
 /** How far a count may grow: bytes differ by about two percent from run to run, the other counts by nothing. */
 const headRoom = 1.05;
 
-const kinds = ["bytes", "promises", "timers", "statements"] as const;
+const kinds = ["bytes", "kept", "promises", "timers", "statements"] as const;
 
 /** Returns a sentence for each count above its limit, and for each measurement that only one of the two has. */
 export function judgeCounts(counts: CountsByName, known: CountsByName): readonly string[] {

@@ -126,7 +126,10 @@ function decidingFiles(root: string): string[] {
   if (git === undefined) return files;
   const head = join(git.own, "HEAD");
   const ref = /^ref: (refs\/.+)/.exec(readSmallFile(head) ?? "")?.[1];
-  return [...files.slice(0, -1), head, join(git.common, ref ?? "HEAD"), join(git.common, "packed-refs")];
+  const branch = join(git.common, ref ?? "HEAD");
+  // Git looks for a branch among the packed ones only if it has no file of its own.
+  const packed = statOf(branch) === undefined ? [join(git.common, "packed-refs")] : [];
+  return [...files.slice(0, -1), head, branch, ...packed];
 }
 
 /** The same as `findGitFolder`; undefined also where the system refuses to tell. */

@@ -41,6 +41,9 @@ class Seen {
   }
 }
 
+/** The record of all schemas of a document that never asks for it. */
+const unrecorded = new Seen(false);
+
 type Path = JsonIssue["path"];
 
 export interface CheckOptions {
@@ -110,10 +113,10 @@ class Check {
       throw new Uncheckable("cannot be checked: its schema takes too many steps");
     if (this.#depth >= maxDepth) throw new Uncheckable("cannot be checked: its schema is nested without end");
     if (schema === false) return this.#refuse(path, "must not be there");
-    if (!isRecord(schema)) return new Seen(this.#document.hasUnevaluated);
+    const seen = this.#document.hasUnevaluated ? new Seen(true) : unrecorded;
+    if (!isRecord(schema)) return seen;
     this.#depth += 1;
     const before = this.issues.length;
-    const seen = new Seen(this.#document.hasUnevaluated);
     if (this.#values(schema, value, path)) this.#applicators(schema, value, { path, seen });
     if (isRecord(value)) this.#properties(schema, value, { path, seen });
     if (Array.isArray(value)) this.#items(schema, value, { path, seen });

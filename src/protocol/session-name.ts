@@ -10,5 +10,24 @@ export function instanceName({ agent, instance_id }: InstanceKey): string {
 
 /** A text that identifies a session, as the key of a map. */
 export function sessionName(key: SessionKey): string {
-  return `${instanceName(key)}\0${key.session}`;
+  return OpenSessionKey.nameOf(key) ?? `${instanceName(key)}\0${key.session}`;
+}
+
+/** The key of a session that is open: it makes the session's name once, for every append to its log. */
+export class OpenSessionKey implements SessionKey {
+  readonly agent: string;
+  readonly instance_id: string;
+  readonly session: string;
+  readonly #name: string;
+
+  constructor({ agent, instance_id }: InstanceKey, session: string) {
+    this.agent = agent;
+    this.instance_id = instance_id;
+    this.session = session;
+    this.#name = `${agent}\0${instance_id}\0${session}`;
+  }
+
+  static nameOf(key: SessionKey): string | undefined {
+    return #name in key ? key.#name : undefined;
+  }
 }

@@ -107,11 +107,13 @@ export class CallGate implements ToolGate {
 
   needsApproval(tool: ToolDefinition, call: GatedCall): boolean | Promise<boolean> {
     if (kindOf(tool) !== undefined) return true;
+    const rules = this.#operation.live.profile.approvals;
+    if (rules === undefined && tool.needsApproval === undefined) return false;
     return needsApproval(tool, call, {
-      rules: this.#operation.live.profile.approvals,
-      isAllowed: async (rules) => {
+      rules,
+      isAllowed: async (allowed) => {
         const { isAllowed } = await import("./allow-rules.ts");
-        const allows = await isAllowed(rules, this.#toAllowed(call));
+        const allows = await isAllowed(allowed, this.#toAllowed(call));
         // Without this note, the call would seem to wait for its approval after a crash.
         if (allows) await this.starts(call.context.idempotencyKey);
         return allows;

@@ -2,6 +2,7 @@ import { raceSignal } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { OpenSessionKey } from "../../protocol/session-name.ts";
 import type { Sandbox, SandboxFactory, SandboxOwner, WorkspaceLocation } from "../../sandboxes/contract.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type {
@@ -42,7 +43,7 @@ export class SessionInMemory implements LiveSession {
   #running: RunningOperation | undefined;
 
   constructor(harness: Harness, name: string, options: LiveSessionOptions) {
-    this.key = { agent: harness.name, instance_id: harness.id, session: name };
+    this.key = new OpenSessionKey({ agent: harness.name, instance_id: harness.id }, name);
     this.profile = options.profile ?? harness.profile;
     this.depth = options.depth ?? 0;
     this.queue = new OperationQueue(harness.runtime.maxWaitingOperations, this);

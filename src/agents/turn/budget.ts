@@ -99,7 +99,7 @@ export function spentEntry(
 export function toUsage(usage: LanguageModelV4Usage | undefined, price: ModelPrice | undefined): Usage {
   const input = usage?.inputTokens.total ?? 0;
   const output = usage?.outputTokens.total ?? 0;
-  const counts: Usage = {
+  const counts: { -readonly [Field in keyof Usage]: Usage[Field] } = {
     input,
     output,
     cache_read: usage?.inputTokens.cacheRead ?? 0,
@@ -108,11 +108,9 @@ export function toUsage(usage: LanguageModelV4Usage | undefined, price: ModelPri
     cost: unknownCost,
   };
   const reasoning = usage?.outputTokens.reasoning;
-  return {
-    ...counts,
-    ...(price === undefined ? undefined : { cost: toCost(counts, price) }),
-    ...(reasoning === undefined ? undefined : { reasoning }),
-  };
+  if (price !== undefined) counts.cost = toCost(counts, price);
+  if (reasoning !== undefined) counts.reasoning = reasoning;
+  return counts;
 }
 
 function toCost(counts: Usage, price: ModelPrice): Cost {

@@ -20,7 +20,7 @@ interface WatchOptions {
  */
 export class CallWatch implements Disposable {
   readonly #options: WatchOptions;
-  readonly #onAbort: () => void;
+  readonly #onAbort = (): void => this.stop(this.#options.signal.reason);
   #controller = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #silentTicks = 0;
@@ -32,7 +32,6 @@ export class CallWatch implements Disposable {
 
   constructor(options: WatchOptions) {
     this.#options = options;
-    this.#onAbort = () => this.stop(options.signal.reason);
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 

@@ -21,14 +21,14 @@ export function cutParts(parts: readonly Part[], limit: number): readonly Part[]
   const total = parts.reduce((sum, part) => sum + lengthOf(part), 0);
   const head = Math.ceil(limit * 0.7);
   // Providers refuse half of a surrogate pair, which a tool or a cut may leave.
-  if (total <= limit) return parts.map((part) => withText(part, (text) => text.toWellFormed()));
+  if (total <= limit) return parts.map(wellFormed);
   let start = 0;
   const pieces = parts.map((part) => {
     const [cutFrom, cutTo] = [head - start, total - (limit - head) - start];
     start += lengthOf(part);
     return part.type === "text" && cutFrom < part.text.length && cutTo > 0
       ? pieceOf(part.text, Math.max(0, cutFrom), cutTo)
-      : withText(part, (text) => text.toWellFormed());
+      : wellFormed(part);
   });
   const dropped = pieces.reduce((sum, piece) => sum + ("dropped" in piece ? piece.dropped : 0), 0);
   let mark = `\n[… ${dropped} characters cut …]\n`;
@@ -66,6 +66,6 @@ function lengthOf(part: Part): number {
   return part.type === "text" ? part.text.length : 0;
 }
 
-function withText(part: Part, change: (text: string) => string): Part {
-  return part.type === "text" ? { ...part, text: change(part.text) } : part;
+function wellFormed(part: Part): Part {
+  return part.type === "text" ? { ...part, text: part.text.toWellFormed() } : part;
 }

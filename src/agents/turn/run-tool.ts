@@ -34,99 +34,130 @@ export interface Execution {
  * time limits always hold.
  */
 export function execute(tool: ToolDefinition, run: Execution): Outcome | Promise<Outcome> {
-  const { context } = run;
-  let ended = run.begin();
-  let isOver = false;
-  const pause = (): void => {
-    ended?.();
-    ended = undefined;
-  };
-  const finish = (): void => {
-    isOver = true;
-    pause();
-  };
-  context.onAsking = (isAsking) => {
-    if (isAsking) pause();
-    else if (!isOver) ended = run.begin();
-  };
-  let work: ToolReturn | Promise<ToolReturn>;
-  try {
-    const returned = tool.execute(run.input, context);
-    work = isGenerator(returned) ? readProgress(returned, context) : returned;
-  } catch (error) {
-    finish();
-    return thrownOutcome(error);
+  return new ToolWork(tool, run).start();
+}
+
+/** The work of a tool in one call. A class: functions for each of its steps would cost more than a short call. */
+class ToolWork {
+  readonly #tool: ToolDefinition;
+  readonly #run: Execution;
+  #ended: (() => void) | undefined;
+  #isOver = false;
+  /** Undefined before there is a wait for the outcome, and after it. */
+  #outcome: PromiseWithResolvers<Outcome> | undefined;
+  readonly #timeoutMs: number;
+  #leftMs: number;
+  #since = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(tool: ToolDefinition, run: Execution) {
+    this.#tool = tool;
+    this.#run = run;
+    this.#timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
+    this.#leftMs = this.#timeoutMs;
   }
-  if (!isPromise(work)) {
-    finish();
+
+  start(): Outcome | Promise<Outcome> {
+    const { input, context } = this.#run;
+    this.#ended = this.#run.begin();
+    context.work = this;
+    let work: ToolReturn | Promise<ToolReturn>;
+    try {
+      const returned = this.#tool.execute(input, context);
+      work = isGenerator(returned) ? readProgress(returned, context) : returned;
+    } catch (error) {
+      this.#finish();
+      return thrownOutcome(error);
+    }
+    if (isPromise(work)) return this.#wait(work);
+    this.#finish();
     context.leaveQuestions();
     return toOutcome(work);
   }
-  work.then(finish, finish);
-  return outcomeWithin(tool, run, work);
-}
 
-/** Waits for the outcome of a tool, until it is aborted or times out. */
-function outcomeWithin(
-  tool: ToolDefinition,
-  { context, signal }: Execution,
-  work: Promise<ToolReturn>,
-): Promise<Outcome> {
-  const timeoutMs = Math.min(tool.timeoutMs ?? defaultToolTimeoutMs, longestTimerMs);
-  return new Promise((resolve, reject) => {
-    let leftMs = timeoutMs;
-    let since = performance.now();
-    let timer: NodeJS.Timeout | undefined;
-    const end = (outcome: Outcome | Postponed): void => {
-      context.onAsking = onAsking;
-      clearTimeout(timer);
-      context.leaveQuestions();
-      signal.removeEventListener("abort", onAbort);
-      if (outcome instanceof Postponed) reject(outcome);
-      else resolve(outcome);
-    };
-    const onAbort = (): void => {
-      // A call that waits for a person has not acted on the answer: it is called again.
-      const isLater = resumesLater(tool, signal) || (context.isAsking && willResume(signal));
-      context.stop(signal.reason);
-      end(isLater ? new Postponed() : stopped("The call was aborted.", signal));
-    };
-    const expire = (): void => {
-      const message = `The tool did not finish within ${timeoutMs / 1000} seconds and was stopped.`;
-      end(stopped(message, signal));
-      context.stop(new Error(message));
-    };
-    const { onAsking } = context;
-    // A person can take days.
-    context.onAsking = (isAsking) => {
-      onAsking?.(isAsking);
-      clearTimeout(timer);
-      if (isAsking) leftMs -= performance.now() - since;
-      else {
-        since = performance.now();
-        timer = setTimeout(expire, Math.max(0, leftMs));
-      }
-    };
-    if (!context.isAsking) timer = setTimeout(expire, timeoutMs);
-    signal.addEventListener("abort", onAbort, { once: true });
+  /** Called when the call begins or ends to wait for a person, who can take days. */
+  asking(isAsking: boolean): void {
+    if (isAsking) this.#pause();
+    else if (!this.#isOver) this.#ended = this.#run.begin();
+    if (this.#outcome === undefined) return;
+    clearTimeout(this.#timer);
+    if (isAsking) this.#leftMs -= performance.now() - this.#since;
+    else this.#setTimer();
+  }
+
+  readonly #onAbort = (): void => {
+    const { context, signal } = this.#run;
+    // A call that waits for a person has not acted on the answer: it is called again.
+    const isLater = resumesLater(this.#tool, signal) || (context.isAsking && willResume(signal));
+    context.stop(signal.reason);
+    this.#end(isLater ? new Postponed() : stopped("The call was aborted.", signal));
+  };
+
+  /** Waits for the outcome, until the call is aborted or times out. */
+  #wait(work: Promise<ToolReturn>): Promise<Outcome> {
+    const { context, signal } = this.#run;
+    const outcome = Promise.withResolvers<Outcome>();
+    this.#outcome = outcome;
+    if (!context.isAsking) this.#setTimer();
+    signal.addEventListener("abort", this.#onAbort, { once: true });
     work.then(
-      (output) => end(settledOutcome(output)),
+      (output) => {
+        this.#finish();
+        this.#end(settledOutcome(output));
+      },
       (error: unknown) => {
-        // After an outage, an idempotent call, such as a task, continues, and so does one that has not begun.
-        // kit's own file tools change nothing before their file is open.
-        const isFile = tool.name === "write" || tool.name === "edit";
-        const unstarted = builtInToolNames.has(tool.name) && (isFile || isUnstarted(error));
-        const cause = tool.idempotent === true || unstarted ? outageOf(error) : undefined;
-        end(
-          cause === undefined
-            ? thrownOutcome(error)
-            : new Postponed("There is an outage.", { cause, isUnstarted: unstarted }),
-        );
+        this.#finish();
+        this.#end(this.#failure(error));
       },
     );
     // The tool itself may have aborted before the listener was added.
-    if (signal.aborted) onAbort();
-  });
+    if (signal.aborted) this.#onAbort();
+    return outcome.promise;
+  }
+
+  #setTimer(): void {
+    this.#since = performance.now();
+    this.#timer = setTimeout(() => this.#expire(), Math.max(0, this.#leftMs));
+  }
+
+  #expire(): void {
+    const { context, signal } = this.#run;
+    const message = `The tool did not finish within ${this.#timeoutMs / 1000} seconds and was stopped.`;
+    this.#end(stopped(message, signal));
+    context.stop(new Error(message));
+  }
+
+  #failure(error: unknown): Outcome | Postponed {
+    const { name, idempotent } = this.#tool;
+    // After an outage, an idempotent call, such as a task, continues, and so does one that has not begun.
+    // kit's own file tools change nothing before their file is open.
+    const isFile = name === "write" || name === "edit";
+    const unstarted = builtInToolNames.has(name) && (isFile || isUnstarted(error));
+    const cause = idempotent === true || unstarted ? outageOf(error) : undefined;
+    if (cause === undefined) return thrownOutcome(error);
+    return new Postponed("There is an outage.", { cause, isUnstarted: unstarted });
+  }
+
+  #end(ended: Outcome | Postponed): void {
+    const outcome = this.#outcome;
+    if (outcome === undefined) return;
+    this.#outcome = undefined;
+    clearTimeout(this.#timer);
+    this.#run.context.leaveQuestions();
+    this.#run.signal.removeEventListener("abort", this.#onAbort);
+    if (ended instanceof Postponed) outcome.reject(ended);
+    else outcome.resolve(ended);
+  }
+
+  #pause(): void {
+    this.#ended?.();
+    this.#ended = undefined;
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#pause();
+  }
 }
 
 function stopped(message: string, { aborted }: AbortSignal): Outcome {

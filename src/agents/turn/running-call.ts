@@ -40,6 +40,7 @@ export interface CallParts {
 export class RunningCall implements ToolContext {
   readonly #call: ToolCallPart;
   readonly #options: CallSurroundings;
+  readonly #askPerson: CallParts["ask"];
   #keysMade = 0;
   readonly toolCallId: string;
   readonly turnId: string;
@@ -56,17 +57,35 @@ export class RunningCall implements ToolContext {
     this.turnId = of.turnId;
     this.operationId = of.options.operationId;
     this.idempotencyKey = key;
-    this.dispatch = (agent, input) =>
+    this.#askPerson = of.ask;
+  }
+
+  // Getters, so that a tool can take them out of its context: `({ text }, { progress }) => …`. V8 creates a
+  // function that is assigned to a field where it is written in the old space: it would keep the call until a full collection.
+  get dispatch(): ToolPlace["dispatch"] {
+    return (agent, input) =>
       this.#place().dispatch(agent, { ...input, idempotencyKey: input.idempotencyKey ?? this.#nextKey() });
-    this.startRun = (async (
+  }
+
+  get startRun(): StartRun {
+    return (async (
       workflow: string,
       payload: Record<string, unknown>,
       { idempotencyKey = this.#nextKey() }: StartRunOptions = {},
     ) => this.#whileCalled(await this.#place().startRun(workflow, payload, { idempotencyKey }))) as StartRun;
-    this.getRun = (runId) => this.#whileCalled(this.#place().getRun(runId));
-    this.progress = (value) => this.#progress(value);
-    this.ask = <Value>(question: Question<Value>) => {
-      const answer = this.#asked.then(() => this.#ask(question, of.ask));
+  }
+
+  get getRun(): ToolPlace["getRun"] {
+    return (runId) => this.#whileCalled(this.#place().getRun(runId));
+  }
+
+  get progress(): ToolPlace["progress"] {
+    return (value) => this.#progress(value);
+  }
+
+  get ask(): ToolContext["ask"] {
+    return <Value>(question: Question<Value>) => {
+      const answer = (this.#asked ?? Promise.resolve()).then(() => this.#ask(question));
       this.#asked = answer.catch(() => undefined);
       // The outcome waits from now on, also for a question that waits for another one.
       this.#setAsking(1);
@@ -77,17 +96,10 @@ export class RunningCall implements ToolContext {
     };
   }
 
-  // Fields, so that a tool can take them out of its context: `({ text }, { progress }) => …`.
-  readonly dispatch: ToolPlace["dispatch"];
-  readonly startRun: StartRun;
-  readonly getRun: ToolPlace["getRun"];
-  readonly progress: ToolPlace["progress"];
-  readonly ask: ToolContext["ask"];
-
-  /** Called when the call begins or ends to wait for a person. */
-  onAsking: ((isAsking: boolean) => void) | undefined;
+  /** The work of the tool, which pauses while the call waits for a person. */
+  work: { asking(isAsking: boolean): void } | undefined;
   #asking = 0;
-  #asked: Promise<unknown> = Promise.resolve();
+  #asked: Promise<unknown> | undefined;
 
   get isAsking(): boolean {
     return this.#asking > 0;
@@ -96,10 +108,11 @@ export class RunningCall implements ToolContext {
   #setAsking(by: 1 | -1): void {
     const was = this.isAsking;
     this.#asking += by;
-    if (was !== this.isAsking) this.onAsking?.(this.isAsking);
+    if (was !== this.isAsking) this.work?.asking(this.isAsking);
   }
 
-  async #ask(question: Question, ask: CallParts["ask"]): Promise<Answer> {
+  async #ask(question: Question): Promise<Answer> {
+    const ask = this.#askPerson;
     if (this.#stopped !== undefined) throw this.#stopped.reason;
     if (ask === undefined)
       throw new KitError({ code: "unavailable", message: "This call has no person whom it could ask." });

@@ -236,10 +236,11 @@ function asker(
   tool: ToolDefinition,
   { gate, validateJson }: ToolRunOptions,
 ): CallParts["ask"] {
-  const asked = new Set<string>();
+  let asked: Set<string> | undefined;
   const isIdempotent = tool.idempotent === true;
   return async (question, context) => {
     const { askPerson } = await import("../approvals/ask.ts");
+    asked ??= new Set();
     return await askPerson({ gate, call, context, isIdempotent, validateJson, asked }, question);
   };
 }

@@ -29,7 +29,7 @@ export interface OpenProjectContext extends ProjectContext {
 export function createProjectContext(ownProject: Project, idle?: IdleIndexes): OpenProjectContext {
   const repositories = createRepositories(ownProject, idle);
   const instructions = createInstructionReader();
-  const hasWorkspaces = createWorkspaceProbe();
+  const hasWorkspaces = sharedRead(isFolder);
   const toolsAt = (root: string): readonly AnyTool[] => [
     toAgentTool(ownProject, guidelinesForTool, (work) => repositories.use(root, work)),
     toAgentTool(
@@ -39,6 +39,12 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
     ),
     toAgentTool(ownProject, specImpactTool, (work) => repositories.use(root, work)),
   ];
+  const stateOf = sharedRead((root) => {
+    if (root === ownProject.root) return indexOf(ownProject).repository.current();
+    const commit = headCommitOf(root);
+    // Nothing watches a repository other than the project's.
+    return commit === undefined ? undefined : { commit };
+  });
   const tools = toolsAt(ownProject.root);
   const rules = (): Promise<readonly ProjectRule[]> => repositories.use(ownProject.root, rulesIn);
 
@@ -94,11 +100,7 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
     },
     stateAt(location) {
       if (location === undefined) return undefined;
-      const root = rootAt(location);
-      if (root === ownProject.root) return indexOf(ownProject).repository.current();
-      const commit = headCommitOf(root);
-      // Nothing watches a repository other than the project's.
-      return commit === undefined ? undefined : { commit };
+      return stateOf(rootAt(location));
     },
     close: repositories.close,
   };
@@ -124,14 +126,14 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
   }
 }
 
-/** Creates a probe for a folder. Every prompt calls it, usually with the same folder, so it caches the last result. */
-function createWorkspaceProbe(): (above: string) => boolean {
-  let last: { readonly above: string; readonly seen: Glance; readonly isThere: boolean } | undefined;
-  return (above) => {
+/** Shares a read of the file system. Every prompt needs it, usually for the same folder, so the last result is cached. */
+function sharedRead<Value>(read: (folder: string) => Value): (folder: string) => Value {
+  let last: { readonly folder: string; readonly seen: Glance; readonly value: Value } | undefined;
+  return (folder) => {
     const now = performance.now();
-    if (last?.above !== above || !holds(last.seen, now))
-      last = { above, seen: glanceAt(now), isThere: isFolder(above) };
-    return last.isThere;
+    if (last?.folder !== folder || !holds(last.seen, now))
+      last = { folder, seen: glanceAt(now), value: read(folder) };
+    return last.value;
   };
 }
 
