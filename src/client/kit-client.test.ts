@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
-import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { serveForTests } from "../server/testing/serve-for-tests.ts";
 import { KitClient } from "./kit-client.ts";
 
 const apiKey = "key~of/some+signs?";
-let served: ServedService;
 let client: KitClient;
 
-beforeAll(async () => {
-  served = await serveService({ access: { apiKeys: [apiKey] } });
+const served = serveForTests({ access: { apiKeys: [apiKey] } });
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url, apiKey });
 });
-afterAll(() => served.close());
 
 async function collect(events: AsyncIterable<KitEvent>): Promise<readonly KitEvent[]> {
   const all: KitEvent[] = [];

@@ -1,20 +1,11 @@
 import { execFileSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { isCampaign } from "../../testing/campaign.suite.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { runCommand } from "./run-command.ts";
 
 /** `npm test` runs a third of the subcommands of Git. */
@@ -89,12 +80,11 @@ async function run(
 }
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-hostile-git-")));
+  base = testFolder(onTestFinished);
   root = join(base, "home/workspace");
   marker = join(base, "started");
   makeRepository(root);
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 test.each(
   some([

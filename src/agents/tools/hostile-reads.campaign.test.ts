@@ -1,19 +1,10 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { runCommand } from "./run-command.ts";
 
 let base: string;
@@ -25,14 +16,13 @@ function write(path: string, content: string): void {
 }
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-reads-")));
+  base = testFolder(onTestFinished);
   root = join(base, "workspace");
   write("a.txt", "alpha\n");
   write("sub/b.txt", "beta\n");
   write("other/a.txt", "gamma\n");
   writeFileSync(join(base, "outside.txt"), "OUTSIDE\n");
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 /** Runs a command without isolation; returns what it printed, or the reason of its refusal. */
 async function run(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {

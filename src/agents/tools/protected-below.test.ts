@@ -1,20 +1,11 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentPolicy, AgentProfile } from "../define/agent-profile.ts";
 import { runCommand } from "./run-command.ts";
@@ -23,7 +14,7 @@ let base: string;
 let root: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-below-")));
+  base = testFolder(onTestFinished);
   root = join(base, "workspace");
   write("a.txt", "alpha\n");
   write("plain/deep/a.txt", "alpha\n");
@@ -39,7 +30,6 @@ beforeEach(() => {
   write("bare/objects/.keep", "");
   write("bare/refs/.keep", "");
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function write(path: string, content: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });
