@@ -4,6 +4,7 @@ import { isNotBegun } from "../../app/cluster/node-client.ts";
 import type { ServiceCluster } from "../../app/cluster/service-cluster.ts";
 import { digestOf } from "../../app/cluster/signature.ts";
 import { origins } from "../../app/runtime/observers.ts";
+import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -185,11 +186,7 @@ function toCarried(error: unknown): CarriedError {
 }
 
 function toJson(meta: KitError["meta"]): KitError["meta"] {
-  try {
-    return meta === undefined ? undefined : JSON.parse(JSON.stringify(meta));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => (meta === undefined ? undefined : JSON.parse(JSON.stringify(meta))));
 }
 
 function header({ headers }: IncomingMessage, name: string): string | undefined {
