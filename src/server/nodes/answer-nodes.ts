@@ -10,6 +10,7 @@ import { defined } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { readTraceContext } from "../../protocol/tracing.ts";
 import type { ReplyParts } from "../reply.ts";
+import { tooLarge } from "../request/read-request.ts";
 import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
 
 export interface NodeAnswersOptions {
@@ -202,12 +203,4 @@ class Misdirected extends KitError {
 
 function notSigned(): KitError {
   return new KitError({ code: "forbidden", message: "Only nodes of this cluster can call this route." });
-}
-
-function tooLarge(limit: number): KitError {
-  return new KitError({
-    code: "payload_too_large",
-    message: `The body is larger than ${limit} bytes.`,
-    meta: { limit_bytes: limit },
-  });
 }

@@ -233,7 +233,8 @@ function unreadable(code: "invalid_request" | "invalid_json", cause: unknown): K
   return new KitError({ code, message: `The body ${fault}.`, cause });
 }
 
-function tooLarge(limit: number): KitError {
+/** The error for a body above a limit in bytes. */
+export function tooLarge(limit: number): KitError {
   return new KitError({
     code: "payload_too_large",
     message: `The body is larger than ${limit} bytes.`,
