@@ -78,15 +78,6 @@ test("a signal aborts a call and a stream with its own reason", async () => {
   await expect(client.health({ signal: stop.signal })).rejects.toBe(reason);
 });
 
-test("two prompts with the same idempotency key run once", async () => {
-  const input = { id: "keyed", message: "once" };
-  const replies = await Promise.all(
-    [1, 2].map(() => client.agents.invoke("echo", input, { idempotencyKey: "key-1" })),
-  );
-  expect(replies.map(({ text }) => text)).toEqual(["once", "once"]);
-  expect(await client.agents.history("echo", { id: "keyed" })).toHaveLength(2);
-});
-
 test("a dispatch is accepted and executed, and its outcome can be read", async () => {
   const input = { id: "later", input: "do it" };
   const accepted = await client.agents.dispatch("echo", input, { idempotencyKey: "d-1" });

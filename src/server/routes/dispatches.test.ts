@@ -138,18 +138,6 @@ test("only dead letters are retried, and only what exists is found", async () =>
   expect((await served.send("/dispatches/..%2f..")).status).toBe(400);
 });
 
-test("a dead letter can be read and retried", async () => {
-  const { body } = await dispatch("echo/dead", { input: "fail for good" });
-  await served.service.engine.awaitDispatch(body.dispatch_id);
-  const { body: page } = await served.send("/dispatches?status=failed&agent=echo");
-  expect(page.dispatches).toMatchObject([
-    { dispatch_id: body.dispatch_id, error: { type: expect.any(String) } },
-  ]);
-  const retried = await served.send(`/dispatches/${body.dispatch_id}/retry`, { method: "POST" });
-  expect([retried.status, retried.body.status]).toEqual([200, "queued"]);
-  await served.service.engine.awaitDispatch(body.dispatch_id);
-});
-
 test("dead letters are retried together: the requested ones that the sender may retry", async () => {
   const service = await serveService({
     authorize: ({ action, instance }) => !(action === "dispatch.retry" && instance === "locked"),
