@@ -151,7 +151,12 @@ function readInside(folder: string, path: string, maxBytes?: number): string | u
 const noThrow = { throwIfNoEntry: false } as const;
 
 function statOf(path: string): Stats | undefined {
-  return attempt(() => lstatSync(path, noThrow));
+  // Each prompt comes here several times: a closure for `attempt` would show in its cost.
+  try {
+    return lstatSync(path, noThrow);
+  } catch {
+    return undefined;
+  }
 }
 
 function realOf(path: string): string | undefined {

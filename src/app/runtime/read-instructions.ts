@@ -1,7 +1,6 @@
 import { type Stats, statSync } from "node:fs";
 import { joinInstructions } from "../../agents/log/left-out-rules.ts";
 import type { ProjectInstructions } from "../../agents/project-context.ts";
-import { attempt } from "../../base/attempt.ts";
 import { splitRules } from "../../guidelines/split-rules.ts";
 import { readFileInside } from "../../project/features/write-file.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
@@ -105,7 +104,12 @@ function marksOf(locations: readonly Place[]): readonly number[] {
 
 /** Returns undefined for an unreadable file; reading it reports the error. */
 function statOf(path: string): Stats | undefined {
-  return attempt(() => statSync(path, { throwIfNoEntry: false }));
+  // Not `attempt`: each prompt comes here.
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 function isSame(left: readonly number[], right: readonly number[]): boolean {
