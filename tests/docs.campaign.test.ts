@@ -1,21 +1,20 @@
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { listFiles, repositoryRoot } from "../scripts/files.ts";
 import { readMarkdownPage } from "../scripts/markdown-page.ts";
 import { runKit } from "../src/cli/testing/run-kit.ts";
+import { testFolder } from "../src/testing/test-folder.ts";
 
 const run = promisify(execFile);
 const pages = [join(repositoryRoot, "README.md"), ...(await listFiles(join(repositoryRoot, "docs")))];
 const lines = (await Promise.all(pages.map(commandLines))).flat();
-let shop = "";
+const shop = testFolder(afterAll);
 
 // The commands of the documentation work on the example, so they run on a copy of it with a history.
 beforeAll(async () => {
-  shop = await mkdtemp(join(tmpdir(), "kit-docs-"));
   await cp(join(repositoryRoot, "examples/shop"), shop, { recursive: true });
   await rm(join(shop, ".kit"), { recursive: true, force: true });
   const git = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
@@ -26,10 +25,6 @@ beforeAll(async () => {
   const report =
     '<testsuite><testcase name="charges once" file="src/checkout/checkout.test.ts"/></testsuite>';
   await writeFile(join(shop, "junit.xml"), report);
-});
-
-afterAll(async () => {
-  await rm(shop, { recursive: true, force: true });
 });
 
 test("the documentation contains commands", () => {

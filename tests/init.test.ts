@@ -1,26 +1,21 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, realpath, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../scripts/files.ts";
 import { campaignTest } from "../src/testing/campaign.suite.ts";
+import { testFolder } from "../src/testing/test-folder.ts";
 
 const run = promisify(execFile);
-let folder = "";
+const folder = testFolder(afterAll);
 
 // The result of `npm install`: kit is a link to its folder, and package.json has a `file:` dependency.
 beforeAll(async () => {
-  folder = await realpath(await mkdtemp(join(tmpdir(), "kit-new-project-")));
   await run(process.execPath, [join(repositoryRoot, "bin/kit.mjs"), "init", folder]);
   await mkdir(join(folder, "node_modules/@types"), { recursive: true });
   await symlink(repositoryRoot, join(folder, "node_modules/kit"));
   await symlink(join(repositoryRoot, "node_modules/@types/node"), join(folder, "node_modules/@types/node"));
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 test("a new project passes its own tests", async () => {

@@ -1,18 +1,17 @@
 import { execFile } from "node:child_process";
-import { appendFile, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../scripts/files.ts";
 import { readMarkdownPage } from "../scripts/markdown-page.ts";
+import { testFolder } from "../src/testing/test-folder.ts";
 
 const run = promisify(execFile);
-let folder = "";
+const folder = testFolder(afterAll);
 
 // The project at the end of docs/tutorial.md: each fence that names a file is the content of that file.
 beforeAll(async () => {
-  folder = await realpath(await mkdtemp(join(tmpdir(), "kit-tutorial-")));
   await run(process.execPath, [join(repositoryRoot, "bin/kit.mjs"), "init", folder]);
   await mkdir(join(folder, "node_modules/@types"), { recursive: true });
   await symlink(repositoryRoot, join(folder, "node_modules/kit"));
@@ -31,10 +30,6 @@ beforeAll(async () => {
   const agent = join(folder, "src/agents/support.ts");
   const code = (await readFile(agent, "utf8")).replace("[orderStatus]", "[orderStatus, giveCredit]");
   await writeFile(agent, `import { giveCredit } from "../tools/give-credit.ts";\n${code}`);
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 test("the project of the tutorial passes its tests", async () => {

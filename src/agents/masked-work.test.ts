@@ -1,19 +1,18 @@
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
 import { local } from "../sandboxes/local/local-sandbox.ts";
 import { InMemorySessionStore } from "../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
+import { testFolder } from "../testing/test-folder.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { defineTool } from "./define/tool.ts";
 import { createSecretMask } from "./secrets.ts";
 
 const key = "sk-canary-0123456789";
 const granted = "granted-canary-9876";
-const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-masked-")));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = testFolder(afterAll);
 
 test("a key is nowhere in what a model is told, in events, in the history and in answers, whoever says it", async () => {
   writeFileSync(join(root, "notes.txt"), `key: ${key}\n${Buffer.from(key).toString("base64")}\n`);

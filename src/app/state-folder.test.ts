@@ -1,14 +1,13 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { stateFolder } from "./state-folder.ts";
 
 let root = "";
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-state-")));
+  root = testFolder(onTestFinished);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 test("the folder is made once, and Git ignores what is in it unless its owner has said something else", () => {
   const folder = stateFolder(root);

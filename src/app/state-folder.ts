@@ -1,5 +1,6 @@
 import { accessSync, constants, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { assertNoLinkOut } from "../files/find-place.ts";
 import { systemObstacle } from "../files/obstacle.ts";
@@ -55,9 +56,5 @@ export function stateFolderError(cause: unknown): KitError<"unavailable"> {
 }
 
 function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync(folder), []);
 }

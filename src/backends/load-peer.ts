@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 
 export interface PeerUse {
@@ -49,11 +50,7 @@ function findModule(name: string, folder: string): string | undefined {
 }
 
 function findManifest(root: string, folder: string): string | undefined {
-  try {
-    return nodeModule.findPackageJSON(root, pathToFileURL(join(folder, "package.json")));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => nodeModule.findPackageJSON(root, pathToFileURL(join(folder, "package.json"))));
 }
 
 const conditions = new Set(["node", "import", "module-sync", "default"]);

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createAgent } from "../agents/define/create-agent.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { openTestApp } from "../testing/test-app.ts";
+import { testFolder } from "../testing/test-folder.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import type { AgentBackend } from "./contract.ts";
 
@@ -40,7 +40,7 @@ test.each<{ readonly backend: unknown; readonly said: RegExp }>([
 });
 
 test("the configuration names the backend of every agent that has none of its own", async () => {
-  const root = mkdtempSync(join(tmpdir(), "kit-backend-"));
+  const root = testFolder(onTestFinished);
   const config =
     'export default { agent: { backend: { name: "own", run: async (operation) => operation.answer("mine") } } };';
   writeFileSync(join(root, "kit.config.js"), config);
@@ -48,16 +48,14 @@ test("the configuration names the backend of every agent that has none of its ow
   const agent = await app.instance("default", "1");
   expect((await agent.session().prompt("go")).text).toBe("mine");
   await app.close();
-  rmSync(root, { recursive: true });
 });
 
 test("an agent whose profile names no backend of kit's is not made", async () => {
-  const root = mkdtempSync(join(tmpdir(), "kit-backend-"));
+  const root = testFolder(onTestFinished);
   const app = await openTestApp({ root, model: createScriptedModel([]) });
   const wrong = createAgent({ backend: "typd" } as never);
   await expect(app.init(wrong)).rejects.toMatchObject({
     message: expect.stringMatching(/`backend` must be one of .*; did you mean typed\?/),
   });
   await app.close();
-  rmSync(root, { recursive: true });
 });

@@ -1,3 +1,4 @@
+import { attempt } from "./attempt.ts";
 import { KitError } from "./kit-error.ts";
 
 export interface ParseJsonOptions {
@@ -103,9 +104,5 @@ function endOfString(text: string, start: number): number {
 /** `"\u0061"` and `"a"` are the same key. */
 function unescapeKey(raw: string): string {
   if (!raw.includes("\\")) return raw;
-  try {
-    return String(JSON.parse(`"${raw}"`));
-  } catch {
-    return raw;
-  }
+  return attempt(() => String(JSON.parse(`"${raw}"`)), raw);
 }

@@ -1,4 +1,5 @@
 import { extname } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import type { Parser } from "./bundler.ts";
 import {
   declaredNames,
@@ -141,11 +142,7 @@ function variableOf(node: Node): string | undefined {
 }
 
 function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path.replace(/[?#].*$/, ""));
-  } catch {
-    return path;
-  }
+  return attempt(() => decodeURIComponent(path.replace(/[?#].*$/, "")), path);
 }
 
 function isRelative(path: string): boolean {

@@ -1,11 +1,10 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { findRoot, toProjectPath } from "./find-root.ts";
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-root-")));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 function create(...paths: readonly string[]): void {
   for (const path of paths) {

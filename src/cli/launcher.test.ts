@@ -1,24 +1,12 @@
 import { spawn, spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, cpSync, existsSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 
 const launcher = fileURLToPath(new URL("../../bin/kit.mjs", import.meta.url));
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-launcher-")));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 /** A package around the launcher, whose command line only says how it was called. */
 function createPackage(name: string, source: string): string {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { z } from "zod";
+import { attempt } from "../base/attempt.ts";
 import { usageError } from "./report-error.ts";
 
 const hint = "Save a preview with --json > plan.json, and name that file.";
@@ -15,12 +16,4 @@ export function readPreview<Schema extends z.ZodType>(
   const parsed = schema.safeParse(attempt(() => JSON.parse(text)));
   if (parsed.success) return parsed.data;
   throw usageError(`${file} is not the preview of such a write.`, hint);
-}
-
-function attempt<Value>(work: () => Value): Value | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
 }

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { stateFolder, stateFolderError } from "../app/state-folder.ts";
+import { attempt } from "../base/attempt.ts";
 import { makeFolderSync } from "../files/replace-file.ts";
 import { isAlive, startOf } from "../processes/is-alive.ts";
 
@@ -112,11 +113,9 @@ function isOfThisMachine({ url, boot }: RunningServer): boolean {
 
 /** Linux gives each start of a machine an id. */
 export function bootMark(): string | undefined {
-  try {
-    return createHash("sha256").update(readFileSync("/proc/sys/kernel/random/boot_id")).digest("hex");
-  } catch {
-    return undefined;
-  }
+  return attempt(() =>
+    createHash("sha256").update(readFileSync("/proc/sys/kernel/random/boot_id")).digest("hex"),
+  );
 }
 
 /** How long a server on this machine may take to accept a connection, in ms. */
@@ -142,14 +141,14 @@ function fileOf(folder: string, pid: number): string {
 }
 
 function pidsIn(folder: string): readonly number[] {
-  try {
-    return readdirSync(folder)
-      .map((name) => Number(/^(\d+)\.json$/.exec(name)?.[1]))
-      .filter((pid) => !Number.isNaN(pid));
-  } catch {
-    // No server ever ran here.
-    return [];
-  }
+  // No server ever ran here.
+  return attempt(
+    () =>
+      readdirSync(folder)
+        .map((name) => Number(/^(\d+)\.json$/.exec(name)?.[1]))
+        .filter((pid) => !Number.isNaN(pid)),
+    [],
+  );
 }
 
 function readAnnouncement(file: string): RunningServer | undefined {

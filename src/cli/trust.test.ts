@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createAgent } from "../agents/define/create-agent.ts";
 import { initAgent } from "../app/service/open-service.ts";
+import { testFolder } from "../testing/test-folder.ts";
 import { beginProcess, runKit } from "./testing/run-kit.ts";
 
 const key = "sk-of-the-person-1234567890";
@@ -26,8 +26,7 @@ function cloned(files: Readonly<Record<string, string>>): {
   readonly root: string;
   readonly env: Record<string, string>;
 } {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-trust-")));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = testFolder(onTestFinished);
   const root = join(folder, "clone");
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(join(root, path, ".."), { recursive: true });

@@ -1,12 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { makeNamedFolder } from "./write-files.ts";
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-named-")));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 function faultOf(target: string): unknown {
   try {

@@ -6,7 +6,7 @@ import {
   type UIMessage,
 } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { serveForTests } from "../server/testing/serve-for-tests.ts";
 import { KitChatTransport, KitClient } from "./index.ts";
 
 // Its types bring those of a page, which the tests of the server do not have.
@@ -15,25 +15,21 @@ const { Chat }: { readonly Chat: new (init: ChatInit<UIMessage>) => AbstractChat
   react
 );
 
-let served: ServedService;
 let client: KitClient;
 let api: string;
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "src/agents/careful.ts": `export const triggers = { webhook: true };
+const served = serveForTests({
+  files: {
+    "src/agents/careful.ts": `export const triggers = { webhook: true };
 const pay = { name: "pay", description: "Pays.", input: { type: "object", properties: { cents: { type: "integer" } } }, needsApproval: true, editableArguments: true, execute: ({ cents }) => "Paid " + cents };
 export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
 `,
-    },
-  });
+  },
+});
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
   api = `${served.url}/agents/echo/page/ui`;
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 /** A fetch whose event streams break off after every few reads. */
 function fragile(reads: number): { readonly fetch: typeof fetch; readonly cuts: () => number } {

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
-import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { serveForTests } from "../server/testing/serve-for-tests.ts";
 import { KitClient } from "./kit-client.ts";
 
 const apiKey = "key~of/some+signs?";
-let served: ServedService;
 let client: KitClient;
 
-beforeAll(async () => {
-  served = await serveService({ access: { apiKeys: [apiKey] } });
+const served = serveForTests({ access: { apiKeys: [apiKey] } });
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url, apiKey });
 });
-afterAll(() => served.close());
 
 async function collect(events: AsyncIterable<KitEvent>): Promise<readonly KitEvent[]> {
   const all: KitEvent[] = [];
@@ -78,15 +76,6 @@ test("a signal aborts a call and a stream with its own reason", async () => {
   })();
   await expect(reading).rejects.toBe(reason);
   await expect(client.health({ signal: stop.signal })).rejects.toBe(reason);
-});
-
-test("two prompts with the same idempotency key run once", async () => {
-  const input = { id: "keyed", message: "once" };
-  const replies = await Promise.all(
-    [1, 2].map(() => client.agents.invoke("echo", input, { idempotencyKey: "key-1" })),
-  );
-  expect(replies.map(({ text }) => text)).toEqual(["once", "once"]);
-  expect(await client.agents.history("echo", { id: "keyed" })).toHaveLength(2);
 });
 
 test("a dispatch is accepted and executed, and its outcome can be read", async () => {

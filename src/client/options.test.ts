@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { describe, expect, test } from "vitest";
+import { serveForTests } from "../server/testing/serve-for-tests.ts";
 import type { KitClientOptions } from "./call-options.ts";
 import { KitClient } from "./kit-client.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(() => served.close());
+const served = serveForTests();
 
 describe("a limit beyond the range of timers is no limit:", () => {
   // 25 days is more than a timer's 2^31 ms, and so is not a limit at all.

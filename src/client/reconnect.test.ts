@@ -1,20 +1,16 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import type { KitEvent } from "../protocol/event.ts";
-import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { serveForTests } from "../server/testing/serve-for-tests.ts";
 import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
 import { KitClient } from "./kit-client.ts";
 
 const retry = { baseDelayMs: 1, maxDelayMs: 5 };
-let served: ServedService;
 let proxy: CuttingProxy | undefined;
 
-beforeAll(async () => {
-  served = await serveService();
-});
+const served = serveForTests();
 afterAll(async () => {
   await proxy?.close();
-  await served.close();
 });
 
 async function clientBehind(cuts: readonly number[], attempts = 10): Promise<KitClient> {

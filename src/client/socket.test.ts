@@ -1,26 +1,25 @@
 import { once } from "node:events";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { WebSocketServer } from "ws";
 import type { KitEvent } from "../protocol/event.ts";
-import { type ServedService, serveService } from "../server/testing/serve-service.ts";
+import { serveForTests } from "../server/testing/serve-for-tests.ts";
+import { serveService } from "../server/testing/serve-service.ts";
 import { type CuttingProxy, openCuttingProxy } from "../testing/cutting-proxy.ts";
 import { standStill } from "../testing/stand-still.ts";
 import { KitClient } from "./kit-client.ts";
 
 const apiKey = "key~of/some+signs?";
-let served: ServedService;
 let client: KitClient;
 let proxy: CuttingProxy | undefined;
 
-beforeAll(async () => {
-  served = await serveService({ access: { apiKeys: [apiKey] } });
+const served = serveForTests({ access: { apiKeys: [apiKey] } });
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url, apiKey });
 });
 afterEach(async () => {
   await proxy?.close();
   proxy = undefined;
 });
-afterAll(() => served.close());
 
 async function behindProxy(): Promise<KitClient> {
   proxy = await openCuttingProxy(served.port);

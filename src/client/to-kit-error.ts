@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { type ErrorCode, errorCodes, isErrorCode, isRetryableCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
@@ -84,11 +85,7 @@ function retryable(code: string): boolean {
 }
 
 function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(text));
 }
 
 function isEnvelope(body: unknown): body is ErrorEnvelope {

@@ -3,22 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../testing/postgres-server.ts";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { postgresForTests } from "../testing/postgres-for-tests.ts";
 import { handlers, sessionKey, untilAborted } from "./cases/engine-check.ts";
 import type { Engine } from "./contract.ts";
 import { createEmbeddedEngine } from "./embedded/create-embedded-engine.ts";
 import { createPostgresEngine } from "./postgres/create-postgres-engine.ts";
 
 const root = mkdtempSync(join(tmpdir(), "kit-former-"));
-let server: PostgresServer;
+const server = postgresForTests();
 
-beforeAll(async () => {
-  server = await startPostgres();
-});
-
-afterAll(async () => {
-  await server?.stop();
+afterAll(() => {
   rmSync(root, { recursive: true });
 });
 

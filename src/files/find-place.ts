@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { join, relative, sep } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { forbidden, invalid, toFileError } from "./obstacle.ts";
 import { startWalk, type Walk } from "./walk.ts";
@@ -171,9 +172,5 @@ export function assertNoLinkOut(root: string, paths: readonly string[]): void {
 export function isLinkOut(root: string, path: string): boolean {
   const entry = join(root, path);
   if (lstatSync(entry, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return false;
-  try {
-    return !realpathSync(entry).startsWith(realpathSync(root) + sep);
-  } catch {
-    return true;
-  }
+  return attempt(() => !realpathSync(entry).startsWith(realpathSync(root) + sep), true);
 }

@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { findGitFolder, type GitFolder, readSmallFile } from "./git-folder.ts";
 
 /** The repository that Git would use. */
@@ -134,11 +135,7 @@ function decidingFiles(root: string): string[] {
 
 /** The same as `findGitFolder`; undefined also where the system refuses to tell. */
 function gitFolderAt(root: string): GitFolder | undefined {
-  try {
-    return findGitFolder(root);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => findGitFolder(root));
 }
 
 function packedCommit({ common }: GitFolder, ref: string): string | undefined {
@@ -157,6 +154,7 @@ function readInside(folder: string, path: string, maxBytes?: number): string | u
 const noThrow = { throwIfNoEntry: false } as const;
 
 function statOf(path: string): Stats | undefined {
+  // Each prompt comes here several times: a closure for `attempt` would show in its cost.
   try {
     return lstatSync(path, noThrow);
   } catch {
@@ -165,9 +163,5 @@ function statOf(path: string): Stats | undefined {
 }
 
 function realOf(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => realpathSync(path));
 }

@@ -1,12 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { makeFolderSync } from "./replace-file.ts";
 
-const root = realpathSync(mkdtempSync(join(tmpdir(), "kit-folder-")));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = testFolder(afterAll);
 
 test("makeFolderSync creates missing parents, follows links, and accepts an existing folder", () => {
   symlinkSync(root, join(root, "link"));

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { access, type FileHandle, link, lstat, open, rename, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import type { Place } from "./find-place.ts";
 import { forbidden, hasCode, ignoreMissing, invalid } from "./obstacle.ts";
@@ -194,11 +195,7 @@ function makeOne(path: string, { mayMiss }: { readonly mayMiss: boolean }): bool
 }
 
 function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    return false;
-  }
+  return attempt(() => statSync(path).isDirectory(), false);
 }
 
 /**

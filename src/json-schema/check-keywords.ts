@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isRecord } from "../base/record.ts";
+import { codePointsIn } from "../base/text-size.ts";
 import { type JsonObject, own } from "./schema-document.ts";
 
 /** The input of a keyword without subschemas. */
@@ -50,7 +51,7 @@ const onSize =
   };
 
 const characters = (value: unknown): number | undefined =>
-  typeof value === "string" ? codePoints(value) : undefined;
+  typeof value === "string" ? codePointsIn(value) : undefined;
 const items = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined);
 const properties = (value: unknown): number | undefined =>
   isRecord(value) ? propertiesOf(value).length : undefined;
@@ -129,12 +130,6 @@ function checkFormat({ value, rule }: KeywordInput): string | undefined {
 function isMultiple(value: number, divisor: number): boolean {
   const times = value / divisor;
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
-}
-
-function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count += 1;
-  return count;
 }
 
 const isSame = (one: unknown, other: unknown): boolean =>

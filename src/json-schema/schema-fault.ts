@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { suggest } from "../base/error-text.ts";
 import { isRecord } from "../base/record.ts";
 import { isStandardSchema } from "../base/standard-schema.ts";
@@ -218,11 +219,7 @@ function largestRepeat(pattern: string): number {
 function isPattern(pattern: string): boolean {
   const source = pattern.replaceAll("(?P<", "(?<").replaceAll(/\(\?[imsU-]+\)/g, "");
   return ["u", ""].some((flags) => {
-    try {
-      return new RegExp(source, flags) instanceof RegExp;
-    } catch {
-      return false;
-    }
+    return attempt(() => new RegExp(source, flags) instanceof RegExp, false);
   });
 }
 

@@ -1,20 +1,17 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { Agent } from "../agents/harness.ts";
 import type { PromptOptions } from "../agents/operations/options.ts";
 import { systemClock } from "../base/clock.ts";
 import type { KitEvent } from "../protocol/event.ts";
-import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
+import { forTests } from "../testing/for-tests.ts";
+import { startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 const models = ["local/first", "anthropic/claude-sonnet-4-6"];
 const retry = { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 };

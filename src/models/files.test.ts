@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
 import type { Agent } from "../agents/harness.ts";
-import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
+import { forTests } from "../testing/for-tests.ts";
+import { startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 function agentOf(model: string, compaction: AgentProfile["compaction"] = {}): Agent {
   const resolveModel = createModelResolver({ env: {}, providers: server.providers });

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createJsonValidator } from "../app/runtime/validate-json.ts";
 import type { KitEvent } from "../protocol/event.ts";
-import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
+import { forTests } from "../testing/for-tests.ts";
+import { startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
 import type { ProviderConfigs } from "./provider-config.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 interface Sent {
   readonly model: string;

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
@@ -97,31 +97,28 @@ test("no minute ever has more than the limits allow, and every call gets its tur
 
 test("sessions of all agents share the limit of a provider, and waiting is not a silence of the model", async () => {
   const server = await startProviderServer();
+  onTestFinished(() => server.close());
   const clock = createManualClock();
-  try {
-    server.script(Array.from({ length: 3 }, () => ({ text: "ok" })));
-    const { local = {} } = server.providers;
-    const resolveModel = createModelResolver({
-      env: {},
-      clock,
-      providers: { local: { ...local, limits: { requests_per_minute: 2 } } },
-    });
-    const agents = ["local/a", "local/b", "local/c"].map((model) =>
-      createTestAgent(createScriptedModel([]), { model }, { resolveModel, modelIdleTimeoutMs: 300 }),
-    );
-    const done: string[] = [];
-    const asking = agents.map(async (agent, at) => {
-      await agent.session().prompt("x");
-      done.push(`${at}`);
-    });
-    await Promise.all(asking.slice(0, 2));
-    // Longer than a silent model is given.
-    await new Promise((resolve) => setTimeout(resolve, 700));
-    expect([done.toSorted(), server.requests.length]).toEqual([["0", "1"], 2]);
-    await clock.advance(60_000);
-    await Promise.all(asking);
-    expect(server.requests).toHaveLength(3);
-  } finally {
-    await server.close();
-  }
+  server.script(Array.from({ length: 3 }, () => ({ text: "ok" })));
+  const { local = {} } = server.providers;
+  const resolveModel = createModelResolver({
+    env: {},
+    clock,
+    providers: { local: { ...local, limits: { requests_per_minute: 2 } } },
+  });
+  const agents = ["local/a", "local/b", "local/c"].map((model) =>
+    createTestAgent(createScriptedModel([]), { model }, { resolveModel, modelIdleTimeoutMs: 300 }),
+  );
+  const done: string[] = [];
+  const asking = agents.map(async (agent, at) => {
+    await agent.session().prompt("x");
+    done.push(`${at}`);
+  });
+  await Promise.all(asking.slice(0, 2));
+  // Longer than a silent model is given.
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect([done.toSorted(), server.requests.length]).toEqual([["0", "1"], 2]);
+  await clock.advance(60_000);
+  await Promise.all(asking);
+  expect(server.requests).toHaveLength(3);
 });

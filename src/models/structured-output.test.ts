@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Agent } from "../agents/harness.ts";
 import { createJsonValidator } from "../app/runtime/validate-json.ts";
-import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
+import { forTests } from "../testing/for-tests.ts";
+import { startProviderServer } from "../testing/provider-server/provider-server.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
 import type { ProviderConfigs } from "./provider-config.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 const Price = z.object({ cents: z.number() });
 const Named = z.object({ cents: z.number(), name: z.string().optional() });

@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../testing/postgres-server.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { postgresForTests } from "../testing/postgres-for-tests.ts";
 import { PostgresDatabase } from "./database.ts";
 
-let server: PostgresServer;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-
-afterAll(() => server?.stop());
+const server = postgresForTests();
 
 function open(): PostgresDatabase {
   const database = new PostgresDatabase({

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
+import { attempt } from "../base/attempt.ts";
 
 /** An environment variable with the id of the command that a process descends from, to find processes that left the group. */
 export const markName = "KIT_COMMAND_ID";
@@ -112,20 +113,12 @@ function findTraced({ group, mark, inherited }: CommandTrace): number[] {
 
 function listProcesses(): number[] {
   if (process.platform !== "linux") return [];
-  try {
-    return readdirSync("/proc").map(Number).filter(Number.isInteger);
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync("/proc").map(Number).filter(Number.isInteger), []);
 }
 
 function hasMark(id: number, mark: string): boolean {
-  try {
-    return readFileSync(`/proc/${id}/environ`).includes(`${markName}=${mark}`);
-  } catch {
-    // The process has ended, or belongs to another user.
-    return false;
-  }
+  // The process has ended, or belongs to another user.
+  return attempt(() => readFileSync(`/proc/${id}/environ`).includes(`${markName}=${mark}`), false);
 }
 
 function send(id: number, signal: NodeJS.Signals | 0): boolean {

@@ -1,20 +1,9 @@
 import { execFileSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { glob } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { type GitArguments, type GitResult, runGit } from "./git.ts";
 
 let folder: string;
@@ -38,13 +27,11 @@ function makeRepository(at: string, file = "a.txt"): void {
 }
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-git-")));
+  folder = testFolder(onTestFinished);
   root = join(folder, "project");
   marker = join(folder, "started");
   makeRepository(root);
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Each of these starts what a configuration of the repository may name. */
 const calls: readonly GitArguments[] = [

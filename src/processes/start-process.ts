@@ -3,6 +3,7 @@ import { openSync, readdirSync, readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { Readable, type Writable } from "node:stream";
 import { onAbort } from "../base/abort.ts";
+import { attempt } from "../base/attempt.ts";
 import { longestTimerMs } from "../base/clock.ts";
 import { graceMs, signalGroup } from "./end-group.ts";
 
@@ -129,13 +130,13 @@ const closesOnExec = 0o2000000;
 
 /** Linux lists the descriptors that a child would inherit; other systems do not. */
 function findInherited(): readonly number[] {
-  try {
-    return readdirSync("/proc/self/fdinfo")
-      .map(Number)
-      .filter((number) => number > 2 && number < 1_024 && isInherited(number));
-  } catch {
-    return [];
-  }
+  return attempt(
+    () =>
+      readdirSync("/proc/self/fdinfo")
+        .map(Number)
+        .filter((number) => number > 2 && number < 1_024 && isInherited(number)),
+    [],
+  );
 }
 
 function isInherited(number: number): boolean {

@@ -154,6 +154,6 @@ function isSpecAdapter(value: unknown): value is SpecAdapter {
   );
 }
 
-function isText(value: unknown): boolean {
+export function isText(value: unknown): boolean {
   return typeof value === "string" && /\S/.test(value);
 }

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { textTokens } from "../base/text-size.ts";
 import { exportGuidelines } from "../guidelines/convert/conversion-targets.ts";
 import { explainFile } from "../guidelines/explain/explain-file.ts";
@@ -250,13 +251,13 @@ function recordsOf(file: UserFile, home: string): GuidelineRecord[] {
 }
 
 function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder, { recursive: true, encoding: "utf8" })
-      .map((name) => name.split(sep).join("/"))
-      .sort();
-  } catch {
-    return [];
-  }
+  return attempt(
+    () =>
+      readdirSync(folder, { recursive: true, encoding: "utf8" })
+        .map((name) => name.split(sep).join("/"))
+        .sort(),
+    [],
+  );
 }
 
 function read(home: string, path: string, examplePath: string): GuidelineRecord[] {

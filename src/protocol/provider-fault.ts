@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { isRecord } from "../base/record.ts";
 import { isThrownError, readField, textAt, thrownText } from "../base/thrown.ts";
 
@@ -88,11 +89,7 @@ const maxBodyChars = 100_000;
 
 function parsed(body: unknown): unknown {
   if (typeof body !== "string" || !/^\s*[{[]/.test(body) || body.length > maxBodyChars) return body;
-  try {
-    return JSON.parse(body) as unknown;
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(body) as unknown);
 }
 
 const mark = "[secret]";

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 
 const page = await readFile(new URL("../../docs/python.md", import.meta.url), "utf8");
 const fences = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
@@ -15,16 +15,12 @@ test("the documentation has programs to run", () => {
 
 for (const [index, code] of programs.entries()) {
   test(`program ${index + 1} of docs/python.md prints what its remarks say`, async () => {
-    const folder = await mkdtemp(join(tmpdir(), "kit-python-"));
-    try {
-      const file = join(folder, "example.ts");
-      const entry = new URL("./index.ts", import.meta.url).href;
-      await writeFile(file, code.replaceAll('"kit/python"', JSON.stringify(entry)));
-      const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", file]);
-      const said = [...code.matchAll(/console\.log\(.*\/\/ (.*)$/gm)].map(([, remark]) => remark);
-      expect(stdout.trim().replace(/\s+/g, " ")).toBe(said.join(" "));
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    const folder = testFolder(onTestFinished);
+    const file = join(folder, "example.ts");
+    const entry = new URL("./index.ts", import.meta.url).href;
+    await writeFile(file, code.replaceAll('"kit/python"', JSON.stringify(entry)));
+    const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", file]);
+    const said = [...code.matchAll(/console\.log\(.*\/\/ (.*)$/gm)].map(([, remark]) => remark);
+    expect(stdout.trim().replace(/\s+/g, " ")).toBe(said.join(" "));
   });
 }

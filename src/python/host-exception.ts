@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { parse } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { thrownText } from "../base/thrown.ts";
 import { PythonException, type PythonExceptionInfo } from "./python-error.ts";
@@ -67,14 +68,6 @@ function textOf(error: Error, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function attempt<Value>(work: () => Value): Value | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
-}
-
 /** Takes paths of this machine out of a text: those that begin with a folder that its root has. */
 export function hidePaths(text: string): string {
   if (!/[/\\]/.test(text)) return text;
@@ -87,9 +80,5 @@ export function hidePaths(text: string): string {
 }
 
 function rootFolders(): ReadonlySet<string> {
-  try {
-    return new Set(readdirSync(parse(process.cwd()).root));
-  } catch {
-    return new Set();
-  }
+  return attempt(() => new Set(readdirSync(parse(process.cwd()).root)), new Set());
 }

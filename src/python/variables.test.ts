@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { campaignTest, rounds } from "../testing/campaign.suite.ts";
+import { testFolder } from "../testing/test-folder.ts";
 import { createPython } from "./create-python.ts";
 
 const python = createPython();
@@ -263,15 +263,14 @@ test("another process can load a dump and continue", async () => {
   await session.run(
     "import math\nitems = [1, {'k': (2.0, None)}]\nsame = items\ndef area(r): return math.pi * r * r",
   );
-  const folder = await mkdtemp(join(tmpdir(), "kit-python-"));
-  try {
-    const file = join(folder, "state.bin");
-    await writeFile(file, await session.dump());
-    const program = join(folder, "load.mjs");
-    const source = new URL("./create-python.ts", import.meta.url).href;
-    await writeFile(
-      program,
-      `import { readFileSync, writeFileSync } from "node:fs";
+  const folder = testFolder(onTestFinished);
+  const file = join(folder, "state.bin");
+  await writeFile(file, await session.dump());
+  const program = join(folder, "load.mjs");
+  const source = new URL("./create-python.ts", import.meta.url).href;
+  await writeFile(
+    program,
+    `import { readFileSync, writeFileSync } from "node:fs";
        import { createPython } from ${JSON.stringify(source)};
        const python = createPython();
        const session = python.createSession();
@@ -280,14 +279,11 @@ test("another process can load a dump and continue", async () => {
        writeFileSync(process.argv[2], await session.dump());
        console.log(result);
        await python.close();`,
-    );
-    const { stdout } = await promisify(execFile)(process.execPath, [program, file]);
-    expect(stdout.trim()).toBe("[1, {'k': (2.0, None)}, 12.57]");
-    await session.load(await readFile(file));
-    expect((await session.run("[len(items), same is items]")).result).toEqual([3, true]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, [program, file]);
+  expect(stdout.trim()).toBe("[1, {'k': (2.0, None)}, 12.57]");
+  await session.load(await readFile(file));
+  expect((await session.run("[len(items), same is items]")).result).toEqual([3, true]);
 });
 
 test("bytes that are not a dump, damaged or of another version are refused and change nothing", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { RequestEntry } from "./answer-request.ts";
 import { createServer, type KitServer } from "./create-server.ts";
 import { serveService } from "./testing/serve-service.ts";
@@ -135,15 +135,12 @@ describe("specs", () => {
   test("an id that is too long is refused, unless the project has it", async () => {
     const title = "第一章注文と支払いと返金と配送と在庫と顧客と店舗と書籍と著者と出版社と価格と割引";
     const long = await temporaryProject({ "CLAUDE.md": `# x\n\n## ${title}${title}\n\nText.\n` });
-    try {
-      const { app } = createServer({ project: long.project });
-      const [block] = (await jsonOf(await app.request("/api/specs"))).specs;
-      expect(Buffer.byteLength(block.id)).toBeGreaterThan(128);
-      expect((await app.request(`/api/specs/${encodeURIComponent(block.id)}`)).status).toBe(200);
-      expect((await app.request(`/api/specs/${encodeURIComponent(`${block.id}x`)}`)).status).toBe(400);
-    } finally {
-      await long.remove();
-    }
+    onTestFinished(() => long.remove());
+    const { app } = createServer({ project: long.project });
+    const [block] = (await jsonOf(await app.request("/api/specs"))).specs;
+    expect(Buffer.byteLength(block.id)).toBeGreaterThan(128);
+    expect((await app.request(`/api/specs/${encodeURIComponent(block.id)}`)).status).toBe(200);
+    expect((await app.request(`/api/specs/${encodeURIComponent(`${block.id}x`)}`)).status).toBe(400);
   });
 
   test("show what a change affects, and which tests to run", async () => {
@@ -270,32 +267,26 @@ test("the overview of a project links to something in this project, whatever its
     ".kiro/specs/a/requirements.md":
       "### Requirement 1: <script>fetch('//evil')</script>\n\n1. WHEN x THEN y SHALL z\n",
   });
-  try {
-    const { app } = createServer({ project: hostile.project });
-    const json = await jsonOf(await app.request("/", { headers: { accept: "application/json" } }));
-    expect(json).toMatchObject({
-      name: "kit",
-      specs: expect.any(Number),
-      links: { openapi: "/openapi.json" },
-    });
-    for (const link of Object.values<string>(json.links)) {
-      expect([link, (await app.request(link)).status]).toEqual([link, 200]);
-    }
-  } finally {
-    await hostile.remove();
+  onTestFinished(() => hostile.remove());
+  const { app } = createServer({ project: hostile.project });
+  const json = await jsonOf(await app.request("/", { headers: { accept: "application/json" } }));
+  expect(json).toMatchObject({
+    name: "kit",
+    specs: expect.any(Number),
+    links: { openapi: "/openapi.json" },
+  });
+  for (const link of Object.values<string>(json.links)) {
+    expect([link, (await app.request(link)).status]).toEqual([link, 200]);
   }
 });
 
 test("the overview of a server with agents lists them", async () => {
   const served = await serveService();
-  try {
-    const { body } = await served.send("/", { headers: { accept: "application/json" } });
-    expect(body.agents).toEqual(["careful", "default", "echo"]);
-    expect(body.workflows).toContain("strict");
-    for (const link of Object.values<string>(body.links)) {
-      expect([link, (await fetch(`${served.url}${link}`)).status]).toEqual([link, 200]);
-    }
-  } finally {
-    await served.close();
+  onTestFinished(() => served.close());
+  const { body } = await served.send("/", { headers: { accept: "application/json" } });
+  expect(body.agents).toEqual(["careful", "default", "echo"]);
+  expect(body.workflows).toContain("strict");
+  for (const link of Object.values<string>(body.links)) {
+    expect([link, (await fetch(`${served.url}${link}`)).status]).toEqual([link, 200]);
   }
 });

@@ -1,8 +1,7 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "./testing/serve-service.ts";
+import { beforeAll, expect, test } from "vitest";
+import { serveForTests } from "./testing/serve-for-tests.ts";
 
-let served: ServedService;
 const operations: { readonly method: string; readonly path: string; readonly fields: readonly string[] }[] =
   [];
 
@@ -11,8 +10,8 @@ interface Described {
   readonly requestBody?: { readonly content: Record<string, { readonly schema: { properties?: object } }> };
 }
 
+const served = serveForTests({ limits: { bodyBytes: 20_000, jsonDepth: 16 } });
 beforeAll(async () => {
-  served = await serveService({ limits: { bodyBytes: 20_000, jsonDepth: 16 } });
   const { paths } = (await served.send("/openapi.json")).body;
   for (const [path, methods] of Object.entries<Record<string, Described>>(paths)) {
     for (const [method, { parameters, requestBody }] of Object.entries(methods)) {
@@ -22,7 +21,6 @@ beforeAll(async () => {
     }
   }
 });
-afterAll(() => served.close());
 
 const names = ["echo", "careful", "hidden", "strict", "talking", "1", "__proto__", "constructor", "default"];
 const segment = fc.oneof(

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { serviceActions } from "../protocol/access.ts";
 import { errorCodes } from "../protocol/error-code.ts";
 import { serveService } from "./testing/serve-service.ts";
@@ -12,15 +12,12 @@ const page = readFileSync(join(import.meta.dirname, "../../docs/http.md"), "utf8
 
 test("the page about HTTP names every route", async () => {
   const served = await serveService();
-  try {
-    const { paths } = (await served.send("/openapi.json")).body;
-    const routes = Object.entries<object>(paths).flatMap(([path, methods]) =>
-      Object.keys(methods).map((method) => `\`${method.toUpperCase()} ${path}\``),
-    );
-    expect(routes.filter((route) => !page.includes(route))).toEqual([]);
-  } finally {
-    await served.close();
-  }
+  onTestFinished(() => served.close());
+  const { paths } = (await served.send("/openapi.json")).body;
+  const routes = Object.entries<object>(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `\`${method.toUpperCase()} ${path}\``),
+  );
+  expect(routes.filter((route) => !page.includes(route))).toEqual([]);
 });
 
 test("the page names every error with its status, and every action", () => {

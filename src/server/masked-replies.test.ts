@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createSecretMask } from "../agents/secrets.ts";
 import type { RequestEntry } from "./answer-request.ts";
 import { createServer } from "./create-server.ts";
 import { modernRequest } from "./testing/mcp-client.ts";
-import { type ServedService, serveService } from "./testing/serve-service.ts";
+import { serveForTests } from "./testing/serve-for-tests.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 import { openSocket } from "./testing/socket-client.ts";
 import { temporaryProject } from "./testing/temporary-project.ts";
@@ -36,12 +36,8 @@ export const run = () => 1;
 `,
 };
 
-let served: ServedService;
 const entries: RequestEntry[] = [];
-beforeAll(async () => {
-  served = await serveService({ files, env: { STRIPE_KEY: key }, onRequest: (entry) => entries.push(entry) });
-});
-afterAll(() => served.close());
+const served = serveForTests({ files, env: { STRIPE_KEY: key }, onRequest: (entry) => entries.push(entry) });
 
 function expectMasked(text: string): void {
   for (const shape of [key, btoa(key), key.slice(8)]) expect(text).not.toContain(shape);

@@ -1,9 +1,10 @@
 import { createHmac } from "node:crypto";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { readEventStream } from "./testing/read-event-stream.ts";
-import { type SentJson, type ServedService, serveService } from "./testing/serve-service.ts";
+import { serveForTests } from "./testing/serve-for-tests.ts";
+import { type SentJson, serveService } from "./testing/serve-service.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 
 interface Description {
@@ -15,22 +16,21 @@ interface Description {
   >;
 }
 
-let served: ServedService;
 let ajv: Ajv2020;
 const operations = new Map<string, Description>();
 /** Operations of which a reply that is not an error was seen. */
 const answered = new Set<string>();
 
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "kit.toml": '[agent.approvals]\ntools = ["pay"]\n',
-      "src/agents/paying.ts": `export const triggers = { webhook: true };
+const served = serveForTests({
+  files: {
+    "kit.toml": '[agent.approvals]\ntools = ["pay"]\n',
+    "src/agents/paying.ts": `export const triggers = { webhook: true };
 const pay = { name: "pay", description: "Pays.", input: { type: "object" }, execute: () => "Paid." };
 export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
 `,
-    },
-  });
+  },
+});
+beforeAll(async () => {
   const { body } = await served.send("/openapi.json");
   ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true });
   formats.default(ajv);
@@ -41,7 +41,6 @@ export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
     }
   }
 });
-afterAll(() => served.close());
 
 const validators = new Map<string, ValidateFunction>();
 

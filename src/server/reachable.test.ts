@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type ServedService, serveService } from "./testing/serve-service.ts";
 import { openSocket } from "./testing/socket-client.ts";
 
@@ -73,30 +73,22 @@ describe("an agent without a trigger is reached over no route", () => {
 
 test("the default agent without a file is not served, but one that declares a trigger is", async () => {
   const served = await serveService({ files: { "src/agents/default.ts": null } });
-  try {
-    for (const path of ["/prompt/s", "/prompt/s/events", "/agents/default/1"]) {
-      const { status, body } = await served.send(path, { body: message });
-      expect([path, status, body.error.type]).toEqual([path, 404, "agent_not_webhook"]);
-      expect(`${body.error.message} ${body.error.details}`).toMatch(
-        /src\/agents\/default\.ts.*webhook: true/,
-      );
-    }
-    expect(await socketStatus(served, "/agents/default/1")).toBe(404);
-  } finally {
-    await served.close();
+  onTestFinished(() => served.close());
+  for (const path of ["/prompt/s", "/prompt/s/events", "/agents/default/1"]) {
+    const { status, body } = await served.send(path, { body: message });
+    expect([path, status, body.error.type]).toEqual([path, 404, "agent_not_webhook"]);
+    expect(`${body.error.message} ${body.error.details}`).toMatch(/src\/agents\/default\.ts.*webhook: true/);
   }
+  expect(await socketStatus(served, "/agents/default/1")).toBe(404);
 });
 
 test("with expose all every agent is served, including the default one, and none is marked", async () => {
   const served = await serveService({ expose: "all", files: { "src/agents/default.ts": null } });
-  try {
-    expect(await typesOf(served, "hidden")).toEqual(["open", "not_found"]);
-    expect((await served.send("/prompt/s", { body: message })).status).toBe(200);
-    expect(JSON.stringify((await served.send("/agents")).body)).not.toContain("dev_only");
-    expect(await socketStatus(served, "/agents/hidden/1")).toBe(101);
-  } finally {
-    await served.close();
-  }
+  onTestFinished(() => served.close());
+  expect(await typesOf(served, "hidden")).toEqual(["open", "not_found"]);
+  expect((await served.send("/prompt/s", { body: message })).status).toBe(200);
+  expect(JSON.stringify((await served.send("/agents")).body)).not.toContain("dev_only");
+  expect(await socketStatus(served, "/agents/hidden/1")).toBe(101);
 });
 
 describe("kit dev", () => {
@@ -107,17 +99,14 @@ describe("kit dev", () => {
       "src/agents/echo.ts": null,
     };
     const served = await serveService({ dev: true, files });
-    try {
-      expect((await served.send("/agents/hidden/1", { body: message })).status).toBe(200);
-      const { body } = await served.send("/agents");
-      expect(body.agents).toEqual([
-        { name: "hidden", path: "src/agents/hidden.ts", triggers: { webhook: false }, dev_only: true },
-      ]);
-      const page = await (await fetch(served.url)).text();
-      expect(page).not.toContain("Ask an agent");
-    } finally {
-      await served.close();
-    }
+    onTestFinished(() => served.close());
+    expect((await served.send("/agents/hidden/1", { body: message })).status).toBe(200);
+    const { body } = await served.send("/agents");
+    expect(body.agents).toEqual([
+      { name: "hidden", path: "src/agents/hidden.ts", triggers: { webhook: false }, dev_only: true },
+    ]);
+    const page = await (await fetch(served.url)).text();
+    expect(page).not.toContain("Ask an agent");
   });
 
   test("answers an unknown name with the names that callers can use, and kit start does not", async () => {
@@ -143,35 +132,29 @@ describe("kit dev", () => {
 
   test("on a public address serves only agents that declare a trigger", async () => {
     const served = await serveService({ dev: true, host: "0.0.0.0", access: { insecure: true } });
-    try {
-      expect((await served.send("/agents/hidden/1", { body: message })).body.error.type).toBe(
-        "agent_not_webhook",
-      );
-      expect((await served.send("/agents/echo/1", { body: message })).status).toBe(200);
-      expect(JSON.stringify((await served.send("/agents")).body)).not.toContain("dev_only");
-    } finally {
-      await served.close();
-    }
+    onTestFinished(() => served.close());
+    expect((await served.send("/agents/hidden/1", { body: message })).body.error.type).toBe(
+      "agent_not_webhook",
+    );
+    expect((await served.send("/agents/echo/1", { body: message })).status).toBe(200);
+    expect(JSON.stringify((await served.send("/agents")).body)).not.toContain("dev_only");
   });
 });
 
 test("an open connection follows the agent's file: once its trigger is removed, prompts are refused", async () => {
   const served = await serveService();
-  try {
-    const socket = await openSocket(`${served.url}/agents/echo/1`);
-    await socket.next();
-    const withdrawn = served.service.app
-      .agents()
-      .map((agent) => (agent.name === "echo" ? { ...agent, triggers: { webhook: false } } : agent));
-    Object.assign(served.service.app, { agents: () => withdrawn });
-    socket.send({ type: "prompt", request_id: "r", ...message });
-    expect(await socket.next()).toMatchObject({
-      type: "error",
-      request_id: "r",
-      error: { type: "agent_not_webhook" },
-    });
-    socket.socket.close();
-  } finally {
-    await served.close();
-  }
+  onTestFinished(() => served.close());
+  const socket = await openSocket(`${served.url}/agents/echo/1`);
+  await socket.next();
+  const withdrawn = served.service.app
+    .agents()
+    .map((agent) => (agent.name === "echo" ? { ...agent, triggers: { webhook: false } } : agent));
+  Object.assign(served.service.app, { agents: () => withdrawn });
+  socket.send({ type: "prompt", request_id: "r", ...message });
+  expect(await socket.next()).toMatchObject({
+    type: "error",
+    request_id: "r",
+    error: { type: "agent_not_webhook" },
+  });
+  socket.socket.close();
 });

@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { KitClient } from "../client/kit-client.ts";
 import { createOpenTelemetryObserver } from "../otel/create-observer.ts";
 import { recordSpans } from "../otel/testing/recorded-spans.ts";
 import type { KitEvent } from "../protocol/event.ts";
-import { type ServedService, serveService } from "./testing/serve-service.ts";
+import { serveForTests } from "./testing/serve-for-tests.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 import { openSocket } from "./testing/socket-client.ts";
 
@@ -13,24 +13,22 @@ const traceparent = `00-${trace}-00f067aa0ba902b7-01`;
 const headers = { traceparent, tracestate: "rojo=1" };
 const sentTrace = { traceparent, tracestate: "rojo=1" };
 
-let served: ServedService;
 let events: KitEvent[] = [];
-beforeAll(async () => {
-  served = await serveService({
-    expose: "all",
-    files: {
-      "src/workflows/hand-on.ts": `import echo from "../agents/echo.ts";
+const served = serveForTests({
+  expose: "all",
+  files: {
+    "src/workflows/hand-on.ts": `import echo from "../agents/echo.ts";
 export const run = async (ctx) => {
   const agent = await ctx.init(echo);
   await ctx.step("ask", () => agent.session().prompt("hello"));
   await ctx.dispatch("echo", { id: "later", input: "hello" });
 };
 `,
-    },
-  });
+  },
+});
+beforeAll(() => {
   served.service.app.onEvent((event) => events.push(event));
 });
-afterAll(() => served.close());
 beforeEach(() => {
   events = [];
 });

@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { isRecord } from "../base/record.ts";
 import type { Diagnostic, DiagnosticRule } from "../protocol/diagnostic.ts";
 import { frameworks, lifecycles, priorities, specTypes } from "../protocol/enums.ts";
@@ -232,11 +233,7 @@ function isListOf(value: unknown, isRight: (item: unknown) => boolean): boolean 
 }
 
 function isJson(value: unknown): boolean {
-  try {
-    return JSON.stringify(value) !== undefined;
-  } catch {
-    return false;
-  }
+  return attempt(() => JSON.stringify(value) !== undefined, false);
 }
 
 function lineOf(draft: unknown): number | undefined {

@@ -1,13 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { DatabaseFile, databaseOpenError, refuseEmptyDatabase } from "./database-file.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-database-file-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = testFolder(afterAll);
 let count = 0;
 
 function openOne(): { readonly folder: string; readonly file: string; readonly watched: DatabaseFile } {

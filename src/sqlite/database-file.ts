@@ -1,5 +1,6 @@
 import { constants, statSync } from "node:fs";
 import { basename, dirname, resolve, sep } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { accessObstacle, openObstacle, spaceObstacle } from "../files/obstacle.ts";
 import { storeUnavailable } from "../protocol/error-code.ts";
@@ -74,12 +75,8 @@ interface FileIdentity {
 }
 
 function identityOf(file: string): FileIdentity | undefined {
-  try {
-    return statSync(file, { throwIfNoEntry: false });
-  } catch {
-    // An unreadable folder counts as a missing file.
-    return undefined;
-  }
+  // An unreadable folder counts as a missing file.
+  return attempt(() => statSync(file, { throwIfNoEntry: false }));
 }
 
 function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {

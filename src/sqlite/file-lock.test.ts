@@ -1,15 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { underFileLock } from "./file-lock.ts";
 
 function lockFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), "kit-lock-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = testFolder(onTestFinished);
   return join(folder, "it.lock");
 }
 

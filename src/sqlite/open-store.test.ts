@@ -1,15 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.ts";
 import { threadsAtOnce } from "../testing/threads-at-once.ts";
 import { isBusy, isFileFault, StoreFaults, sqliteFault } from "./database-file.ts";
 import { openStore, type StoreDefinition } from "./open-store.ts";
 import { Connection, createTransaction, type Database, pragma, query } from "./statements.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-sqlite-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 let count = 0;
 const place = (): string => {
   count += 1;

@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { quoteName } from "../base/names.ts";
 
@@ -163,11 +164,7 @@ function toHex(bytes: Uint8Array): string {
 /** Returns the bytes of a Base64 text, padded or not; undefined for any other text. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
-  try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)));
 }
 
 /** Returns whether one of the signatures is the HMAC-SHA-256 of a text under one of the keys. Takes constant time. */

@@ -4,20 +4,19 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../src/server/testing/serve-service.ts";
+import { serveForTests } from "../../src/server/testing/serve-for-tests.ts";
 import { serviceFiles } from "../../src/server/testing/service-files.ts";
 import { createTemporaryRepository } from "../../src/testing/temporary-repository.ts";
 import { answers, type ChatFront, longText, openChatFront, sendText, shows } from "./chat-page/open-front.ts";
 import { openBrowser } from "./open-browser.ts";
 
 let front: ChatFront;
-let served: ServedService;
 let isAllowed = true;
 let browser: Browser | undefined;
 let reason = "";
 
+const served = serveForTests({ access: { auth: () => isAllowed } });
 beforeAll(async () => {
-  served = await serveService({ access: { auth: () => isAllowed } });
   front = await openChatFront(served.url);
   try {
     browser = await openBrowser();
@@ -28,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   front.close();
-  await served.close();
 });
 beforeEach((context) => {
   if (browser === undefined) context.skip(`No browser starts here: ${reason}`);

@@ -1,17 +1,16 @@
 /** Tests a page with `useChat` of the AI SDK in a browser, in StrictMode, against a server whose connections break. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../src/server/testing/serve-service.ts";
+import { serveForTests } from "../../src/server/testing/serve-for-tests.ts";
 import { answers, type ChatFront, longText, openChatFront, sendText, shows } from "./chat-page/open-front.ts";
 import { openBrowser } from "./open-browser.ts";
 
 let front: ChatFront;
-let served: ServedService;
 let browser: Browser | undefined;
 let reason = "";
 
+const served = serveForTests();
 beforeAll(async () => {
-  served = await serveService();
   front = await openChatFront(served.url);
   try {
     browser = await openBrowser();
@@ -22,7 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   front.close();
-  await served.close();
 });
 beforeEach((context) => {
   if (browser === undefined) context.skip(`No browser starts here: ${reason}`);

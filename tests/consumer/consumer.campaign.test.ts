@@ -1,19 +1,18 @@
 import { execFile } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readEntries } from "../../scripts/entries.ts";
 import { repositoryRoot } from "../../scripts/files.ts";
 import { campaignTest, longTest } from "../../src/testing/campaign.suite.ts";
+import { testFolder } from "../../src/testing/test-folder.ts";
 
 const run = promisify(execFile);
-let folder = "";
+const folder = testFolder(afterAll);
 let tarballName = "";
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "kit-consumer-"));
   const { stdout } = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], {
     cwd: repositoryRoot,
   });
@@ -25,10 +24,6 @@ beforeAll(async () => {
   await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", join(modules, "kit")]);
   await linkDependencies(modules);
   await writeFile(join(folder, "package.json"), JSON.stringify({ name: "consumer", type: "module" }));
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
 });
 
 const manifest: {

@@ -1,15 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { resultsOf } from "../../src/testing/backend/backend-stage.ts";
+import { testFolder } from "../../src/testing/test-folder.ts";
 
 test("a graph whose process is killed with SIGKILL resumes without a repeated request or call", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "kit-graph-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = testFolder(onTestFinished);
   const file = join(folder, "sessions.db");
   expect(await live(file, "step 2")).toEqual(["asked 1", "ran 1", "asked 2", "ran 2", "hangs"]);
   expect(await live(file, "step 3")).toEqual(["asked 3", "ran 3", "hangs"]);

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { textOf } from "../../src/protocol/read-records.ts";
 import type { SessionEntry } from "../../src/protocol/session-entry.ts";
 import { SqliteSessionStore } from "../../src/stores/sqlite/sqlite-store.ts";
+import { testFolder } from "../../src/testing/test-folder.ts";
 import { answerTo, createBusyAgent } from "./busy-agent.ts";
 import { createRandom } from "./seeded-random.ts";
 
@@ -21,8 +20,7 @@ const identity = { agent: "tester", instance_id: "1" };
 test(
   `after SIGKILL at any moment, sessions are readable and continue (${rounds} rounds, seed ${seed})`,
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), "kit-kill-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = testFolder(onTestFinished);
     const random = createRandom(seed);
     const seen = { answered: 0, open: 0, tasks: 0, compactions: 0 };
     let acknowledged: (readonly [session: string, prompt: string])[] = [];

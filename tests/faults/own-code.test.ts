@@ -1,8 +1,8 @@
-import { cp, mkdtemp, rename, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../../src/testing/test-folder.ts";
 import { createRandom } from "./seeded-random.ts";
 import { createFaultProject } from "./service/fault-project.ts";
 import { createKitProcess, type KitProcess, type KitProcessOptions } from "./service/kit-process.ts";
@@ -12,8 +12,7 @@ const repository = join(import.meta.dirname, "../..");
 
 /** A copy of the built package, which a test can damage. */
 async function copyPackage(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "kit-package-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = testFolder(onTestFinished);
   for (const name of ["bin", "dist", "package.json"])
     await cp(join(repository, name), join(folder, name), { recursive: true });
   await symlink(join(repository, "node_modules"), join(folder, "node_modules"));

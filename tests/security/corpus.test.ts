@@ -1,15 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
+import { testFolder } from "../../src/testing/test-folder.ts";
 import { generate, readCorpus } from "./corpus.ts";
 
-let folder = "";
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "kit-corpus-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 const head = { format: "kit-security-corpus/1", kind: "doors", contract: [], set: "shared", count: 1 };
 const one = { id: "do-1", class: "open", tier: "core", why: "because", door: "front" };

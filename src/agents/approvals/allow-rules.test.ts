@@ -1,17 +1,16 @@
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AllowRule } from "../../protocol/approval.ts";
 import type { Sandbox } from "../../sandboxes/contract.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { type AllowedCall, allowChoices, isAllowed } from "./allow-rules.ts";
 
-let root: string;
+const root = testFolder(afterAll);
 let files: Sandbox;
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), "kit-allow-"));
   files = await local({ root }).open({
     agent: "mender",
     instance_id: "1",
@@ -22,7 +21,6 @@ beforeAll(async () => {
   await files.writeFile("secret/key.txt", "key\n");
   symlinkSync("../../secret", join(root, "src/cart/linked"));
 });
-afterAll(() => rmSync(root, { recursive: true }));
 
 const policy = { allowShell: true, allowWrite: true };
 

@@ -1,12 +1,10 @@
-import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { toProfile } from "../../app/config/agent-config.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AllowRule } from "../../protocol/approval.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestRuntime } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
 import { createHarness } from "../harness.ts";
@@ -15,11 +13,7 @@ import { type Doom, type DoomedProcess, openDoomed } from "../session/crash.suit
 import { type Approvals, createApprovals } from "./approvals.ts";
 import { type Opened, open, type Place, payThenSay, resultOf } from "./paying-agent.suite.ts";
 
-let folder = "";
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "kit-approvals-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 interface Life {
   readonly doom: Doom;

@@ -1,21 +1,15 @@
-import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
+import { testFolder } from "../../testing/test-folder.ts";
 import type { PromptResult } from "../operations/options.ts";
 import { createSecretMask } from "../secrets.ts";
 import { type Doom, openDoomed } from "../session/crash.suite.ts";
 import { createApprovals } from "./approvals.ts";
 import { type Opened, open, type Place, resultOf } from "./paying-agent.suite.ts";
 
-let folder = "";
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "kit-questions-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 const guests = z.object({ guests: z.int().min(1) });
 

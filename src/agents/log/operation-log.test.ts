@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { storeUnavailable } from "../../protocol/error-code.ts";
 import type { AppendRequest, SessionStore } from "../../stores/contract.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
 
@@ -45,7 +44,7 @@ const rolesIn = (store: InMemorySessionStore): string =>
   roleOf({ key, expected: 0, entries: store.read(key) });
 
 test("while the model thinks about the results of its calls, they are in the file already", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "kit-ahead-"));
+  const folder = testFolder(onTestFinished);
   const file = join(folder, "sessions.db");
   const store = new SqliteSessionStore({ file });
   const reader = new SqliteSessionStore({ file });
@@ -65,7 +64,6 @@ test("while the model thinks about the results of its calls, they are in the fil
   expect(seen).toContain("It is seven.");
   reader.close();
   store.close();
-  rmSync(folder, { recursive: true });
 });
 
 test("the model is asked while a slow store takes the results, and its calls wait until they and the answer are stored", async () => {

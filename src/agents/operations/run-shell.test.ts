@@ -1,21 +1,16 @@
-import { existsSync, mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { Agent } from "../harness.ts";
 import { openDoomed } from "../session/crash.suite.ts";
 
-let folder = "";
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "kit-shell-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 function open(store: ReturnType<typeof openDoomed>["store"]): Agent {
   const allowedCommands = ["git", { command: "node", unsafe: true }];

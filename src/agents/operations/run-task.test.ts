@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { readAll } from "../../testing/read-all.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import { defineTool } from "../define/tool.ts";
@@ -102,8 +100,7 @@ test("a subagent has only the rights it was granted", async () => {
 });
 
 test("a subagent with allowWrite does not inherit the protected paths granted to its parent", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "kit-task-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = testFolder(onTestFinished);
   const model = createScriptedModel(({ prompt }) =>
     prompt.at(-1)?.role === "tool"
       ? { text: JSON.stringify(prompt.at(-1)?.content) }

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import {
   deepProtectedPaths,
@@ -282,8 +282,7 @@ test.each([
 });
 
 test("a model cannot change the agents of its project from another folder", async () => {
-  const base = await realpath(await mkdtemp(join(tmpdir(), "kit-protected-")));
-  onTestFinished(() => rm(base, { recursive: true }));
+  const base = testFolder(onTestFinished);
   const project = join(base, "shop");
   await mkdir(project);
   const model = createScriptedModel(({ prompt }) =>

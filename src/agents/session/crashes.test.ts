@@ -1,27 +1,21 @@
-import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { createScriptedModel, type ScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineTool } from "../define/tool.ts";
 import type { Agent } from "../harness.ts";
 import type { PromptResult } from "../operations/options.ts";
 import { type Doom, openDoomed } from "./crash.suite.ts";
 
-let folder = "";
+const folder = testFolder(afterAll);
 let files = 0;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "kit-resume-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
 const freshFile = (): string => {
   files += 1;
   return join(folder, `${files}.db`);

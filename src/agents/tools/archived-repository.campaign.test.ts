@@ -1,14 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { ExecResult } from "../../sandboxes/contract.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { runCommand } from "./run-command.ts";
 
-const base = realpathSync(mkdtempSync(join(tmpdir(), "kit-archived-")));
-afterAll(() => rmSync(base, { recursive: true, force: true }));
+const base = testFolder(afterAll);
 let count = 0;
 
 /** A repository with a merge of conflicting changes, as an archive can contain it. */

@@ -1,24 +1,23 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { workspaceName } from "../../sandboxes/host/workspace-name.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import type { Agent } from "../harness.ts";
 
 let base = "";
 let workspace = "";
-beforeEach(async () => {
-  base = await realpath(await mkdtemp(join(tmpdir(), "kit-tools-")));
+beforeEach(() => {
+  base = testFolder(onTestFinished);
 });
-afterEach(() => rm(base, { recursive: true, force: true }));
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 

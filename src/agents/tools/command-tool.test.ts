@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createJsonValidator } from "../../app/runtime/validate-json.ts";
@@ -7,13 +6,13 @@ import type { KitEvent } from "../../protocol/event.ts";
 import { wallTest } from "../../sandboxes/host/wall/walled.suite.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { defineCommand, type KitCommand } from "../define/tool.ts";
 
 /** Lets a model call the commands one after the other; returns their results and the events. */
 async function call(commands: readonly KitCommand[], calls: readonly { name: string; input?: unknown }[]) {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const root = testFolder(onTestFinished);
   await writeFile(join(root, "a.txt"), "one\ntwo\n");
   const model = createScriptedModel((_call, index) => {
     const next = calls[index];
@@ -65,8 +64,7 @@ test("a function becomes a tool whose arguments follow its schema", async () => 
 });
 
 wallTest("an isolated command of a model reads no file of secrets and leaves no protected path", async () => {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "kit-commands-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const root = testFolder(onTestFinished);
   await writeFile(join(root, ".env.production"), "A=sesame");
   const command =
     "cat .env.production | rev; git init -q a; echo {} | tee package.json .envrc; echo free > b.txt";

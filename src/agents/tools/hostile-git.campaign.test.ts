@@ -1,21 +1,10 @@
 import { execFileSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { KitError } from "../../base/kit-error.ts";
-import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { isCampaign } from "../../testing/campaign.suite.ts";
-import { runCommand } from "./run-command.ts";
+import { testFolder } from "../../testing/test-folder.ts";
+import { runUnwalled } from "./run-unwalled.suite.ts";
 
 /** `npm test` runs a third of the subcommands of Git. */
 const some = <Item>(all: readonly Item[]): readonly Item[] =>
@@ -61,40 +50,17 @@ async function run(
   command: string,
   workspace = root,
 ): Promise<{ text: string; code: number | null } | string> {
-  const sandbox = await local({ root: workspace, isolation: "off" }).open({
-    agent: "tester",
-    instance_id: "1",
-    session: "default",
-  });
-  try {
-    const {
-      stdout,
-      stderr,
-      exit_code: code,
-    } = await runCommand({
-      command,
-      sandbox,
-      policy: { allowShell: true, allowWrite: true },
-      env: {},
-      signal: AbortSignal.timeout(20_000),
-      emit: () => undefined,
-    });
-    return { text: stdout + stderr, code };
-  } catch (error) {
-    if (error instanceof KitError && error.code === "forbidden") return error.message;
-    throw error;
-  } finally {
-    await sandbox.close();
-  }
+  const result = await runUnwalled(workspace, command);
+  if (typeof result === "string") return result;
+  return { text: result.stdout + result.stderr, code: result.exit_code };
 }
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-hostile-git-")));
+  base = testFolder(onTestFinished);
   root = join(base, "home/workspace");
   marker = join(base, "started");
   makeRepository(root);
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 test.each(
   some([

@@ -1,20 +1,9 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { KitError } from "../../base/kit-error.ts";
-import { local } from "../../sandboxes/local/local-sandbox.ts";
-import { runCommand } from "./run-command.ts";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
+import { runUnwalled } from "./run-unwalled.suite.ts";
 
 let base: string;
 let root: string;
@@ -25,38 +14,18 @@ function write(path: string, content: string): void {
 }
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-reads-")));
+  base = testFolder(onTestFinished);
   root = join(base, "workspace");
   write("a.txt", "alpha\n");
   write("sub/b.txt", "beta\n");
   write("other/a.txt", "gamma\n");
   writeFileSync(join(base, "outside.txt"), "OUTSIDE\n");
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 /** Runs a command without isolation; returns what it printed, or the reason of its refusal. */
 async function run(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const sandbox = await local({ root, isolation: "off" }).open({
-    agent: "tester",
-    instance_id: "1",
-    session: "default",
-  });
-  try {
-    const { stdout, stderr } = await runCommand({
-      command,
-      sandbox,
-      policy: { allowShell: true, allowWrite: true, allowCompoundCommands: false },
-      env,
-      signal: AbortSignal.timeout(20_000),
-      emit: () => undefined,
-    });
-    return stdout + stderr;
-  } catch (error) {
-    if (error instanceof KitError && error.code === "forbidden") return `refused: ${error.message}`;
-    throw error;
-  } finally {
-    await sandbox.close();
-  }
+  const result = await runUnwalled(root, command, { policy: { allowCompoundCommands: false }, env });
+  return typeof result === "string" ? `refused: ${result}` : result.stdout + result.stderr;
 }
 
 test.each([

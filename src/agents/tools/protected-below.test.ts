@@ -1,29 +1,19 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { KitError } from "../../base/kit-error.ts";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentPolicy, AgentProfile } from "../define/agent-profile.ts";
-import { runCommand } from "./run-command.ts";
+import { runUnwalled } from "./run-unwalled.suite.ts";
 
 let base: string;
 let root: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-below-")));
+  base = testFolder(onTestFinished);
   root = join(base, "workspace");
   write("a.txt", "alpha\n");
   write("plain/deep/a.txt", "alpha\n");
@@ -39,7 +29,6 @@ beforeEach(() => {
   write("bare/objects/.keep", "");
   write("bare/refs/.keep", "");
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function write(path: string, content: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -50,27 +39,8 @@ const files = (): readonly string[] => readdirSync(root, { recursive: true }).ma
 
 /** Runs a command without isolation; returns what it printed, or the reason of its refusal. */
 async function run(command: string, policy: AgentPolicy = {}): Promise<string> {
-  const sandbox = await local({ root, isolation: "off" }).open({
-    agent: "tester",
-    instance_id: "1",
-    session: "default",
-  });
-  try {
-    const { stdout, stderr } = await runCommand({
-      command,
-      sandbox,
-      policy: { allowShell: true, allowWrite: true, ...policy },
-      env: {},
-      signal: AbortSignal.timeout(20_000),
-      emit: () => undefined,
-    });
-    return stdout + stderr;
-  } catch (error) {
-    if (error instanceof KitError && error.code === "forbidden") return `refused: ${error.message}`;
-    throw error;
-  } finally {
-    await sandbox.close();
-  }
+  const result = await runUnwalled(root, command, { policy });
+  return typeof result === "string" ? `refused: ${result}` : result.stdout + result.stderr;
 }
 
 test.each([

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 
@@ -11,11 +11,10 @@ let base: string;
 let root: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "kit-parts-")));
+  base = testFolder(onTestFinished);
   root = join(base, "workspace");
   mkdirSync(root);
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function put(...paths: readonly string[]): void {
   for (const path of paths) {

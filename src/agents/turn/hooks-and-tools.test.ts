@@ -1,12 +1,11 @@
-import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import type { KitEvent } from "../../protocol/event.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { createApprovals } from "../approvals/approvals.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
@@ -184,8 +183,7 @@ test("a call with changed arguments still needs approval", async () => {
 });
 
 test("the policy applies to the arguments that a hook changed", async () => {
-  const root = await realpath(await mkdtemp(join(tmpdir(), "kit-hooks-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const root = testFolder(onTestFinished);
   const rewriting = (path: string): AgentProfile => ({
     sandbox: local({ root }),
     allowWrite: true,

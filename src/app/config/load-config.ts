@@ -4,6 +4,7 @@ import { basename, dirname, extname, join, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { isSecretFile } from "../../agents/policy/protected-paths.ts";
+import { attempt } from "../../base/attempt.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError, type KitErrorInit } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
@@ -187,11 +188,7 @@ function secretsInFiles(folder: string): readonly string[] {
     if (!isSecretFile(name)) return [];
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats?.isFile() !== true || stats.size > maxVariableBytes) return [];
-    try {
-      return secretsInFile(parseEnv(readFileSync(file, "utf8")));
-    } catch {
-      return [];
-    }
+    return attempt(() => secretsInFile(parseEnv(readFileSync(file, "utf8"))), []);
   });
 }
 

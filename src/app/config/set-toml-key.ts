@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse, type TomlTable } from "smol-toml";
+import { attempt } from "../../base/attempt.ts";
 
 /**
  * Adds a key with a text value to the text of a TOML file; comments, order and line ends stay. Returns undefined if no
@@ -134,11 +135,7 @@ function setIn(root: TomlTable, path: readonly string[], value: string): boolean
 }
 
 function parsesTo(text: string, expected: TomlTable): boolean {
-  try {
-    return isDeepStrictEqual(parseToml(text), expected);
-  } catch {
-    return false;
-  }
+  return attempt(() => isDeepStrictEqual(parseToml(text), expected), false);
 }
 
 /** Yields places for the line, the most natural first. A line in a string can look like a heading, so the parser checks each. */

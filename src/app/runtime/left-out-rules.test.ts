@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { fromKept, instructionsWithout, rulesLeftOut } from "../../agents/log/left-out-rules.ts";
 import { stateOf } from "../../agents/log/session-state.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
+import { forTests } from "../../testing/for-tests.ts";
+import { startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { answerCall, answerText, openProjectSession } from "./testing/open-project-session.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 const files = {
   "AGENTS.md": "# Shop\n\nCANARY-SHOP\n\n## Money\n\nCANARY-MONEY\n\n## Tests\n\nCANARY-TESTS\n",

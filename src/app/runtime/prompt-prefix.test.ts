@@ -1,17 +1,14 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
-import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
+import { forTests } from "../../testing/for-tests.ts";
+import { startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { answerCall, answerText, openProjectSession } from "./testing/open-project-session.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 const files = {
   "AGENTS.md": "# Shop\n\nBe brief.\n",

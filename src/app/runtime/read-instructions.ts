@@ -104,6 +104,7 @@ function marksOf(locations: readonly Place[]): readonly number[] {
 
 /** Returns undefined for an unreadable file; reading it reports the error. */
 function statOf(path: string): Stats | undefined {
+  // Not `attempt`: each prompt comes here.
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {

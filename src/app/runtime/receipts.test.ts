@@ -1,21 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { eventSchema } from "../../protocol/event.ts";
 import { createReceiptReader } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
-import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
+import { forTests } from "../../testing/for-tests.ts";
+import { startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { answerCall, answerText, openProjectSession } from "./testing/open-project-session.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 const files = {
   "AGENTS.md": "# Shop\n\n## House\n\nCANARY-ROOT\n",

@@ -1,16 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { broken, type CallEvent, modelFiles, playOn, schedules } from "./call-model.suite.ts";
 
-let server: PostgresServer;
+const server = postgresForTests();
 let repository: TemporaryRepository;
 beforeAll(async () => {
-  server = await startPostgres();
   repository = await createTemporaryRepository(modelFiles);
 });
 afterAll(async () => {
-  await server?.stop();
   await repository[Symbol.asyncDispose]();
 });
 

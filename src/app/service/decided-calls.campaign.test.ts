@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { untilAborted } from "../../engine/cases/engine-check.ts";
@@ -9,20 +9,14 @@ import { createPostgresEngine } from "../../engine/postgres/create-postgres-engi
 import type { SessionStore } from "../../stores/contract.ts";
 import { PostgresSessionStore } from "../../stores/postgres/postgres-store.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestParts } from "../../testing/test-app.ts";
 import { createService } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 // As `createAgent` and `defineTool` of kit make them.
 const payer = `globalThis.paid ??= [];

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import * as fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openProject } from "../../project/open-project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { createReceiptReader, isRule } from "../../protocol/read-records.ts";
@@ -8,16 +8,13 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { toFullStore } from "../../stores/full-store.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
-import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
+import { forTests } from "../../testing/for-tests.ts";
+import { startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { answerCall, answerText, openProjectSession } from "../runtime/testing/open-project-session.ts";
 import { readGuidelineUsage } from "./guideline-usage.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 const files = {
   "AGENTS.md": "# Shop\n\nBe brief.\n\n## Money\n\nWhole cents.\n\n## Tests\n\nBeside the file.\n",

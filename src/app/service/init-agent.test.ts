@@ -103,14 +103,11 @@ test("openAgents opens the agent files of a repository, and onEvent gets all the
     models: { "scripted/test": createScriptedModel(() => ({ text: "ok" })) },
     onEvent: ({ agent, instance_id }) => received.add(`${agent} ${instance_id}`),
   });
-  try {
-    expect(app.agents().map(({ name, path }) => [name, path])).toEqual([["helper", "src/agents/helper.ts"]]);
-    const { text } = await (await app.instance("helper", "1")).session().prompt("x");
-    expect(text).toBe("ok");
-    expect([...received]).toEqual(["helper 1"]);
-  } finally {
-    await app.close();
-  }
+  onTestFinished(() => app.close());
+  expect(app.agents().map(({ name, path }) => [name, path])).toEqual([["helper", "src/agents/helper.ts"]]);
+  const { text } = await (await app.instance("helper", "1")).session().prompt("x");
+  expect(text).toBe("ok");
+  expect([...received]).toEqual(["helper 1"]);
 });
 
 test("work that would be lost with the process is refused: from the application, a workflow, or an agent's function", async () => {
@@ -122,30 +119,24 @@ test("work that would be lost with the process is refused: from the application,
       'export const run = (ctx) => ctx.dispatch("helper", { id: "1", input: "x" }).catch(({ code, hint }) => ({ code, hint }));\n',
   });
   const app = await openAgents({ root: folder.root, env: {} });
-  try {
-    const refusal = { code: "unavailable", hint: expect.stringContaining("openService") };
-    const whole: Partial<App> = app;
-    await expect(whole.dispatch?.("helper", { id: "1", input: "x" })).rejects.toMatchObject(refusal);
-    await expect(whole.dispatch?.("none", { id: "1", input: "x" })).rejects.toMatchObject({
-      code: "agent_not_found",
-    });
-    expect((await app.run("hand")).result).toMatchObject(refusal);
-    await expect(app.instance("lead", "1")).rejects.toMatchObject(refusal);
-  } finally {
-    await app.close();
-  }
+  onTestFinished(() => app.close());
+  const refusal = { code: "unavailable", hint: expect.stringContaining("openService") };
+  const whole: Partial<App> = app;
+  await expect(whole.dispatch?.("helper", { id: "1", input: "x" })).rejects.toMatchObject(refusal);
+  await expect(whole.dispatch?.("none", { id: "1", input: "x" })).rejects.toMatchObject({
+    code: "agent_not_found",
+  });
+  expect((await app.run("hand")).result).toMatchObject(refusal);
+  await expect(app.instance("lead", "1")).rejects.toMatchObject(refusal);
 });
 
 test("without a key and without a model in the configuration the offline guide answers", async () => {
   await using folder = await createTemporaryRepository({ "CLAUDE.md": "## Money\n\nAmounts are cents.\n" });
   const agent = await initAgent(createAgent({}), { root: folder.root, env: {} });
-  try {
-    const { text, model } = await agent.session().prompt("Which rules apply to src/pay.ts?");
-    expect(model.id).toBe("offline/guide");
-    expect(text).toContain("Amounts are cents.");
-  } finally {
-    await agent.close();
-  }
+  onTestFinished(() => agent.close());
+  const { text, model } = await agent.session().prompt("Which rules apply to src/pay.ts?");
+  expect(model.id).toBe("offline/guide");
+  expect(text).toContain("Amounts are cents.");
 });
 
 test("answers of an agent with an output, and results of a workflow, have their types in a program", async () => {

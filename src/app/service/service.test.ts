@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { agentStream } from "../../engine/event-log-contract.ts";
@@ -10,6 +7,7 @@ import { noUsage, textOf } from "../../protocol/read-records.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestService, type TestService, type TestServiceOptions } from "../../testing/test-service.ts";
 
 // As `createAgent` of kit makes it.
@@ -350,8 +348,7 @@ test("work continues from the entries of a process that had lost the lease witho
 });
 
 test("an input that was accepted before a restart runs after it", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "kit-engine-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = testFolder(onTestFinished);
   const begun = Promise.withResolvers<void>();
   const first = await open(
     () => {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createPostgresEngine } from "../../engine/postgres/create-postgres-engine.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { PostgresSessionStore } from "../../stores/postgres/postgres-store.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestParts } from "../../testing/test-app.ts";
@@ -12,15 +12,7 @@ import { knownSecrets } from "../runtime/known-secrets.ts";
 import { createService } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
 
-let server: PostgresServer;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 const files = {
   "src/agents/echo.ts": `export default { kind: "kit.agent", describe: async () => ({ instructions: "Echo." }) };

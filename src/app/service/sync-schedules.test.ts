@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { handlers } from "../../engine/cases/engine-check.ts";
 import type { Engine } from "../../engine/contract.ts";
 import { createPostgresEngine } from "../../engine/postgres/create-postgres-engine.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import type { LoadedWorkflow } from "../sources/discover-sources.ts";
 import { ScheduleSync } from "./sync-schedules.ts";
 
-let server: PostgresServer;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 test("in a rolling deploy, old nodes keep the schedules of new files, and schedules of old files end with the last old node", async () => {
   const old = await open("rolling");

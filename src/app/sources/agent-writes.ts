@@ -8,6 +8,7 @@ import {
   isProtectedPath,
 } from "../../agents/policy/protected-paths.ts";
 import type { SourceGuard, Writer } from "../../agents/project-context.ts";
+import { attempt } from "../../base/attempt.ts";
 import { createUlid } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { stateFolder } from "../state-folder.ts";
@@ -375,11 +376,7 @@ export function isHeld(error: unknown): error is KitError {
 const commonNames = [".kit", ".agents", ".env", ".npmrc", "package.json", "package-lock.json", "kit.toml"];
 
 function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return commonNames;
-  }
+  return attempt(() => readdirSync(folder), commonNames);
 }
 
 function contentOf(file: string): string {
@@ -391,10 +388,6 @@ function digestOf(content: string | Uint8Array): string {
 }
 
 function parseLine(text: string): Line | undefined {
-  try {
-    return JSON.parse(text) as Line;
-  } catch {
-    // A crash cut this line off.
-    return undefined;
-  }
+  // A crash cut this line off.
+  return attempt(() => JSON.parse(text) as Line);
 }

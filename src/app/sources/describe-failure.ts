@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { attempt } from "../../base/attempt.ts";
 import { thrownText } from "../../base/thrown.ts";
 import { causeOf, type ErrorCause } from "../../protocol/error-cause.ts";
 import { hidePaths } from "../../python/host-exception.ts";
@@ -64,11 +65,7 @@ export function withLine(sentence: string, file: string): string {
 }
 
 function readText(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
+  return attempt(() => readFileSync(file, "utf8"), "");
 }
 
 function adviceFor(error: Error): string {

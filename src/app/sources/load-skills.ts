@@ -2,6 +2,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { Skill } from "../../agents/define/agent-profile.ts";
 import type { JsonSchema } from "../../agents/define/tool.ts";
+import { attempt } from "../../base/attempt.ts";
 import { nameKey, quoteName } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
@@ -85,11 +86,7 @@ async function schemaOf(
 
 /** Parses a text as JSON; returns undefined if it is not JSON. */
 function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(text));
 }
 
 async function readBeside(folder: string, name: string, fields: FieldReader): Promise<string> {

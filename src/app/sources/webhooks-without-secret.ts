@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { findSecret } from "../../webhooks/define-webhook.ts";
 import type { LoadedWebhook } from "./discover-sources.ts";
 
@@ -7,11 +8,7 @@ export function webhooksWithoutSecret(
   env: Readonly<Record<string, string | undefined>>,
 ): readonly LoadedWebhook[] {
   return webhooks.filter(({ definition }) => {
-    try {
-      return findSecret(definition, env) === undefined;
-    } catch {
-      // The function of the file throws if its variable is not set.
-      return true;
-    }
+    // The function of the file throws if its variable is not set.
+    return attempt(() => findSecret(definition, env) === undefined, true);
   });
 }

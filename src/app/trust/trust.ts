@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, relative, sep } from "node:path";
+import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
@@ -225,11 +226,7 @@ function readRecord(file: string): TrustRecord | undefined {
 }
 
 function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).filter((name) => name.endsWith(".json"));
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync(folder).filter((name) => name.endsWith(".json")), []);
 }
 
 function unstored(cause: unknown): KitError {

@@ -3,6 +3,7 @@ import { isRecord } from "../../base/record.ts";
 import type { Message, ToolResultPart } from "../../protocol/message.ts";
 import { noUsage, textOf } from "../../protocol/read-records.ts";
 import type { BackendMessage, BackendOperation, TurnRequest } from "../contract.ts";
+import { partsText } from "../history.ts";
 import type { GraphPeers } from "./graph-peers.ts";
 
 /** Converts messages of kit to messages of LangChain: the same ids, one message for each result. */
@@ -41,10 +42,6 @@ function contentOf({ content }: Extract<Message, { role: "user" }>) {
     const url = part.data.startsWith("https:") ? part.data : `data:${part.media_type};base64,${part.data}`;
     return { type: "image_url" as const, image_url: { url } };
   });
-}
-
-function partsText(parts: readonly { readonly type: string; readonly text?: string }[]): string {
-  return parts.map((part) => (part.type === "text" ? (part.text ?? "") : `[${part.type}]`)).join("");
 }
 
 function asObject(value: unknown): Record<string, unknown> {

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HumanMessage, SystemMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
@@ -23,6 +21,7 @@ import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { nextEvent, openStage, requires, resultsOf, rolesOf } from "../../testing/backend/backend-stage.ts";
 import type { Script } from "../../testing/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { backendContract } from "../contract.suite.ts";
 import type { AgentBackend } from "../contract.ts";
 import { loadPeer } from "../load-peer.ts";
@@ -261,8 +260,7 @@ test("nothing of an agent goes to LangSmith, whatever the environment says", asy
 });
 
 test("a package is taken from the project before kit's own, and one that is missing is named with its command", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "kit-peer-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = testFolder(onTestFinished);
   const { mkdirSync, writeFileSync } = await import("node:fs");
   const own = join(folder, "node_modules", "@langchain", "core");
   mkdirSync(own, { recursive: true });

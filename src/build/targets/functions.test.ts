@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -7,20 +7,18 @@ import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import type { KitConfig } from "../../app/config/config-schema.ts";
 import { e2b } from "../../sandboxes/e2b/e2b-sandbox.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import type { Application } from "../application.ts";
 import { loadBundler } from "../bundler.ts";
 import { netlify } from "./netlify.ts";
 import { vercel } from "./vercel.ts";
 
-let root = "";
+const root = testFolder(afterAll);
 
 beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), "kit-functions-"));
   mkdirSync(join(root, "node_modules"));
   symlinkSync(join(process.cwd(), "node_modules/pg"), join(root, "node_modules/pg"));
 });
-
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** The part of an application that the targets of functions read. */
 function appOf(config: KitConfig, profile: AgentProfile = {}, more: Partial<Application> = {}): Application {

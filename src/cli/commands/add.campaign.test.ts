@@ -1,31 +1,21 @@
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { parse } from "smol-toml";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../app/config/config-schema.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { additions } from "../add/additions.ts";
 import { managerProcess } from "../add/package-manager.ts";
 import { peerOf, satisfies } from "../add/peer-versions.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
 import { type RunResult, runKit, startKit } from "../testing/run-kit.ts";
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-add-")));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 let number = 0;
 
@@ -117,31 +107,28 @@ test("kit add installs the package, sets the configuration's key, names the vari
     reply.setHeader("content-type", "application/json");
     reply.end(JSON.stringify({ name, "dist-tags": { latest: "4.999.0" }, versions }));
   });
+  onTestFinished(() => void registry.close());
   await new Promise<void>((resolve) => registry.listen(0, "127.0.0.1", resolve));
-  try {
-    const { port } = registry.address() as AddressInfo;
-    const env = {
-      PATH: process.env.PATH ?? "",
-      npm_config_registry: `http://127.0.0.1:${port}`,
-      npm_config_cache: join(folder, "cache"),
-      // The caller can have asked its own npm to be silent.
-      npm_config_loglevel: "notice",
-    };
-    const { exitCode, stdout, stderr } = await kit(["add", "anthropic"], root, env);
-    expect(stderr).toMatch(/added 1 package/);
-    expect(stdout).toContain(`$ npm install --save --no-audit --no-fund @ai-sdk/anthropic@${anthropic}`);
-    expect(stdout).toContain("! anthropic  ANTHROPIC_API_KEY is not set.");
-    expect(exitCode).toBe(0);
-    expect(requestedUrls).toContain("/a.tgz");
-    expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).dependencies).toEqual({
-      "@ai-sdk/anthropic": `^${anthropic}`,
-    });
-    expect(readFileSync(join(root, "kit.toml"), "utf8")).toBe(
-      '# ours\n[agent]\nmax_turns = 5 # enough\nmodel = "anthropic/claude-sonnet-4-6"\n',
-    );
-  } finally {
-    registry.close();
-  }
+  const { port } = registry.address() as AddressInfo;
+  const env = {
+    PATH: process.env.PATH ?? "",
+    npm_config_registry: `http://127.0.0.1:${port}`,
+    npm_config_cache: join(folder, "cache"),
+    // The caller can have asked its own npm to be silent.
+    npm_config_loglevel: "notice",
+  };
+  const { exitCode, stdout, stderr } = await kit(["add", "anthropic"], root, env);
+  expect(stderr).toMatch(/added 1 package/);
+  expect(stdout).toContain(`$ npm install --save --no-audit --no-fund @ai-sdk/anthropic@${anthropic}`);
+  expect(stdout).toContain("! anthropic  ANTHROPIC_API_KEY is not set.");
+  expect(exitCode).toBe(0);
+  expect(requestedUrls).toContain("/a.tgz");
+  expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).dependencies).toEqual({
+    "@ai-sdk/anthropic": `^${anthropic}`,
+  });
+  expect(readFileSync(join(root, "kit.toml"), "utf8")).toBe(
+    '# ours\n[agent]\nmax_turns = 5 # enough\nmodel = "anthropic/claude-sonnet-4-6"\n',
+  );
 });
 
 test("a second call changes nothing, and finds the key without writing it to a file", async () => {

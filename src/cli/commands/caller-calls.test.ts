@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../server/testing/serve-service.ts";
+import { expect, test } from "vitest";
+import { serveForTests } from "../../server/testing/serve-for-tests.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(() => served.close());
+const served = serveForTests();
 
 const kit = (...words: string[]): Promise<RunResult> =>
   runKit(["approvals", ...words, "--url", served.url], { cwd: served.root });

@@ -1,15 +1,9 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { openService } from "../../app/service/open-service.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { runKit } from "../testing/run-kit.ts";
 
-let root: string;
-beforeAll(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-cluster-")));
-});
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = testFolder(afterAll);
 
 test("a process that does all of the work is listed as the only node, with the waiting work and its age", async () => {
   const service = await openService({ root });

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import type { Check } from "../doctor/checks.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
 import { runKit } from "../testing/run-kit.ts";
@@ -171,12 +171,11 @@ test("a folder that cannot be written is reported, with the consequences", async
 });
 
 test("a folder without Git and without sources is no error", async () => {
-  const bare = realpathSync(mkdtempSync(join(tmpdir(), "kit-bare-")));
+  const bare = testFolder(onTestFinished);
   mkdirSync(join(bare, "src"));
   const { ok, of } = await examine(bare);
   expect(ok).toBe(true);
   for (const name of ["repository", "specs", "guidelines"]) expect(of(name)?.status).toBe("warning");
-  rmSync(bare, { recursive: true });
 });
 
 test("every MCP server of the configuration is started once, and reported if it does not work", async () => {

@@ -1,20 +1,11 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { withoutKeys } from "../testing/agents-project.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-init-")));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 function kit(args: readonly string[], cwd = folder): Promise<RunResult> {
   return runKit(args, { cwd, env: withoutKeys });

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { addTrust, trustsAll } from "../../app/trust/trust.ts";
+import { attempt } from "../../base/attempt.ts";
 import { type Command, defineCommand, flag } from "../command.ts";
 import { configNames } from "../find-root.ts";
 import { type KitPackage, kitPackage } from "../init/kit-package.ts";
@@ -109,11 +110,7 @@ function nextSteps(project: {
 }
 
 function readManifest(folder: string): Readonly<Record<string, unknown>> {
-  try {
-    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) ?? {};
-  } catch {
-    return {};
-  }
+  return attempt(() => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) ?? {}, {});
 }
 
 function quoted(word: string): string {

@@ -1,17 +1,16 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { browse, createOAuthServer } from "../../mcp/auth/oauth-server.suite.ts";
 import { modernListener, serveHttp } from "../../mcp/servers/http-server.suite.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { beginKit, type RunOptions, runKit } from "../testing/run-kit.ts";
 
 /** A project with one MCP server that asks for a login, named `tracker`, and one that is a program. */
 async function openProject(state = "state"): Promise<RunOptions & { readonly url: string }> {
   const { url } = await serveHttp(createOAuthServer(modernListener(), { revokes: true }).listener);
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-mcp-login-")));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = testFolder(onTestFinished);
   const cwd = join(folder, "project");
   mkdirSync(cwd);
   writeFileSync(

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../server/testing/serve-service.ts";
+import { expect, test } from "vitest";
+import { serveForTests } from "../../server/testing/serve-for-tests.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "src/agents/host.ts": `export const triggers = { webhook: true };
+const served = serveForTests({
+  files: {
+    "src/agents/host.ts": `export const triggers = { webhook: true };
 const schema = { type: "object", properties: { guests: { type: "integer" } }, required: ["guests"] };
 const book = {
   name: "book",
@@ -16,10 +14,8 @@ const book = {
 };
 export default { kind: "kit.agent", describe: async () => ({ tools: [book] }) };
 `,
-    },
-  });
+  },
 });
-afterAll(() => served.close());
 
 const kit = (...words: string[]): Promise<RunResult> =>
   runKit(["approvals", ...words, "--url", served.url], { cwd: served.root });

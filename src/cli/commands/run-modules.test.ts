@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 
 const source = new URL("../../", import.meta.url).href;
 /** Raise it for what every prompt needs; load what only some need with the first use. */
@@ -27,27 +27,23 @@ function modulesOf(args: readonly string[], cwd: string): readonly string[] {
 }
 
 test("a prompt loads only the modules that it needs: no engine, workflow, Python, command policy or vendor", () => {
-  const folder = mkdtempSync(join(tmpdir(), "kit-modules-"));
-  try {
-    const shop = join(folder, "shop");
-    const isState = (path: string): boolean => path.endsWith("/.kit");
-    cpSync(fileURLToPath(new URL("../../../examples/shop", import.meta.url)), shop, {
-      recursive: true,
-      filter: (path) => !isState(path),
-    });
-    const modules = modulesOf(["run", "--prompt", "What do you know?"], shop);
-    expect(modules).toContain("agents/turn/turn-loop.ts");
-    expect(modules.length).toBeLessThanOrEqual(mostModules);
-    const unneeded =
-      /^engine\/embedded\/|backend-(?:run|turn)|policy\/forms\/|check-command|workflow|^server\/|(?:e2b|modal|daytona|runloop)-sandbox|python-session/;
-    const needed = [
-      "app/service/built-in-workflows.ts",
-      "app/service/workflow-runs.ts",
-      "protocol/built-in-workflows.ts",
-      "workflows/define-workflow.ts",
-    ];
-    expect(modules.filter((path) => unneeded.test(path) && !needed.includes(path))).toEqual([]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = testFolder(onTestFinished);
+  const shop = join(folder, "shop");
+  const isState = (path: string): boolean => path.endsWith("/.kit");
+  cpSync(fileURLToPath(new URL("../../../examples/shop", import.meta.url)), shop, {
+    recursive: true,
+    filter: (path) => !isState(path),
+  });
+  const modules = modulesOf(["run", "--prompt", "What do you know?"], shop);
+  expect(modules).toContain("agents/turn/turn-loop.ts");
+  expect(modules.length).toBeLessThanOrEqual(mostModules);
+  const unneeded =
+    /^engine\/embedded\/|backend-(?:run|turn)|policy\/forms\/|check-command|workflow|^server\/|(?:e2b|modal|daytona|runloop)-sandbox|python-session/;
+  const needed = [
+    "app/service/built-in-workflows.ts",
+    "app/service/workflow-runs.ts",
+    "protocol/built-in-workflows.ts",
+    "workflows/define-workflow.ts",
+  ];
+  expect(modules.filter((path) => unneeded.test(path) && !needed.includes(path))).toEqual([]);
 });

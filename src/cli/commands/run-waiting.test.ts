@@ -1,15 +1,14 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { campaignTest } from "../../testing/campaign.suite.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { runKit, startKit } from "../testing/run-kit.ts";
 
-let root: string;
+const root = testFolder(afterAll);
 beforeAll(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "kit-waiting-")));
   mkdirSync(join(root, "src/workflows"), { recursive: true });
   writeFileSync(
     join(root, "src/workflows/release.js"),
@@ -21,7 +20,6 @@ beforeAll(() => {
 `,
   );
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** Resolves with what a process has said on stderr, once it has said this. */
 async function untilSaid(child: ReturnType<typeof startKit>, expected: RegExp): Promise<string> {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { LoadedConfig } from "../../app/config/load-config.ts";
 import { valueAt } from "../../app/config/set-toml-key.ts";
 import { checkModel } from "../../app/service/findings.ts";
+import { attempt } from "../../base/attempt.ts";
 import { type Addition, additions } from "../add/additions.ts";
 import { installedVersion, peerOf, satisfies } from "../add/peer-versions.ts";
 import { checkStore } from "./check-models.ts";
@@ -65,11 +66,7 @@ function checkPackages({ name, packages }: Addition, folder: string): Check {
 }
 
 function isBesideKit(name: string): boolean {
-  try {
-    return findPackageJSON(name, import.meta.url) !== undefined;
-  } catch {
-    return false;
-  }
+  return attempt(() => findPackageJSON(name, import.meta.url) !== undefined, false);
 }
 
 function checkVariable(addition: Addition, { config, environment }: LoadedConfig): Check | undefined {

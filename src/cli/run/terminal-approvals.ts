@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { type Approvals, createApprovals } from "../../agents/approvals/approvals.ts";
 import { stateFolder } from "../../app/state-folder.ts";
+import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import { isAlive } from "../../processes/is-alive.ts";
@@ -143,12 +144,12 @@ export function terminalFolders(root: string): readonly string[] {
 }
 
 function pidsIn(folder: string): readonly number[] {
-  try {
-    return readdirSync(folder)
-      .map(Number)
-      .filter((pid) => Number.isInteger(pid) && pid > 0);
-  } catch {
-    // No workflow was ever run here.
-    return [];
-  }
+  // No workflow was ever run here.
+  return attempt(
+    () =>
+      readdirSync(folder)
+        .map(Number)
+        .filter((pid) => Number.isInteger(pid) && pid > 0),
+    [],
+  );
 }

@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { engineContract } from "../contract.suite.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-engine-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 let count = 0;
 let folder = "";
 

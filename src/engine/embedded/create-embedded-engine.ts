@@ -10,12 +10,12 @@ import { type EngineOwnership, EngineShell } from "../shared/engine-shell.ts";
 import { retentionOf, type StoredEventLog } from "../shared/events/event-log.ts";
 import { Outcomes } from "../shared/outcomes.ts";
 import { lineOf } from "../shared/queue/owners.ts";
-import { Dispatches } from "./dispatches/dispatches.ts";
+import { EmbeddedDispatches } from "./dispatches/dispatches.ts";
 import type { EmbeddedBase } from "./embedded-base.ts";
 import { createEngineCore, createTenure } from "./engine-core.ts";
 import { openEventLog } from "./events/event-log.ts";
 import type { LeaseHolder } from "./lease.ts";
-import { Runs } from "./runs/runs.ts";
+import { EmbeddedRuns } from "./runs/runs.ts";
 import { createDeliveryRows, createOutcomeRows, createSchedules } from "./small-stores.ts";
 import { createWaitingCalls } from "./waiting-calls.ts";
 
@@ -49,7 +49,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
   const limits = { ...defaultLimits, ...options.limits };
   const core = createEngineCore({ folder, beside, database: open?.("engine"), onCommit, clock, limits });
   const { base, lease, stops } = core;
-  const dispatches = new Dispatches(base, limits);
+  const dispatches = new EmbeddedDispatches(base, limits);
   const events = openEventLog({
     folder,
     database: open?.("events"),
@@ -59,7 +59,7 @@ export function createEmbeddedEngine(options: EmbeddedEngineOptions = {}): Engin
     retention: retentionOf(limits),
   });
   const admit: Engine["admit"] = (request) => dispatches.admit(request);
-  const runs = new Runs(base, { limits, events, admit });
+  const runs = new EmbeddedRuns(base, { limits, events, admit });
   const scheduling = createSchedules(base, { startRun: (request) => runs.startRun(request) });
   const outcomeRows = createOutcomeRows(base);
   const deliveryRows = createDeliveryRows(base, limits);

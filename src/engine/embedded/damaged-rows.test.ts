@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "kit-damaged-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = testFolder(afterAll);
 
 test("a damaged row has an error in its record, and the other rows are listed, read and worked on", async () => {
   const key = { agent: "a", session: "s" } as const;

@@ -1,13 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 import { startEngineProcess } from "./testing/engine-process.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-engine-full-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const key = { agent: "worker", instance_id: "i", session: "default" };
 
 /** The largest file size for the process: writes beyond it fail, as on a full disk. */

@@ -1,14 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 import { startEngineProcess } from "./testing/engine-process.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-engine-killed-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 
 /** More rounds find more: `KIT_FAULT_ROUNDS=100 vitest run --project campaigns src/engine/embedded/killed-process.campaign.test.ts`. */
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);

@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-engine-locked-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const key = { agent: "worker", instance_id: "i", session: "default" };
 
 test("a store that another program locks for a moment delays receipts and ends, and loses none", async () => {

@@ -1,7 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
@@ -9,13 +8,13 @@ import { afterAll, expect, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import type { KitError } from "../../base/kit-error.ts";
 import { createTransaction } from "../../sqlite/statements.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 import { openDatabase } from "./database/engine-database.ts";
 import { createLostWork } from "./database/lost-work.ts";
 import { openNotes } from "./testing/open-notes.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-lost-work-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 
 /** More rounds find more: `KIT_FAULT_ROUNDS=300 vitest run --project campaigns src/engine/embedded/lost-work.campaign.test.ts`. */
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import type { Engine } from "../contract.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-outcomes-"));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = testFolder(afterAll);
 
 const handlers = { dispatch: async () => undefined, run: async () => undefined };
 

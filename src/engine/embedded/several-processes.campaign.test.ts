@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { stopBetweenWrites } from "../../testing/stop-between-writes.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createEmbeddedEngine } from "./create-embedded-engine.ts";
 import { startEngineProcess } from "./testing/engine-process.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-engine-several-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const key = { agent: "worker", instance_id: "i", session: "default" };
 const handlers = { run: async () => undefined, dispatch: async () => process.pid };
 

@@ -1,8 +1,12 @@
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { query } from "../../sqlite/statements.ts";
 import { leaseLost } from "../shared/engine-base.ts";
-import { type CallRow, WaitingCallRecords, type WaitingCallStore } from "../shared/waiting-calls.ts";
-import type { CallFilter } from "../waiting-calls-contract.ts";
+import {
+  type CallRow,
+  fieldsOf,
+  WaitingCallRecords,
+  type WaitingCallStore,
+} from "../shared/waiting-calls.ts";
 import type { EmbeddedBase, EnginePart } from "./embedded-base.ts";
 
 /** SQL: whether the dispatch or the run of a call `c` is open. */
@@ -149,8 +153,4 @@ function statements({ database }: EmbeddedBase) {
 
 function keysToJson(keys: readonly SessionKey[]): string {
   return JSON.stringify(keys.map(({ agent, instance_id, session }) => [agent, instance_id, session]));
-}
-
-function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {
-  return [agent ?? null, instance_id ?? null, session ?? null];
 }

@@ -1,22 +1,18 @@
 import { setTimeout } from "node:timers/promises";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { gate, handlers, sessionKey, untilAborted } from "../cases/engine-check.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
 import type { BriefEngine } from "./asked-work.ts";
 import { createBriefEngine, createPostgresEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
+const server = postgresForTests();
 let schema = "";
 let count = 0;
 const opened: Engine[] = [];
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
 
 beforeEach(() => {
   count += 1;
@@ -25,10 +21,6 @@ beforeEach(() => {
 
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((engine) => engine.drain({ timeoutMs: 0 })));
-});
-
-afterAll(async () => {
-  await server?.stop();
 });
 
 /** One invocation of a function, whose engine works until it is drained. */

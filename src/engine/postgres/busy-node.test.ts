@@ -2,20 +2,13 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { campaignTest } from "../../testing/campaign.suite.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { openWay } from "../../testing/way-to-server.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 campaignTest(
   "a node whose event loop is busy for some seconds keeps its shards and its work",

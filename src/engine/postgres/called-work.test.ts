@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { expect, test } from "vitest";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { gate, handlers } from "../cases/engine-check.ts";
 import type { Engine } from "../contract.ts";
 import type { Executor, Turn } from "./called-work.ts";
 import { createCalledEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 /** An executor that calls the node for each `wake`. */
 class OwnCalls implements Executor {

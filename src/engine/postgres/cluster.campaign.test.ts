@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { untilAborted } from "../cases/engine-check.ts";
 import type { EngineCluster } from "../cluster.ts";
 import type { Engine } from "../contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 
-let server: PostgresServer;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 async function openNode(
   schema: string,

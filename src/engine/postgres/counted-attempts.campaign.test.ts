@@ -4,23 +4,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { campaignTest } from "../../testing/campaign.suite.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { gate } from "../cases/engine-check.ts";
 import type { Engine } from "../contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
+const server = postgresForTests();
 let admin: pg.Pool;
 
-beforeAll(async () => {
-  server = await startPostgres();
+beforeAll(() => {
   admin = new pg.Pool({ connectionString: server.url });
   admin.on("error", () => undefined);
 });
-
 afterAll(async () => {
   await admin?.end();
-  await server?.stop();
 });
 
 /** Two attempts: the limit is met as soon as two wrong ones are counted. */

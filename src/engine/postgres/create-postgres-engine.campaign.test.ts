@@ -1,18 +1,9 @@
-import { afterAll, beforeAll } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { engineContract } from "../contract.suite.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
+const server = postgresForTests();
 let count = 0;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
 
 engineContract({
   name: "The Postgres engine",

@@ -16,14 +16,14 @@ import { AskedWork, type BriefEngine, pollMs } from "./asked-work.ts";
 import { CalledWork, type Executor, findMs } from "./called-work.ts";
 import { PostgresCluster } from "./cluster.ts";
 import { hasOpenWork } from "./dispatch-rows.ts";
-import { Dispatches } from "./dispatches.ts";
+import { PostgresDispatches } from "./dispatches.ts";
 import { DatabaseClock, type EngineDatabase } from "./engine-database.ts";
 import { PostgresEventRows } from "./event-rows.ts";
 import { type News, NewsWire } from "./news.ts";
 import { Ownership } from "./ownership.ts";
 import { open, type PostgresBase, type PostgresEngineOptions, toText } from "./postgres-base.ts";
 import { clusterState, engineLoad } from "./read-cluster-state.ts";
-import { Runs } from "./runs.ts";
+import { PostgresRuns } from "./runs.ts";
 import { sweepMs, sweepPace } from "./searches.ts";
 import { shardOf, shardOfJob } from "./shards.ts";
 import {
@@ -75,8 +75,8 @@ class PostgresEngine {
   readonly #news: NewsWire;
   readonly #clock = new DatabaseClock();
   readonly #events: StoredEventLog;
-  readonly #dispatches: Dispatches;
-  readonly #runs: Runs;
+  readonly #dispatches: PostgresDispatches;
+  readonly #runs: PostgresRuns;
   readonly #schedules: Schedules;
   readonly #waitingCalls: WaitingCallRecords;
   readonly #shell: EngineShell;
@@ -148,8 +148,8 @@ class PostgresEngine {
       });
     const rows = new PostgresEventRows(base);
     this.#events = new StoredEventLog({ rows, clock, retention: retentionOf(limits) });
-    this.#dispatches = new Dispatches(base);
-    this.#runs = new Runs(base, {
+    this.#dispatches = new PostgresDispatches(base);
+    this.#runs = new PostgresRuns(base, {
       events: this.#events,
       admit: (request) => this.#dispatches.admit(request),
     });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import { KitError } from "../../base/kit-error.ts";
+import type { KitError } from "../../base/kit-error.ts";
 import { Batcher } from "../../postgres/batcher.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -13,6 +13,7 @@ import {
   sessionFull,
   unknownDispatch,
 } from "../shared/dispatches/dispatch-store.ts";
+import { queueFullError } from "../shared/engine-base.ts";
 import { checkJson } from "../shared/json-values.ts";
 import type { LineScope } from "../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
@@ -371,12 +372,4 @@ function keyOf(request: {
 }): string | undefined {
   const { agent, instance_id, idempotency_key: key } = request;
   return key === undefined || key === null ? undefined : JSON.stringify([agent, instance_id, key]);
-}
-
-function queueFullError(): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "Too many writes are waiting for the engine's store. Try again later.",
-    meta: { retry_after_s: 1 },
-  });
 }

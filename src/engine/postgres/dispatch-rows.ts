@@ -48,7 +48,7 @@ interface Settlement {
   readonly end: DispatchEnd;
 }
 
-/** The rows of inputs, for attempts. Concurrent claims share a statement, and so do concurrent settlements. */
+/** The rows of inputs. Concurrent claims share a statement, and so do concurrent settlements. */
 export class DispatchRows implements DispatchStore {
   readonly #base: PostgresBase;
   readonly #claims: Batcher<Claim, DispatchRow | undefined>;
@@ -106,6 +106,47 @@ export class DispatchRows implements DispatchStore {
     await this.#base.database.run(
       "UPDATE $s.dispatches SET idle = $1 WHERE dispatch_id = $2 AND status = 'running' AND fence = $3",
       [idle, dispatch_id, fence],
+    );
+  }
+
+  async find(dispatchId: string): Promise<DispatchRow | undefined> {
+    return await this.#base.database.row<DispatchRow>("SELECT * FROM $s.dispatches WHERE dispatch_id = $1", [
+      dispatchId,
+    ]);
+  }
+
+  async cancel(dispatchId: string): Promise<DispatchRow | undefined> {
+    return await this.#base.database.row<DispatchRow>(
+      `UPDATE $s.dispatches SET cancelling = (started_at IS NOT NULL), next_attempt_at = NULL,
+         ended_at = CASE WHEN started_at IS NULL THEN $1::bigint END,
+         status = CASE WHEN started_at IS NULL THEN 'cancelled' ELSE status END
+       WHERE dispatch_id = $2 AND status IN ('queued', 'running') RETURNING *`,
+      [this.#base.clock.now(), dispatchId],
+    );
+  }
+
+  async openAmong(dispatchIds: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#base.database.rows<Pick<DispatchRow, "dispatch_id">>(
+      "SELECT dispatch_id FROM $s.dispatches WHERE dispatch_id = ANY($1) AND ended_at IS NULL",
+      [dispatchIds],
+    );
+    return rows.map(({ dispatch_id }) => dispatch_id);
+  }
+
+  async list(filter: DispatchFilter): Promise<Page<DispatchRecord>> {
+    const { cursor, agent, instance_id, session, status } = filter;
+    if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
+    return await readList<DispatchRow, DispatchRecord>(
+      this.#base,
+      { filter, listed: listedDispatches },
+      {
+        from: rowsWith(status),
+        before: cursor ?? listedDispatches.last,
+        columns: { agent, instance_id, session },
+        size: ({ input, result }) => input.length + (result?.length ?? 0),
+        toItem: (row) => toRecord(row, this.#base),
+        toCursor: ({ dispatch_id }) => dispatch_id,
+      },
     );
   }
 
@@ -187,27 +228,6 @@ function rowsWith(status: DispatchFilter["status"]): string {
   const sources = new Set((typeof status === "string" ? [status] : status).map((one) => ofStatus[one]));
   const [only] = sources;
   return only === undefined || sources.size > 1 ? "$s.dispatches" : only;
-}
-
-/** Lists dispatches, newest first, by their ids, which sort by time: the last id of a page is the cursor of the next. */
-export async function listDispatches(
-  base: PostgresBase,
-  filter: DispatchFilter = {},
-): Promise<Page<DispatchRecord>> {
-  const { cursor, agent, instance_id, session, status } = filter;
-  if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
-  return await readList<DispatchRow, DispatchRecord>(
-    base,
-    { filter, listed: listedDispatches },
-    {
-      from: rowsWith(status),
-      before: cursor ?? listedDispatches.last,
-      columns: { agent, instance_id, session },
-      size: ({ input, result }) => input.length + (result?.length ?? 0),
-      toItem: (row) => toRecord(row, base),
-      toCursor: ({ dispatch_id }) => dispatch_id,
-    },
-  );
 }
 
 /**

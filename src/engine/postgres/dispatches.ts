@@ -1,31 +1,14 @@
 import { lowestId } from "../../base/id.ts";
 import { Batcher } from "../../postgres/batcher.ts";
-import type { DispatchReceipt, DispatchRecord } from "../../protocol/dispatch.ts";
+import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import type {
-  AdmitRequest,
-  DispatchFilter,
-  Engine,
-  LinePlace,
-  Page,
-  WaitOptions,
-  WorkContext,
-} from "../contract.ts";
-import { AttachedCalls } from "../shared/dispatches/attached-calls.ts";
-import { DispatchAttempts } from "../shared/dispatches/dispatch-attempts.ts";
-import {
-  type DispatchRow,
-  isRiskySql,
-  type QueuedDispatch,
-  toRecord,
-  unknownDispatch,
-} from "../shared/dispatches/dispatch-store.ts";
+import type { AdmitRequest, LinePlace, WaitOptions, WorkContext } from "../contract.ts";
+import { type DispatchRow, isRiskySql, type QueuedDispatch } from "../shared/dispatches/dispatch-store.ts";
+import { Dispatches } from "../shared/dispatches/dispatches.ts";
 import { closing } from "../shared/engine-base.ts";
 import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
-import { createWaiters, type Waiters } from "../shared/queue/waiters.ts";
-import { awaitEnd } from "./await-end.ts";
 import { DispatchAdmission } from "./dispatch-admission.ts";
-import { DispatchRows, listDispatches } from "./dispatch-rows.ts";
+import { DispatchRows } from "./dispatch-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 
@@ -39,26 +22,9 @@ const pruned = 500;
 /** How often a call that is not stored checks whether the work of its shard is taken over. */
 const recoveryStepMs = 10;
 
-/** Inputs for sessions, from admission to their end. */
-export class Dispatches
-  implements
-    Pick<
-      Engine,
-      | "admit"
-      | "getDispatch"
-      | "listDispatches"
-      | "awaitDispatch"
-      | "cancelDispatch"
-      | "listDeadLetters"
-      | "redrive"
-      | "inLine"
-    >
-{
-  readonly #base: PostgresBase;
-  readonly #waiters: Waiters = createWaiters();
-  readonly #calls: AttachedCalls;
+/** The inputs of a database: the node that owns the shard of an instance runs them. */
+export class PostgresDispatches extends Dispatches<PostgresBase> {
   readonly #admission: DispatchAdmission;
-  readonly #attempts: DispatchAttempts;
   /** Queries for the queued inputs of sessions. */
   readonly #polls: Batcher<SessionKey, void>;
   /** The shards in which the work of former owners was requeued, with the fence of this node at that time. */
@@ -67,16 +33,10 @@ export class Dispatches
   #seen = 0;
 
   constructor(base: PostgresBase) {
-    const { limits } = base;
-    this.#base = base;
-    this.#calls = new AttachedCalls(base);
+    super(base, new DispatchRows(base), base.limits);
     this.#admission = new DispatchAdmission(base, {
-      attached: (scope) => this.#calls.waiting(scope),
+      attached: (scope) => this.calls.waiting(scope),
       admitted: (sessions) => this.#announce(sessions),
-    });
-    this.#attempts = new DispatchAttempts(base, new DispatchRows(base), {
-      limits,
-      ended: (id) => this.#noteEnd(id),
     });
     this.#polls = new Batcher<SessionKey, void>((all) => this.#poll(all));
   }
@@ -91,74 +51,33 @@ export class Dispatches
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
-    const release = await this.#base.ownership.hold(shardOf(session), options?.signal);
+    const release = await this.base.ownership.hold(shardOf(session), options?.signal);
     try {
       await this.#admission.checkRoomInLine(session, ownerOfInput(session));
       // First enqueues the inputs that any node has accepted before.
       await this.#untilRecovered(session, options?.signal);
       await this.#polls.add(session);
-      if (this.#base.leaseOf(session).signal.aborted || this.#base.draining.aborted) throw closing();
+      if (this.base.leaseOf(session).signal.aborted || this.base.draining.aborted) throw closing();
       this.#admission.checkLine(session);
-      return await this.#calls.run(session, work, options?.signal);
+      return await this.calls.run(session, work, options?.signal);
     } finally {
       release();
     }
   }
 
-  /** The number of inputs that wait without being stored. */
-  attached(): number {
-    return this.#calls.waiting();
+  protected requeueFailed(id: string): Promise<void> {
+    return this.#admission.redrive(id);
   }
 
-  async getDispatch(id: string): Promise<DispatchRecord | undefined> {
-    const row = await this.#find(id);
-    return row === undefined ? undefined : toRecord(row, this.#base);
+  protected override noteEnd(id: string): void {
+    super.noteEnd(id);
+    this.base.news.publish(["ended", id]);
   }
 
-  async listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>> {
-    return await listDispatches(this.#base, filter);
-  }
-
-  async listDeadLetters(filter?: Omit<DispatchFilter, "status">): Promise<Page<DispatchRecord>> {
-    return await listDispatches(this.#base, { ...filter, status: "failed" });
-  }
-
-  async awaitDispatch(id: string, options?: WaitOptions): Promise<DispatchRecord | undefined> {
-    const row = await awaitEnd(id, {
-      waiters: this.#waiters,
-      signal: options?.signal,
-      read: () => this.#find(id),
-      hasEnded: ({ ended_at }) => ended_at !== null,
-    });
-    return row === undefined ? undefined : toRecord(row, this.#base);
-  }
-
-  async cancelDispatch(id: string): Promise<boolean> {
-    const { database, clock, news } = this.#base;
-    const row = await database.row<DispatchRow>(
-      `UPDATE $s.dispatches SET cancelling = (started_at IS NOT NULL), next_attempt_at = NULL,
-         ended_at = CASE WHEN started_at IS NULL THEN $1::bigint END,
-         status = CASE WHEN started_at IS NULL THEN 'cancelled' ELSE status END
-       WHERE dispatch_id = $2 AND status IN ('queued', 'running') RETURNING *`,
-      [clock.now(), id],
-    );
-    if (row === undefined) return false;
-    if (row.cancelling) {
-      this.#attempts.cancel(id);
-      news.publish(["cancel", id]);
-      this.#base.wake([row]);
-    } else {
-      this.#attempts.leave(row);
-      this.#noteEnd(id);
-    }
-    return true;
-  }
-
-  async redrive(id: string): Promise<DispatchRecord> {
-    await this.#admission.redrive(id);
-    const record = await this.getDispatch(id);
-    if (record === undefined) throw unknownDispatch();
-    return record;
+  protected override noteCancelled(row: DispatchRow): void {
+    super.noteCancelled(row);
+    this.base.news.publish(["cancel", row.dispatch_id]);
+    this.base.wake([row]);
   }
 
   /** Handles the news that inputs were queued in a session. */
@@ -168,21 +87,21 @@ export class Dispatches
 
   /** Handles the news that a dispatch has ended. */
   onEnded(id: string): void {
-    this.#waiters.wake(id);
+    this.ends.wake(id);
   }
 
   /** Handles the news that a dispatch that has begun was cancelled. */
   onCancel(id: string): void {
-    this.#attempts.cancel(id);
+    this.attempts.cancel(id);
   }
 
   /** Requeues the work that former owners of shards were running, and enqueues the queued inputs. */
   async takeOver(shards: readonly number[]): Promise<void> {
-    const { ownership } = this.#base;
+    const { ownership } = this.base;
     const fences = shards.map((shard) => [shard, ownership.leaseOfShard(shard).fence] as const);
     await this.#recover(shards);
     for (const [shard, fence] of fences) this.#recovered.set(shard, fence);
-    const rows = await this.#base.database.rows<RecoveredDispatch>(
+    const rows = await this.base.database.rows<RecoveredDispatch>(
       `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' ORDER BY seq`,
       [shards],
     );
@@ -191,7 +110,7 @@ export class Dispatches
 
   /** Finds changes without news: new inputs, and cancelled ones. */
   async sweep(): Promise<void> {
-    const { database, ownership } = this.#base;
+    const { database, ownership } = this.base;
     const recovered = new Map(this.#recovered);
     const rows = await database.rows<RecoveredDispatch>(
       `SELECT ${columns} FROM $s.dispatches WHERE shard = ANY($1) AND ended_at IS NULL AND status = 'queued' AND seq > $2
@@ -199,23 +118,23 @@ export class Dispatches
       [ownership.shards, this.#seen - seqMargin],
     );
     this.#join(rows, recovered);
-    const running = this.#attempts.running().map(({ dispatch_id }) => dispatch_id);
-    const retrying = this.#attempts.retrying();
+    const running = this.attempts.running().map(({ dispatch_id }) => dispatch_id);
+    const retrying = this.attempts.retrying();
     if (running.length + retrying.length === 0) return;
     const states = await database.rows<{ dispatch_id: string; status: string; cancelling: boolean }>(
       "SELECT dispatch_id, status, cancelling FROM $s.dispatches WHERE dispatch_id = ANY($1)",
       [[...running, ...retrying.map(({ dispatch_id }) => dispatch_id)]],
     );
     const queued = new Set(states.filter(({ status }) => status === "queued").map((row) => row.dispatch_id));
-    for (const { dispatch_id, cancelling } of states) if (cancelling) this.#attempts.cancel(dispatch_id);
-    for (const dispatch of retrying) if (!queued.has(dispatch.dispatch_id)) this.#attempts.leave(dispatch);
+    for (const { dispatch_id, cancelling } of states) if (cancelling) this.attempts.cancel(dispatch_id);
+    for (const dispatch of retrying) if (!queued.has(dispatch.dispatch_id)) this.attempts.leave(dispatch);
   }
 
   /** Whether no work of a shard runs on this node. */
   isIdle(shard: number): boolean {
     // A waiting attached call counts too, because another node could not continue it.
-    for (const session of this.#calls.lines) if (shardOf(session) === shard) return false;
-    for (const session of this.#attempts.sessionsAtWork) if (shardOf(session) === shard) return false;
+    for (const session of this.calls.lines) if (shardOf(session) === shard) return false;
+    for (const session of this.attempts.sessionsAtWork) if (shardOf(session) === shard) return false;
     return true;
   }
 
@@ -224,12 +143,8 @@ export class Dispatches
     return this.#polls.isBusy;
   }
 
-  close(reason: unknown): void {
-    this.#waiters.close(reason);
-  }
-
   async prune(endedBefore: number): Promise<boolean> {
-    const rows = await this.#base.database.rows(
+    const rows = await this.base.database.rows(
       `DELETE FROM $s.dispatches WHERE dispatch_id IN (SELECT dispatch_id FROM $s.dispatches
          WHERE dispatch_id < $2 AND ended_at < $1 ORDER BY dispatch_id LIMIT ${pruned}) RETURNING 1`,
       [endedBefore, lowestId("dispatch", endedBefore)],
@@ -237,32 +152,26 @@ export class Dispatches
     return rows.length === pruned;
   }
 
-  async #find(id: string): Promise<DispatchRow | undefined> {
-    return await this.#base.database.row<DispatchRow>("SELECT * FROM $s.dispatches WHERE dispatch_id = $1", [
-      id,
-    ]);
-  }
-
   #isOwn(key: SessionKey): boolean {
-    return !this.#base.leaseOf(key).signal.aborted;
+    return !this.base.leaseOf(key).signal.aborted;
   }
 
   /** Whether inputs that a former owner had begun are requeued: until then, later inputs of their sessions would overtake them. */
   #isRecovered(key: SessionKey, recovered: ReadonlyMap<number, number> = this.#recovered): boolean {
-    return recovered.get(shardOf(key)) === this.#base.leaseOf(key).fence;
+    return recovered.get(shardOf(key)) === this.base.leaseOf(key).fence;
   }
 
   async #untilRecovered(key: SessionKey, signal: AbortSignal | undefined): Promise<void> {
-    while (this.#isOwn(key) && !this.#isRecovered(key) && !this.#base.draining.aborted)
-      await this.#base.clock.sleep(recoveryStepMs, signal);
+    while (this.#isOwn(key) && !this.#isRecovered(key) && !this.base.draining.aborted)
+      await this.base.clock.sleep(recoveryStepMs, signal);
   }
 
   #announce(sessions: readonly SessionKey[]): void {
     const unique = new Map(sessions.map((key) => [lineOf(key), key]));
-    this.#base.wake([...unique.values()]);
+    this.base.wake([...unique.values()]);
     for (const key of unique.values()) {
       if (this.#isOwn(key)) this.#polls.add(key).catch(() => undefined);
-      else this.#base.news.publish(["session", key.agent, key.instance_id, key.session]);
+      else this.base.news.publish(["session", key.agent, key.instance_id, key.session]);
     }
   }
 
@@ -270,7 +179,7 @@ export class Dispatches
   async #poll(keys: readonly SessionKey[]): Promise<readonly undefined[]> {
     const unique = [...new Map(keys.map((key) => [lineOf(key), key])).values()];
     const recovered = new Map(this.#recovered);
-    const rows = await this.#base.database.rows<RecoveredDispatch>(
+    const rows = await this.base.database.rows<RecoveredDispatch>(
       `SELECT queued.* FROM unnest($1::int[], $2::text[], $3::text[], $4::text[]) AS asked (shard, agent, instance_id, session),
          LATERAL (SELECT ${columns} FROM $s.dispatches AS d WHERE d.shard = asked.shard AND ended_at IS NULL
            AND d.agent = asked.agent AND d.instance_id = asked.instance_id AND d.session = asked.session AND status = 'queued'
@@ -289,32 +198,20 @@ export class Dispatches
 
   /** `recovered` is a copy from before the rows were read: rows that were read earlier can lack requeued inputs. */
   #join(rows: readonly RecoveredDispatch[], recovered: ReadonlyMap<number, number>): void {
-    const handlers = this.#base.handlers();
-    if (handlers === undefined || this.#base.draining.aborted) return;
-    const { queue } = this.#base;
+    const handlers = this.base.handlers();
+    if (handlers === undefined || this.base.draining.aborted) return;
+    const { queue } = this.base;
     for (const { risky, ...dispatch } of rows) {
       if (!this.#isOwn(dispatch) || !this.#isRecovered(dispatch, recovered)) continue;
       if (queue.has({ id: dispatch.dispatch_id, line: lineOf(dispatch) })) continue;
       this.#seen = Math.max(this.#seen, dispatch.seq);
-      queue.join(this.#attempts.toJob(dispatch, handlers, risky));
+      queue.join(this.attempts.toJob(dispatch, handlers, risky));
     }
   }
 
-  #noteEnd(id: string): void {
-    this.#waiters.wake(id);
-    this.#base.news.publish(["ended", id]);
-  }
-
   /** Wakes callers that wait for an end without news. */
-  async wakeEnded(): Promise<void> {
-    const ids = this.#waiters.ids();
-    if (ids.length === 0) return;
-    const rows = await this.#base.database.rows<Pick<DispatchRow, "dispatch_id">>(
-      "SELECT dispatch_id FROM $s.dispatches WHERE dispatch_id = ANY($1) AND ended_at IS NULL",
-      [ids],
-    );
-    const open = new Set(rows.map(({ dispatch_id }) => dispatch_id));
-    for (const id of ids) if (!open.has(id)) this.#waiters.wake(id);
+  wakeEnded(): Promise<void> {
+    return this.ends.wakeEnded();
   }
 
   /**
@@ -322,7 +219,7 @@ export class Dispatches
    * count if their node has died, except those that only waited.
    */
   async #recover(shards: readonly number[]): Promise<void> {
-    await this.#base.database.run(
+    await this.base.database.run(
       `UPDATE $s.dispatches AS d SET status = 'queued',
          spent = spent + CASE WHEN own.former IS NULL OR idle THEN 0 ELSE 1 END,
          charged = CASE WHEN own.former IS NULL OR idle THEN charged ELSE array_append(charged, own.former) END

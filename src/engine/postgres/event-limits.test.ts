@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createId } from "../../base/id.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { handlers } from "../cases/engine-check.ts";
 import { agentStream } from "../event-log-contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
@@ -10,13 +10,7 @@ import { PostgresEventRows } from "./event-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { createDeliveryRows, pruneDeliveries } from "./small-stores.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 test("above the limits of a stream and of all bytes the oldest events are deleted, and readers get a gap", async () => {
   const target = { url: server.url, schema: "event_limits" };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { expect, test, vi } from "vitest";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { handlers } from "../cases/engine-check.ts";
 import type { OpenEventLog } from "../cases/event-log-cases.ts";
 import { said } from "../cases/sample-events.ts";
@@ -9,16 +9,8 @@ import { agentStream } from "../event-log-contract.ts";
 import { eventLogContract } from "../events.suite.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
+const server = postgresForTests();
 let count = 0;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
 
 async function open(schema: string): Promise<OpenEventLog> {
   const engine = await createPostgresEngine({ url: server.url, schema });

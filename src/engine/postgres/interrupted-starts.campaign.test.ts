@@ -1,19 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { openWay, type WayToServer } from "../../testing/way-to-server.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
+const server = postgresForTests();
 let way: WayToServer;
 
 beforeAll(async () => {
-  server = await startPostgres();
   way = await openWay(new URL(server.url));
 });
 afterAll(async () => {
   await way?.close();
-  await server?.stop();
 });
 
 test("a run whose first moment loses the database has one execution, which goes on", async () => {

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { expect, test } from "vitest";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { handlers } from "../cases/engine-check.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 test("the state has each node's work, and each problem with advice", async () => {
   const target = { url: server.url, schema: "cluster_state" };

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { expect, test } from "vitest";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { handlers } from "../cases/engine-check.ts";
 import type { RunContext } from "../contract.ts";
 import { checkReplay } from "../shared/runs/replay-check.ts";
@@ -7,13 +7,7 @@ import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 import { openSharedRuns } from "./read-open-runs.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 test("runs of a shared engine are checked while its nodes work: nothing is written, and no shard is taken", async () => {
   const target = { url: server.url, schema: "open_runs" };

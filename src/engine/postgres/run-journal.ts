@@ -55,7 +55,6 @@ export class JournalRows implements RunJournals {
     return new OpenJournal(this.#base, { run: run.id, fence, entries: rows.map(toEntry) });
   }
 
-  /** The entries of a run after a position. */
   async page(
     run: number,
     { after, limit }: { readonly after: number; readonly limit: number },
@@ -78,7 +77,6 @@ export class JournalRows implements RunJournals {
     return row?.value ?? undefined;
   }
 
-  /** The open waits of some runs. */
   async waits(runs: readonly number[]): Promise<ReadonlyMap<number, readonly RunWait[]>> {
     const byRun = new Map<number, RunWait[]>();
     if (runs.length === 0) return byRun;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import type { RunStatus } from "../../protocol/run.ts";
-import type { RunReceipt, RunRequest, RunSignal } from "../contract.ts";
+import type { Page, RunFilter, RunReceipt, RunRequest, RunSignal } from "../contract.ts";
 import { leaseLost } from "../shared/engine-base.ts";
 import { checkJson, isName } from "../shared/json-values.ts";
 import { ownerOfRun } from "../shared/queue/owners.ts";
@@ -16,12 +16,14 @@ import {
   crashText,
   forgetFailures,
   hasEnded,
+  listedRuns,
   mostCrashes,
   mostUntaken,
   notFailed,
   otherPayload,
   type PutBack,
   parentCancelled,
+  parseRunCursor,
   type QueuedRun,
   type RunEnd,
   type RunRow,
@@ -30,6 +32,7 @@ import {
   unknownRun,
 } from "../shared/runs/run-store.ts";
 import { toStoredTrace } from "../shared/stored-rows.ts";
+import { readList } from "./lists.ts";
 import { type PostgresBase, toText } from "./postgres-base.ts";
 import type { JournalRows } from "./run-journal.ts";
 import { shardOf } from "./shards.ts";
@@ -189,7 +192,7 @@ OR EXISTS (
   SELECT 1 FROM $s.run_journal AS step WHERE run = $1 AND kind = 'step' AND state = 'pending' AND NOT EXISTS (
     SELECT 1 FROM $s.runs WHERE run_id = btrim(step.value, '"') AND ended_at IS NULL)))`;
 
-/** The rows of runs, for executions. */
+/** The rows of runs. */
 export class RunRows implements RunStore {
   readonly #base: PostgresBase;
 
@@ -253,6 +256,54 @@ export class RunRows implements RunStore {
       );
       return row?.status ?? how.status;
     });
+  }
+
+  async find(runId: string): Promise<RunRow | undefined> {
+    return await this.#base.database.row<RunRow>("SELECT * FROM $s.runs WHERE run_id = $1", [runId]);
+  }
+
+  list(filter: RunFilter): Promise<Page<RunRow>> {
+    return readList<RunRow, RunRow>(
+      this.#base,
+      { filter, listed: listedRuns },
+      {
+        from: "$s.runs",
+        before: parseRunCursor(filter.cursor),
+        columns: { workflow: filter.workflow },
+        size: ({ payload, result }) => payload.length + (result?.length ?? 0),
+        toItem: (row) => row,
+        toCursor: ({ id }) => String(id),
+      },
+    );
+  }
+
+  async cancel(runId: string): Promise<RunRow | undefined> {
+    return await this.#base.database.row<RunRow>(
+      `UPDATE $s.runs SET cancelling = (status = 'running'), wake_at = NULL,
+         ended_at = CASE WHEN status = 'running' THEN NULL ELSE $1::bigint END,
+         status = CASE WHEN status = 'running' THEN status ELSE 'cancelled' END
+       WHERE run_id = $2 AND status IN ('queued', 'running', 'waiting') RETURNING *`,
+      [this.#base.clock.now(), runId],
+    );
+  }
+
+  async descendants(runId: string): Promise<readonly string[]> {
+    const rows = await this.#base.database.rows<Pick<RunRow, "run_id">>(
+      `WITH RECURSIVE below AS (
+         SELECT run_id, id FROM $s.runs WHERE parent = $1
+         UNION SELECT r.run_id, r.id FROM $s.runs AS r JOIN below ON r.parent = below.run_id)
+       SELECT run_id FROM below ORDER BY id`,
+      [runId],
+    );
+    return rows.map(({ run_id }) => run_id);
+  }
+
+  async openAmong(runIds: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#base.database.rows<Pick<RunRow, "run_id">>(
+      "SELECT run_id FROM $s.runs WHERE run_id = ANY($1) AND ended_at IS NULL",
+      [runIds],
+    );
+    return rows.map(({ run_id }) => run_id);
   }
 }
 

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { expect, test } from "vitest";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { handlers } from "../cases/engine-check.ts";
 import { followFamily, type Member } from "../embedded/runs/testing/run-flow.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 
-let server: PostgresServer;
-
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 test("suspects that wait for other runs, a signal or a person block none", async () => {
   const target = { url: server.url, schema: "suspects" };

@@ -1,21 +1,18 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { gate } from "../cases/engine-check.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 
-let server: PostgresServer;
+const server = postgresForTests();
 let admin: pg.Pool;
 
-beforeAll(async () => {
-  server = await startPostgres();
+beforeAll(() => {
   admin = new pg.Pool({ connectionString: server.url });
   admin.on("error", () => undefined);
 });
-
 afterAll(async () => {
   await admin?.end();
-  await server?.stop();
 });
 
 test("an input whose node has lost and regained its shard is done before later inputs, however long its old attempt runs", async () => {

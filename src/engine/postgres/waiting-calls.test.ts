@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { WaitingCallRecords } from "../shared/waiting-calls.ts";
 import { type EngineDatabase, openEngineDatabase } from "./engine-database.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { createWaitingCallRows, pruneWaitingCalls } from "./waiting-calls.ts";
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(async () => {
-  await server?.stop();
-});
+const server = postgresForTests();
 
 /** Opens a database with decided calls, the first of which are old. */
 async function openWithCalls({ schema, old }: { readonly schema: string; readonly old: number }) {

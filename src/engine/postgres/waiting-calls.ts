@@ -1,7 +1,6 @@
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { leaseLost } from "../shared/engine-base.ts";
-import type { CallRow, StoredCall, WaitingCallStore } from "../shared/waiting-calls.ts";
-import type { CallFilter } from "../waiting-calls-contract.ts";
+import { type CallRow, fieldsOf, type StoredCall, type WaitingCallStore } from "../shared/waiting-calls.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { shardOf } from "./shards.ts";
 
@@ -139,8 +138,4 @@ export async function pruneWaitingCalls(
     [before],
   );
   return rows.length === pruned;
-}
-
-function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {
-  return [agent ?? null, instance_id ?? null, session ?? null];
 }

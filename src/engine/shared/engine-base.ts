@@ -60,6 +60,15 @@ export function closing(): KitError {
   return new NotBegun();
 }
 
+/** The error for a write that would wait behind too many others. */
+export function queueFullError(): KitError {
+  return new KitError({
+    code: "unavailable",
+    message: "Too many writes are waiting for the engine's store. Try again later.",
+    meta: { retry_after_s: 1 },
+  });
+}
+
 /** The error of a second `start`. */
 export function alreadyStarted(): KitError {
   return new KitError({ code: "conflict", message: "The engine has been started already." });

@@ -5,7 +5,7 @@ type Guard = <Arguments extends unknown[], Result>(
   call: (...args: Arguments) => Promise<Result>,
 ) => (...args: Arguments) => Promise<Result>;
 
-type DispatchCalls = Pick<
+export type DispatchCalls = Pick<
   Engine,
   | "admit"
   | "getDispatch"
@@ -15,7 +15,7 @@ type DispatchCalls = Pick<
   | "listDeadLetters"
   | "redrive"
 >;
-type RunCalls = Pick<
+export type RunCalls = Pick<
   Engine,
   "startRun" | "getRun" | "listRuns" | "awaitRun" | "retryRun" | "cancelRun" | "signal"
 > &

@@ -245,3 +245,8 @@ function isOlder(one: ApprovalRequest, other: ApprovalRequest): boolean {
 function toDecision(text: string): ApprovalDecision {
   return JSON.parse(text) as ApprovalDecision;
 }
+
+/** The fields of a filter as values of a statement: null stands for any. */
+export function fieldsOf({ agent, instance_id, session }: CallFilter): (string | null)[] {
+  return [agent ?? null, instance_id ?? null, session ?? null];
+}

@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { codeSpans } from "../../specs/markdown/characters.ts";
 import { lineKinds, lineText, type MarkdownScan } from "../../specs/markdown/scan-markdown.ts";
@@ -133,11 +134,7 @@ function isPlaceholder(path: string): boolean {
 }
 
 function decode(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+  return attempt(() => decodeURIComponent(path), path);
 }
 
 /** Names that many folders have; a file of such a name is no guess. */

@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { defineTool } from "../../agents/define/tool.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { createOfflineGuide, pathsIn } from "./offline-guide.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "kit-guide-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder(afterAll);
 
 function lookup(name: string, answer: (input: Record<string, unknown>) => string) {
   const asked: Record<string, unknown>[] = [];

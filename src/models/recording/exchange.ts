@@ -1,3 +1,5 @@
+import { attempt } from "../../base/attempt.ts";
+
 /** One request to a provider and what came of it: a line of a recording. Secrets and keys are taken out. */
 export interface Exchange {
   readonly version: 1;
@@ -41,11 +43,7 @@ export function toRecordedRequest(
 }
 
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return attempt(() => JSON.parse(text), text);
 }
 
 /** An address without what may be a key: Google's API takes one in the query. */

@@ -1,9 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createSecretMask } from "../../agents/secrets.ts";
 import { openAgents } from "../../app/service/open-service.ts";
-import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
+import { forTests } from "../../testing/for-tests.ts";
+import { startProviderServer } from "../../testing/provider-server/provider-server.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestApp } from "../../testing/test-app.ts";
@@ -12,11 +13,7 @@ import { createModelResolver } from "../create-model-resolver.ts";
 import { type Recording, readRecording } from "./read-recording.ts";
 import { createRecorder, type Recorder } from "./record-fetch.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(() => server.close());
+const server = forTests(startProviderServer, ({ close }) => close());
 
 const key = "test-key-of-none";
 const retry = { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 };

@@ -1,4 +1,5 @@
 import { parse, type TomlTable } from "smol-toml";
+import { attempt } from "../../base/attempt.ts";
 import { canonical } from "../../base/json-text.ts";
 import { isRecord } from "../../base/record.ts";
 
@@ -38,11 +39,10 @@ export function setTomlServer(text: string, name: string, { entry, keys }: Serve
 
 /** Whether a text says exactly this. An empty table of servers need not be there. */
 function isExactly(text: string, expected: Readonly<Record<string, unknown>>): boolean {
-  try {
-    return canonical({ ...parseToml("[mcp_servers]"), ...parseToml(text) }) === canonical(expected);
-  } catch {
-    return false;
-  }
+  return attempt(
+    () => canonical({ ...parseToml("[mcp_servers]"), ...parseToml(text) }) === canonical(expected),
+    false,
+  );
 }
 
 interface LineEdit {

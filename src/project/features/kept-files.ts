@@ -1,5 +1,6 @@
 import { lstatSync, type Stats } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { attempt } from "../../base/attempt.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { readTestText, type TestText } from "../../specs/coverage/test-references.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
@@ -83,11 +84,7 @@ function readRows(database: Connection, paths: readonly string[]): ReadonlyMap<s
 /** A row as it was written; undefined for a damaged one, whose file is read again. */
 function toRow(stamp: string, digest: string, test: string): Row | undefined {
   if (test === "") return { stamp, digest };
-  try {
-    return { stamp, digest, test: JSON.parse(test) as TestText };
-  } catch {
-    return undefined;
-  }
+  return attempt(() => ({ stamp, digest, test: JSON.parse(test) as TestText }));
 }
 
 function readRow({ readSource }: Index, path: string, stats: Stats): Row | Diagnostic {

@@ -240,23 +240,20 @@ test("words that thousands of blocks hold are counted exactly, and those with th
   await using large = await createTemporaryRepository({ "many.json": JSON.stringify(manySpecs) });
   const config = { specs: { custom: [{ include: "many.json" }] } };
   const opened = await openProject({ root: large.root, indexFile: ":memory:", config });
-  try {
-    const first = opened.specs.query({ q: "common", limit: 6 });
-    expect(first.total_count).toBe(3493);
-    expect(first.counts_by_framework).toEqual({ custom: 3493 });
-    expect(first.specs.map(({ id }) => id)).toEqual(["b0007", "b1007", "b2007", "b3007", "b0002", "b0004"]);
-    const seen = new Set<string>();
-    let cursor: string | undefined;
-    do {
-      const page = opened.specs.query({ q: "common", limit: 1000, ...(cursor && { cursor }) });
-      for (const { id } of page.specs) seen.add(id);
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    expect(seen.size).toBe(3493);
-    expect(opened.specs.query({ q: "common", path: "many.json", limit: 1 }).total_count).toBe(3493);
-  } finally {
-    await opened.close();
-  }
+  onTestFinished(() => opened.close());
+  const first = opened.specs.query({ q: "common", limit: 6 });
+  expect(first.total_count).toBe(3493);
+  expect(first.counts_by_framework).toEqual({ custom: 3493 });
+  expect(first.specs.map(({ id }) => id)).toEqual(["b0007", "b1007", "b2007", "b3007", "b0002", "b0004"]);
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const page = opened.specs.query({ q: "common", limit: 1000, ...(cursor && { cursor }) });
+    for (const { id } of page.specs) seen.add(id);
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+  expect(seen.size).toBe(3493);
+  expect(opened.specs.query({ q: "common", path: "many.json", limit: 1 }).total_count).toBe(3493);
 });
 
 test("a block knows where it came from, and is found by its id", () => {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
 
@@ -23,6 +23,7 @@ test("codes link to the statements that they name, in both directions and after 
     ".kiro/specs/auth/tasks.md": tasks,
   });
   const project = await openProject({ root: repository.root, indexFile: ":memory:" });
+  onTestFinished(() => project.close());
   const constraint = "fw_a-auth-requirements-non-functional-requirements";
   const relatedTo = (id: string) =>
     (project.specs.get(id)?.metadata.related_specs ?? []).map((each) => each.split("requirements-")[1]);
@@ -31,21 +32,17 @@ test("codes link to the statements that they name, in both directions and after 
       .impact({ ids: [id], depth: 1 })
       .affected.filter(({ path }) => path[0]?.kind === "implements")
       .map(({ id: found }) => found.at(-1));
-  try {
-    expect(relatedTo("fw_a-auth-tasks-1")).toEqual(["req1", "non-functional-requirements"]);
-    expect(relatedTo("fw_a-auth-tasks-2")).toEqual(["req1"]);
-    expect(implementing(constraint)).toEqual(["1"]);
-    expect(implementing("fw_a-auth-requirements-req1")).toEqual(["1", "2"]);
-    const problems = () => project.specs.diagnostics().filter(({ rule }) => rule === "dangling-reference");
-    expect(problems()).toMatchObject([{ id: "fw_a-auth-tasks-3", line: 6 }]);
-    expect(problems()[0]?.message).toMatch(/^NFR-8 /);
+  expect(relatedTo("fw_a-auth-tasks-1")).toEqual(["req1", "non-functional-requirements"]);
+  expect(relatedTo("fw_a-auth-tasks-2")).toEqual(["req1"]);
+  expect(implementing(constraint)).toEqual(["1"]);
+  expect(implementing("fw_a-auth-requirements-req1")).toEqual(["1", "2"]);
+  const problems = () => project.specs.diagnostics().filter(({ rule }) => rule === "dangling-reference");
+  expect(problems()).toMatchObject([{ id: "fw_a-auth-tasks-3", line: 6 }]);
+  expect(problems()[0]?.message).toMatch(/^NFR-8 /);
 
-    await repository.write(requirementsPath, requirements.replace("NFR-1", "NFR-8"));
-    await project.refresh();
-    expect(relatedTo("fw_a-auth-tasks-1")).toEqual(["req1"]);
-    expect(implementing(constraint)).toEqual(["3"]);
-    expect(problems()).toMatchObject([{ id: "fw_a-auth-tasks-1" }]);
-  } finally {
-    await project.close();
-  }
+  await repository.write(requirementsPath, requirements.replace("NFR-1", "NFR-8"));
+  await project.refresh();
+  expect(relatedTo("fw_a-auth-tasks-1")).toEqual(["req1"]);
+  expect(implementing(constraint)).toEqual(["3"]);
+  expect(problems()).toMatchObject([{ id: "fw_a-auth-tasks-1" }]);
 });

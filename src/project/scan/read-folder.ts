@@ -1,4 +1,5 @@
 import { type Dirent, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
+import { attempt } from "../../base/attempt.ts";
 import {
   everythingIgnored,
   type IgnoreScope,
@@ -268,11 +269,7 @@ function toCandidate(
 }
 
 function isSymbolicLink(absolute: string): boolean {
-  try {
-    return lstatSync(absolute, quietly)?.isSymbolicLink() ?? false;
-  } catch {
-    return false;
-  }
+  return attempt(() => lstatSync(absolute, quietly)?.isSymbolicLink() ?? false, false);
 }
 
 /** A folder that cannot be listed: a problem in place of its content. */

@@ -17,7 +17,7 @@ import { statedAuthor } from "../../specs/model/block-title.ts";
 import { isFixturePath } from "../../specs/model/mentions.ts";
 import { validateBlock } from "../../specs/model/validate.ts";
 import { checkedAdapter, createSpecRegistry, toolLabel } from "../../specs/registry.ts";
-import type { ProjectConfig } from "../project-config.ts";
+import { isText, type ProjectConfig } from "../project-config.ts";
 import { baseOf, toBlockEntry } from "../store/block-row.ts";
 import type { FileEntry } from "../store/index-writer.ts";
 import { decodeText, type SourceRead } from "./source-reader.ts";
@@ -285,8 +285,4 @@ function isPlainlyValid(draft: SpecDraft): boolean {
     allowed[2]?.has(draft.lifecycle) === true &&
     allowed[3]?.has(draft.priority) === true
   );
-}
-
-function isText(value: string): boolean {
-  return typeof value === "string" && /\S/.test(value);
 }

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { lifecycles } from "../../protocol/enums.ts";
 import type { DraftId, SpecDraft } from "../../specs/adapter.ts";
 import { assignIds, toId } from "../../specs/model/assemble-blocks.ts";
 import type { Connection } from "../../sqlite/statements.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { classIdOf, type IdKind, keyRangeOf, keysOfId, toBlockEntry, toKey, weightOf } from "./block-row.ts";
 import { type FileEntry, type IndexBatch, writeBatch } from "./index-writer.ts";
 import { openIndex, readMeta } from "./open-index.ts";
@@ -99,35 +98,31 @@ const path = fc.constantFrom("a.md", "b/a.md", "b.md", "b-c.md", "é.md", "\ue00
 const content = fc.array(draftId, { maxLength: 5 });
 
 test("ids kept group by group are those given to the whole project, after any changes", () => {
-  const folder = mkdtempSync(join(tmpdir(), "kit-ids-"));
+  const folder = testFolder(onTestFinished);
   let count = 0;
-  try {
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(path, content), { maxLength: 6 }),
-        fc.array(fc.tuple(path, fc.option(content)), { maxLength: 8 }),
-        (first, changes) => {
-          const files = new Map(first);
-          const { database } = openIndex(join(folder, `${count++}.db`), "");
-          write(database, { files: [...files].map(([each, ids]) => entryOf(each, ids)) });
-          expect(idsIn(database)).toEqual(assigned(files));
-          for (const [changed, ids] of changes) {
-            if (ids === null) {
-              files.delete(changed);
-              write(database, { removedFiles: [changed] });
-            } else {
-              files.set(changed, ids);
-              write(database, { files: [entryOf(changed, ids)] });
-            }
-            expect(idsIn(database)).toEqual(assigned(files));
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(path, content), { maxLength: 6 }),
+      fc.array(fc.tuple(path, fc.option(content)), { maxLength: 8 }),
+      (first, changes) => {
+        const files = new Map(first);
+        const { database } = openIndex(join(folder, `${count++}.db`), "");
+        write(database, { files: [...files].map(([each, ids]) => entryOf(each, ids)) });
+        expect(idsIn(database)).toEqual(assigned(files));
+        for (const [changed, ids] of changes) {
+          if (ids === null) {
+            files.delete(changed);
+            write(database, { removedFiles: [changed] });
+          } else {
+            files.set(changed, ids);
+            write(database, { files: [entryOf(changed, ids)] });
           }
-          for (const id of new Set(assigned(files))) expect(keysOfId(database, id)).not.toEqual([]);
-          database.close();
-        },
-      ),
-      { numRuns: rounds(20, 100) },
-    );
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+          expect(idsIn(database)).toEqual(assigned(files));
+        }
+        for (const id of new Set(assigned(files))) expect(keysOfId(database, id)).not.toEqual([]);
+        database.close();
+      },
+    ),
+    { numRuns: rounds(20, 100) },
+  );
 });

@@ -1,4 +1,5 @@
 import type { MontySnapshot } from "@pydantic/monty";
+import { attempt } from "../../base/attempt.ts";
 import type { AnswerMessage } from "../process/messages.ts";
 import type { PythonExceptionInfo } from "../python-error.ts";
 import { createValueBudget, fromPythonLimits } from "../values/wire-value.ts";
@@ -49,12 +50,8 @@ export function callHost(
 }
 
 function keywordsOf(snapshot: MontySnapshot): ReadonlyMap<string, unknown> | undefined {
-  try {
-    return new Map(Object.entries(snapshot.kwargs));
-  } catch {
-    // Monty turns keywords into properties, whose names cannot contain NUL.
-    return undefined;
-  }
+  // Monty turns keywords into properties, whose names cannot contain NUL.
+  return attempt(() => new Map(Object.entries(snapshot.kwargs)));
 }
 
 function unknownName(name: string): Answer {

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { ownModule } from "../../base/own-package.ts";
 import { type RunningProcess, startProcess } from "../../processes/start-process.ts";
@@ -80,11 +81,7 @@ function systemEnvironment(): NodeJS.ProcessEnv {
 
 /** Where the process finds the package: next to kit, otherwise in the project. */
 function resolved(backend: string): string {
-  try {
-    return import.meta.resolve(backend);
-  } catch {
-    return backend;
-  }
+  return attempt(() => import.meta.resolve(backend), backend);
 }
 
 function watch(child: RunningProcess): PythonProcess {

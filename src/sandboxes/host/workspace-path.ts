@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
+import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { type FindPlaceOptions, findPlace, type Place } from "../../files/find-place.ts";
 import type { OuterRules } from "../../files/ignore-scope.ts";
@@ -137,11 +138,7 @@ function assertInside(root: string, { folder }: Place): void {
  */
 function isMissing(root: string, inside: string): boolean {
   if (inside === "" || inside.includes("/")) return false;
-  try {
-    return lstatSync(join(root, inside), { throwIfNoEntry: false }) === undefined;
-  } catch {
-    return false;
-  }
+  return attempt(() => lstatSync(join(root, inside), { throwIfNoEntry: false }) === undefined, false);
 }
 
 export const notFound = (path: string): KitError =>

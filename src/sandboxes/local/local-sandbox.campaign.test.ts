@@ -1,15 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { sandboxContract } from "../contract.suite.ts";
 import type { ExecResult, Sandbox } from "../contract.ts";
 import { local } from "./local-sandbox.ts";
 import type { LocalOptions } from "./open-local.ts";
 
-const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-local-")));
-afterAll(() => rm(folder, { recursive: true }));
+const folder = testFolder(afterAll);
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 let count = 0;

@@ -3,7 +3,6 @@ import {
   chmod,
   lstat,
   mkdir,
-  mkdtemp,
   readdir,
   readFile,
   readlink,
@@ -11,9 +10,9 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { e2bSubject } from "../e2b/testing/e2b-subject.ts";
 import { useRemote } from "./testing/remote.suite.ts";
 
@@ -24,8 +23,7 @@ async function repository(
   files: Readonly<Record<string, string>>,
   later: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const root = await mkdtemp(join(tmpdir(), "kit-upload-"));
-  onTestFinished(() => rm(root, { recursive: true }));
+  const root = testFolder(onTestFinished);
   const writeSettings = async (variables: Readonly<Record<string, string>>): Promise<void> => {
     for (const [path, text] of Object.entries(variables)) {
       await mkdir(dirname(join(root, path)), { recursive: true });
@@ -104,8 +102,7 @@ test("a folder of the repository is uploaded under its own path, and a project w
     code: "invalid_request",
     message: expect.stringContaining("packages/apu"),
   });
-  const bare = await mkdtemp(join(tmpdir(), "kit-bare-"));
-  onTestFinished(() => rm(bare, { recursive: true }));
+  const bare = testFolder(onTestFinished);
   const untracked = await bench.open({ upload: true }, ownerIn(bare));
   await expect(untracked.list()).rejects.toMatchObject({ hint: expect.stringContaining("git init") });
 });

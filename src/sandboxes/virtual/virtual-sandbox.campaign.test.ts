@@ -1,14 +1,14 @@
-import { mkdtemp, readdir, realpath, rm, symlink } from "node:fs/promises";
+import { mkdtemp, readdir, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { sandboxContract } from "../contract.suite.ts";
 import { workspaceName } from "../host/workspace-name.ts";
 import { virtual } from "./virtual-sandbox.ts";
 
-const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-virtual-")));
-afterAll(() => rm(folder, { recursive: true }));
+const folder = testFolder(afterAll);
 
 const owner = { agent: "tester", instance_id: "1", session: "default" };
 let count = 0;

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
@@ -22,20 +22,14 @@ async function expectRefusals({ send, url, errors }: ServedService, hook: string
 
 test("an `authorize` that never answers refuses the request, also on WebSockets, and is reported to the operator", async () => {
   const served = await serveService({ limits, authorize: () => never });
-  try {
-    await expectRefusals(served, "server.authorize");
-  } finally {
-    await served.close();
-  }
+  onTestFinished(() => served.close());
+  await expectRefusals(served, "server.authorize");
 });
 
 test("so is an `auth` that never answers", async () => {
   const served = await serveService({ limits, access: { auth: () => never } });
-  try {
-    await expectRefusals(served, "server.auth");
-  } finally {
-    await served.close();
-  }
+  onTestFinished(() => served.close());
+  await expectRefusals(served, "server.auth");
 });
 
 test("only `true` permits a request, and kit waits for a slow answer", async () => {
@@ -51,12 +45,9 @@ test("only `true` permits a request, and kit waits for a slow answer", async () 
   const served = await serveService({
     authorize: ({ instance = "" }) => answers[instance] as boolean,
   });
-  try {
-    for (const id of Object.keys(answers)) {
-      const { status } = await served.send(`/agents/echo/${id}/approvals`);
-      expect([id, status]).toEqual([id, id === "yes" || id === "later" ? 200 : 403]);
-    }
-  } finally {
-    await served.close();
+  onTestFinished(() => served.close());
+  for (const id of Object.keys(answers)) {
+    const { status } = await served.send(`/agents/echo/${id}/approvals`);
+    expect([id, status]).toEqual([id, id === "yes" || id === "later" ? 200 : 403]);
   }
 });

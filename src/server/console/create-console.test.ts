@@ -1,19 +1,17 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.ts";
 import { createConsole } from "./create-console.ts";
 
-let folder: string;
+const folder = testFolder(afterAll);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "kit-console-"));
   await mkdir(join(folder, "assets"));
   const page = '<!doctype html><html><head><meta name="kit-console" content="full" /></head></html>';
   await writeFile(join(folder, "index.html"), page);
   await writeFile(join(folder, "assets/index-1.js"), "plain");
   await writeFile(join(folder, "assets/index-1.js.gz"), "compressed");
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 const ask = (path: string, headers: Record<string, string> = {}, isReadOnly = false): Promise<Response> =>
   createConsole({ isReadOnly, folder }).answer({ path, headers: new Headers(headers) });

@@ -4,11 +4,13 @@ import { isNotBegun } from "../../app/cluster/node-client.ts";
 import type { ServiceCluster } from "../../app/cluster/service-cluster.ts";
 import { digestOf } from "../../app/cluster/signature.ts";
 import { origins } from "../../app/runtime/observers.ts";
+import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { readTraceContext } from "../../protocol/tracing.ts";
 import type { ReplyParts } from "../reply.ts";
+import { tooLarge } from "../request/read-request.ts";
 import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
 
 export interface NodeAnswersOptions {
@@ -185,11 +187,7 @@ function toCarried(error: unknown): CarriedError {
 }
 
 function toJson(meta: KitError["meta"]): KitError["meta"] {
-  try {
-    return meta === undefined ? undefined : JSON.parse(JSON.stringify(meta));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => (meta === undefined ? undefined : JSON.parse(JSON.stringify(meta))));
 }
 
 function header({ headers }: IncomingMessage, name: string): string | undefined {
@@ -205,12 +203,4 @@ class Misdirected extends KitError {
 
 function notSigned(): KitError {
   return new KitError({ code: "forbidden", message: "Only nodes of this cluster can call this route." });
-}
-
-function tooLarge(limit: number): KitError {
-  return new KitError({
-    code: "payload_too_large",
-    message: `The body is larger than ${limit} bytes.`,
-    meta: { limit_bytes: limit },
-  });
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { MIMEType } from "node:util";
 import type { z } from "zod";
 import { keyOfSender } from "../../app/service/stored-input.ts";
+import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { faultOfName } from "../../base/names.ts";
 import { parseJson } from "../../base/parse-json.ts";
@@ -84,11 +85,7 @@ export function readQuery(url: string, isKnown?: (name: string) => boolean): Rec
 }
 
 function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => decodeURIComponent(text.replaceAll("+", " ")));
 }
 
 function invalidQuery(issue: ErrorIssue): KitError {
@@ -114,11 +111,7 @@ export function readSegment(raw: string, options: { name: string; maxBytes?: num
 }
 
 function decodeSegment(raw: string): string | undefined {
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => decodeURIComponent(raw));
 }
 
 /** The error for a path segment that cannot be a name or id. */
@@ -240,7 +233,8 @@ function unreadable(code: "invalid_request" | "invalid_json", cause: unknown): K
   return new KitError({ code, message: `The body ${fault}.`, cause });
 }
 
-function tooLarge(limit: number): KitError {
+/** The error for a body above a limit in bytes. */
+export function tooLarge(limit: number): KitError {
   return new KitError({
     code: "payload_too_large",
     message: `The body is larger than ${limit} bytes.`,

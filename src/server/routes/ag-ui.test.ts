@@ -1,18 +1,13 @@
 import { HttpAgent, type RunAgentInput, verifyEvents } from "@ag-ui/client";
 import { from, lastValueFrom, toArray } from "rxjs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { AgUiFold } from "../../interfaces/ag-ui/fold.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+const served = serveForTests();
+afterAll(() => expect(served.errors).toEqual([]));
 
 let count = 0;
 const agentOf = (name: string, threadId = `thread-${++count}`): HttpAgent =>
@@ -147,22 +142,19 @@ test("errors are the end of a run, refusals are sentences, and a run that is not
 
 test("a result of a tool approves no call of the agent", async () => {
   const guarded = await serveService({ authorize: ({ action }) => action !== "agent.approve" });
-  try {
-    const path = "/agents/careful/front/agui";
-    const send = (messages: readonly object[], more = {}) =>
-      guarded.stream(path, { body: { threadId: "t", runId: `r${++count}`, messages, ...more } });
-    await (await send([{ id: "m", role: "user", content: "pay 5" }])).text();
-    const [call] = await guarded.service.approvals.list();
-    const { approval_id = "", operation_id = "", tool_call_id = "" } = call ?? {};
-    const call_id = `${operation_id}-${tool_call_id}`;
-    for (const [toolCallId, content] of [[call_id], [call_id, "paid"], [approval_id], [approval_id, null]])
-      expect((await send([{ id: "m2", role: "tool", toolCallId, content }])).status).toBe(409);
-    const resume = [{ interruptId: approval_id, status: "resolved" }];
-    expect((await send([], { resume })).status).toBe(403);
-    expect(await guarded.service.approvals.list()).toEqual([call]);
-  } finally {
-    await guarded.close();
-  }
+  onTestFinished(() => guarded.close());
+  const path = "/agents/careful/front/agui";
+  const send = (messages: readonly object[], more = {}) =>
+    guarded.stream(path, { body: { threadId: "t", runId: `r${++count}`, messages, ...more } });
+  await (await send([{ id: "m", role: "user", content: "pay 5" }])).text();
+  const [call] = await guarded.service.approvals.list();
+  const { approval_id = "", operation_id = "", tool_call_id = "" } = call ?? {};
+  const call_id = `${operation_id}-${tool_call_id}`;
+  for (const [toolCallId, content] of [[call_id], [call_id, "paid"], [approval_id], [approval_id, null]])
+    expect((await send([{ id: "m2", role: "tool", toolCallId, content }])).status).toBe(409);
+  const resume = [{ interruptId: approval_id, status: "resolved" }];
+  expect((await send([], { resume })).status).toBe(403);
+  expect(await guarded.service.approvals.list()).toEqual([call]);
 });
 
 test("AG-UI's verifier accepts the events of each operation, ended after any of them", async () => {

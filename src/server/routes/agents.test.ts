@@ -1,17 +1,12 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+const served = serveForTests();
+afterAll(() => expect(served.errors).toEqual([]));
 
 describe("agents", () => {
   test("are listed with their files and triggers, except an agent that cannot be loaded", async () => {
@@ -210,17 +205,14 @@ describe("agents", () => {
 
   test("can take longer than the idle limit of a connection", async () => {
     const patient = await serveService({ limits: { idleTimeoutMs: 100 } });
-    try {
-      const reply = patient.send("/agents/echo/1", { body: { message: "hold" } });
-      await patient.echo.held(1);
-      const silent = connect({ host: "127.0.0.1", port: patient.port });
-      silent.resume();
-      await once(silent, "close");
-      patient.echo.release();
-      expect((await reply).body.result.text).toBe("hold");
-    } finally {
-      await patient.close();
-    }
+    onTestFinished(() => patient.close());
+    const reply = patient.send("/agents/echo/1", { body: { message: "hold" } });
+    await patient.echo.held(1);
+    const silent = connect({ host: "127.0.0.1", port: patient.port });
+    silent.resume();
+    await once(silent, "close");
+    patient.echo.release();
+    expect((await reply).body.result.text).toBe("hold");
   });
 
   test("are deleted once, with all their data", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
 import { readEventStream } from "../testing/read-event-stream.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 // As `createAgent` of kit makes them: vitest finds no package of that name beside a temporary file.
@@ -24,20 +25,14 @@ const refund = (agent: string): string => `export async function run(ctx) {
 }
 `;
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "src/agents/unseen.ts": `export const triggers = { webhook: false };\nexport default ${cashier("")};\n`,
-      "src/workflows/refund-unseen.ts": `import unseen from "../agents/unseen.ts";\n${refund("unseen")}`,
-      "src/workflows/refund-own.ts": `const own = ${cashier('name: "own",')};\n${refund("own")}`,
-    },
-  });
+const served = serveForTests({
+  files: {
+    "src/agents/unseen.ts": `export const triggers = { webhook: false };\nexport default ${cashier("")};\n`,
+    "src/workflows/refund-unseen.ts": `import unseen from "../agents/unseen.ts";\n${refund("unseen")}`,
+    "src/workflows/refund-own.ts": `const own = ${cashier('name: "own",')};\n${refund("own")}`,
+  },
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 test("calls of agents that only a workflow reaches are listed and decided", async () => {
   for (const agent of ["own", "unseen"]) {

@@ -1,38 +1,35 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createApprovals } from "../../agents/approvals/approvals.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { createTestService } from "../../testing/test-service.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "src/agents/desk.ts": `export const triggers = { webhook: true };
+const served = serveForTests({
+  files: {
+    "src/agents/desk.ts": `export const triggers = { webhook: true };
 const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: () => "seen" };
 export default { kind: "kit.agent", describe: async () => ({ tools: [look] }) };
 `,
-    },
-    openService: ({ root }) =>
-      createTestService({
-        root,
-        model: createScriptedModel(({ prompt, tools = [] }) => {
-          const last = prompt.at(-1);
-          const asked = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
-          if (last?.role === "tool" && !JSON.stringify(last.content).includes("not what locate takes"))
-            return { text: `It said ${JSON.stringify(last.content[0])}` };
-          const input = asked.includes("badly") && last?.role !== "tool" ? { exact: "yes" } : { exact: true };
-          return tools.some(({ name }) => name === "locate")
-            ? { toolCalls: [{ name: "locate", input }] }
-            : { text: "There is no such tool." };
-        }),
+  },
+  openService: ({ root }) =>
+    createTestService({
+      root,
+      model: createScriptedModel(({ prompt, tools = [] }) => {
+        const last = prompt.at(-1);
+        const asked = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
+        if (last?.role === "tool" && !JSON.stringify(last.content).includes("not what locate takes"))
+          return { text: `It said ${JSON.stringify(last.content[0])}` };
+        const input = asked.includes("badly") && last?.role !== "tool" ? { exact: "yes" } : { exact: true };
+        return tools.some(({ name }) => name === "locate")
+          ? { toolCalls: [{ name: "locate", input }] }
+          : { text: "There is no such tool." };
       }),
-  });
+    }),
 });
-afterAll(() => served.close());
 
 const locate = {
   name: "locate",

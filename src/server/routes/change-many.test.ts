@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { expect, test } from "vitest";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    authorize: ({ action, workflow, instance }) => {
-      if (workflow === "waiting" || instance === "other") return !/\.(cancel|retry)$/.test(action);
-      return workflow !== "strict" || action !== "run.read";
-    },
-  });
+const served = serveForTests({
+  authorize: ({ action, workflow, instance }) => {
+    if (workflow === "waiting" || instance === "other") return !/\.(cancel|retry)$/.test(action);
+    return workflow !== "strict" || action !== "run.read";
+  },
 });
-afterAll(() => served.close());
 
 const post = async (path: string, body: unknown) => await served.send(path, { body });
 const start = async (workflow: string, body: unknown = {}): Promise<string> =>

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { readEventStream } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+const served = serveForTests();
+afterAll(() => expect(served.errors).toEqual([]));
 
 const dispatch = (path: string, body: unknown, headers: Record<string, string> = {}) =>
   served.send(`/agents/${path}/dispatch`, { body, headers });
@@ -102,35 +97,32 @@ test("a waiting dispatch is withdrawn, a running one is aborted, and an ended on
 
 test("a dispatch that is cancelled before its second attempt ends its operation in the stream and in the history", async () => {
   const served = await serveService({ engine: { backoffMs: 60_000 } });
-  try {
-    const { body } = await served.send("/agents/echo/e/dispatch", { body: { input: "fail" } });
-    const record = async () => (await served.send(`/dispatches/${body.dispatch_id}`)).body;
-    await expect.poll(record).toMatchObject({ status: "queued", next_attempt_at: expect.any(String) });
-    const stream = readEventStream(await served.stream("/agents/echo/e/events"));
-    expect((await served.send(`/dispatches/${body.dispatch_id}/cancel`, { method: "POST" })).body).toEqual({
-      cancelled: true,
-    });
-    const types: string[] = [];
-    const ends: KitEvent[] = [];
-    for await (const { data } of stream) {
-      types.push(data.type);
-      if (data.type === "operation") ends.push(data);
-      if (data.type === "idle") break;
-    }
-    expect(types.slice(-3)).toEqual(["aborted", "operation", "idle"]);
-    expect(ends).toMatchObject([{ operation_kind: "prompt", is_error: true, is_aborted: true }]);
-    const ended = await served.service.engine.awaitDispatch(body.dispatch_id);
-    expect(ended).toMatchObject({ status: "cancelled", attempts: 1 });
-    expect(await record()).toMatchObject({ status: "cancelled", attempts: 1, ended_at: ended?.ended_at });
-    const history = await served.send("/agents/echo/e/history?limit=10");
-    const end = { operation_id: ends[0]?.operation_id, status: "aborted", dispatch_id: body.dispatch_id };
-    expect(history.body.ends).toMatchObject([end]);
-    expect(history.body.messages).toMatchObject([{ role: "user", operation_id: ends[0]?.operation_id }]);
-    const { operations } = (await served.send("/agents/echo/e/operations")).body;
-    expect(operations).toMatchObject([{ status: "aborted", is_aborted: true }]);
-  } finally {
-    await served.close();
+  onTestFinished(() => served.close());
+  const { body } = await served.send("/agents/echo/e/dispatch", { body: { input: "fail" } });
+  const record = async () => (await served.send(`/dispatches/${body.dispatch_id}`)).body;
+  await expect.poll(record).toMatchObject({ status: "queued", next_attempt_at: expect.any(String) });
+  const stream = readEventStream(await served.stream("/agents/echo/e/events"));
+  expect((await served.send(`/dispatches/${body.dispatch_id}/cancel`, { method: "POST" })).body).toEqual({
+    cancelled: true,
+  });
+  const types: string[] = [];
+  const ends: KitEvent[] = [];
+  for await (const { data } of stream) {
+    types.push(data.type);
+    if (data.type === "operation") ends.push(data);
+    if (data.type === "idle") break;
   }
+  expect(types.slice(-3)).toEqual(["aborted", "operation", "idle"]);
+  expect(ends).toMatchObject([{ operation_kind: "prompt", is_error: true, is_aborted: true }]);
+  const ended = await served.service.engine.awaitDispatch(body.dispatch_id);
+  expect(ended).toMatchObject({ status: "cancelled", attempts: 1 });
+  expect(await record()).toMatchObject({ status: "cancelled", attempts: 1, ended_at: ended?.ended_at });
+  const history = await served.send("/agents/echo/e/history?limit=10");
+  const end = { operation_id: ends[0]?.operation_id, status: "aborted", dispatch_id: body.dispatch_id };
+  expect(history.body.ends).toMatchObject([end]);
+  expect(history.body.messages).toMatchObject([{ role: "user", operation_id: ends[0]?.operation_id }]);
+  const { operations } = (await served.send("/agents/echo/e/operations")).body;
+  expect(operations).toMatchObject([{ status: "aborted", is_aborted: true }]);
 });
 
 test("only dead letters are retried, and only what exists is found", async () => {
@@ -146,47 +138,32 @@ test("only dead letters are retried, and only what exists is found", async () =>
   expect((await served.send("/dispatches/..%2f..")).status).toBe(400);
 });
 
-test("a dead letter can be read and retried", async () => {
-  const { body } = await dispatch("echo/dead", { input: "fail for good" });
-  await served.service.engine.awaitDispatch(body.dispatch_id);
-  const { body: page } = await served.send("/dispatches?status=failed&agent=echo");
-  expect(page.dispatches).toMatchObject([
-    { dispatch_id: body.dispatch_id, error: { type: expect.any(String) } },
-  ]);
-  const retried = await served.send(`/dispatches/${body.dispatch_id}/retry`, { method: "POST" });
-  expect([retried.status, retried.body.status]).toEqual([200, "queued"]);
-  await served.service.engine.awaitDispatch(body.dispatch_id);
-});
-
 test("dead letters are retried together: the requested ones that the sender may retry", async () => {
   const service = await serveService({
     authorize: ({ action, instance }) => !(action === "dispatch.retry" && instance === "locked"),
   });
-  try {
-    for (const id of ["a", "b", "c", "locked"]) {
-      const { body } = await service.send(`/agents/echo/${id}/dispatch`, {
-        body: { input: "fail for good" },
-      });
-      await service.service.engine.awaitDispatch(body.dispatch_id);
-    }
-    const retry = async (body: object) => (await service.send("/dispatches/retry", { body })).body;
-    const receipt = await retry({ agent: "echo", instance_id: "b" });
-    expect([receipt.retried.length, receipt.failed, receipt.next_cursor]).toEqual([1, [], undefined]);
-    await service.service.engine.awaitDispatch(receipt.retried[0]);
-    const retried: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await retry({ limit: 1, ...(cursor === undefined ? {} : { cursor }) });
-      retried.push(...page.retried);
-      cursor = page.next_cursor;
-    } while (cursor !== undefined);
-    const instances = await Promise.all(
-      retried.map(async (id) => (await service.service.engine.getDispatch(id))?.instance_id),
-    );
-    expect(new Set(instances)).toEqual(new Set(["a", "b", "c"]));
-    for (const body of [{ limit: 0 }, { status: "failed" }, { agent: "" }, { cursor: "none" }])
-      expect([body, (await service.send("/dispatches/retry", { body })).status]).toEqual([body, 400]);
-  } finally {
-    await service.close();
+  onTestFinished(() => service.close());
+  for (const id of ["a", "b", "c", "locked"]) {
+    const { body } = await service.send(`/agents/echo/${id}/dispatch`, {
+      body: { input: "fail for good" },
+    });
+    await service.service.engine.awaitDispatch(body.dispatch_id);
   }
+  const retry = async (body: object) => (await service.send("/dispatches/retry", { body })).body;
+  const receipt = await retry({ agent: "echo", instance_id: "b" });
+  expect([receipt.retried.length, receipt.failed, receipt.next_cursor]).toEqual([1, [], undefined]);
+  await service.service.engine.awaitDispatch(receipt.retried[0]);
+  const retried: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await retry({ limit: 1, ...(cursor === undefined ? {} : { cursor }) });
+    retried.push(...page.retried);
+    cursor = page.next_cursor;
+  } while (cursor !== undefined);
+  const instances = await Promise.all(
+    retried.map(async (id) => (await service.service.engine.getDispatch(id))?.instance_id),
+  );
+  expect(new Set(instances)).toEqual(new Set(["a", "b", "c"]));
+  for (const body of [{ limit: 0 }, { status: "failed" }, { agent: "" }, { cursor: "none" }])
+    expect([body, (await service.send("/dispatches/retry", { body })).status]).toEqual([body, 400]);
 });

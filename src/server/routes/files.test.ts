@@ -1,8 +1,9 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
 const secret = "TOP-SECRET";
 const files: Readonly<Record<string, string>> = {
@@ -29,10 +30,9 @@ const files: Readonly<Record<string, string>> = {
   "hostile.html": "<script>alert(1)</script>\u202Egnirts\n",
 };
 
-let served: ServedService;
 let client: KitClient;
+const served = serveForTests({ files });
 beforeAll(async () => {
-  served = await serveService({ files });
   const at = (path: string): string => join(served.root, path);
   symlinkSync("/etc/hostname", at("out.txt"));
   symlinkSync("/etc", at("out"));
@@ -42,10 +42,7 @@ beforeAll(async () => {
   await served.server.app.request("/health");
   client = new KitClient({ baseUrl: served.url });
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 const lines = (query: string) => served.send(`/api/files?${query}`);
 
@@ -126,12 +123,9 @@ test("a key alone does not allow reading files: authorize is called", async () =
     access: { apiKeys: ["k"] },
     authorize: ({ action }) => action !== "file.read",
   });
-  try {
-    const headers = { authorization: "Bearer k" };
-    expect((await withKey.send("/api/files?path=src/app.ts")).status).toBe(401);
-    expect((await withKey.send("/api/files?path=src/app.ts", { headers })).status).toBe(403);
-    expect((await withKey.send("/api/specs", { headers })).status).toBe(200);
-  } finally {
-    await withKey.close();
-  }
+  onTestFinished(() => withKey.close());
+  const headers = { authorization: "Bearer k" };
+  expect((await withKey.send("/api/files?path=src/app.ts")).status).toBe(401);
+  expect((await withKey.send("/api/files?path=src/app.ts", { headers })).status).toBe(403);
+  expect((await withKey.send("/api/specs", { headers })).status).toBe(200);
 });

@@ -1,18 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient, type KitEvent } from "../../client/index.ts";
 import { collectEvents } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
 let client: KitClient;
-beforeAll(async () => {
-  served = await serveService();
+const served = serveForTests();
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 async function toEnd(events: AsyncIterable<KitEvent>): Promise<readonly KitEvent[]> {
   const all: KitEvent[] = [];

@@ -2,25 +2,22 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
-let served: ServedService;
 let client: KitClient;
-beforeAll(async () => {
-  served = await serveService({
-    authorize: ({ action }) => action !== "project.write",
-    files: {
-      "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
-      ".cursor/rules/style.mdc": "---\nglobs: src/**/*.ts\nalwaysApply: false\n---\n\nNamed exports only.\n",
-      ".cursor/rules/docs.mdc": "---\nglobs: nowhere/**/*.md\nalwaysApply: false\n---\n\nShort sentences.\n",
-    },
-  });
+const served = serveForTests({
+  authorize: ({ action }) => action !== "project.write",
+  files: {
+    "CLAUDE.md": "# Rules\n\n## Money\n\nAmounts are whole cents.\n",
+    ".cursor/rules/style.mdc": "---\nglobs: src/**/*.ts\nalwaysApply: false\n---\n\nNamed exports only.\n",
+    ".cursor/rules/docs.mdc": "---\nglobs: nowhere/**/*.md\nalwaysApply: false\n---\n\nShort sentences.\n",
+  },
+});
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 test("guidelines that apply to a file are listed by tool, with reason and tokens, without the texts", async () => {
   const { explanations } = await client.guidelines.explain("src/app.ts", { tools: ["fw_b", "fw_c"] });

@@ -3,18 +3,15 @@ import { KitClient } from "../../client/index.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { HistoryMessage } from "../../protocol/prompt.ts";
 import { readEventStream } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
-let served: ServedService;
 let client: KitClient;
-beforeAll(async () => {
-  served = await serveService();
+const served = serveForTests();
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 const textOf = ({ content }: HistoryMessage): string => content.map(({ text }) => text ?? "").join("");
 

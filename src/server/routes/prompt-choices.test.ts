@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { KitClient } from "../../client/kit-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
 // Its own backend never answers: an answer shows that the call has chosen another one.
 const agent = `export const triggers = { webhook: true };
@@ -20,11 +20,7 @@ const workflow = `export async function run(ctx) {
 }
 `;
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({ files: { "src/agents/mute.ts": agent, "src/workflows/send.ts": workflow } });
-});
-afterAll(() => served.close());
+const served = serveForTests({ files: { "src/agents/mute.ts": agent, "src/workflows/send.ts": workflow } });
 
 const choices = { model: ["first/a", "second/b"], backend: "typed" } as const;
 

@@ -1,17 +1,15 @@
 import { HttpAgent } from "@ag-ui/client";
 import { asSchema, uiMessageChunkSchema } from "ai";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { KitChatTransport } from "../../client/chat-transport.ts";
 import type { UiChunk } from "../../protocol/ui.ts";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    mcp: { waitMs: 20_000 },
-    files: {
-      "src/agents/host.ts": `export const triggers = { webhook: true };
+const served = serveForTests({
+  mcp: { waitMs: 20_000 },
+  files: {
+    "src/agents/host.ts": `export const triggers = { webhook: true };
 const schema = { type: "object", properties: { guests: { type: "integer", minimum: 1 } }, required: ["guests"] };
 const weather = {
   name: "weather",
@@ -24,10 +22,8 @@ const weather = {
 };
 export default { kind: "kit.agent", describe: async () => ({ tools: [weather] }) };
 `,
-    },
-  });
+  },
 });
-afterAll(() => served.close());
 
 test("a client of /mcp shows the form of a question", async () => {
   const asked: string[] = [];

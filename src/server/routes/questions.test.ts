@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { expect, test } from "vitest";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
 const files = {
@@ -15,12 +15,8 @@ export default { kind: "kit.agent", describe: async () => ({ tools: [book] }) };
 `,
 };
 
-let served: ServedService;
 let denied: string | undefined;
-beforeAll(async () => {
-  served = await serveService({ files, authorize: ({ action }) => action !== denied });
-});
-afterAll(() => served.close());
+const served = serveForTests({ files, authorize: ({ action }) => action !== denied });
 
 interface Waiting {
   readonly approval_id: string;

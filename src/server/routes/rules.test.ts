@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
 const files = {
@@ -10,20 +10,16 @@ const files = {
   "src/agents/default.ts": `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: () => ({}) };\n`,
 };
 
-let served: ServedService;
 let client: KitClient;
 let refused: readonly string[] = [];
-beforeAll(async () => {
-  served = await serveService({
-    files,
-    authorize: ({ action }) => !refused.includes(action),
-  });
+const served = serveForTests({
+  files,
+  authorize: ({ action }) => !refused.includes(action),
+});
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 /** The newest turn of an instance. */
 async function turnOf(agent: string, id: string, session = "default") {

@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  await served.close();
-});
+const served = serveForTests();
 
 const run = (workflow: string, body: unknown = {}, query = "") =>
   served.send(`/workflows/${workflow}${query}`, { body });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
 import { serveService } from "../testing/serve-service.ts";
 
@@ -13,20 +13,17 @@ test("schedules are listed with their next times, for the workflows that the sen
     },
     authorize: ({ action, workflow }) => !(action === "schedule.list" && workflow === "locked"),
   });
-  try {
-    const schedules = await new KitClient({ baseUrl: served.url }).workflows.schedules();
-    expect(schedules).toEqual([
-      {
-        name: expect.stringContaining("nightly"),
-        workflow: "nightly",
-        cron: "0 3 * * *",
-        timezone: "Europe/Berlin",
-        payload: { n: 1 },
-        next_at: expect.stringMatching(/T0[12]:00:00/),
-      },
-    ]);
-    expect(Date.parse(schedules[0]?.next_at ?? "")).toBeGreaterThan(Date.now());
-  } finally {
-    await served.close();
-  }
+  onTestFinished(() => served.close());
+  const schedules = await new KitClient({ baseUrl: served.url }).workflows.schedules();
+  expect(schedules).toEqual([
+    {
+      name: expect.stringContaining("nightly"),
+      workflow: "nightly",
+      cron: "0 3 * * *",
+      timezone: "Europe/Berlin",
+      payload: { n: 1 },
+      next_at: expect.stringMatching(/T0[12]:00:00/),
+    },
+  ]);
+  expect(Date.parse(schedules[0]?.next_at ?? "")).toBeGreaterThan(Date.now());
 });

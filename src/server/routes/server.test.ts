@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
 import { createConfiguredServer } from "../serve-application.ts";
 import { serveService } from "../testing/serve-service.ts";
@@ -9,19 +9,16 @@ test("the server route shows limits, the ids of keys and problems, but no key", 
     access: { apiKeys: ["a-key-of-the-server-1234"] },
     files: { "src/agents/spoiled.ts": "export default 7;\n" },
   });
-  try {
-    const client = new KitClient({ baseUrl: served.url, apiKey: "a-key-of-the-server-1234" });
-    const state = await client.server();
-    expect(state).toMatchObject({ console: true, expose: "declared", has_auth: false, has_authorize: false });
-    expect(state.keys).toEqual([expect.stringMatching(/^key_[0-9a-f]{12}$/)]);
-    expect(state.limits.body_bytes).toBe(1_048_576);
-    const agents = state.findings.find(({ name }) => name === "agents");
-    expect(agents).toMatchObject({ status: "error", hint: expect.stringContaining("src/agents/spoiled.ts") });
-    expect(JSON.stringify(state)).not.toContain("a-key-of-the-server-1234");
-    expect((await served.send("/server")).status).toBe(401);
-  } finally {
-    await served.close();
-  }
+  onTestFinished(() => served.close());
+  const client = new KitClient({ baseUrl: served.url, apiKey: "a-key-of-the-server-1234" });
+  const state = await client.server();
+  expect(state).toMatchObject({ console: true, expose: "declared", has_auth: false, has_authorize: false });
+  expect(state.keys).toEqual([expect.stringMatching(/^key_[0-9a-f]{12}$/)]);
+  expect(state.limits.body_bytes).toBe(1_048_576);
+  const agents = state.findings.find(({ name }) => name === "agents");
+  expect(agents).toMatchObject({ status: "error", hint: expect.stringContaining("src/agents/spoiled.ts") });
+  expect(JSON.stringify(state)).not.toContain("a-key-of-the-server-1234");
+  expect((await served.send("/server")).status).toBe(401);
 });
 
 test("a configuration is shown without its secrets, whatever their names, and code is named", async () => {

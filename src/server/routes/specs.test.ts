@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
 const requirement = (count: number): string =>
   `# Requirements\n\n## Requirement 1: Login\n\n#### Acceptance Criteria\n\n${Array.from({ length: count }, (_, at) => `${at + 1}. WHEN x${at} THEN the system SHALL y.`).join("\n")}\n`;
@@ -21,13 +21,11 @@ const files: Readonly<Record<string, string>> = {
   "src/other.test.ts": 'test("refuses (auth#1.2)", () => {});\n',
 };
 
-let served: ServedService;
 let client: KitClient;
-beforeAll(async () => {
-  served = await serveService({ files });
+const served = serveForTests({ files });
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
 });
-afterAll(() => served.close());
 
 const issue = async (path: string, body?: unknown): Promise<unknown> => {
   const reply = await served.send(path, { body });

@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
 const secret = "delivery-secret";
 
@@ -94,17 +94,13 @@ const used = {
   failed: "aborted",
 };
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    files,
-    env: { REGION: "eu" },
-    access: { auth: () => ({ id: "alice" }) },
-    // One slot: whoever waits for a run must leave the slot to that run.
-    engine: { running: 1 },
-  });
+const served = serveForTests({
+  files,
+  env: { REGION: "eu" },
+  access: { auth: () => ({ id: "alice" }) },
+  // One slot: whoever waits for a run must leave the slot to that run.
+  engine: { running: 1 },
 });
-afterAll(() => served.close());
 
 async function resultOfTool(instance: string, kind: number): Promise<unknown> {
   await served.send(`/agents/starter/${instance}`, { body: { message: `pay ${kind}` } });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
 import { serveService } from "../testing/serve-service.ts";
 
@@ -12,25 +12,22 @@ const report = (message: string): string =>
 
 test("a submitted report appears in coverage, without the application's secrets", async () => {
   const served = await serveService({ files, env: { MY_API_KEY: "sk-very-secret-value-123" } });
+  onTestFinished(() => served.close());
   const client = new KitClient({ baseUrl: served.url });
-  try {
-    expect(
-      await client.specs.recordResults({ report: report("used sk-very-secret-value-123") }),
-    ).toMatchObject({
+  expect(await client.specs.recordResults({ report: report("used sk-very-secret-value-123") })).toMatchObject(
+    {
       tests: 1,
       failed: 1,
-    });
-    const { criteria, totals } = await client.specs.coverage({ show: "failing" });
-    expect(totals.failing).toBe(1);
-    expect(criteria[0]?.tests[0]?.result).toMatchObject({
-      status: "failed",
-      message: expect.stringContaining("used"),
-    });
-    expect(JSON.stringify(criteria)).not.toContain("sk-very-secret-value-123");
-    expect((await client.specs.coverage({ show: "passing" })).criteria).toEqual([]);
-  } finally {
-    await served.close();
-  }
+    },
+  );
+  const { criteria, totals } = await client.specs.coverage({ show: "failing" });
+  expect(totals.failing).toBe(1);
+  expect(criteria[0]?.tests[0]?.result).toMatchObject({
+    status: "failed",
+    message: expect.stringContaining("used"),
+  });
+  expect(JSON.stringify(criteria)).not.toContain("sk-very-secret-value-123");
+  expect((await client.specs.coverage({ show: "passing" })).criteria).toEqual([]);
 });
 
 test("the history of a criterion comes in pages, and needs a criterion", async () => {

@@ -1,37 +1,34 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
 const agent = (profile: string): string =>
   `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
 
 const lookTool = `{ name: "look", description: "Looks.", input: { type: "object", properties: {} }, execute: () => "seen" }`;
 
-let served: ServedService;
 let client: KitClient;
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "AGENTS.md": "# Rules\n\nAmounts are whole cents.\n",
-      "CLAUDE.md": null,
-      "src/agents/looker.ts": agent(
-        `{ instructions: "You look. The key is open-sesame-1234.", tools: [${lookTool}], modelSettings: { temperature: 0.5 } }`,
-      ),
-      "src/agents/brief.ts": agent(
-        `{ compaction: { contextWindowTokens: 102, reserveTokens: 100, keepRecentTokens: 1 } }`,
-      ),
-      "src/agents/hooked.ts": agent(
-        `{ hooks: { beforeModel: ({ prompt }) => ({ prompt: [...prompt, { role: "user", content: [{ type: "text", text: "From the hook." }] }] }) } }`,
-      ),
-    },
-    env: { SERVICE_TOKEN: "open-sesame-1234" },
-  });
+const served = serveForTests({
+  files: {
+    "AGENTS.md": "# Rules\n\nAmounts are whole cents.\n",
+    "CLAUDE.md": null,
+    "src/agents/looker.ts": agent(
+      `{ instructions: "You look. The key is open-sesame-1234.", tools: [${lookTool}], modelSettings: { temperature: 0.5 } }`,
+    ),
+    "src/agents/brief.ts": agent(
+      `{ compaction: { contextWindowTokens: 102, reserveTokens: 100, keepRecentTokens: 1 } }`,
+    ),
+    "src/agents/hooked.ts": agent(
+      `{ hooks: { beforeModel: ({ prompt }) => ({ prompt: [...prompt, { role: "user", content: [{ type: "text", text: "From the hook." }] }] }) } }`,
+    ),
+  },
+  env: { SERVICE_TOKEN: "open-sesame-1234" },
+});
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 async function turnsOf(agentName: string, id: string) {
   const { operations } = await client.agents.operations(agentName, { id });

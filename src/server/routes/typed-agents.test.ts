@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { AgentDefinition } from "../../agents/define/create-agent.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import { collectEvents } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
 // A hook answers in the model's place, so that the reply fits the schema.
 const typed = (text: string): string => `export const triggers = { webhook: true };
@@ -15,13 +16,9 @@ export default {
 };
 `;
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    files: { "src/agents/typed.ts": typed('{"n": 3}'), "src/agents/wrong.ts": typed("three") },
-  });
+const served = serveForTests({
+  files: { "src/agents/typed.ts": typed('{"n": 3}'), "src/agents/wrong.ts": typed("three") },
 });
-afterAll(() => served.close());
 
 test("the reply of an agent with an output schema contains the typed result, also in a stream", async () => {
   const { status, body } = await served.send("/agents/typed/a", { body: { message: "Count." } });

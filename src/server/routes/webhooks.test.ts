@@ -2,17 +2,14 @@ import { createHmac } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Delivery, WebhookAccepted } from "../../protocol/dispatch.ts";
 import { createTestService } from "../../testing/test-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { webhookSecrets } from "../testing/service-files.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({ access: { apiKeys: ["a-key"] } });
-});
-afterAll(() => served.close());
+const served = serveForTests({ access: { apiKeys: ["a-key"] } });
 
 function deliver(body: string, options: { signedAs?: string; path?: string } = {}): Promise<Response> {
   const signature = createHmac("sha256", webhookSecrets.github)
@@ -135,6 +132,7 @@ test("deliveries are listed newest first, including refused ones, to callers who
     access: { apiKeys: ["a-key"] },
     authorize: ({ action, webhook }) => action === "webhook.list" && webhook === "github",
   });
+  onTestFinished(() => service.close());
   const send = (path: string, signed: boolean): Promise<Response> => {
     const body = '{"n":1}';
     const digest = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");
@@ -147,42 +145,38 @@ test("deliveries are listed newest first, including refused ones, to callers who
   };
   const list = (query = "") =>
     service.send(`/deliveries${query}`, { headers: { authorization: "Bearer a-key" } });
-  try {
-    expect((await service.send("/deliveries")).status).toBe(401);
-    const accepted = (await (await send("github", true)).json()) as WebhookAccepted;
-    await send("github", false);
-    await send("slack", false);
-    await send("none", false);
-    const { deliveries } = (await list()).body;
-    expect(deliveries).toEqual([
-      {
-        record_id: expect.stringMatching(/^delivery_/),
-        webhook: "github",
-        received_at: expect.any(String),
-        outcome: "refused",
-        status: 401,
-        duration_ms: expect.any(Number),
-        bytes: 7,
-        dispatches: [],
-        runs: [],
-        error: { type: "invalid_signature", message: expect.any(String) },
-      },
-      expect.objectContaining({ status: 202, dispatches: [accepted.dispatches[0]?.dispatch_id] }),
-    ]);
-    const first = (await list("?webhook=github&limit=1")).body;
-    const second = (await list(`?webhook=github&limit=1&cursor=${first.next_cursor}`)).body;
-    expect([first.deliveries[0].status, second.deliveries[0].status, second.next_cursor]).toEqual([
-      401,
-      202,
-      undefined,
-    ]);
-    expect((await list("?outcome=refused")).body.deliveries).toHaveLength(1);
-    expect((await list("?outcome=failed")).body.deliveries).toEqual([]);
-    for (const query of ["?outcome=lost", "?limit=0", "?cursor=none", "?name=github"])
-      expect([query, (await list(query)).status]).toEqual([query, 400]);
-  } finally {
-    await service.close();
-  }
+  expect((await service.send("/deliveries")).status).toBe(401);
+  const accepted = (await (await send("github", true)).json()) as WebhookAccepted;
+  await send("github", false);
+  await send("slack", false);
+  await send("none", false);
+  const { deliveries } = (await list()).body;
+  expect(deliveries).toEqual([
+    {
+      record_id: expect.stringMatching(/^delivery_/),
+      webhook: "github",
+      received_at: expect.any(String),
+      outcome: "refused",
+      status: 401,
+      duration_ms: expect.any(Number),
+      bytes: 7,
+      dispatches: [],
+      runs: [],
+      error: { type: "invalid_signature", message: expect.any(String) },
+    },
+    expect.objectContaining({ status: 202, dispatches: [accepted.dispatches[0]?.dispatch_id] }),
+  ]);
+  const first = (await list("?webhook=github&limit=1")).body;
+  const second = (await list(`?webhook=github&limit=1&cursor=${first.next_cursor}`)).body;
+  expect([first.deliveries[0].status, second.deliveries[0].status, second.next_cursor]).toEqual([
+    401,
+    202,
+    undefined,
+  ]);
+  expect((await list("?outcome=refused")).body.deliveries).toHaveLength(1);
+  expect((await list("?outcome=failed")).body.deliveries).toEqual([]);
+  for (const query of ["?outcome=lost", "?limit=0", "?cursor=none", "?name=github"])
+    expect([query, (await list(query)).status]).toEqual([query, 400]);
 });
 
 describe("records of deliveries", () => {

@@ -1,21 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 import { openSocket, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({ limits: { webSocketPrompts: 3 } });
-});
-afterAll(async () => {
-  await served.close();
-});
+const served = serveForTests({ limits: { webSocketPrompts: 3 } });
 
 const open = (path: string, options?: SocketOptions): Promise<SocketClient> =>
   openSocket(`${served.url}${path}`, options);
@@ -56,24 +51,21 @@ describe("a connection to an agent", () => {
     };
     let isOpen = false;
     const guarded = await serveService({ authorize });
-    try {
-      const client = await openSocket(`${guarded.url}/agents/echo/refused`);
-      await client.until("ready");
-      isOpen = true;
-      for (let sent = 0; sent < 20; sent += 1) {
-        client.send({ type: "prompt", request_id: "1", message: "x" });
-        await client.until("error");
-      }
-      await expect
-        .poll(() => {
-          collectGarbage();
-          return refusals.slice(0, -2).filter((refusal) => refusal.deref() !== undefined).length;
-        })
-        .toBe(0);
-      client.socket.close();
-    } finally {
-      await guarded.close();
+    onTestFinished(() => guarded.close());
+    const client = await openSocket(`${guarded.url}/agents/echo/refused`);
+    await client.until("ready");
+    isOpen = true;
+    for (let sent = 0; sent < 20; sent += 1) {
+      client.send({ type: "prompt", request_id: "1", message: "x" });
+      await client.until("error");
     }
+    await expect
+      .poll(() => {
+        collectGarbage();
+        return refusals.slice(0, -2).filter((refusal) => refusal.deref() !== undefined).length;
+      })
+      .toBe(0);
+    client.socket.close();
   });
 
   test("runs the prompts of a session in their order, and those of other sessions in parallel", async () => {
@@ -220,65 +212,56 @@ test("undecided approvals are limited, and count against the rate limit", async 
     rateLimit: { requests: 4, per_seconds: 3_600 },
     authorize: ({ action }) => (action === "agent.approve" ? requested.promise : true),
   });
-  try {
-    // The handshake is the first of four.
-    const client = await openSocket(`${small.url}/agents/careful/1`);
-    await client.until("ready");
-    const approve = (request_id: string): void =>
-      client.send({ type: "approve", request_id, approval_id: "approval_unknown", approved: true });
-    for (const request_id of ["1", "2", "3"]) approve(request_id);
-    const refused = (await client.until("error")).at(-1);
-    expect(refused).toMatchObject({ request_id: "3", error: { type: "too_many_requests" } });
-    requested.resolve(true);
-    for (const request_id of ["1", "2"]) {
-      const judged = (await client.until("error")).at(-1);
-      expect(judged).toMatchObject({ request_id, error: { type: "not_found" } });
-    }
-    for (const [request_id, type] of [
-      ["4", "not_found"],
-      ["5", "too_many_requests"],
-    ] as const) {
-      approve(request_id);
-      expect((await client.until("error")).at(-1)).toMatchObject({ request_id, error: { type } });
-    }
-    client.socket.close();
-  } finally {
-    await small.close();
+  onTestFinished(() => small.close());
+  // The handshake is the first of four.
+  const client = await openSocket(`${small.url}/agents/careful/1`);
+  await client.until("ready");
+  const approve = (request_id: string): void =>
+    client.send({ type: "approve", request_id, approval_id: "approval_unknown", approved: true });
+  for (const request_id of ["1", "2", "3"]) approve(request_id);
+  const refused = (await client.until("error")).at(-1);
+  expect(refused).toMatchObject({ request_id: "3", error: { type: "too_many_requests" } });
+  requested.resolve(true);
+  for (const request_id of ["1", "2"]) {
+    const judged = (await client.until("error")).at(-1);
+    expect(judged).toMatchObject({ request_id, error: { type: "not_found" } });
   }
+  for (const [request_id, type] of [
+    ["4", "not_found"],
+    ["5", "too_many_requests"],
+  ] as const) {
+    approve(request_id);
+    expect((await client.until("error")).at(-1)).toMatchObject({ request_id, error: { type } });
+  }
+  client.socket.close();
 });
 
 test("a client that does not read its many frames is informed, and its prompt is aborted", async () => {
   const small = await serveService({ limits: { unreadBytes: 50_000 } });
-  try {
-    const client = await openSocket(`${small.url}/agents/echo/slow`);
-    await client.until("ready");
-    client.socket.pause();
-    client.send({ type: "prompt", request_id: "1", message: "long" });
-    const target = { agent: "echo", instance_id: "slow" };
-    for await (const event of small.service.events(target, {})) if (event.type === "aborted") break;
-    client.socket.resume();
-    expect(await client.closed).toBe(1013);
-  } finally {
-    await small.close();
-  }
+  onTestFinished(() => small.close());
+  const client = await openSocket(`${small.url}/agents/echo/slow`);
+  await client.until("ready");
+  client.socket.pause();
+  client.send({ type: "prompt", request_id: "1", message: "long" });
+  const target = { agent: "echo", instance_id: "slow" };
+  for await (const event of small.service.events(target, {})) if (event.type === "aborted") break;
+  client.socket.resume();
+  expect(await client.closed).toBe(1013);
 });
 
 test("prompts of a connection keep their order even if the first permission check takes longer", async () => {
   const slow = Promise.withResolvers<boolean>();
   const permissions: (boolean | Promise<boolean>)[] = [];
   const guarded = await serveService({ authorize: () => permissions.shift() ?? true });
-  try {
-    const client = await openSocket(`${guarded.url}/agents/echo/slow`);
-    await client.until("ready");
-    permissions.push(slow.promise);
-    for (const request_id of ["1", "2"]) client.send({ type: "prompt", request_id, message: request_id });
-    client.send({ type: "ping" });
-    await client.until("pong");
-    slow.resolve(true);
-    const [first, second] = [await client.until("result"), await client.until("result")];
-    expect([first?.at(-1).request_id, second?.at(-1).request_id]).toEqual(["1", "2"]);
-    client.socket.close();
-  } finally {
-    await guarded.close();
-  }
+  onTestFinished(() => guarded.close());
+  const client = await openSocket(`${guarded.url}/agents/echo/slow`);
+  await client.until("ready");
+  permissions.push(slow.promise);
+  for (const request_id of ["1", "2"]) client.send({ type: "prompt", request_id, message: request_id });
+  client.send({ type: "ping" });
+  await client.until("pong");
+  slow.resolve(true);
+  const [first, second] = [await client.until("result"), await client.until("result")];
+  expect([first?.at(-1).request_id, second?.at(-1).request_id]).toEqual(["1", "2"]);
+  client.socket.close();
 });

@@ -1,17 +1,12 @@
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { standStill } from "../../testing/stand-still.ts";
 import { sendRaw } from "../testing/send-request.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 import { openSocket, RefusedError, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  await served.close();
-});
+const served = serveForTests();
 
 const open = (path: string, options?: SocketOptions): Promise<SocketClient> =>
   openSocket(`${served.url}${path}`, options);
@@ -93,53 +88,47 @@ describe("a handshake", () => {
 
   test("carries its key in a header or, from a browser, as a subprotocol", async () => {
     const guarded = await serveService({ access: { apiKeys: ["a-key/with+signs"] } });
+    onTestFinished(() => guarded.close());
     const url = `${guarded.url}/agents/echo/1`;
-    try {
-      const encoded = Buffer.from("a-key/with+signs").toString("base64url");
-      const wrong = Buffer.from("another").toString("base64url");
-      for (const options of [
-        {},
-        { headers: { authorization: "Bearer another" } },
-        { protocols: ["kit", `kit.bearer.${wrong}`] },
-        { protocols: ["kit", "kit.bearer."] },
-      ]) {
-        expect(await refusal(url, options)).toMatchObject({
-          status: 401,
-          body: { error: { type: "unauthorized" } },
-        });
-      }
-      expect(await refusal(`${url}?token=a-key/with+signs`)).toMatchObject({ status: 401 });
-      const twice = "Authorization: Bearer a-key/with+signs\r\nAuthorization: Bearer another\r\n";
-      for (const head of ["POST", "GET"].map((method) => `${method} /agents/echo/1 HTTP/1.1\r\n`)) {
-        const upgrade = head.startsWith("GET") ? handshake : "Connection: close\r\n";
-        const lines = `${head}Host: localhost\r\n${twice}${upgrade}\r\n`;
-        const reply = await sendRaw(guarded.port, lines);
-        expect(reply).toMatch(/^HTTP\/1\.1 401 /);
-      }
-      const byHeader = await openSocket(url, { headers: { authorization: "Bearer a-key/with+signs" } });
-      const byProtocol = await openSocket(url, { protocols: ["kit", `kit.bearer.${encoded}`] });
-      expect(byProtocol.socket.protocol).toBe("kit");
-      expect((await byHeader.next()).type).toBe("ready");
-      expect((await byProtocol.next()).type).toBe("ready");
-    } finally {
-      await guarded.close();
+    const encoded = Buffer.from("a-key/with+signs").toString("base64url");
+    const wrong = Buffer.from("another").toString("base64url");
+    for (const options of [
+      {},
+      { headers: { authorization: "Bearer another" } },
+      { protocols: ["kit", `kit.bearer.${wrong}`] },
+      { protocols: ["kit", "kit.bearer."] },
+    ]) {
+      expect(await refusal(url, options)).toMatchObject({
+        status: 401,
+        body: { error: { type: "unauthorized" } },
+      });
     }
+    expect(await refusal(`${url}?token=a-key/with+signs`)).toMatchObject({ status: 401 });
+    const twice = "Authorization: Bearer a-key/with+signs\r\nAuthorization: Bearer another\r\n";
+    for (const head of ["POST", "GET"].map((method) => `${method} /agents/echo/1 HTTP/1.1\r\n`)) {
+      const upgrade = head.startsWith("GET") ? handshake : "Connection: close\r\n";
+      const lines = `${head}Host: localhost\r\n${twice}${upgrade}\r\n`;
+      const reply = await sendRaw(guarded.port, lines);
+      expect(reply).toMatch(/^HTTP\/1\.1 401 /);
+    }
+    const byHeader = await openSocket(url, { headers: { authorization: "Bearer a-key/with+signs" } });
+    const byProtocol = await openSocket(url, { protocols: ["kit", `kit.bearer.${encoded}`] });
+    expect(byProtocol.socket.protocol).toBe("kit");
+    expect((await byHeader.next()).type).toBe("ready");
+    expect((await byProtocol.next()).type).toBe("ready");
   });
 
   test("beyond the limit is asked to retry later", async () => {
     const small = await serveService({ limits: { webSockets: 1 } });
-    try {
-      const first = await openSocket(`${small.url}/agents/echo/1`);
-      expect(await refusal(`${small.url}/agents/echo/2`)).toMatchObject({
-        status: 503,
-        body: { error: { type: "unavailable" } },
-      });
-      first.socket.close();
-      await first.closed;
-      (await openSocket(`${small.url}/agents/echo/2`)).socket.close();
-    } finally {
-      await small.close();
-    }
+    onTestFinished(() => small.close());
+    const first = await openSocket(`${small.url}/agents/echo/1`);
+    expect(await refusal(`${small.url}/agents/echo/2`)).toMatchObject({
+      status: 503,
+      body: { error: { type: "unavailable" } },
+    });
+    first.socket.close();
+    await first.closed;
+    (await openSocket(`${small.url}/agents/echo/2`)).socket.close();
   });
 });
 
@@ -150,63 +139,54 @@ test("with keys, a principal has a limited share of the connections, so that oth
     access: { apiKeys: keys },
     limits: { webSockets: 10, webSocketsPerPrincipal: 2 },
   });
+  onTestFinished(() => shared.close());
   const url = `${shared.url}/agents/echo/1`;
-  try {
-    const sockets = [await openSocket(url, first), await openSocket(url, first)];
-    expect(await refusal(url, first)).toMatchObject({
-      status: 429,
-      body: { error: { type: "too_many_requests", meta: { scope: "principal", open: 2 } } },
-    });
-    (await openSocket(url, second)).socket.close();
-    sockets[0]?.socket.close();
-    await sockets[0]?.closed;
-    (await openSocket(url, first)).socket.close();
-  } finally {
-    await shared.close();
-  }
+  const sockets = [await openSocket(url, first), await openSocket(url, first)];
+  expect(await refusal(url, first)).toMatchObject({
+    status: 429,
+    body: { error: { type: "too_many_requests", meta: { scope: "principal", open: 2 } } },
+  });
+  (await openSocket(url, second)).socket.close();
+  sockets[0]?.socket.close();
+  await sockets[0]?.closed;
+  (await openSocket(url, first)).socket.close();
 });
 
 test("a client that answers no ping is disconnected, and one that does stays connected", async () => {
   const quick = await serveService({ limits: { heartbeatMs: 1_000 } });
-  try {
-    const dead = await openSocket(`${quick.url}/agents/echo/1`);
-    // Reads nothing any more, and so never sees a ping.
-    dead.socket.pause();
-    const live = await openSocket(`${quick.url}/agents/echo/2`);
-    let pings = 0;
-    await new Promise<void>((resolve) => {
-      live.socket.on("ping", () => {
-        pings += 1;
-        if (pings === 3) resolve();
-      });
+  onTestFinished(() => quick.close());
+  const dead = await openSocket(`${quick.url}/agents/echo/1`);
+  // Reads nothing any more, and so never sees a ping.
+  dead.socket.pause();
+  const live = await openSocket(`${quick.url}/agents/echo/2`);
+  let pings = 0;
+  await new Promise<void>((resolve) => {
+    live.socket.on("ping", () => {
+      pings += 1;
+      if (pings === 3) resolve();
     });
-    live.send({ type: "ping" });
-    expect((await live.until("pong")).at(-1)).toEqual({ type: "pong" });
-    dead.socket.resume();
-    expect(await dead.closed).toBe(1006);
-  } finally {
-    await quick.close();
-  }
+  });
+  live.send({ type: "ping" });
+  expect((await live.until("pong")).at(-1)).toEqual({ type: "pong" });
+  dead.socket.resume();
+  expect(await dead.closed).toBe(1006);
 });
 
 test("a client that has answered stays connected if the server was frozen before it read the answer", async () => {
   const quick = await serveService({ limits: { heartbeatMs: 300 } });
-  try {
-    const { socket, closed } = await openSocket(`${quick.url}/agents/echo/1`);
-    let pings = 0;
-    const third = new Promise<string>((resolve) => {
-      // The pong is sent by now.
-      socket.on("ping", () => {
-        pings += 1;
-        if (pings === 1) standStill(350);
-        if (pings === 3) resolve("stays");
-      });
+  onTestFinished(() => quick.close());
+  const { socket, closed } = await openSocket(`${quick.url}/agents/echo/1`);
+  let pings = 0;
+  const third = new Promise<string>((resolve) => {
+    // The pong is sent by now.
+    socket.on("ping", () => {
+      pings += 1;
+      if (pings === 1) standStill(350);
+      if (pings === 3) resolve("stays");
     });
-    expect(await Promise.race([third, closed])).toBe("stays");
-    socket.close();
-  } finally {
-    await quick.close();
-  }
+  });
+  expect(await Promise.race([third, closed])).toBe("stays");
+  socket.close();
 });
 
 test("two hundred connections work in parallel", async () => {
@@ -273,21 +253,18 @@ test("a closing server ends a handshake that is not decided yet", async () => {
 test("an invalid request for a WebSocket is refused with an envelope, and logged", async () => {
   const entries: { readonly path: string; readonly status: number }[] = [];
   const logged = await serveService({ onRequest: ({ path, status }) => entries.push({ path, status }) });
-  try {
-    const head = `Host: 127.0.0.1:${logged.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`;
-    const raw = `GET /agents/echo/1 HTTP/1.1\r\n${head}Sec-WebSocket-Version: 13\r\n\r\n`;
-    const reply = await sendRaw(logged.port, raw);
-    expect(reply).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
-    expect(reply).toContain('"type":"invalid_request"');
-    const other = raw.replace("websocket", "h2c").replace("/agents/echo/1", "/health");
-    expect(await sendRaw(logged.port, other)).toMatch(/^HTTP\/1\.1 200 OK/);
-    (await openSocket(`${logged.url}/agents/echo/1?x=1`)).socket.close();
-    expect(entries).toEqual([
-      { path: "/agents/echo/1", status: 400 },
-      { path: "/health", status: 200 },
-      { path: "/agents/echo/1", status: 101 },
-    ]);
-  } finally {
-    await logged.close();
-  }
+  onTestFinished(() => logged.close());
+  const head = `Host: 127.0.0.1:${logged.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`;
+  const raw = `GET /agents/echo/1 HTTP/1.1\r\n${head}Sec-WebSocket-Version: 13\r\n\r\n`;
+  const reply = await sendRaw(logged.port, raw);
+  expect(reply).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(reply).toContain('"type":"invalid_request"');
+  const other = raw.replace("websocket", "h2c").replace("/agents/echo/1", "/health");
+  expect(await sendRaw(logged.port, other)).toMatch(/^HTTP\/1\.1 200 OK/);
+  (await openSocket(`${logged.url}/agents/echo/1?x=1`)).socket.close();
+  expect(entries).toEqual([
+    { path: "/agents/echo/1", status: 400 },
+    { path: "/health", status: 200 },
+    { path: "/agents/echo/1", status: 101 },
+  ]);
 });

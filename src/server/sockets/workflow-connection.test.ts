@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 import { openSocket, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  await served.close();
-});
+const served = serveForTests();
 
 const open = (path: string, options?: SocketOptions): Promise<SocketClient> =>
   openSocket(`${served.url}${path}`, options);
@@ -60,37 +55,31 @@ describe("a connection to a workflow", () => {
 
   test("cancels its run only for whom `authorize` lets cancel it", async () => {
     const service = await serveService({ authorize: ({ action }) => action !== "run.cancel" });
-    try {
-      const client = await openSocket(`${service.url}/workflows/waiting`);
-      client.send({ type: "invoke", request_id: "1" });
-      const { run_id } = (await client.until("started")).at(-1);
-      client.send({ type: "abort", request_id: "1" });
-      const refused = (await client.until("error")).at(-1);
-      expect([refused.request_id, refused.error.type]).toEqual([undefined, "forbidden"]);
-      await service.service.engine.signal(run_id, { name: "word", payload: 1 });
-      expect((await client.until("result")).at(-1)).toMatchObject({ request_id: "1", result: { said: 1 } });
-    } finally {
-      await service.close();
-    }
+    onTestFinished(() => service.close());
+    const client = await openSocket(`${service.url}/workflows/waiting`);
+    client.send({ type: "invoke", request_id: "1" });
+    const { run_id } = (await client.until("started")).at(-1);
+    client.send({ type: "abort", request_id: "1" });
+    const refused = (await client.until("error")).at(-1);
+    expect([refused.request_id, refused.error.type]).toEqual([undefined, "forbidden"]);
+    await service.service.engine.signal(run_id, { name: "word", payload: 1 });
+    expect((await client.until("result")).at(-1)).toMatchObject({ request_id: "1", result: { said: 1 } });
   });
 
   test("begins its run only for whom `authorize` still lets run it", async () => {
     let permitted = true;
     const guarded = await serveService({ authorize: () => permitted });
-    try {
-      const client = await openSocket(`${guarded.url}/workflows/strict`);
-      await client.until("ready");
-      permitted = false;
-      client.send({ type: "invoke", request_id: "1", payload: { n: 1 } });
-      expect((await client.until("error")).at(-1)).toMatchObject({
-        request_id: "1",
-        error: { type: "forbidden" },
-      });
-      expect(await client.closed).toBe(1000);
-      expect((await guarded.service.engine.listRuns()).items).toEqual([]);
-    } finally {
-      await guarded.close();
-    }
+    onTestFinished(() => guarded.close());
+    const client = await openSocket(`${guarded.url}/workflows/strict`);
+    await client.until("ready");
+    permitted = false;
+    client.send({ type: "invoke", request_id: "1", payload: { n: 1 } });
+    expect((await client.until("error")).at(-1)).toMatchObject({
+      request_id: "1",
+      error: { type: "forbidden" },
+    });
+    expect(await client.closed).toBe(1000);
+    expect((await guarded.service.engine.listRuns()).items).toEqual([]);
   });
 
   test("does not end its run when it closes", async () => {

@@ -5,14 +5,13 @@ import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { collectEvents } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
 let hasty: Server;
 let statuses: number[] = [];
 
+const served = serveForTests();
 beforeAll(async () => {
-  served = await serveService();
   // An EventSource waits for seconds before it connects again, unless the stream says otherwise.
   hasty = createServer(async ({ url, headers }, response) => {
     const id = headers["last-event-id"];
@@ -28,9 +27,8 @@ beforeAll(async () => {
   hasty.listen(0, "127.0.0.1");
   await once(hasty, "listening");
 });
-afterAll(async () => {
+afterAll(() => {
   hasty.close();
-  await served.close();
 });
 
 /** The types of the events that a real EventSource receives until it gives up, in order. */

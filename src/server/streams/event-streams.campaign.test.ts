@@ -1,18 +1,13 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { collectEvents, type ReceivedEvent, readEventStream } from "../testing/read-event-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  await served.close();
-});
+const served = serveForTests();
 
 /** An instance's events, read with a connection that breaks after each of `pieces`. */
 async function readInPieces(
@@ -178,62 +173,50 @@ test("a slow client gets every event, with deltas joined, and delays no other cl
 
 test("a client that does not read is disconnected, and its prompt is aborted", async () => {
   const small = await serveService({ limits: { unreadBytes: 10_000 } });
-  try {
-    const reply = await small.stream("/agents/echo/much", { body: { message: "long" } });
-    const events = await collectEvents(reply);
-    expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { type: "aborted" } } });
-  } finally {
-    await small.close();
-  }
+  onTestFinished(() => small.close());
+  const reply = await small.stream("/agents/echo/much", { body: { message: "long" } });
+  const events = await collectEvents(reply);
+  expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { type: "aborted" } } });
 });
 
 describe("a stream", () => {
   test("sends a heartbeat when there is nothing else to send", async () => {
     const quick = await serveService({ limits: { heartbeatMs: 20 } });
-    try {
-      const reply = await quick.stream("/agents/echo/quiet/events");
-      const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
-      let text = "";
-      while (text.length < 2 * ": alive\n\n".length) text += (await reader?.read())?.value;
-      expect(text).toMatch(/^(?:: alive\n\n){2,}$/);
-      await reader?.cancel();
-    } finally {
-      await quick.close();
-    }
+    onTestFinished(() => quick.close());
+    const reply = await quick.stream("/agents/echo/quiet/events");
+    const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (text.length < 2 * ": alive\n\n".length) text += (await reader?.read())?.value;
+    expect(text).toMatch(/^(?:: alive\n\n){2,}$/);
+    await reader?.cancel();
   });
 
   test("beyond the limit is asked to retry later, and an ended stream frees a slot", async () => {
     const small = await serveService({ limits: { eventStreams: 1 } });
-    try {
-      const first = await small.stream("/agents/echo/1/events");
-      const second = await small.send("/agents/echo/1/events");
-      expect([second.status, second.headers.get("retry-after")]).toEqual([503, "5"]);
-      const prompt = await small.send("/agents/echo/1", {
-        body: { message: "x" },
-        headers: { accept: "text/event-stream" },
-      });
-      expect(prompt.status).toBe(503);
-      await first.body?.cancel();
-      const events = await retried(() => small.stream("/agents/echo/1", { body: { message: "x" } }));
-      expect(events.at(-1)?.event).toBe("result");
-    } finally {
-      await small.close();
-    }
+    onTestFinished(() => small.close());
+    const first = await small.stream("/agents/echo/1/events");
+    const second = await small.send("/agents/echo/1/events");
+    expect([second.status, second.headers.get("retry-after")]).toEqual([503, "5"]);
+    const prompt = await small.send("/agents/echo/1", {
+      body: { message: "x" },
+      headers: { accept: "text/event-stream" },
+    });
+    expect(prompt.status).toBe(503);
+    await first.body?.cancel();
+    const events = await retried(() => small.stream("/agents/echo/1", { body: { message: "x" } }));
+    expect(events.at(-1)?.event).toBe("result");
   });
 });
 
 test("a streamed prompt with an invalid Idempotency-Key takes no slot", async () => {
   const small = await serveService({ limits: { eventStreams: 1 } });
-  try {
-    const refused = await small.send("/agents/echo/1", {
-      body: { message: "x" },
-      headers: { accept: "text/event-stream", "idempotency-key": "x".repeat(129) },
-    });
-    expect(refused.status).toBe(400);
-    expect((await small.stream("/agents/echo/1", { body: { message: "x" } })).status).toBe(200);
-  } finally {
-    await small.close();
-  }
+  onTestFinished(() => small.close());
+  const refused = await small.send("/agents/echo/1", {
+    body: { message: "x" },
+    headers: { accept: "text/event-stream", "idempotency-key": "x".repeat(129) },
+  });
+  expect(refused.status).toBe(400);
+  expect((await small.stream("/agents/echo/1", { body: { message: "x" } })).status).toBe(200);
 });
 
 describe("with keys, a principal", () => {
@@ -247,36 +230,33 @@ describe("with keys, a principal", () => {
       access: { apiKeys: Object.values(keys) },
       limits: { eventStreams: 6 },
     });
-    try {
-      const own = [];
-      for (const id of [1, 2, 3]) own.push(await shared.stream(`/agents/echo/${id}/events`, as("first")));
-      expect(own.map(({ status }) => status)).toEqual([200, 200, 200]);
-      const refused = await shared.send("/agents/echo/4/events", as("first"));
-      expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
-      expect(refused.body).toMatchObject({
-        error: {
-          type: "too_many_requests",
-          message: "You have 3 open streams, the most that one principal may have.",
-          meta: { scope: "principal", open: 3 },
-        },
-      });
-      const prompt = await shared.send("/agents/echo/1", {
-        body: { message: "x" },
-        headers: { ...as("first").headers, accept: "text/event-stream" },
-      });
-      expect(prompt.status).toBe(429);
-      // A refused request has begun no work, and takes no place.
-      const other = await shared.stream("/agents/echo/1/events", as("second"));
-      expect(other.status).toBe(200);
-      await other.body?.cancel();
-      await own[0]?.body?.cancel();
-      const again = await retried(() =>
-        shared.stream("/agents/echo/9", { body: { message: "x" }, ...as("first") }),
-      );
-      expect(again.at(-1)?.event).toBe("result");
-    } finally {
-      await shared.close();
-    }
+    onTestFinished(() => shared.close());
+    const own = [];
+    for (const id of [1, 2, 3]) own.push(await shared.stream(`/agents/echo/${id}/events`, as("first")));
+    expect(own.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const refused = await shared.send("/agents/echo/4/events", as("first"));
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect(refused.body).toMatchObject({
+      error: {
+        type: "too_many_requests",
+        message: "You have 3 open streams, the most that one principal may have.",
+        meta: { scope: "principal", open: 3 },
+      },
+    });
+    const prompt = await shared.send("/agents/echo/1", {
+      body: { message: "x" },
+      headers: { ...as("first").headers, accept: "text/event-stream" },
+    });
+    expect(prompt.status).toBe(429);
+    // A refused request has begun no work, and takes no place.
+    const other = await shared.stream("/agents/echo/1/events", as("second"));
+    expect(other.status).toBe(200);
+    await other.body?.cancel();
+    await own[0]?.body?.cancel();
+    const again = await retried(() =>
+      shared.stream("/agents/echo/9", { body: { message: "x" }, ...as("first") }),
+    );
+    expect(again.at(-1)?.event).toBe("result");
   });
 });
 

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/kit-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
 let client: KitClient;
-beforeAll(async () => {
-  served = await serveService({ limits: { streamMs: 60 } });
+const served = serveForTests({ limits: { streamMs: 60 } });
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url, retry: { baseDelayMs: 1, maxDelayMs: 5 } });
-});
-afterAll(async () => {
-  await served.close();
 });
 
 test("at its limit, a stream of an instance's events ends with a comment, and a reader resumes after its last event", async () => {

@@ -2,7 +2,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SpecBlock, SpecMetadata } from "../../protocol/spec-block.ts";
 import type { DraftId, DraftLink, ParsedSpecs, SpecDraft, WrittenSpecs } from "../adapter.ts";
 import type { SegmentParent, WritableSegment } from "../markdown/segments.ts";
-import { resolveMentions } from "./mentions.ts";
+import { folderOf, resolveMentions } from "./mentions.ts";
 
 /** A file of a project, read by an adapter. */
 export interface ParsedFile {
@@ -79,10 +79,6 @@ function linkResolver(
     const same = aliased.get(`${folder}\n${target}`) ?? [];
     return same.length === 1 || target.endsWith("*") ? same : [];
   };
-}
-
-function folderOf(path: string): string {
-  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 /** The id that an adapter asks for, and the place of the block for a diagnostic. */

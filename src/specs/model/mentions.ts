@@ -186,7 +186,8 @@ export function resolveMentions(
   return { code_refs: [...code], test_refs: [...tests] };
 }
 
-function folderOf(path: string): string {
+/** The folder of a project-relative path; "" for the root. */
+export function folderOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 

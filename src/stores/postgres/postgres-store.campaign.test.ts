@@ -5,7 +5,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { migrate } from "../../postgres/migrate.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
-import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { openWay } from "../../testing/way-to-server.ts";
 import { sessionStoreContract } from "../contract.suite.ts";
 import { PostgresSessionStore } from "./postgres-store.ts";
@@ -20,21 +20,18 @@ const entry: SessionEntry = {
   timestamp: "2026-11-20T10:00:00.000Z",
 };
 
-let server: PostgresServer;
+const server = postgresForTests();
 let admin: pg.Pool;
 let schema = "";
 let count = 0;
 
-beforeAll(async () => {
-  server = await startPostgres();
+beforeAll(() => {
   admin = new pg.Pool({ connectionString: server.url });
   // A test ends idle connections.
   admin.on("error", () => undefined);
 });
-
 afterAll(async () => {
   await admin?.end();
-  await server?.stop();
 });
 
 function newSchema(): string {

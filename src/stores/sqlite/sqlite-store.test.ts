@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import type { KitError } from "../../base/kit-error.ts";
 import { sampleNote } from "../../testing/sample-records.ts";
+import { testFolder } from "../../testing/test-folder.ts";
 import { sessionStoreContract } from "../contract.suite.ts";
 import { SqliteSessionStore } from "./sqlite-store.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "kit-store-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = testFolder(afterAll);
 let file = "";
 let count = 0;
 

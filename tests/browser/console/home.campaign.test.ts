@@ -1,7 +1,7 @@
 /** Tests Home and the lists of work in a real browser: what waits, what failed, what the repository lacks, and where it is mended. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { openBrowser } from "../open-browser.ts";
 import { openScreen, violations } from "./open-console.ts";
 
@@ -20,11 +20,10 @@ const files: Readonly<Record<string, string>> = {
 `,
 };
 
-let served: ServedService;
 let browser: Browser;
 let failedRun = "";
+const served = serveForTests({ files });
 beforeAll(async () => {
-  served = await serveService({ files });
   await served.send("/agents/echo/broken", { body: { message: "fail" } });
   for (const workflow of ["release", "resting"]) await served.send(`/workflows/${workflow}`, { body: {} });
   await served.send("/workflows/deploy?wait=result", { body: { region: "eu" } });
@@ -33,7 +32,6 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await browser.close();
-  await served.close();
 });
 
 const open = (path: string, width?: number) => openScreen(browser, { url: served.url, path, width });

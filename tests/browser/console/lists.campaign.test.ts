@@ -1,7 +1,7 @@
 /** Tests the lists of work and the inbox in a real browser: search, filters, counts, pages, and changes of many at once. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { openBrowser } from "../open-browser.ts";
 import { openScreen, violations } from "./open-console.ts";
 
@@ -19,10 +19,9 @@ const files: Readonly<Record<string, string>> = {
 };
 const runs = 120;
 
-let served: ServedService;
 let browser: Browser;
+const served = serveForTests({ files });
 beforeAll(async () => {
-  served = await serveService({ files });
   for (let number = 0; number < runs; number += 1)
     await served.send("/workflows/deploy", { body: { region: number === 7 ? "the seventh" : "eu" } });
   await served.send("/workflows/deploy?wait=result", { body: { region: "last" } });
@@ -31,7 +30,6 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await browser.close();
-  await served.close();
 });
 
 const open = (path: string, width?: number) => openScreen(browser, { url: served.url, path, width });

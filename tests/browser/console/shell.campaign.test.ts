@@ -1,7 +1,8 @@
 /** Tests the frame of the console in a real browser: the first paint, titles, keys, sign-in and the sizes of links. */
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
+import { serveService } from "../../../src/server/testing/serve-service.ts";
 import { isCampaign } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
 import { openScreen, violations } from "./open-console.ts";
@@ -33,16 +34,14 @@ const screens = [
   "/console/server",
 ];
 
-let served: ServedService;
 let browser: Browser;
+const served = serveForTests({ files });
 beforeAll(async () => {
-  served = await serveService({ files });
   await served.send("/workflows/nightly", { body: {} });
   browser = await openBrowser();
 }, 60_000);
 afterAll(async () => {
   await browser.close();
-  await served.close();
 });
 
 const open = (path: string, width?: number) => openScreen(browser, { url: served.url, path, width });
@@ -78,16 +77,13 @@ test("the frame of the page is drawn before its script and its styles have arriv
 
 test("Home loads one script and one stylesheet", async () => {
   const page = await browser.newPage();
-  try {
-    const loaded: string[] = [];
-    page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
-    await page.goto(`${served.url}/`);
-    await page.getByText("workflows", { exact: true }).waitFor();
-    expect(loaded.filter((path) => /\.(?:js|css)$/.test(path))).toHaveLength(2);
-    expect(loaded.length).toBeLessThan(20);
-  } finally {
-    await page.close();
-  }
+  onTestFinished(() => page.close());
+  const loaded: string[] = [];
+  page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
+  await page.goto(`${served.url}/`);
+  await page.getByText("workflows", { exact: true }).waitFor();
+  expect(loaded.filter((path) => /\.(?:js|css)$/.test(path))).toHaveLength(2);
+  expect(loaded.length).toBeLessThan(20);
 });
 
 test("keys open screens, the search field, the finder and the list of keys; in a field they are letters", async () => {
@@ -159,13 +155,10 @@ test("on every screen the title has the same place, and a finger can hit the lin
 
 test("the field of the key has the focus", async () => {
   const locked = await serveService({ files, access: { apiKeys: ["key-of-the-console"] } });
-  try {
-    await using opened = await openScreen(browser, { url: locked.url, path: "/" });
-    await opened.page.getByRole("heading", { name: "Sign in" }).waitFor();
-    await opened.page.keyboard.type("key-of-the-console");
-    await opened.page.keyboard.press("Enter");
-    await heading(opened.page, "Home");
-  } finally {
-    await locked.close();
-  }
+  onTestFinished(() => locked.close());
+  await using opened = await openScreen(browser, { url: locked.url, path: "/" });
+  await opened.page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await opened.page.keyboard.type("key-of-the-console");
+  await opened.page.keyboard.press("Enter");
+  await heading(opened.page, "Home");
 });

@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ignoreEntryFor } from "../../../src/guidelines/lint/ignore-findings.ts";
 import type { Diagnostic } from "../../../src/protocol/diagnostic.ts";
-import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { campaignTest } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
 import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
@@ -46,10 +46,9 @@ const files: Readonly<Record<string, string>> = {
 
 const results = `<testsuite><testcase classname="src/login.test.ts" name="opens a session (auth#1.1)"/><testcase classname="src/login.test.ts" name="refuses (auth#1.2)"><failure message="expected 401 ${"&lt;b&gt;".repeat(3)}"/></testcase></testsuite>`;
 
-let served: ServedService;
 let browser: Browser;
+const served = serveForTests({ files });
 beforeAll(async () => {
-  served = await serveService({ files });
   const git = (...args: readonly string[]) =>
     execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@b.c", ...args], { cwd: served.root });
   git("init", "--quiet");
@@ -62,7 +61,6 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await browser.close();
-  await served.close();
 });
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>

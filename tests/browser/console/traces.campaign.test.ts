@@ -1,25 +1,24 @@
 /** Tests traces and forks in a real browser, against a server in this process. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { campaignTest } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
 import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
 const hostile = `<img src=x onerror="window.harmed = true"><script>window.harmed = true</script> \u202egnp`;
 
-let served: ServedService;
 let browser: Browser;
 let refuses: string | undefined;
+const served = serveForTests({
+  files: {
+    "CLAUDE.md": null,
+    "AGENTS.md": `# Rules\n\nAmounts are whole cents. ${hostile}\n`,
+    "src/agents/brief.ts": `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => ({ compaction: { contextWindowTokens: 102, reserveTokens: 100, keepRecentTokens: 1 } }) };\n`,
+  },
+  authorize: ({ action }) => action !== refuses,
+});
 beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "CLAUDE.md": null,
-      "AGENTS.md": `# Rules\n\nAmounts are whole cents. ${hostile}\n`,
-      "src/agents/brief.ts": `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => ({ compaction: { contextWindowTokens: 102, reserveTokens: 100, keepRecentTokens: 1 } }) };\n`,
-    },
-    authorize: ({ action }) => action !== refuses,
-  });
   for (const message of ["First.", `Second. ${hostile}`])
     for (const path of ["/agents/echo/told", "/agents/brief/long"])
       await served.send(path, { body: { message } });
@@ -27,7 +26,6 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await browser.close();
-  await served.close();
 });
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>

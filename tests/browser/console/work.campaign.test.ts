@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../../../src/server/testing/serve-service.ts";
+import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { webhookSecrets } from "../../../src/server/testing/service-files.ts";
 import { campaignTest } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
@@ -60,17 +60,15 @@ export async function run(ctx) {
 `,
 };
 
-let served: ServedService;
 let browser: Browser;
 let refuses: string | undefined;
+const served = serveForTests({ files, authorize: ({ action }) => action !== refuses });
 beforeAll(async () => {
-  served = await serveService({ files, authorize: ({ action }) => action !== refuses });
   await served.send("/webhooks/github", { body: { zen: "x" } });
   browser = await openBrowser();
 }, 60_000);
 afterAll(async () => {
   await browser.close();
-  await served.close();
 });
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>

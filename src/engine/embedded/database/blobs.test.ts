@@ -1,12 +1,11 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../../testing/test-folder.ts";
 import { createBlobStore } from "./blobs.ts";
 import { openDatabase } from "./engine-database.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-blobs-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 
 const largest = 256 * 1024 - 2;
 const hour = 3_600_000;

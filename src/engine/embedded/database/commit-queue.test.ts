@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { StoreFaults } from "../../../sqlite/database-file.ts";
 import type { Database } from "../../../sqlite/statements.ts";
+import { testFolder } from "../../../testing/test-folder.ts";
 import { CommitQueue } from "./commit-queue.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-commits-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const faults = new StoreFaults({ store: "The store", hint: "", repair: "" });
 let count = 0;
 

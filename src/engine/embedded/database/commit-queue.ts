@@ -1,6 +1,6 @@
-import { KitError } from "../../../base/kit-error.ts";
 import { isBusy, isFileFault, type StoreFaults } from "../../../sqlite/database-file.ts";
 import { createSavepoint, createTransaction, type Database } from "../../../sqlite/statements.ts";
+import { queueFullError } from "../../shared/engine-base.ts";
 
 /** The default time to wait for another process's lock. */
 const defaultPatienceMs = 5_000;
@@ -133,12 +133,4 @@ export class CommitQueue {
       setTimeout(this.#flush, lockRetryMs);
     }
   }
-}
-
-function queueFullError(): KitError {
-  return new KitError({
-    code: "unavailable",
-    message: "Too many writes are waiting for the engine's store. Try again later.",
-    meta: { retry_after_s: 1 },
-  });
 }

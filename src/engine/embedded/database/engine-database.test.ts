@@ -1,12 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../../testing/test-folder.ts";
 import { migrations, openDatabase } from "./engine-database.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-engine-open-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const folder = (): string => mkdtempSync(join(root, "folder-"));
 const refused = expect.objectContaining({ code: "unavailable" });
 

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { isoTime } from "../../../base/clock.ts";
 import { createId } from "../../../base/id.ts";
-import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
+import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type { AdmitRequest, DispatchFilter, Page } from "../../contract.ts";
+import type { AdmitRequest, DispatchFilter } from "../../contract.ts";
 import {
   type DispatchRow,
   type DispatchStore,
@@ -161,9 +161,18 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
   };
 }
 
-/** The rows of inputs, for attempts. */
+/** The rows of inputs. */
 export function createDispatchRows(base: EmbeddedBase): DispatchStore {
   const { database, clock, time } = base;
+  const byId = query<DispatchRow>(database, "SELECT * FROM dispatches WHERE dispatch_id = ?");
+  const open = query(database, "SELECT 1 FROM dispatches WHERE dispatch_id = ? AND ended_at IS NULL");
+  const cancel = query<DispatchRow>(
+    database,
+    `UPDATE dispatches SET cancelling = (started_at IS NOT NULL),
+       ended_at = iif(started_at IS NULL, ?, NULL), next_attempt_at = NULL,
+       status = iif(started_at IS NULL, 'cancelled', status)
+     WHERE dispatch_id = ? AND status IN ('queued', 'running') RETURNING *`,
+  );
   const claim = query<DispatchRow>(
     database,
     `UPDATE dispatches SET status = iif(cancelling, status, 'running'), attempts = attempts + iif(cancelling, 0, 1),
@@ -216,14 +225,17 @@ export function createDispatchRows(base: EmbeddedBase): DispatchStore {
     async setIdle({ dispatch_id, fence }, idle) {
       await base.commit(() => setIdle.run(Number(idle), dispatch_id, fence), { fence });
     },
+    find: async (dispatchId) => byId.get(dispatchId),
+    list: createDispatchList(base),
+    cancel: (dispatchId) => base.commit(() => cancel.get(clock.now(), dispatchId)),
+    openAmong: async (ids) => ids.filter((id) => open.get(id) !== undefined),
   };
 }
 
-/** Lists dispatches, newest first, by their ids, which sort by time: the last id of a page is the cursor of the next. */
-export function createDispatchList(base: EmbeddedBase): (filter?: DispatchFilter) => Page<DispatchRecord> {
+function createDispatchList(base: EmbeddedBase): DispatchStore["list"] {
   const { blobs } = base;
   const list = createList<DispatchRow>(base, listedDispatches);
-  return (filter = {}) => {
+  return async (filter) => {
     const { cursor, agent, instance_id, session } = filter;
     if (cursor !== undefined && !isDispatchId(cursor)) throw badCursor();
     const found = list(filter, {

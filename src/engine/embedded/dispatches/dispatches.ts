@@ -1,60 +1,24 @@
-import type { DispatchReceipt, DispatchRecord } from "../../../protocol/dispatch.ts";
+import type { DispatchReceipt } from "../../../protocol/dispatch.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type {
-  AdmitRequest,
-  DispatchFilter,
-  Engine,
-  EngineHandlers,
-  LinePlace,
-  Page,
-  WaitOptions,
-  WorkContext,
-} from "../../contract.ts";
-import { AttachedCalls } from "../../shared/dispatches/attached-calls.ts";
-import { DispatchAttempts } from "../../shared/dispatches/dispatch-attempts.ts";
+import type { AdmitRequest, EngineHandlers, LinePlace, WaitOptions, WorkContext } from "../../contract.ts";
 import {
   type DispatchRow,
   isRiskySql,
   notDead,
   type QueuedDispatch,
-  toRecord,
   unknownDispatch,
 } from "../../shared/dispatches/dispatch-store.ts";
+import { Dispatches } from "../../shared/dispatches/dispatches.ts";
 import { closing, type EngineLimits } from "../../shared/engine-base.ts";
 import { ownerOfInput } from "../../shared/queue/owners.ts";
-import { createWaiters, type Waiters } from "../../shared/queue/waiters.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
-import {
-  type Admissions,
-  createAdmissions,
-  createDispatchList,
-  createDispatchRows,
-} from "./dispatch-rows.ts";
+import { type Admissions, createAdmissions, createDispatchRows } from "./dispatch-rows.ts";
 
 const pruned = 500;
 
-/** Inputs for sessions, from admission to their end. */
-export class Dispatches
-  implements
-    EnginePart,
-    Pick<
-      Engine,
-      | "admit"
-      | "getDispatch"
-      | "listDispatches"
-      | "awaitDispatch"
-      | "cancelDispatch"
-      | "listDeadLetters"
-      | "redrive"
-      | "inLine"
-    >
-{
-  readonly #base: EmbeddedBase;
-  readonly #waiters: Waiters = createWaiters();
-  readonly #calls: AttachedCalls;
+/** The inputs of a folder: the process that holds the lease runs them. */
+export class EmbeddedDispatches extends Dispatches<EmbeddedBase> implements EnginePart {
   readonly #admissions: Admissions;
-  readonly #attempts: DispatchAttempts;
-  readonly #list: ReturnType<typeof createDispatchList>;
   readonly #sql: ReturnType<typeof statements>;
   #handlers: EngineHandlers | undefined;
   /** The highest `seq` that is enqueued in this process. */
@@ -62,14 +26,8 @@ export class Dispatches
   #tenure: AbortSignal | undefined;
 
   constructor(base: EmbeddedBase, limits: EngineLimits) {
-    this.#base = base;
-    this.#calls = new AttachedCalls(base);
-    this.#admissions = createAdmissions(base, { limits, attached: (scope) => this.#calls.waiting(scope) });
-    this.#attempts = new DispatchAttempts(base, createDispatchRows(base), {
-      limits,
-      ended: this.#waiters.wake,
-    });
-    this.#list = createDispatchList(base);
+    super(base, createDispatchRows(base), limits);
+    this.#admissions = createAdmissions(base, { limits, attached: (scope) => this.calls.waiting(scope) });
     this.#sql = statements(base);
   }
 
@@ -85,95 +43,50 @@ export class Dispatches
     work: (context: WorkContext) => Promise<Value>,
     options?: WaitOptions,
   ): Promise<Value> {
-    if (this.#base.lease.signal.aborted) throw closing();
+    if (this.base.lease.signal.aborted) throw closing();
     this.#admissions.checkRoomInLine(session, ownerOfInput(session));
-    return await this.#calls.run(session, work, options?.signal);
+    return await this.calls.run(session, work, options?.signal);
   }
 
-  /** The number of inputs that wait without being stored. */
-  attached(): number {
-    return this.#calls.waiting();
-  }
-
-  async getDispatch(id: string): Promise<DispatchRecord | undefined> {
-    const row = this.#sql.byId.get(id);
-    return row === undefined ? undefined : toRecord(row, this.#base);
-  }
-
-  async listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>> {
-    return this.#list(filter);
-  }
-
-  async listDeadLetters(filter?: Omit<DispatchFilter, "status">): Promise<Page<DispatchRecord>> {
-    return this.#list({ ...filter, status: "failed" });
-  }
-
-  async awaitDispatch(id: string, options?: WaitOptions): Promise<DispatchRecord | undefined> {
-    for (;;) {
-      const row = this.#sql.byId.get(id);
-      if (row === undefined) return undefined;
-      if (row.ended_at !== null) return toRecord(row, this.#base);
-      await this.#waiters.wait(id, options?.signal);
-    }
-  }
-
-  async cancelDispatch(id: string): Promise<boolean> {
-    const row = await this.#base.commit(() => this.#sql.cancel.get(this.#base.clock.now(), id));
-    if (row === undefined) return false;
-    if (row.cancelling) this.#attempts.cancel(id);
-    else {
-      this.#attempts.leave(row);
-      this.#waiters.wake(id);
-    }
-    return true;
-  }
-
-  async redrive(id: string): Promise<DispatchRecord> {
-    const dispatch = await this.#base.commit((): QueuedDispatch => {
+  protected async requeueFailed(id: string): Promise<void> {
+    const dispatch = await this.base.commit((): QueuedDispatch => {
       const row = this.#sql.byId.get(id);
       if (row === undefined) throw unknownDispatch();
       if (row.status !== "failed") throw notDead();
       return this.#admissions.putBack(row);
     });
     this.#enqueue(dispatch);
-    const record = await this.getDispatch(id);
-    if (record === undefined) throw unknownDispatch();
-    return record;
   }
 
   async start(handlers: EngineHandlers): Promise<void> {
-    const { lease } = this.#base;
-    await this.#base.commit(() => this.#sql.requeueLeft.run(Number(lease.holderDied)), { fenced: true });
-    this.#attempts.clear();
+    const { lease } = this.base;
+    await this.base.commit(() => this.#sql.requeueLeft.run(Number(lease.holderDied)), { fenced: true });
+    this.attempts.clear();
     this.#handlers = handlers;
     this.#tenure = lease.signal;
     if (this.#isWorking()) this.#enqueueAll();
-    this.#wakeEnded();
+    this.ends.wakeEnded().catch(() => undefined);
   }
 
   onForeignWrite(): void {
     if (this.#isWorking()) {
       this.#enqueueNew();
-      for (const dispatch of this.#attempts.retrying()) {
-        if (this.#sql.isQueued.get(dispatch.dispatch_id) === undefined) this.#attempts.leave(dispatch);
+      for (const dispatch of this.attempts.retrying()) {
+        if (this.#sql.isQueued.get(dispatch.dispatch_id) === undefined) this.attempts.leave(dispatch);
       }
-      for (const { dispatch_id } of this.#sql.cancelling.all()) this.#attempts.cancel(dispatch_id);
+      for (const { dispatch_id } of this.#sql.cancelling.all()) this.attempts.cancel(dispatch_id);
     }
-    this.#wakeEnded();
-  }
-
-  close(reason: unknown): void {
-    this.#waiters.close(reason);
+    this.ends.wakeEnded().catch(() => undefined);
   }
 
   async prune(endedBefore: number): Promise<boolean> {
     const remove = (): number => this.#sql.prune.run(endedBefore, pruned);
-    return (await this.#base.commit(remove, { fenced: true })) === pruned;
+    return (await this.base.commit(remove, { fenced: true })) === pruned;
   }
 
   #isWorking(): boolean {
     const tenure = this.#tenure;
-    return tenure !== undefined && !tenure.aborted && tenure === this.#base.lease.signal;
+    return tenure !== undefined && !tenure.aborted && tenure === this.base.lease.signal;
   }
 
   /** Enqueues a new input, after the inputs with a lower `seq` that other processes have admitted. */
@@ -197,15 +110,7 @@ export class Dispatches
   #join(dispatch: QueuedDispatch, isRisky = false): void {
     if (this.#handlers === undefined) return;
     this.#seen = dispatch.seq;
-    this.#base.queue.join(this.#attempts.toJob(dispatch, this.#handlers, isRisky));
-  }
-
-  /** Wakes the callers that wait for an end that another process has written. */
-  #wakeEnded(): void {
-    for (const id of this.#waiters.ids()) {
-      const row = this.#sql.hasEnded.get(id);
-      if (row === undefined || row.ended_at !== null) this.#waiters.wake(id);
-    }
+    this.base.queue.join(this.attempts.toJob(dispatch, this.#handlers, isRisky));
   }
 }
 
@@ -215,10 +120,6 @@ function statements({ database }: EmbeddedBase) {
   // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.
   return {
     byId: query<DispatchRow>(database, "SELECT * FROM dispatches WHERE dispatch_id = ?"),
-    hasEnded: query<Pick<DispatchRow, "ended_at">>(
-      database,
-      "SELECT ended_at FROM dispatches WHERE dispatch_id = ?",
-    ),
     isQueued: query(database, "SELECT 1 FROM dispatches WHERE dispatch_id = ? AND status = 'queued'"),
     newest: query<Pick<DispatchRow, "seq">>(database, "SELECT max(seq) AS seq FROM dispatches"),
     waiting: query<QueuedDispatch & { readonly risky: number }>(
@@ -229,13 +130,6 @@ function statements({ database }: EmbeddedBase) {
     waitingAfter: query<QueuedDispatch>(
       database,
       `SELECT ${queuedColumns} FROM dispatches WHERE seq > ? AND status = 'queued' ORDER BY seq`,
-    ),
-    cancel: query<DispatchRow>(
-      database,
-      `UPDATE dispatches SET cancelling = (started_at IS NOT NULL),
-         ended_at = iif(started_at IS NULL, ?, NULL), next_attempt_at = NULL,
-         status = iif(started_at IS NULL, 'cancelled', status)
-       WHERE dispatch_id = ? AND status IN ('queued', 'running') RETURNING *`,
     ),
     cancelling: query<Pick<DispatchRow, "dispatch_id">>(
       database,

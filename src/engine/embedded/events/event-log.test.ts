@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
@@ -7,14 +6,14 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
 import { textDelta } from "../../../testing/sample-records.ts";
+import { testFolder } from "../../../testing/test-folder.ts";
 import type { OpenEventLog } from "../../cases/event-log-cases.ts";
 import { eventLogContract } from "../../events.suite.ts";
 import type { Lease } from "../../shared/engine-base.ts";
 import type { EventRetention, StoredEventLog } from "../../shared/events/event-log.ts";
 import { openEventLog } from "./event-log.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-events-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const newFolder = (): string => mkdtempSync(join(root, "log-"));
 const stream = "agent/reviewer/pr-7";
 

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
@@ -8,10 +7,10 @@ import type { KitEvent } from "../../../protocol/event.ts";
 import { rounds } from "../../../testing/campaign.suite.ts";
 import { createManualClock } from "../../../testing/manual-clock.ts";
 import { eventContext, textDelta } from "../../../testing/sample-records.ts";
+import { testFolder } from "../../../testing/test-folder.ts";
 import { openEventLog } from "./event-log.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-turns-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const stream = "agent/reviewer/pr-7";
 
 function openLog(folder: string, fence: number) {

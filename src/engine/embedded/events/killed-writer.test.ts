@@ -1,17 +1,16 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
+import { testFolder } from "../../../testing/test-folder.ts";
 import type { StoredEventLog } from "../../shared/events/event-log.ts";
 import { openEventLog } from "./event-log.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-events-killed-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 const stream = "agent/reviewer/1";
 const script = new URL("testing/serve-process.ts", import.meta.url).pathname;
 

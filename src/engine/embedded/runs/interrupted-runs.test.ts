@@ -1,15 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { rounds } from "../../../testing/campaign.suite.ts";
+import { testFolder } from "../../../testing/test-folder.ts";
 import type { RunContext } from "../../contract.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-interrupted-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 
 /** A workflow as data: calls in sequence or in parallel. `ticks` are the turns that its code takes in between. */
 type Plan = Call | { readonly kind: "row" | "all"; readonly parts: readonly Plan[] };

@@ -1,4 +1,3 @@
-import type { RunJournalEntry, RunWait } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
 import {
   type BegunWait,
@@ -23,10 +22,6 @@ export interface JournalRows extends RunJournals {
   schemaOf(run: number, name: string): string | undefined;
   /** Whether a signal has arrived for an open wait, or a run has ended that an open step waits for. */
   canGoOn(run: number): boolean;
-  /** The entries of a run after a position. */
-  page(run: number, page: { readonly after: number; readonly limit: number }): readonly RunJournalEntry[];
-  /** The open waits of a run. */
-  waits(run: number): readonly RunWait[];
   /** Deletes a journal and its signals. Call it in a transaction. */
   delete(run: number): void;
 }
@@ -159,8 +154,10 @@ export function createJournalRows(base: EmbeddedBase): JournalRows {
     open: async ({ id }, fence) => open(id, fence),
     schemaOf: (run, name) => receivedSignal.get(run, name)?.value ?? undefined,
     canGoOn: (run) => signalled.get(run) !== undefined || awaited.get(run) !== undefined,
-    page: (run, { after, limit }) => page.all(run, after, limit).map((row) => toJournalRecord(row, base)),
-    waits: (run) => pending.all(run).map((row) => toRunWait(row, base)),
+    page: async (run, { after, limit }) =>
+      page.all(run, after, limit).map((row) => toJournalRecord(row, base)),
+    waits: async (runs) =>
+      new Map(runs.map((run) => [run, pending.all(run).map((row) => toRunWait(row, base))])),
     delete(run) {
       for (const deletion of deletions) deletion.run(run);
     },

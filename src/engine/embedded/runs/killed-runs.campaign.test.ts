@@ -1,18 +1,17 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { campaignTest } from "../../../testing/campaign.suite.ts";
+import { testFolder } from "../../../testing/test-folder.ts";
 import { handlers } from "../../cases/engine-check.ts";
 import { createEmbeddedEngine } from "../create-embedded-engine.ts";
 import { type FlowPayload, followFamily, followFlow, type Member } from "./testing/run-flow.ts";
 
-const root = mkdtempSync(join(tmpdir(), "kit-killed-runs-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = testFolder(afterAll);
 
 const rounds = Number(process.env.KIT_FAULT_ROUNDS ?? 4);
 const script = new URL("testing/run-process.ts", import.meta.url);

@@ -3,7 +3,7 @@ import { isoTime } from "../../../base/clock.ts";
 import { createId } from "../../../base/id.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
 import { query } from "../../../sqlite/statements.ts";
-import type { EngineHandlers, Page, RunFilter, RunReceipt, RunRequest, RunSignal } from "../../contract.ts";
+import type { EngineHandlers, RunReceipt, RunRequest, RunSignal } from "../../contract.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
 import { checkJson, isName } from "../../shared/json-values.ts";
 import { ownerOfRun } from "../../shared/queue/owners.ts";
@@ -146,7 +146,7 @@ export function createSignalSender(
   };
 }
 
-/** The rows of runs, for executions. */
+/** The rows of runs. */
 export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStore {
   const { database, clock } = base;
   // A run that was claimed but could not be started is claimed again.
@@ -168,6 +168,21 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
     `UPDATE runs SET ended_at = iif(cancelling, ?, NULL), wake_at = iif(cancelling, NULL, ?), problem = ?,
        status = iif(cancelling, 'cancelled', ?), cancelling = 0 WHERE id = ? AND status = 'running' RETURNING status`,
   );
+
+  const byId = query<RunRow>(database, "SELECT * FROM runs WHERE run_id = ?");
+  const open = query(database, "SELECT 1 FROM runs WHERE run_id = ? AND ended_at IS NULL");
+  const cancel = query<RunRow>(
+    database,
+    `UPDATE runs SET cancelling = (status = 'running'), ended_at = iif(status = 'running', NULL, ?),
+       wake_at = NULL, status = iif(status = 'running', status, 'cancelled')
+     WHERE run_id = ? AND status IN ('queued', 'running', 'waiting') RETURNING *`,
+  );
+  const children = query<Pick<RunRow, "run_id">>(
+    database,
+    "SELECT run_id FROM runs INDEXED BY runs_by_parent WHERE parent = ? ORDER BY id",
+  );
+  const below = (runId: string): string[] =>
+    children.all(runId).flatMap(({ run_id }) => [run_id, ...below(run_id)]);
 
   /** Returns the run's status after the write. Call it in a transaction. */
   function requeue(run: RunRow, how: PutBack): RunStatus {
@@ -196,14 +211,23 @@ export function createRunRows(base: EmbeddedBase, journal: JournalRows): RunStor
       await base.commit(() => settle.run(clock.now(), status, result, error, id), { fence });
     },
     putBack: (run, how, fence) => base.commit(() => requeue(run, how), { fence }),
+    find: async (runId) => byId.get(runId),
+    list: createRunList(base),
+    cancel: (runId) =>
+      base.commit(() => {
+        const cancelled = cancel.get(clock.now(), runId);
+        if (cancelled !== undefined) dequeue.run(cancelled.id);
+        return cancelled;
+      }),
+    descendants: async (runId) => below(runId),
+    openAmong: async (ids) => ids.filter((id) => open.get(id) !== undefined),
   };
 }
 
-/** Lists runs, newest first. A cursor is the id of the last run of the previous page. */
-export function createRunList(base: EmbeddedBase): (filter: RunFilter) => Page<RunRow> {
+function createRunList(base: EmbeddedBase): RunStore["list"] {
   const { blobs } = base;
   const list = createList<RunRow>(base, listedRuns);
-  return (filter) => {
+  return async (filter) => {
     const { workflow, status, limit, cursor } = filter;
     const byWorkflow = workflow === undefined ? undefined : "runs_by_workflow";
     const found = list(filter, {

@@ -1,4 +1,5 @@
 import { type LinkedSignals, linkSignals } from "../../../base/abort.ts";
+import { attempt } from "../../../base/attempt.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableError } from "../../../protocol/error-code.ts";
 import type { EventError } from "../../../protocol/event.ts";
@@ -398,9 +399,5 @@ function plannedFor({ planned }: Attempt, error: unknown): Plan | undefined {
 
 /** Asks the rule of the handlers; one that throws allows no retry. */
 function mayRetry({ isRetryable = isRetryableError }: EngineHandlers, error: unknown): boolean {
-  try {
-    return isRetryable(error);
-  } catch {
-    return false;
-  }
+  return attempt(() => isRetryable(error), false);
 }

@@ -3,13 +3,14 @@ import { KitError } from "../../../base/kit-error.ts";
 import type { DispatchRecord, DispatchStatus } from "../../../protocol/dispatch.ts";
 import type { EventError } from "../../../protocol/event.ts";
 import type { SessionKey } from "../../../protocol/session-entry.ts";
+import type { DispatchFilter, Page } from "../../contract.ts";
 import type { CountedAttempts } from "../counted-attempts.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { ListedTable } from "../list-filter.ts";
 import { causeOfStored, createRowReader } from "../stored-rows.ts";
 
 /**
- * The rows of accepted inputs, for the attempts at them. Each write resolves once it is on disk. Writes of an attempt are
+ * The rows of accepted inputs. Each write resolves once it is on disk. Writes of an attempt are
  * fenced: they reject with `lease_lost` once another process has taken over.
  */
 export interface DispatchStore {
@@ -29,6 +30,13 @@ export interface DispatchStore {
   recount(row: DispatchRow, counted: CountedAttempts): Promise<void>;
   /** Stores whether a running attempt only waits: the death of the process does not count then. */
   setIdle(row: DispatchRow, idle: boolean): Promise<void>;
+  find(dispatchId: string): Promise<DispatchRow | undefined>;
+  /** Newest first, by their ids, which sort by time: the last id of a page is the cursor of the next. */
+  list(filter: DispatchFilter): Promise<Page<DispatchRecord>>;
+  /** Cancels an input: at once if it has not begun. `undefined` if it is unknown or has ended. */
+  cancel(dispatchId: string): Promise<DispatchRow | undefined>;
+  /** The ids of those inputs that have not ended. */
+  openAmong(dispatchIds: readonly string[]): Promise<readonly string[]>;
 }
 
 export interface DispatchEnd {

@@ -1,4 +1,5 @@
 import { KitError } from "../../../base/kit-error.ts";
+import type { RunJournalEntry, RunWait } from "../../../protocol/run.ts";
 
 /** A call at its position, as the journal stores it. */
 export interface EntryHead extends Omit<JournalEntry, "outcome"> {
@@ -20,6 +21,13 @@ export interface RunJournals {
    * once another process has taken over.
    */
   open(run: { readonly id: number; readonly run_id: string }, fence: number): Promise<RunJournal>;
+  /** The entries of a run after a position. */
+  page(
+    run: number,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<readonly RunJournalEntry[]>;
+  /** The open waits of some runs, by run. */
+  waits(runs: readonly number[]): Promise<ReadonlyMap<number, readonly RunWait[]>>;
 }
 
 /**

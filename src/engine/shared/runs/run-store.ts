@@ -3,14 +3,14 @@ import { KitError } from "../../../base/kit-error.ts";
 import { locateIssue } from "../../../base/standard-schema.ts";
 import type { EventError } from "../../../protocol/event.ts";
 import type { RunJournalEntry, RunRecord, RunStatus, RunWait } from "../../../protocol/run.ts";
-import type { EngineHandlers } from "../../contract.ts";
+import type { EngineHandlers, Page, RunFilter } from "../../contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { ListedTable } from "../list-filter.ts";
 import { badCursor, causeOfStored, createRowReader } from "../stored-rows.ts";
 import type { EntryRow } from "./run-journal.ts";
 
 /**
- * The rows of runs, for their execution. Each write resolves once it is on disk, and rejects with `lease_lost` once another
+ * The rows of runs. Each write resolves once it is on disk, and rejects with `lease_lost` once another
  * process has taken over.
  */
 export interface RunStore {
@@ -25,6 +25,15 @@ export interface RunStore {
    * arrived during the suspension, `cancelled` if a caller has cancelled it.
    */
   putBack(run: RunRow, how: PutBack, fence: number): Promise<RunStatus>;
+  find(runId: string): Promise<RunRow | undefined>;
+  /** Newest first. A cursor is the id of the last run of the previous page. */
+  list(filter: RunFilter): Promise<Page<RunRow>>;
+  /** Cancels a run: at once if it is not running. `undefined` if it is unknown or has ended. */
+  cancel(runId: string): Promise<RunRow | undefined>;
+  /** The ids of the runs that a run has started, of those that these have started, and so on. */
+  descendants(runId: string): Promise<readonly string[]>;
+  /** The ids of those runs that have not ended. */
+  openAmong(runIds: readonly string[]): Promise<readonly string[]>;
 }
 
 export interface RunEnd {

@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
 import { delimiter, isAbsolute } from "node:path";
+import { attempt } from "../../../base/attempt.ts";
 import { isInside } from "../workspace-path.ts";
 
 export type Environment = Readonly<Record<string, string>>;
@@ -84,10 +85,6 @@ function outsidePath(path: string, root: string): string {
 }
 
 function realPathOf(folder: string): string {
-  try {
-    return realpathSync(folder);
-  } catch {
-    // The folder does not exist, so nothing runs from it.
-    return folder;
-  }
+  // The folder does not exist, so nothing runs from it.
+  return attempt(() => realpathSync(folder), folder);
 }

@@ -1,14 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { isSafeName } from "../../../base/git-names.ts";
+import { testFolder } from "../../../testing/test-folder.ts";
 import { mergeIndexes, readGitIndex, withoutGitlinks, writeGitIndex } from "./git-index.ts";
 import { isSound } from "./git-index-names.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "kit-index-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = testFolder(afterAll);
 
 const blob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 const long = `long/${"x".repeat(5_000)}`;

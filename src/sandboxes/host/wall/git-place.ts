@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { attempt } from "../../../base/attempt.ts";
 import { heldPath } from "../../../files/walk.ts";
 import { isAlive, startOf } from "../../../processes/is-alive.ts";
 import { exists, withHeld } from "./held-files.ts";
@@ -23,11 +24,7 @@ const ownMark = (): string => `kit-${process.pid}-${startOf(process.pid)}`;
 
 /** Whether a `.git` is such a folder, with or without the files of processes. */
 export function isGitPlace(folder: string): boolean {
-  try {
-    return readdirSync(folder).every((name) => marks.test(name));
-  } catch {
-    return false;
-  }
+  return attempt(() => readdirSync(folder).every((name) => marks.test(name)), false);
 }
 
 /**

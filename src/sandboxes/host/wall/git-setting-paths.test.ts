@@ -1,21 +1,12 @@
 import { execFileSync } from "node:child_process";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { testFolder } from "../../../testing/test-folder.ts";
 import { readSettings, settingPaths } from "./git-setting-paths.ts";
 import { openWalled, wallTest } from "./walled.suite.ts";
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "kit-settings-")));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = testFolder(afterAll);
 let count = 0;
 
 function createRepository(files: readonly string[], settings: Readonly<Record<string, string>>): string {

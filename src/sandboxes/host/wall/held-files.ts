@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { attempt } from "../../../base/attempt.ts";
 import { folderFlags, heldPath } from "../../../files/walk.ts";
 
 /** Calls `work` with the path of an open folder; a link in its place gives undefined. */
@@ -95,11 +96,7 @@ export function identityOf(folder: string, path: string): string | undefined {
 
 /** Undefined for a missing entry, also if a file is in the place of its folder. */
 export function lstatOf(path: string): Stats | undefined {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
+  return attempt(() => lstatSync(path, { throwIfNoEntry: false }));
 }
 
 export const exists = (path: string): boolean => lstatOf(path) !== undefined;

@@ -22,6 +22,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setImmediate } from "node:timers/promises";
 import { createInflate, type Inflate, inflateSync } from "node:zlib";
+import { attempt } from "../../../base/attempt.ts";
 import { folderFlags, heldPath } from "../../../files/walk.ts";
 import { runGit } from "../../../processes/git.ts";
 import { exists, identityOf, inFolder, withHeld } from "./held-files.ts";
@@ -66,14 +67,14 @@ function giveRights(folder: string): void {
 /** Changes with every entry that a command adds. */
 function stampOf(copy: string): string {
   const watched = ["objects", "objects/info", "objects/info/alternates"];
-  try {
-    return watched
-      .map((path) => lstatSync(join(copy, path), { bigint: true }))
-      .map(({ ino, ctimeNs }) => `${ino}:${ctimeNs}`)
-      .join(" ");
-  } catch {
-    return "changed";
-  }
+  return attempt(
+    () =>
+      watched
+        .map((path) => lstatSync(join(copy, path), { bigint: true }))
+        .map(({ ino, ctimeNs }) => `${ino}:${ctimeNs}`)
+        .join(" "),
+    "changed",
+  );
 }
 
 export interface NewObjects {

@@ -1,5 +1,6 @@
 import { type BigIntStats, fstatSync, lstatSync, readlinkSync } from "node:fs";
 import { relative } from "node:path";
+import { attempt } from "../../../base/attempt.ts";
 import { heldPath } from "../../../files/walk.ts";
 
 /** The paths of a workspace that one command must not change or read, with the descriptors of what was there when it started. */
@@ -74,21 +75,13 @@ const identityOf = (stats: BigIntStats | undefined): string | undefined =>
   stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
 
 function fstatOf(descriptor: number): BigIntStats | undefined {
-  try {
-    return fstatSync(descriptor, { bigint: true });
-  } catch {
-    // A file of another machine, which has removed it.
-    return undefined;
-  }
+  // A file of another machine, which has removed it.
+  return attempt(() => fstatSync(descriptor, { bigint: true }));
 }
 
 function lstatOf(path: string): BigIntStats | undefined {
-  try {
-    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch {
-    // A file is in the place of a folder on the way.
-    return undefined;
-  }
+  // A file is in the place of a folder on the way.
+  return attempt(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }));
 }
 
 function listed(root: string, paths: readonly string[]): string {

@@ -8,6 +8,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { attempt } from "../../../base/attempt.ts";
 import { isInside } from "../workspace-path.ts";
 
 /** The folders of the machine that commands see; none of them holds people's files. */
@@ -153,44 +154,24 @@ function isDistribution(prefix: string): boolean {
 }
 
 function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
+  return attempt(() => readdirSync(folder), []);
 }
 
 // Skip a folder that this user cannot enter.
 function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    return false;
-  }
+  return attempt(() => statSync(path).isDirectory(), false);
 }
 
 function isLink(path: string): boolean {
-  try {
-    return lstatSync(path).isSymbolicLink();
-  } catch {
-    return false;
-  }
+  return attempt(() => lstatSync(path).isSymbolicLink(), false);
 }
 
 function realPathOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+  return attempt(() => realpathSync(path), path);
 }
 
 /** Whether this process is root of the whole machine, for whom the kernel limits no number of processes. */
 export function isMachineRoot(): boolean {
   if (process.getuid?.() !== 0) return false;
-  try {
-    return /^\s*0\s+0\s+4294967295\s*$/.test(readFileSync("/proc/self/uid_map", "utf8"));
-  } catch {
-    return true;
-  }
+  return attempt(() => /^\s*0\s+0\s+4294967295\s*$/.test(readFileSync("/proc/self/uid_map", "utf8")), true);
 }

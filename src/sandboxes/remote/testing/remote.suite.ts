@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { testFolder } from "../../../testing/test-folder.ts";
 import type { Sandbox, SandboxFactory } from "../../contract.ts";
 import { sandboxCases } from "../../contract-cases.ts";
 import type { RemoteOptions } from "../remote-options.ts";
@@ -200,8 +201,7 @@ export function remoteTests(bench: RemoteBench): void {
   }
 
   test("the first call names programs that the image lacks, and removes the machine", async () => {
-    const empty = await mkdtemp(join(tmpdir(), "kit-busybox-"));
-    onTestFinished(() => rm(empty, { recursive: true }));
+    const empty = testFolder(onTestFinished);
     // As in an image with BusyBox: the programs exist, but support fewer options.
     for (const name of ["sh", "mktemp", "rm", "mkdir", "base64", "gzip", "tar", "grep"]) {
       await symlink(`/usr/bin/${name}`, join(empty, name));
