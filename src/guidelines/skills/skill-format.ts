@@ -38,6 +38,10 @@ const lowerCase = /^(?!.*(?=\p{Lu}|\p{Lt}))[\p{L}\p{N}-]+$/u;
 /** The `SKILL.md` of a skill of a tool, at any depth. */
 const skillFile = /(?:^|\/)\.[a-z]+\/skills\/(?:.+\/)?([^/]+)\/SKILL\.md$/;
 
+export function isSkillFile(path: string): boolean {
+  return skillFile.test(path);
+}
+
 export interface SkillProject {
   readonly files: readonly string[];
   readonly readText?: ((path: string) => string | undefined) | undefined;
