@@ -198,9 +198,9 @@ function faultOfForm(map: YAMLMap): FormFault | undefined {
 }
 
 /** The tools that a skill asks to use without a question, as its `SKILL.md` writes them; undefined if it asks for none. */
-export function allowedToolsOf(bytes: Uint8Array): string | undefined {
-  const { data } = readFrontMatter(scanMarkdown(new TextDecoder().decode(bytes)));
+export function allowedToolsOf(text: string): string | undefined {
+  const { data } = readFrontMatter(scanMarkdown(text));
   const written = data["allowed-tools"];
-  const text = Array.isArray(written) ? written.join(", ") : written;
-  return typeof text === "string" && text.trim() !== "" ? text.trim().slice(0, 200) : undefined;
+  const tools = Array.isArray(written) ? written.join(", ") : written;
+  return typeof tools === "string" && tools.trim() !== "" ? tools.trim().slice(0, 200) : undefined;
 }
