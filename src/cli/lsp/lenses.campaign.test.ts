@@ -127,7 +127,7 @@ test("a lens has a command that its editor can run, with the tests that failed f
 });
 
 test("each title of a lens, and each line that it leads to, is in the hover of its line", async () => {
-  const keyed = `checkout#1.1\n${tests}`;
+  const testText = `checkout#1.1\n${tests}`;
   const editor = await openClient(repository.root, undefined, {
     initializationOptions: { show_places: "kit.showPlaces" },
   });
@@ -135,7 +135,7 @@ test("each title of a lens, and each line that it leads to, is in the hover of i
   for (const [path, text] of [
     [spec, requirements],
     [plan, tasks],
-    [testFile, keyed],
+    [testFile, testText],
     ["src/cart.ts", "export {};\n"],
   ] as const) {
     editor.open(path, text);
@@ -143,14 +143,14 @@ test("each title of a lens, and each line that it leads to, is in the hover of i
       const { command, range } = await editor.connection.sendRequest<CodeLens>("codeLens/resolve", lens);
       const position = range.start;
       const hover = await editor.ask<Hover>("hover", [path, 0], { position });
-      const shown = (hover.contents as { value: string }).value.replaceAll("\\", "");
-      expect(shown).toContain(command?.title);
-      const [, , places] = command?.arguments as [string, object, Location[]];
-      for (const { uri, range: target } of places) {
+      const markdown = (hover.contents as { value: string }).value.replaceAll("\\", "");
+      expect(markdown).toContain(command?.title);
+      const [, , locations] = (command?.arguments ?? []) as [string, object, Location[]];
+      for (const { uri, range: target } of locations) {
         const file = uri.slice(editor.uri("").length).replace(/^\//, "");
-        expect(shown).toContain(`${file}:${target.start.line + 1}`);
+        expect(markdown).toContain(`${file}:${target.start.line + 1}`);
       }
-      expect(places.length).toBeGreaterThan(0);
+      expect(locations.length).toBeGreaterThan(0);
       seen.add((lens.data as { kind: string }).kind);
     }
   }

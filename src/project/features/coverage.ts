@@ -126,8 +126,8 @@ async function readEvidence(
   };
   const pause = createPauses(stepMs, options.signal);
   const { realOf } = indexOf(project).aliases();
-  const named = await inTurns(namedTestsInSteps(index, sources.naming), pause);
-  for (const { criterion, isClaim, ...test } of named) {
+  const namedTests = await inTurns(namedTestsInSteps(index, sources.naming), pause);
+  for (const { criterion, isClaim, ...test } of namedTests) {
     const { path, line, quote } = test;
     if (isClaim) addGuess(criterion, { path, line, score: 1, text: quote });
     else addTest(criterion, withResult(test, lastResultOf(results.of(realOf(path)), undefined)));

@@ -125,7 +125,7 @@ export class OpenCriteria {
     return this.#layer.facts;
   }
 
-  /** What follows from the open texts and from what kit has read, until either changes. */
+  /** Keeps what was computed about the open texts until one of them, or what kit has read, changes. */
   #kept(): Kept {
     const { facts, revision } = this.#layer;
     if (this.#last?.facts !== facts || this.#last.revision !== revision)

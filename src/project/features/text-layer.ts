@@ -80,7 +80,6 @@ export class TextLayer {
   /** The guidelines with the unsaved ones, until one of them changes. */
   #rules: { readonly of: readonly object[]; readonly records: readonly GuidelineRecord[] } | undefined;
   #linted: { readonly of: readonly unknown[]; readonly findings: readonly Diagnostic[] } | undefined;
-  /** Of the open guidelines. */
   #changes = 0;
   #revision = 0;
   #facts: ProjectFacts = noFacts;
