@@ -1,6 +1,7 @@
 /**
  * Measures how long an editor waits for answers of `kit lsp` after a key, in a project of 10,000 files in which another program keeps
- * changing specs, so that one pass follows the other. Prints a table and fails when a 95th percentile misses its target.
+ * changing specs, so that one pass follows the other. Prints a table and fails when a 95th percentile misses its target. Where the system
+ * counts it (Linux), the time is without the time that the server waited for a processor while other programs had it; `wall` is with it.
  *
  * `--files 1000`: a smaller project. `--keys 200`: more keys. `--quiet`: nothing else changes files.
  */
@@ -78,15 +79,25 @@ const waits: Record<string, () => Promise<unknown>> = {
     }),
   "lens of a test": () => client.ask("codeLens", [test, 0]),
 };
-const times = new Map<string, number[]>();
+/** How long the server has waited for a processor until now, in ms. */
+const queued = (): number => {
+  try {
+    return Number(readFileSync(`/proc/${client.pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+};
+const times = new Map<string, { readonly ms: number; readonly wall: number }[]>();
 const originals = [spec, test, rule].map((path) => [path, path === test ? testText : text(path)] as const);
 for (let key = 0; key < keys; key += 1)
   for (const [name, ask] of Object.entries(waits)) {
     const [path, original] = originals[key % 3] ?? [spec, ""];
     client.change(path, `${original}${" ".repeat(key % 7)}\n`);
-    const from = performance.now();
+    const [from, waited] = [performance.now(), queued()];
     await ask();
-    times.set(name, [...(times.get(name) ?? []), performance.now() - from]);
+    const wall = performance.now() - from;
+    const ms = Math.max(0, wall - (queued() - waited));
+    times.set(name, [...(times.get(name) ?? []), { ms, wall }]);
     await sleep(10);
   }
 isDone = true;
@@ -94,15 +105,18 @@ await changing;
 await client.end();
 rmSync(root, { recursive: true, force: true });
 
-const at = (sorted: readonly number[], share: number): number =>
-  sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
-console.log(`${changes} changes of files meanwhile\n${"ms".padEnd(28)}   p50   p95   max`);
-for (const [name, unsorted] of times) {
-  const sorted = unsorted.sort((a, b) => a - b);
-  const cells = [0.5, 0.95, 1].map((share) => at(sorted, share).toFixed(1).padStart(6)).join("");
-  const isMissed = at(sorted, 0.95) > targetMs;
+const at = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? 0;
+console.log(`${changes} changes of files meanwhile\n${"ms".padEnd(28)}   p50   p95   max  wall p95`);
+for (const [name, answers] of times) {
+  const own = answers.map(({ ms }) => ms);
+  const wall = answers.map((answer) => answer.wall);
+  const cells = [0.5, 0.95, 1].map((share) => at(own, share).toFixed(1).padStart(6)).join("");
+  const isMissed = at(own, 0.95) > targetMs;
   if (isMissed) process.exitCode = 1;
-  console.log(`${name.padEnd(28)}${cells}${isMissed ? `  over ${targetMs} ms` : ""}`);
+  console.log(
+    `${name.padEnd(28)}${cells}${at(wall, 0.95).toFixed(1).padStart(10)}${isMissed ? `  over ${targetMs} ms` : ""}`,
+  );
 }
 
 function seconds(): string {

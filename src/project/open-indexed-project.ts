@@ -4,6 +4,7 @@ import { basename, relative, resolve, sep } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { KitError } from "../base/kit-error.ts";
 import { version } from "../base/own-package.ts";
+import { sameWhileEqual } from "../base/remember.ts";
 import { createIgnoreScope, loadOuterRules } from "../files/ignore-scope.ts";
 import type { GuidelineRecord } from "../guidelines/guideline-record.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
@@ -23,7 +24,7 @@ import { IndexingState, type PassContext } from "./refresh/index-pass.ts";
 import { type PassResult, ProjectRefresh, projectClosed, refillIndex } from "./refresh/refresh-index.ts";
 import { readDates } from "./scan/git/file-dates.ts";
 import type { TrackedFiles } from "./scan/git/tracked-files.ts";
-import { createIgnoredTest } from "./scan/ignore-exceptions.ts";
+import { createIgnoredMarks } from "./scan/mark-ignored.ts";
 import { createSourceCatalog, type SourceCatalog } from "./scan/source-catalog.ts";
 import { createSourceReader, decodeText } from "./scan/source-reader.ts";
 import { createAliases, createFileSet, filesOf } from "./scan/tree.ts";
@@ -125,7 +126,7 @@ function noFolder(cause?: unknown): KitError<"invalid_request"> {
 }
 
 /** Blocks that `all` reads at a time: enough to be quick, few enough that an editor's question between two reads does not wait long. */
-const chunkSize = 100;
+const chunkSize = 50;
 
 interface BlockPosition {
   readonly path: string;
@@ -221,19 +222,14 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
       outerRules: createHash("sha256").update(JSON.stringify(outer)).digest("base64url"),
     };
   };
-  const markIgnored = (
-    database: Connection,
-    records: readonly GuidelineRecord[],
-  ): readonly GuidelineRecord[] => {
+  const marked = createIgnoredMarks();
+  const sameRecords = sameWhileEqual<GuidelineRecord>();
+  const sameFiles = sameWhileEqual<string>();
+  const readRecords = (database: Connection): readonly GuidelineRecord[] => {
     const stored = readMeta(database, "tracked");
-    const tracked = stored === undefined ? [] : parseStored<TrackedFiles>(stored).paths;
-    const isIgnored = createIgnoredTest({ scope: rules().scope, tree: session.tree(), tracked });
-    const paths = new Set(records.map(({ source_file }) => source_file));
-    const ignored = new Set([...paths].filter(isIgnored));
-    if (ignored.size === 0) return records;
-    return records.map((record) =>
-      ignored.has(record.source_file) ? { ...record, is_ignored: true as const } : record,
-    );
+    const tracked = stored === undefined ? undefined : parseStored<TrackedFiles>(stored);
+    const state = { rules: rules(), tree: session.tree(), tracked };
+    return sameRecords(marked(guidelines.load(database), state));
   };
   const session: IndexSession = new IndexSession({
     place,
@@ -251,11 +247,10 @@ export function createProjectIndex({ root, place, catalog }: ProjectIndexOptions
     writeRows: (change) => session.writeRows(change),
     generation: () => session.changes(),
     tree: () => session.tree(),
-    files: () => session.cached("files", () => filesOf(session.tree())),
+    files: () => session.cached("files", () => sameFiles(filesOf(session.tree()))),
     hasFile: (path) => fileSet.has(path) || fileSet.has(index.aliases().realOf(path)),
     aliases: () => session.cached("aliases", (database) => createAliases(loadLinks(database), fileSet.has)),
-    guidelineRecords: () =>
-      session.cached("guidelines", (database) => markIgnored(database, guidelines.load(database))),
+    guidelineRecords: () => session.cached("guidelines", readRecords),
     guidelineDiagnostics: () => session.cached("guideline-diagnostics", guidelines.diagnostics),
     specDiagnostics: () => session.cached("spec-diagnostics", specDiagnostics),
     fileHash: (path) =>

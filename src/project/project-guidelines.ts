@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, sep } from "node:path";
 import { attempt } from "../base/attempt.ts";
+import { perObject } from "../base/remember.ts";
 import { textTokens } from "../base/text-size.ts";
 import { exportGuidelines } from "../guidelines/convert/conversion-targets.ts";
 import { explainFile } from "../guidelines/explain/explain-file.ts";
@@ -14,11 +15,7 @@ import {
 } from "../guidelines/guideline-record.ts";
 import { createIgnoreList } from "../guidelines/lint/ignore-findings.ts";
 import { lintGuidelines } from "../guidelines/lint/lint-guidelines.ts";
-import {
-  createGuidelineMatcher,
-  type GuidelineMatcher,
-  listGuidelines,
-} from "../guidelines/match/match-guidelines.ts";
+import { type GuidelineMatcher, listGuidelines, matcherOf } from "../guidelines/match/match-guidelines.ts";
 import { readGuidelines, withSamples } from "../guidelines/read-guidelines.ts";
 import { lintSkills } from "../guidelines/skills/skill-format.ts";
 import { type ToolId, toolInfo, type UserFile } from "../guidelines/tools/tool-table.ts";
@@ -198,13 +195,9 @@ function createGuidelineReads(
   // While guideline files are not read yet, the project must not show the samples.
   const hasFiles = () => index.cached("has-guidelines", () => index.files().some(isGuidelineFile));
   const isIncomplete = () => index.indexing() !== undefined && (index.files().length === 0 || hasFiles());
-  const records = () =>
-    isIncomplete()
-      ? index.guidelineRecords()
-      : index.cached("guidelines-or-samples", () => withSamples(index.guidelineRecords()));
-  const matcher = () => index.cached("guideline-matcher", () => createGuidelineMatcher(records()));
-  const byId = () =>
-    index.cached("guidelines-by-id", () => new Map(records().map((record) => [record.id, record])));
+  const records = () => (isIncomplete() ? index.guidelineRecords() : samplesFor(index.guidelineRecords()));
+  const matcher = () => matcherOf(records());
+  const byId = () => byIdOf(records());
   return {
     records,
     matcher,
@@ -230,6 +223,11 @@ function createGuidelineReads(
     export: ({ format }) => exportGuidelines(records(), format, projectName),
   };
 }
+
+const samplesFor = perObject(withSamples);
+const byIdOf = perObject(
+  (records: readonly GuidelineRecord[]) => new Map(records.map((record) => [record.id, record])),
+);
 
 /** Larger files are not instructions written by hand. */
 const maxBytes = 1024 * 1024;

@@ -23,13 +23,13 @@ export interface ProjectIndex {
   /** Differs from an earlier value when anything that can be read has changed. */
   generation(): number;
   tree(): Tree;
-  /** Every file that is not ignored, project-relative, sorted. */
+  /** Every file that is not ignored, project-relative, sorted. The same list until a file comes or goes. */
   files(): readonly string[];
   /** Whether there is a file of this name, a link's name included. */
   hasFile(path: string): boolean;
   /** The names of files that have several. */
   aliases(): Aliases;
-  /** In path, then position order. The same list until the index changes. */
+  /** In path, then position order. The same list until a guideline changes, and the same records for a file until it changes. */
   guidelineRecords(): readonly GuidelineRecord[];
   /** Problems of reading and parsing guideline files. */
   guidelineDiagnostics(): readonly Diagnostic[];

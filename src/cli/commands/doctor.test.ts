@@ -251,3 +251,20 @@ test("the doctor counts the guidelines of every tool, and names the files that a
   const { stdout } = await runKit(["guidelines", "list"], { cwd: repository.root, columns: 100 });
   expect(stdout.match(/not in Git/g)).toHaveLength(1);
 });
+
+test("the doctor names the tools that skills ask to use without a question, and none where no skill does", async () => {
+  const skill = (name: string, more: string): string =>
+    `---\nname: ${name}\ndescription: Does it.\n${more}---\n\nDo it.\n`;
+  await using asking = await createTemporaryRepository({
+    ".claude/skills/release/SKILL.md": skill("release", "allowed-tools: Bash(git push *) Read\n"),
+    ".agents/skills/notes/SKILL.md": skill("notes", ""),
+  });
+  const { ok, of } = await examine(asking.root);
+  expect(ok).toBe(true);
+  expect(of("allowed-tools")).toMatchObject({
+    status: "ok",
+    message: ".claude/skills/release/SKILL.md asks for Bash(git push *) Read",
+    hint: expect.stringContaining("Confirm"),
+  });
+  expect((await examine(project.root)).of("allowed-tools")).toBeUndefined();
+});

@@ -28,6 +28,7 @@ import { checkAgents, checkRecordedPrompts } from "./check-agents.ts";
 import { checkStore } from "./check-models.ts";
 import type { Check } from "./checks.ts";
 import { findIgnoredSpecs } from "./ignored-specs.ts";
+import { checkSkillTools } from "./skill-tools.ts";
 
 /** Checks the project of a command line. Problems become checks, not errors. */
 export async function checkProject(context: CommandContext): Promise<readonly Check[]> {
@@ -60,6 +61,7 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
     await withLoadedProject(context, { loaded, readOnly: true }, async (opened) => {
       checks.push(await checkIndex(opened, signal));
       checks.push(...(await checkSources(opened, signal)), ...checkProblems(opened));
+      checks.push(...checkSkillTools(opened.project));
       return 0;
     });
   } catch (error) {

@@ -119,14 +119,14 @@ export class EditorTexts {
     const placed = await this.#placedAt(uri);
     if (placed === undefined) return null;
     const { folder, opened } = placed;
-    const { criteria, span, isOwn } = criteriaAt(placed, position);
+    const { criteria, span } = criteriaAt(placed, position);
     const parts = await Promise.all(
       criteria.map(async (criterion) => criterionText(criterion, await folder.testsOf(criterion))),
     );
-    const block = criteria.length === 0 || isOwn ? await blockFactsAt(placed, position.line + 1) : undefined;
+    const block = await blockFactsAt(placed, position.line + 1);
     if (block !== undefined) parts.push(blockText(block));
     // A hover that always speaks is noise, so the rules of a file are on its first line.
-    if (criteria.length === 0 && position.line === 0)
+    if (position.line === 0)
       parts.push(rulesText(folder.layer.explain(opened.path), (id) => folder.toolOf(id)));
     const value = parts.filter((part) => part !== "").join("\n\n---\n\n");
     if (value === "") return null;

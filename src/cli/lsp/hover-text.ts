@@ -15,7 +15,8 @@ export function plain(text: string): string {
 /** The text of a criterion, its tests, and the last result of each. */
 export function criterionText({ id, text }: Criterion, tests: readonly CriterionTest[]): string {
   const head = `**${plain(id)}** ${plain(text)}`;
-  return `${head}\n\n${tests.length === 0 ? "No test names it." : entries(tests.map(testText))}`;
+  if (tests.length === 0) return `${head}\n\nNo test names it.`;
+  return `${head}\n\n${testsTitle(tests)}\n\n${entries(tests.map(testText))}`;
 }
 
 function testText({ path, line, titles, result, stale }: CriterionTest): string {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { CodeLens, Hover, ShowDocumentParams } from "vscode-languageserver";
+import type { CodeLens, Hover, Location, ShowDocumentParams } from "vscode-languageserver";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { runKit } from "../testing/run-kit.ts";
 import { type LspClient, openClient } from "./testing/open-client.ts";
@@ -124,6 +124,38 @@ test("a lens has a command that its editor can run, with the tests that failed f
     arguments: [other.uri(spec), { line: 2 }, [{ uri: other.uri(plan) }]],
   });
   expect(await other.end()).toBe(0);
+});
+
+test("each title of a lens, and each line that it leads to, is in the hover of its line", async () => {
+  const testText = `checkout#1.1\n${tests}`;
+  const editor = await openClient(repository.root, undefined, {
+    initializationOptions: { show_places: "kit.showPlaces" },
+  });
+  const seen = new Set<string>();
+  for (const [path, text] of [
+    [spec, requirements],
+    [plan, tasks],
+    [testFile, testText],
+    ["src/cart.ts", "export {};\n"],
+  ] as const) {
+    editor.open(path, text);
+    for (const lens of await editor.ask<CodeLens[]>("codeLens", [path, 0])) {
+      const { command, range } = await editor.connection.sendRequest<CodeLens>("codeLens/resolve", lens);
+      const position = range.start;
+      const hover = await editor.ask<Hover>("hover", [path, 0], { position });
+      const markdown = (hover.contents as { value: string }).value.replaceAll("\\", "");
+      expect(markdown).toContain(command?.title);
+      const [, , locations] = (command?.arguments ?? []) as [string, object, Location[]];
+      for (const { uri, range: target } of locations) {
+        const file = uri.slice(editor.uri("").length).replace(/^\//, "");
+        expect(markdown).toContain(`${file}:${target.start.line + 1}`);
+      }
+      expect(locations.length).toBeGreaterThan(0);
+      seen.add((lens.data as { kind: string }).kind);
+    }
+  }
+  expect(seen).toEqual(new Set(["block", "criterion", "rules"]));
+  expect(await editor.end()).toBe(0);
 });
 
 test("an editor that can read lenses again is asked to, and one that does not resolve them has the titles at once", async () => {

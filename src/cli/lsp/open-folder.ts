@@ -4,6 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { KitConfig } from "../../app/config/config-schema.ts";
 import { untrustedCode } from "../../app/trust/trust.ts";
+import { perObject } from "../../base/remember.ts";
+import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import { type ToolId, toolInfo } from "../../guidelines/tools/tool-table.ts";
 import { OpenCriteria } from "../../project/features/open-criteria.ts";
 import { TextLayer } from "../../project/features/text-layer.ts";
@@ -116,11 +118,7 @@ export class OpenFolder {
 
   /** The tool that a guideline is written for. */
   toolOf(id: string): string {
-    const tools = indexOf(this.#project).cached(
-      "tools-of-guidelines",
-      () => new Map(this.#project.guidelines.records().map((record) => [record.id, record.tool])),
-    );
-    const tool = tools.get(id);
+    const tool = toolsOf(indexOf(this.#project).guidelineRecords()).get(id);
     return tool === undefined || tool === "agents" ? "AGENTS.md" : toolInfo(tool as ToolId).label;
   }
 
@@ -161,6 +159,10 @@ export class OpenFolder {
     this.#facts = { stamp, until: now + keptMs, restMs: Math.min((now - from) * restShare, mostRestMs) };
   }
 }
+
+const toolsOf = perObject(
+  (records: readonly GuidelineRecord[]) => new Map(records.map(({ id, tool }) => [id, tool])),
+);
 
 /** The file of an address; undefined for `untitled:` and others, and for one that does not decode. */
 export function filePathOf(uri: string): string | undefined {

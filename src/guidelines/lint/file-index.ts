@@ -1,4 +1,5 @@
 import type { Glob } from "../../base/glob/glob.ts";
+import { perObject } from "../../base/remember.ts";
 import { relativeTo } from "../guideline-record.ts";
 
 /** The files of a project, so that a glob is tried on few of them. */
@@ -10,8 +11,8 @@ export interface FileIndex {
   hasFolder(path: string): boolean;
 }
 
-/** `files` are project-relative, in any order. */
-export function createFileIndex(files: readonly string[]): FileIndex {
+/** `files` are project-relative, in any order; a list that never changes. */
+export const fileIndexOf = perObject((files: readonly string[]): FileIndex => {
   const sorted = files.toSorted();
   const names = new Set(sorted.flatMap((path) => path.split("/")));
   const byExtension = Map.groupBy(sorted, extensionOf);
@@ -27,7 +28,7 @@ export function createFileIndex(files: readonly string[]): FileIndex {
     hasMatch: (glob, scope) => candidates(glob, scope).some((path) => glob.matches(relativeTo(path, scope))),
     hasFolder: (path) => path === "" || startingWith(sorted, `${path}/`).length > 0,
   };
-}
+});
 
 function extensionOf(path: string): string {
   const dot = path.lastIndexOf(".");

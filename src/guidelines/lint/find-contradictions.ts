@@ -1,3 +1,4 @@
+import { perObject } from "../../base/remember.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { lineKinds, lineText, type MarkdownScan, scanMarkdown } from "../../specs/markdown/scan-markdown.ts";
@@ -21,8 +22,7 @@ interface Demand {
 export function findContradictions(records: readonly GuidelineRecord[], project: LintProject): Diagnostic[] {
   const byAudience = Map.groupBy(
     records.filter(({ managed, source_type }) => managed === undefined && source_type !== "sample"),
-    ({ scope, inclusion, globs }) =>
-      JSON.stringify([scope, inclusion === "pattern" ? globs.toSorted() : inclusion === "manual"]),
+    audienceOf,
   );
   const audiences = [...byAudience.values()].filter((audience) => audience.some(project.isAsked));
   return audiences.flatMap((audience) => {
@@ -30,6 +30,10 @@ export function findContradictions(records: readonly GuidelineRecord[], project:
     return [...Map.groupBy(demands, ({ topic }) => topic).values()].flatMap(contradictionsAmong);
   });
 }
+
+const audienceOf = perObject(({ scope, inclusion, globs }: GuidelineRecord) =>
+  JSON.stringify([scope, inclusion === "pattern" ? globs.toSorted() : inclusion === "manual"]),
+);
 
 function contradictionsAmong(demands: readonly Demand[]): Diagnostic[] {
   const reported = new Set<string>();

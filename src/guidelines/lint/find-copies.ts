@@ -1,3 +1,4 @@
+import { perObject } from "../../base/remember.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { type SyncFormat, type SyncTarget, syncFormats } from "../../protocol/enums.ts";
 import { resolveImport } from "../explain/explain-by-table.ts";
@@ -28,16 +29,22 @@ export function findCopies(
   synced: SyncedFormats = {},
 ): Diagnostic[] {
   const isSynced = syncedFormats(records, synced);
-  const handWritten = records.filter(
-    ({ managed, source_type, content }) =>
-      managed === undefined && source_type !== "sample" && !isOnlyImports(content),
-  );
+  const handWritten = records.filter(isHandWritten);
   const importersOf = createImporters(records);
   // To normalize all texts of a large project takes long; equal texts begin with the same word.
   const words = new Set(handWritten.filter(project.isAsked).map(firstWord));
   const comparable = handWritten.filter((record) => words.has(firstWord(record)));
   return [...findDuplicates(comparable, { isSynced, importersOf }), ...findDrift(handWritten, project)];
 }
+
+const isHandWritten = perObject(
+  ({ managed, source_type, content }: GuidelineRecord) =>
+    managed === undefined && source_type !== "sample" && !isOnlyImports(content),
+);
+
+const titleOf = perObject(({ scope, title }: GuidelineRecord) =>
+  JSON.stringify([scope, title.toLowerCase().replace(/\s+/g, " ")]),
+);
 
 interface Pair {
   readonly record: GuidelineRecord;
@@ -83,9 +90,7 @@ function findDrift(records: readonly GuidelineRecord[], project: LintProject): D
     return text;
   };
   const drifted: (Pair & { readonly drift: Drift })[] = [];
-  const byTitle = Map.groupBy(records, ({ scope, title }) =>
-    JSON.stringify([scope, title.toLowerCase().replace(/\s+/g, " ")]),
-  );
+  const byTitle = Map.groupBy(records, titleOf);
   for (const group of byTitle.values()) {
     if (!group.some(project.isAsked)) continue;
     for (const [index, record] of group.entries()) {
@@ -188,9 +193,7 @@ function audienceOf(record: GuidelineRecord): string {
   return JSON.stringify([record.scope, globs, record.title.toLowerCase().replace(/\s+/g, " ")]);
 }
 
-function firstWord({ content }: GuidelineRecord): string {
-  return /\S+/.exec(content)?.[0].toLowerCase() ?? "";
-}
+const firstWord = perObject(({ content }: GuidelineRecord) => /\S+/.exec(content)?.[0].toLowerCase() ?? "");
 
 function normalized(text: string): string {
   return text.replace(/\s+/g, " ").trim().toLowerCase();

@@ -3,7 +3,7 @@ import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { splitOutsideBraces } from "../../specs/markdown/characters.ts";
 import { lineText, type MarkdownScan } from "../../specs/markdown/scan-markdown.ts";
 import type { GuidelineRecord } from "../guideline-record.ts";
-import { createFileIndex, type FileIndex } from "./file-index.ts";
+import { type FileIndex, fileIndexOf } from "./file-index.ts";
 import { type LintProject, type Place, quoteText, warningAbout } from "./finding.ts";
 
 /**
@@ -13,7 +13,7 @@ import { type LintProject, type Place, quoteText, warningAbout } from "./finding
  * teams list all endings of a language whether they have such files or not.
  */
 export function findDeadGlobs(records: readonly GuidelineRecord[], project: LintProject): Diagnostic[] {
-  const index = createFileIndex(project.files);
+  const index = fileIndexOf(project.files);
   if (index.size === 0) return [];
   const known = new Map<string, Verdict>();
   const verdictOn = (glob: string, scope: string): Verdict => {

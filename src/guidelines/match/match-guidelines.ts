@@ -1,6 +1,7 @@
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { compileGlob, type Glob } from "../../base/glob/glob.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { perObject } from "../../base/remember.ts";
 import type { GuidelineList } from "../../protocol/guideline.ts";
 import type { AppliedGuideline, GuidelineQuery } from "../../protocol/guideline-query.ts";
 import {
@@ -37,13 +38,13 @@ const maxPathLength = 4096;
 
 /** The guidelines of one scope folder, by the index of their record. */
 interface Scope {
-  readonly always: number[];
-  readonly onRequest: number[];
-  readonly globs: { readonly glob: Glob; readonly records: number[] }[];
+  readonly always: readonly number[];
+  readonly onRequest: readonly number[];
+  readonly globs: readonly { readonly glob: Glob; readonly records: readonly number[] }[];
 }
 
 /**
- * Compiles all scopes and globs. A guideline applies to a path below the folder of its scope if its tool always loads it, if it
+ * Prepares all scopes and globs. A guideline applies to a path below the folder of its scope if its tool always loads it, if it
  * declares no glob, or if one of its globs matches the path relative to that folder.
  *
  * @example
@@ -55,35 +56,25 @@ interface Scope {
  * ```
  */
 export function createGuidelineMatcher(records: readonly GuidelineRecord[]): GuidelineMatcher {
-  const sorted = [...records].sort(compareRecords).flatMap(viewsOf);
-  const scopes = new Map<string, Scope>();
-  const compiled = new Map<string, Glob>();
-  const compile = (source: string): Glob => {
-    const known = compiled.get(source);
-    if (known !== undefined) return known;
-    const glob = compileGlob(source);
-    compiled.set(source, glob);
-    return glob;
-  };
-  const groups = new Map<string, number[]>();
-  for (const [index, record] of sorted.entries()) {
-    const scope = scopes.get(record.scope) ?? { always: [], onRequest: [], globs: [] };
-    scopes.set(record.scope, scope);
-    if (isOnRequest(record)) scope.onRequest.push(index);
-    else if (isUnconditional(record)) scope.always.push(index);
-    else {
-      for (const source of new Set(record.globs)) {
-        const key = `${record.scope}\n${source}`;
-        const group = groups.get(key);
-        if (group !== undefined) group.push(index);
-        else {
-          const members = [index];
-          groups.set(key, members);
-          scope.globs.push({ glob: compile(source), records: members });
-        }
-      }
+  const sorted: GuidelineRecord[] = [];
+  const inScope = new Map<string, number[]>();
+  for (const record of [...records].sort(compareRecords))
+    for (const view of viewsOf(record)) {
+      const members = inScope.get(view.scope);
+      if (members === undefined) inScope.set(view.scope, [sorted.length]);
+      else members.push(sorted.length);
+      sorted.push(view);
     }
-  }
+  const compile = createGlobs();
+  // A path has few folders above it, so most scopes of a large project are never prepared.
+  const scopes = new Map<string, Scope>();
+  const scopeOf = (folder: string): Scope | undefined => {
+    const members = inScope.get(folder);
+    if (members === undefined) return undefined;
+    const scope = scopes.get(folder) ?? toScope(members, sorted, compile);
+    scopes.set(folder, scope);
+    return scope;
+  };
 
   return {
     match(given) {
@@ -93,7 +84,7 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
       const onRequest: number[] = [];
       const globs = new Map<number, string>();
       for (const folder of foldersAbove(path)) {
-        const scope = scopes.get(folder);
+        const scope = scopeOf(folder);
         if (scope === undefined) continue;
         const relative = relativeTo(path, folder);
         for (const index of scope.always) applying.push(index);
@@ -125,6 +116,43 @@ export function createGuidelineMatcher(records: readonly GuidelineRecord[]): Gui
     },
   };
 }
+
+/** Compiles each glob once, when it is first used. */
+function createGlobs(): (source: string) => Glob {
+  const compiled = new Map<string, Glob>();
+  return (source) => {
+    const glob = compiled.get(source) ?? compileGlob(source);
+    compiled.set(source, glob);
+    return glob;
+  };
+}
+
+function toScope(
+  members: readonly number[],
+  records: readonly GuidelineRecord[],
+  compile: (source: string) => Glob,
+): Scope {
+  const always: number[] = [];
+  const onRequest: number[] = [];
+  const groups = new Map<string, number[]>();
+  for (const index of members) {
+    const record = records[index];
+    if (record === undefined) continue;
+    if (isOnRequest(record)) onRequest.push(index);
+    else if (isUnconditional(record)) always.push(index);
+    else
+      for (const source of new Set(record.globs)) {
+        const group = groups.get(source);
+        if (group === undefined) groups.set(source, [index]);
+        else group.push(index);
+      }
+  }
+  const globs = Array.from(groups, ([source, group]) => ({ glob: compile(source), records: group }));
+  return { always, onRequest, globs };
+}
+
+/** The matcher of a list of records that never changes, such as that of an index; prepared once. */
+export const matcherOf = perObject(createGuidelineMatcher);
 
 /** Whether the tool loads it on request only: by its name, or after the agent reads its description. */
 function isOnRequest(record: Pick<GuidelineRecord, "inclusion">): boolean {

@@ -38,6 +38,10 @@ const lowerCase = /^(?!.*(?=\p{Lu}|\p{Lt}))[\p{L}\p{N}-]+$/u;
 /** The `SKILL.md` of a skill of a tool, at any depth. */
 const skillFile = /(?:^|\/)\.[a-z]+\/skills\/(?:.+\/)?([^/]+)\/SKILL\.md$/;
 
+export function isSkillFile(path: string): boolean {
+  return skillFile.test(path);
+}
+
 export interface SkillProject {
   readonly files: readonly string[];
   readonly readText?: ((path: string) => string | undefined) | undefined;
@@ -194,9 +198,9 @@ function faultOfForm(map: YAMLMap): FormFault | undefined {
 }
 
 /** The tools that a skill asks to use without a question, as its `SKILL.md` writes them; undefined if it asks for none. */
-export function allowedToolsOf(bytes: Uint8Array): string | undefined {
-  const { data } = readFrontMatter(scanMarkdown(new TextDecoder().decode(bytes)));
+export function allowedToolsOf(text: string): string | undefined {
+  const { data } = readFrontMatter(scanMarkdown(text));
   const written = data["allowed-tools"];
-  const text = Array.isArray(written) ? written.join(", ") : written;
-  return typeof text === "string" && text.trim() !== "" ? text.trim().slice(0, 200) : undefined;
+  const tools = Array.isArray(written) ? written.join(", ") : written;
+  return typeof tools === "string" && tools.trim() !== "" ? tools.trim().slice(0, 200) : undefined;
 }

@@ -1,5 +1,6 @@
 import { suggest } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { inTurns } from "../../base/steps.ts";
 import type {
   CoveragePage,
   CoverageQuery,
@@ -13,7 +14,8 @@ import type { LastResult } from "../../protocol/test-results.ts";
 import { buildCoverageReport } from "../../specs/coverage/build-report.ts";
 import type { CriteriaIndex } from "../../specs/coverage/criteria-index.ts";
 import { createTitleComparison, type SimilarTitle } from "../../specs/coverage/similar-titles.ts";
-import { testsNamedBySpecs } from "../../specs/coverage/test-references.ts";
+import { namedTestsInSteps } from "../../specs/coverage/test-references.ts";
+import { createPauses } from "../pauses.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { indexOf } from "../project-index.ts";
 import { pageList } from "../query/page.ts";
@@ -28,6 +30,7 @@ import {
   type ProjectCriteria,
   readCriteria,
   readTestLinks,
+  stepMs,
   type TestLinks,
   testsIn,
 } from "./criteria-links.ts";
@@ -121,10 +124,15 @@ async function readEvidence(
   const addGuess = (criterion: number, guess: SimilarTitle): void => {
     guesses.set(criterion, [...(guesses.get(criterion) ?? []), guess]);
   };
-  for (const { criterion, isClaim, ...test } of testsNamedBySpecs(index, sources.naming)) {
+  const pause = createPauses(stepMs, options.signal);
+  const { realOf } = indexOf(project).aliases();
+  const namedTests = await inTurns(namedTestsInSteps(index, sources.naming), pause);
+  for (const { criterion, isClaim, ...test } of namedTests) {
     const { path, line, quote } = test;
     if (isClaim) addGuess(criterion, { path, line, score: 1, text: quote });
-    else addTest(criterion, withResult(test, lastResultOf(results.of(project.realPath(path)), undefined)));
+    else addTest(criterion, withResult(test, lastResultOf(results.of(realOf(path)), undefined)));
+    const waiting = pause();
+    if (waiting !== undefined) await waiting;
   }
 
   const {
@@ -145,6 +153,8 @@ async function readEvidence(
     for (const { criterion, line } of resolved.uncertain)
       addGuess(criterion, { path, line, score: guessScore, text: text.quotes[line] ?? "" });
     diagnostics.push(...resolved.dangling.map(({ line, key }) => danglingKey({ path, line, key })));
+    const waiting = pause();
+    if (waiting !== undefined) await waiting;
   }
 
   const aged = await withAges(evidence, { sources, results, project, kept });

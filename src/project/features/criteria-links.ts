@@ -1,15 +1,16 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { defined } from "../../base/record.ts";
+import { atOnce, inTurns, type Steps } from "../../base/steps.ts";
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { type CriteriaIndex, indexCriteria } from "../../specs/coverage/criteria-index.ts";
+import { type CriteriaIndex, indexCriteriaInSteps } from "../../specs/coverage/criteria-index.ts";
 import { type ResolvedReferences, resolveReferences } from "../../specs/coverage/resolve-references.ts";
-import { type TestText, type TestTitle, testsNamedBySpecs } from "../../specs/coverage/test-references.ts";
+import { namedTestsInSteps, type TestText, type TestTitle } from "../../specs/coverage/test-references.ts";
 import { isTestPath } from "../../specs/model/mentions.ts";
+import { createPauses } from "../pauses.ts";
 import type { Project, RefreshOptions } from "../project.ts";
 import { indexOf } from "../project-index.ts";
-import { type ResultSources, readSources } from "../results/results-store.ts";
+import { type ResultSources, readSourcesInSteps } from "../results/results-store.ts";
 import { type KeptFile, readKept } from "./kept-files.ts";
 
 type LinkedProject = Pick<Project, "specs" | "files" | "realPath">;
@@ -68,30 +69,27 @@ export interface ProjectCriteria {
 
 /** Reads the criteria of a project once for all questions. */
 export function readCriteria(project: Pick<Project, "specs">): ProjectCriteria {
-  return indexOf(project).cached("criteria", () => toProjectCriteria(project.specs.all()));
+  return indexOf(project).cached("criteria", () => atOnce(criteriaOf(project.specs.all())));
 }
 
 /** The longest time, in milliseconds, that reading in steps blocks other work of the process. */
-const stepMs = 8;
+export const stepMs = 8;
 
 /** Reads the criteria of a project as they are while it reads, and lets other work of the process in between. */
 export async function readCriteriaInSteps(project: Pick<Project, "specs">): Promise<ProjectCriteria> {
-  const blocks: SpecBlock[] = [];
-  let from = performance.now();
-  for (const block of project.specs.all()) {
-    blocks.push({ ...block, content: "" });
-    if (performance.now() - from < stepMs) continue;
-    await nextTurn();
-    from = performance.now();
-  }
-  return toProjectCriteria(blocks);
+  return await inTurns(criteriaOf(withoutTexts(project.specs.all())), createPauses(stepMs));
 }
 
-function toProjectCriteria(blocks: Iterable<SpecBlock>): ProjectCriteria {
-  const sources = readSources(blocks);
-  const index = indexCriteria(sources.criteria);
+/** Criteria do not need the texts, which are most of a project. */
+function* withoutTexts(blocks: Iterable<SpecBlock>): Generator<SpecBlock> {
+  for (const block of blocks) yield { ...block, content: "" };
+}
+
+function* criteriaOf(blocks: Iterable<SpecBlock>): Steps<ProjectCriteria> {
+  const sources = yield* readSourcesInSteps(blocks);
+  const index = yield* indexCriteriaInSteps(sources.criteria);
   const namedFeatures = new Map<string, Set<number>>();
-  for (const { path, criterion } of testsNamedBySpecs(index, sources.naming)) {
+  for (const { path, criterion } of yield* namedTestsInSteps(index, sources.naming)) {
     const features = namedFeatures.get(path) ?? new Set();
     namedFeatures.set(path, features.add(index.criteria[criterion]?.feature ?? -1));
   }
@@ -128,16 +126,20 @@ export async function readTestLinks(
 ): Promise<TestLinks> {
   const asked = files && new Set(files);
   const names = project.files().filter((path) => isTestPath(path) && asked?.has(path) !== false);
-  const paths = [...new Set(names.map(project.realPath))];
+  const paths = [...new Set(names.map(indexOf(project).aliases().realOf))];
   const { index, namedFeatures } = known;
   // Without criteria no test can count, so no test is read.
   const readable = index.criteria.length === 0 ? [] : paths;
   const { files: kept, diagnostics } = await readKept(indexOf(project), readable, options);
-  const links = readable.flatMap((path): TestLink[] => {
+  const links: TestLink[] = [];
+  const pause = createPauses(stepMs, options.signal);
+  for (const path of readable) {
     const text = kept.get(path)?.test;
-    if (text === undefined) return [];
-    return [{ path, text, resolved: resolve(index, { path, text, namedFeatures }) }];
-  });
+    if (text !== undefined)
+      links.push({ path, text, resolved: resolve(index, { path, text, namedFeatures }) });
+    const waiting = pause();
+    if (waiting !== undefined) await waiting;
+  }
   return { links, diagnostics, count: paths.length, kept };
 }
 

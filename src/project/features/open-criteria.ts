@@ -16,12 +16,26 @@ export interface LinePlace {
   readonly line: number;
 }
 
+/** A place in an open test that names a criterion. */
+interface OpenTest extends CriterionTest {
+  readonly criterion: Criterion;
+}
+
+interface Kept {
+  readonly facts: ProjectFacts;
+  readonly revision: number;
+  readonly features: Map<number, readonly Criterion[]>;
+  /** The tests of the open texts, by the key of the criterion. */
+  tests?: ReadonlyMap<string, readonly OpenTest[]>;
+}
+
 /**
  * The criteria of a project by the lines that an editor shows: those of an open spec have the lines and texts of the open text. A feature
  * has a name once one of its files is saved.
  */
 export class OpenCriteria {
   readonly #layer: TextLayer;
+  #last: Kept | undefined;
 
   constructor(layer: TextLayer) {
     this.#layer = layer;
@@ -68,13 +82,16 @@ export class OpenCriteria {
   tests(criterion: Criterion): readonly CriterionTest[] {
     const saved = this.#known().tests.get(criterion.id) ?? [];
     const found = saved.filter(({ path }) => this.#layer.at(path)?.test() === undefined);
-    for (const opened of this.#layer.all())
-      for (const { criterion: tested, ...place } of this.#inTest(opened)) {
-        if (tested.id !== criterion.id) continue;
-        // A test that has moved is the same test, and one with another text has not run yet.
-        const same = saved.find(({ path, quote }) => path === opened.path && quote === place.quote);
-        found.push({ ...place, path: opened.path, ...(same?.result && { result: same.result }) });
-      }
+    const kept = this.#kept();
+    kept.tests ??= Map.groupBy(
+      [...this.#layer.all()].flatMap((opened) => this.#inTest(opened)),
+      (test) => test.criterion.id,
+    );
+    for (const { criterion: _, ...test } of kept.tests.get(criterion.id) ?? []) {
+      // A test that has moved is the same test, and one with another text has not run yet.
+      const same = saved.find(({ path, quote }) => path === test.path && quote === test.quote);
+      found.push({ ...test, ...(same?.result && { result: same.result }) });
+    }
     return found;
   }
 
@@ -108,7 +125,22 @@ export class OpenCriteria {
     return this.#layer.facts;
   }
 
+  /** Keeps what was computed about the open texts until one of them, or what kit has read, changes. */
+  #kept(): Kept {
+    const { facts, revision } = this.#layer;
+    if (this.#last?.facts !== facts || this.#last.revision !== revision)
+      this.#last = { facts, revision, features: new Map() };
+    return this.#last;
+  }
+
   #ofFeature(feature: number): readonly Criterion[] {
+    const { features } = this.#kept();
+    const criteria = features.get(feature) ?? this.#readFeature(feature);
+    features.set(feature, criteria);
+    return criteria;
+  }
+
+  #readFeature(feature: number): readonly Criterion[] {
     const { index, ofFeature } = this.#known();
     const saved = ofFeature.get(feature) ?? [];
     const { path: featurePath = "", label = "" } = index.features[feature] ?? {};
@@ -127,7 +159,7 @@ export class OpenCriteria {
     ];
   }
 
-  #inTest(opened: OpenText): readonly (Omit<CriterionTest, "path"> & { readonly criterion: Criterion })[] {
+  #inTest(opened: OpenText): readonly OpenTest[] {
     const test = opened.test();
     if (test === undefined || test.references.length === 0) return [];
     const { index, namedFeatures } = this.#known();
@@ -139,7 +171,7 @@ export class OpenCriteria {
       if (saved === undefined) return [];
       const criterion = this.#ofFeature(saved.feature).find(({ id }) => id === saved.id) ?? saved;
       const titles = titlesAt(test.titles, line);
-      return [{ criterion, line, evidence, quote: test.quotes[line] ?? "", ...(titles && { titles }) }];
+      return [{ criterion, path, line, evidence, quote: test.quotes[line] ?? "", ...(titles && { titles }) }];
     });
   }
 }

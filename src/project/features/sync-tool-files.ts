@@ -152,7 +152,10 @@ async function readSkills(
         draft.leftOut.push(`${from} is a link out of ${folder}, and is not copied.`);
         continue;
       }
-      const tools = posix.basename(path) === "SKILL.md" ? allowedToolsOf(read.bytes) : undefined;
+      const tools =
+        posix.basename(path) === "SKILL.md"
+          ? allowedToolsOf(new TextDecoder().decode(read.bytes))
+          : undefined;
       const losses =
         tools === undefined
           ? []

@@ -4,8 +4,8 @@ import { explainFile } from "../../guidelines/explain/explain-file.ts";
 import type { GuidelineRecord } from "../../guidelines/guideline-record.ts";
 import { createIgnoreList } from "../../guidelines/lint/ignore-findings.ts";
 import { lintGuidelines } from "../../guidelines/lint/lint-guidelines.ts";
-import { createGuidelineMatcher, type GuidelineMatcher } from "../../guidelines/match/match-guidelines.ts";
-import { lintSkills } from "../../guidelines/skills/skill-format.ts";
+import { matcherOf } from "../../guidelines/match/match-guidelines.ts";
+import { isSkillFile, lintSkills } from "../../guidelines/skills/skill-format.ts";
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import type { Explanation } from "../../protocol/guideline-query.ts";
@@ -19,7 +19,7 @@ import { isTestPath } from "../../specs/model/mentions.ts";
 import type { Project } from "../project.ts";
 import type { ProjectConfig } from "../project-config.ts";
 import { indexOf, type ProjectIndex } from "../project-index.ts";
-import { danglingMessage } from "../query/edges.ts";
+import { danglingMessage, specDiagnostics } from "../query/edges.ts";
 import { readSources } from "../results/results-store.ts";
 import {
   createSourceCatalog,
@@ -77,11 +77,11 @@ export class TextLayer {
   readonly #config: ProjectConfig;
   readonly #catalog: SourceCatalog;
   readonly #texts = new Map<string, OpenText>();
-  /** The guidelines with the unsaved ones, until a text or the index changes. */
-  #rules: { readonly stamp: string; readonly records: readonly GuidelineRecord[] } | undefined;
-  #matched: { readonly records: object; readonly matcher: GuidelineMatcher } | undefined;
-  #linted: { readonly stamp: string; readonly findings: readonly Diagnostic[] } | undefined;
+  /** The guidelines with the unsaved ones, until one of them changes. */
+  #rules: { readonly of: readonly object[]; readonly records: readonly GuidelineRecord[] } | undefined;
+  #linted: { readonly of: readonly unknown[]; readonly findings: readonly Diagnostic[] } | undefined;
   #changes = 0;
+  #revision = 0;
   #facts: ProjectFacts = noFacts;
 
   constructor(project: Project, config: ProjectConfig) {
@@ -89,6 +89,11 @@ export class TextLayer {
     this.#index = indexOf(project);
     this.#config = config;
     this.#catalog = createSourceCatalog(config);
+  }
+
+  /** Differs from an earlier value when a text was opened, changed or closed. */
+  get revision(): number {
+    return this.#revision;
   }
 
   /** The criteria of the project and their tests, as of the last `readFacts`. */
@@ -127,6 +132,7 @@ export class TextLayer {
       test: once(() => (isTestPath(path) ? readTestText(text) : undefined)),
     };
     this.#texts.set(path, opened);
+    this.#revision += 1;
     if (names.some(this.#catalog.isGuidelineFile)) this.#changes += 1;
     return opened;
   }
@@ -134,6 +140,7 @@ export class TextLayer {
   /** Shows the file on the disk again. */
   close(path: string): void {
     this.#texts.delete(path);
+    this.#revision += 1;
     this.#changes += 1;
   }
 
@@ -156,10 +163,17 @@ export class TextLayer {
     else {
       const isOwn = (diagnostic: Diagnostic): boolean => diagnostic.path === path;
       if (specs !== undefined && opened.isSaved())
-        found.push(...this.project.specs.diagnostics().filter(isOwn));
+        found.push(...this.#index.read((database) => specDiagnostics(database, path)));
       else if (specs !== undefined) found.push(...specs.diagnostics, ...this.#danglingLinks(opened));
       found.push(...own);
       if (guidelines !== undefined) found.push(...this.#lint().filter(isOwn));
+      // Copies of one skill are checked once, so all skills are read.
+      if (isSkillFile(path))
+        found.push(
+          ...lintSkills({ files: this.#index.files(), readText: this.#readText }).filter(
+            (finding) => isOwn(finding) && !ignored.hasFinding(finding),
+          ),
+        );
       found.push(...this.#danglingKeys(opened));
     }
     // A file that is a spec and a guideline reports its front matter twice.
@@ -170,11 +184,13 @@ export class TextLayer {
   explain(file: string): Explanation {
     const records = this.#unsavedRecords();
     if (records === undefined) return this.project.guidelines.explain(file);
-    // To prepare the globs of a project for one hover takes longer than the hover.
-    if (this.#matched?.records !== records)
-      this.#matched = { records, matcher: createGuidelineMatcher(records) };
-    const { matcher } = this.#matched;
-    return explainFile({ records, matcher, file, tool: undefined, readText: this.#readText });
+    return explainFile({
+      records,
+      matcher: matcherOf(records),
+      file,
+      tool: undefined,
+      readText: this.#readText,
+    });
   }
 
   readonly #readText = (path: string): string | undefined =>
@@ -182,39 +198,34 @@ export class TextLayer {
 
   /** The findings about the open guidelines; those about all guidelines of a project take too long while a person types. */
   #lint(): readonly Diagnostic[] {
-    const stamp = this.#stamp();
-    if (this.#linted?.stamp === stamp) return this.#linted.findings;
-    const { ignore } = this.#config.lint ?? {};
-    const ignored = createIgnoreList(ignore);
-    const from = { files: this.#index.files(), readText: this.#readText };
-    const rules = lintGuidelines(this.#unsavedRecords() ?? this.#index.guidelineRecords(), {
-      ...from,
+    const records = this.#unsavedRecords() ?? this.#index.guidelineRecords();
+    const files = this.#index.files();
+    const of = [records, files, this.#changes];
+    if (isSameList(this.#linted?.of, of)) return this.#linted?.findings ?? [];
+    const findings = lintGuidelines(records, {
+      files,
+      readText: this.#readText,
       hasPath: (path) => existsSync(join(this.#index.root, path)),
       synced: this.#config.guidelines,
-      ignore,
+      ignore: this.#config.lint?.ignore,
       only: new Set(this.#texts.keys()),
     });
-    const findings = [...rules, ...lintSkills(from).filter((finding) => !ignored.hasFinding(finding))];
-    this.#linted = { stamp, findings };
+    this.#linted = { of, findings };
     return findings;
-  }
-
-  /** Differs from an earlier one when the index or an open guideline has changed. */
-  #stamp(): string {
-    return `${this.#index.generation()} ${this.#changes}`;
   }
 
   /** All guidelines with those of the open texts; undefined if the index has the same ones. */
   #unsavedRecords(): readonly GuidelineRecord[] | undefined {
-    const stamp = this.#stamp();
-    if (this.#rules?.stamp === stamp) return this.#rules.records;
     const unsaved = [...this.#texts.values()].filter((each) => each.source().guidelines && !each.isSaved());
     if (unsaved.length === 0) return undefined;
+    const indexed = this.#index.guidelineRecords();
+    const of = [indexed, ...unsaved];
+    if (isSameList(this.#rules?.of, of)) return this.#rules?.records;
     const paths = new Set(unsaved.map(({ path }) => path));
-    const saved = this.#index.guidelineRecords().filter(({ source_file }) => !paths.has(source_file));
+    const saved = indexed.filter(({ source_file }) => !paths.has(source_file));
     const read = unsaved.flatMap((each) => each.source().guidelines?.records ?? []);
     const records = [...saved, ...read].sort((a, b) => compare(a.source_file, b.source_file));
-    this.#rules = { stamp, records };
+    this.#rules = { of, records };
     return records;
   }
 
@@ -258,6 +269,10 @@ export class TextLayer {
       };
     });
   }
+}
+
+function isSameList(known: readonly unknown[] | undefined, list: readonly unknown[]): boolean {
+  return known?.length === list.length && list.every((each, index) => each === known[index]);
 }
 
 function once<Value>(read: () => Value): () => Value {

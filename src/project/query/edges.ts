@@ -158,24 +158,30 @@ export function createEdges(database: Connection, { hasFile, aliases }: NamedFil
   };
 }
 
-/** The problems of the spec files of an index, in path, then line order. */
-export function specDiagnostics(database: Connection): Diagnostic[] {
+/** The problems of the spec files of an index, in path, then line order; of one file, if `path` names it. */
+export function specDiagnostics(database: Connection, path?: string): Diagnostic[] {
   return [
-    ...fileDiagnostics(database),
-    ...duplicates(database),
-    ...danglingReferences(database),
-    ...changeProblems(database),
-  ].sort((a, b) => compare(a.path, b.path) || (a.line ?? 0) - (b.line ?? 0));
+    ...fileDiagnostics(database, path),
+    ...duplicates(database, path),
+    ...danglingReferences(database, path),
+    ...changeProblems(database, path),
+  ]
+    .filter((diagnostic) => path === undefined || diagnostic.path === path)
+    .sort((a, b) => compare(a.path, b.path) || (a.line ?? 0) - (b.line ?? 0));
 }
+
+/** The rows of blocks of one file. */
+const ofFile = "file = (SELECT id FROM files WHERE path = ?)";
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Problems of reading, parsing and validating each file. */
-function fileDiagnostics(database: Connection): Diagnostic[] {
+function fileDiagnostics(database: Connection, path?: string): Diagnostic[] {
   const rows = database.all<[file: number, diagnostics: string]>(
-    "SELECT id, diagnostics FROM files WHERE diagnostics <> ''",
+    `SELECT id, diagnostics FROM files WHERE diagnostics <> '' ${path === undefined ? "" : "AND path = ?"}`,
+    ...(path === undefined ? [] : [path]),
   );
   return rows.flatMap(([file, diagnostics]) => {
     const { specs = [] } = parseStored<StoredDiagnostics>(diagnostics);
@@ -194,10 +200,13 @@ function withId(database: Connection, file: number, stored: StoredDiagnostic): D
 }
 
 /** Ids that more than one block declares. */
-function duplicates(database: Connection): Diagnostic[] {
+function duplicates(database: Connection, path?: string): Diagnostic[] {
   const bases = database.all<[string]>(
-    `SELECT base FROM blocks INDEXED BY blocks_by_base WHERE id_kind = 'declared'
-     GROUP BY base HAVING count(*) > 1`,
+    path === undefined
+      ? `SELECT base FROM blocks INDEXED BY blocks_by_base WHERE id_kind = 'declared'
+         GROUP BY base HAVING count(*) > 1`
+      : `SELECT DISTINCT base FROM blocks WHERE id_kind = 'declared' AND ${ofFile}`,
+    ...(path === undefined ? [] : [path]),
   );
   return bases.flatMap(([base]) => {
     const keys = database.all<[number]>(
@@ -214,11 +223,15 @@ function duplicates(database: Connection): Diagnostic[] {
   });
 }
 
-/** Contradictions between open OpenSpec changes and the specs that they change. */
-function changeProblems(database: Connection): Diagnostic[] {
+/** Contradictions between open OpenSpec changes and the specs that they change; for a file, those below the same folder `openspec`. */
+function changeProblems(database: Connection, path?: string): Diagnostic[] {
+  const [folder] = path === undefined ? [""] : (/^.*?openspec\//s.exec(path) ?? []);
+  if (folder === undefined) return [];
   const keys = database.all<[number]>(
     `SELECT b.key FROM files f JOIN blocks b ON b.file = f.id
-     WHERE instr(f.path, 'openspec/') > 0 AND instr(f.path, '/archive/') = 0 ORDER BY f.path, b.position`,
+     WHERE f.path >= ?1 AND substr(f.path, 1, length(?1)) = ?1
+     AND instr(f.path, 'openspec/') > 0 AND instr(f.path, '/archive/') = 0 ORDER BY f.path, b.position`,
+    folder,
   );
   const ids = new Map<string, string>();
   const blocks = keys.map(([key]) => {
@@ -242,26 +255,29 @@ function changeProblems(database: Connection): Diagnostic[] {
 }
 
 /** Links to blocks that the project does not have. */
-function danglingReferences(database: Connection): Diagnostic[] {
-  const candidates = database.all<[target: string, key: number]>(
-    `SELECT r.target, r.key FROM refs r WHERE r.target >= 'b' AND r.target < 'c'
-     AND NOT EXISTS (SELECT 1 FROM blocks b WHERE b.base = substr(r.target, 2) AND b.id_kind <> 'sequence')`,
-  );
+function danglingReferences(database: Connection, path?: string): Diagnostic[] {
+  const candidates =
+    path === undefined
+      ? database.all<[key: number]>(
+          `SELECT r.key FROM refs r WHERE r.target >= 'b' AND r.target < 'c'
+           AND NOT EXISTS (SELECT 1 FROM blocks b WHERE b.base = substr(r.target, 2) AND b.id_kind <> 'sequence')`,
+        )
+      : database.all<[key: number]>(`SELECT key FROM blocks WHERE ${ofFile}`, path);
   const links = createLinkResolver(database);
-  const keys = new Set(candidates.map(([, key]) => key));
+  const keys = new Set(candidates.map(([key]) => key));
   return [...keys].flatMap((key) => {
-    const { id, path, links: written } = readPlacedBlock(database, key);
+    const { id, path: from, links: written } = readPlacedBlock(database, key);
     // `changeProblems` reports changes of a missing requirement.
-    if (openspecDocumentOf(path)?.kind === "delta") return [];
+    if (openspecDocumentOf(from)?.kind === "delta") return [];
     const distinct = new Map(written.map((link) => [`${link.line} ${link.target}`, link]));
     return [...distinct.values()]
-      .filter(({ target }) => links.resolve(target, parentOf(path)).length === 0)
+      .filter(({ target }) => links.resolve(target, parentOf(from)).length === 0)
       .map(
         ({ target, line }): Diagnostic => ({
           severity: "warning",
           rule: "dangling-reference",
           message: danglingMessage(target),
-          path,
+          path: from,
           line,
           id,
         }),

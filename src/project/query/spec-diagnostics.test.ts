@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import type { SpecAdapter } from "../../specs/adapter.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
+import { indexOf } from "../project-index.ts";
+import { specDiagnostics } from "./edges.ts";
 
 const record = (id: string, fields: Readonly<Record<string, unknown>> = {}) => ({
   id,
@@ -28,6 +30,36 @@ test("diagnostics of all causes come in path, then line order", async () => {
     ["summary-length", "b.json", "own", "error"],
   ]);
   expect((await project.refresh()).diagnostics).toBe(3);
+  await project.close();
+});
+
+test("the problems of one file are those that the list of all has about it", async () => {
+  const change = (name: string, requirement: string): Record<string, string> => ({
+    [`openspec/changes/${name}/proposal.md`]: "# Why\n\nIt is needed.\n",
+    [`openspec/changes/${name}/specs/cart/spec.md`]: `## MODIFIED Requirements\n\n### Requirement: ${requirement}\nThe cart SHALL hold items.\n\n#### Scenario: One\n- **WHEN** a\n- **THEN** b\n`,
+  });
+  await using repository = await createTemporaryRepository({
+    "b.json": JSON.stringify([record("same"), record("own", { summary: "s".repeat(501) })], null, 2),
+    "a.json": JSON.stringify([record("same")]),
+    ".kiro/specs/x/tasks.md":
+      "# Plan\n\n- [ ] 1. Do it\n  - _Requirements: 9.1_\n- [ ] 2. More\n  - _Requirements: 9.2_\n",
+    "openspec/specs/cart/spec.md":
+      "# Cart\n\n## Requirements\n\n### Requirement: Known\nThe cart SHALL hold items.\n\n#### Scenario: One\n- **WHEN** a\n- **THEN** b\n",
+    ...change("known", "Known"),
+    ...change("unknown", "Unknown"),
+    "openspec/changes/empty/notes.md": "# Notes\n",
+  });
+  const config = { specs: { custom: [{ include: "*.json" }] } };
+  const project = await openProject({ root: repository.root, indexFile: ":memory:", config });
+  const all = project.specs.diagnostics();
+  expect(new Set(all.map(({ rule }) => rule))).toEqual(
+    new Set(["dangling-reference", "duplicate-id", "structure", "summary-length"]),
+  );
+  const index = indexOf(project);
+  for (const file of [...project.files(), "openspec/changes/empty"])
+    expect(index.read((database) => specDiagnostics(database, file))).toEqual(
+      all.filter(({ path }) => path === file),
+    );
   await project.close();
 });
 

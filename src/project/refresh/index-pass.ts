@@ -108,7 +108,7 @@ export class IndexPass {
   }
 
   /** Sends the entries read until now; returns false if another process has written in the meantime. */
-  async flush(pause: () => Promise<void>): Promise<boolean> {
+  async flush(pause: () => Promise<void> | undefined): Promise<boolean> {
     const progress = { done: this.done, total: this.#parts.change.candidates.length };
     this.#context.state.progress = progress;
     this.#send({ indexing: JSON.stringify(progress) });
@@ -248,7 +248,7 @@ export class SourceQueue {
   static async create(
     candidates: readonly Candidate[],
     isGuidelineFile: (path: string) => boolean,
-    pause: () => Promise<void>,
+    pause: () => Promise<void> | undefined,
   ): Promise<SourceQueue> {
     const guidelines: Candidate[] = [];
     const otherSources: Candidate[] = [];

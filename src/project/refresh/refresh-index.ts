@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
+import { atOnce, inTurns, type Steps } from "../../base/steps.ts";
 import type { IgnoreScope } from "../../files/ignore-scope.ts";
 import type { IndexingProgress } from "../../protocol/indexing.ts";
 import { isBusy } from "../../sqlite/database-file.ts";
 import type { Connection } from "../../sqlite/statements.ts";
+import { createPauses } from "../pauses.ts";
 import { type DatesUpdate, readDatesUpdate } from "../scan/git/file-dates.ts";
 import { askAboutTracked, type NewlyTracked, newlyTracked } from "../scan/git/tracked-files.ts";
 import { createIgnoreExceptions } from "../scan/ignore-exceptions.ts";
@@ -247,7 +249,7 @@ async function runPass(
   turn: string | undefined,
 ): Promise<PassCounts | undefined> {
   const { session, state, catalog } = context;
-  const pause = createPauses(options.signal);
+  const pause = createPauses(pauseMs, options.signal);
   const { scope, outerRules } = context.rules();
   const start = session.begin();
   const rules = rulesKey(outerRules, start);
@@ -295,7 +297,7 @@ function scan(
   { root, catalog }: PassContext,
   { tree, links, tracked }: PassStart,
   how: { readonly scope: IgnoreScope; readonly isStale: boolean; readonly folders?: readonly string[] },
-): Generator<undefined, ProjectChange> {
+): Steps<ProjectChange> {
   const exceptions = createIgnoreExceptions(catalog, tracked?.paths ?? []);
   return scanProject({ root, previous: tree, catalog, links, exceptions, ...how });
 }
@@ -352,29 +354,4 @@ async function waitForOthers(session: IndexSession, { signal, onIndexing }: Wait
 }
 
 /** The longest time, in milliseconds, that a pass blocks other work of the process. */
-const pauseMs = 12;
-
-/** Returns a function that pauses once `pauseMs` have passed since the last pause. It rejects once the signal is aborted. */
-function createPauses(signal: AbortSignal | undefined): () => Promise<void> {
-  let start = performance.now();
-  return async () => {
-    if (performance.now() - start < pauseMs) return;
-    await nextTurn();
-    signal?.throwIfAborted();
-    start = performance.now();
-  };
-}
-
-async function inTurns<Result>(
-  steps: Generator<undefined, Result>,
-  pause: () => Promise<void>,
-): Promise<Result> {
-  for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done === true) return step.value;
-    await pause();
-  }
-}
-
-function atOnce<Result>(steps: Generator<undefined, Result>): Result {
-  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
-}
+const pauseMs = 8;

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { lstatSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import { assertNoLinkOut } from "../../files/find-place.ts";
 import { hasCode } from "../../files/obstacle.ts";
 import { makeFolderSync } from "../../files/replace-file.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import type { ResultOrigin } from "../../protocol/test-results.ts";
-import { type CriteriaList, listCriteria } from "../../specs/coverage/list-criteria.ts";
+import { type CriteriaList, listCriteriaInSteps } from "../../specs/coverage/list-criteria.ts";
 import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
 import { createTransaction, type Database, query } from "../../sqlite/statements.ts";
 import { codeOf } from "../features/stale.ts";
@@ -203,6 +204,11 @@ export interface ResultSources {
 
 /** Reads the blocks of a project once. */
 export function readSources(blocks: Iterable<SpecBlock>): ResultSources {
+  return atOnce(readSourcesInSteps(blocks));
+}
+
+/** The same, one block at a time. */
+export function* readSourcesInSteps(blocks: Iterable<SpecBlock>): Steps<ResultSources> {
   const codeOfBlock = new Map<string, Set<string>>();
   const naming: SpecBlock[] = [];
   const add = (id: string, paths: readonly string[]): void => {
@@ -222,7 +228,7 @@ export function readSources(blocks: Iterable<SpecBlock>): ResultSources {
       yield block;
     }
   }
-  return { criteria: listCriteria(noticing()), codeOfBlock, naming };
+  return { criteria: yield* listCriteriaInSteps(noticing()), codeOfBlock, naming };
 }
 
 /** The key of a criterion in a map of file paths: no path contains NUL. */

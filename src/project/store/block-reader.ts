@@ -193,6 +193,7 @@ interface CachedFile {
 
 export function createGuidelineStore(): GuidelineStore {
   let cachedFiles = new Map<string, CachedFile>();
+  let loaded: readonly GuidelineRecord[] = [];
   return {
     load(database) {
       const rows = database.all<[path: string, hash: string]>(
@@ -200,13 +201,18 @@ export function createGuidelineStore(): GuidelineStore {
         "SELECT path, hash || aliases FROM files WHERE guideline_count > 0",
       );
       const now = new Map<string, CachedFile>();
+      let isSame = rows.length === cachedFiles.size;
       for (const [path, hash] of rows) {
         const before = cachedFiles.get(path);
-        now.set(path, before?.hash === hash ? before : { hash, records: readRecords(database, path) });
+        const file = before?.hash === hash ? before : { hash, records: readRecords(database, path) };
+        isSame &&= file === before;
+        now.set(path, file);
       }
+      if (isSame) return loaded;
       cachedFiles = now;
       // The order of `compareRecords`, which for other than ASCII names is not that of SQLite.
-      return [...now.keys()].sort().flatMap((path) => now.get(path)?.records ?? []);
+      loaded = [...now.keys()].sort().flatMap((path) => now.get(path)?.records ?? []);
+      return loaded;
     },
     diagnostics(database) {
       return database

@@ -1,5 +1,6 @@
+import { atOnce, type Steps } from "../../base/steps.ts";
 import { slugOf } from "../model/block-title.ts";
-import type { CriteriaList, Criterion } from "./list-criteria.ts";
+import type { CriteriaList } from "./list-criteria.ts";
 
 /** Criteria by everything that a test can name them with. Values are indexes into the list. */
 export interface CriteriaIndex extends CriteriaList {
@@ -35,6 +36,11 @@ export function toNumberKey(number: string): string {
 }
 
 export function indexCriteria(list: CriteriaList): CriteriaIndex {
+  return atOnce(indexCriteriaInSteps(list));
+}
+
+/** The same, one criterion at a time. */
+export function* indexCriteriaInSteps(list: CriteriaList): Steps<CriteriaIndex> {
   const { criteria, features } = list;
   const featureByName = new Map<string, number | null>();
   const addName = (name: string, index: number): void => {
@@ -47,19 +53,30 @@ export function indexCriteria(list: CriteriaList): CriteriaIndex {
     // A short name never replaces a label with the same spelling.
     for (const name of shortNamesOf(label)) if (!labels.has(name)) addName(name, index);
   }
-  const indexes = criteria.map((_, index) => index);
   const featureNames = features.map(({ label }, feature): NamedFeature => {
     return { feature, words: wordsOf(withoutNumber(label.split("/").at(-1) ?? "")) };
   });
+  const byNumber = new Map<string, number[]>();
+  const byRequirement = new Map<string, number[]>();
+  const featuresByNumber = new Map<string, Set<number>>();
+  const bySpecId = new Map<string, number[]>();
+  for (const [index, { feature, number, requirement, spec_id }] of criteria.entries()) {
+    addTo(byNumber, keyIn(feature, number), index);
+    addTo(byRequirement, keyIn(feature, requirement), index);
+    addTo(bySpecId, spec_id, index);
+    for (const key of [toNumberKey(number), toNumberKey(requirement ?? number)]) {
+      const having = featuresByNumber.get(key) ?? new Set();
+      featuresByNumber.set(key, having.add(feature));
+    }
+    yield;
+  }
+  const featureByWord = new Map<string, NamedFeature[]>();
+  for (const each of featureNames) addTo(featureByWord, each.words[0], each);
+  const featureByPath = new Map(features.map(({ path }, index) => [path, index]));
   return {
     ...list,
-    byNumber: group(indexes, (index) => keyIn(criteria[index]?.feature, criteria[index]?.number)),
-    byRequirement: group(indexes, (index) => keyIn(criteria[index]?.feature, criteria[index]?.requirement)),
-    featuresByNumber: featuresByNumber(criteria),
-    bySpecId: group(indexes, (index) => criteria[index]?.spec_id),
-    featureByName,
-    featureByPath: new Map(features.map(({ path }, index) => [path, index])),
-    featureByWord: group(featureNames, ({ words }) => words[0]),
+    ...{ byNumber, byRequirement, featuresByNumber, bySpecId },
+    ...{ featureByName, featureByPath, featureByWord },
   };
 }
 
@@ -83,30 +100,11 @@ function keyIn(feature: number | undefined, number: string | undefined): string 
   return feature === undefined || number === undefined ? undefined : `${feature} ${toNumberKey(number)}`;
 }
 
-function featuresByNumber(criteria: readonly Criterion[]): ReadonlyMap<string, ReadonlySet<number>> {
-  const features = new Map<string, Set<number>>();
-  for (const { feature, number, requirement = number } of criteria) {
-    for (const key of [toNumberKey(number), toNumberKey(requirement)]) {
-      const having = features.get(key) ?? new Set();
-      features.set(key, having.add(feature));
-    }
-  }
-  return features;
-}
-
-function group<T>(
-  items: readonly T[],
-  keyOf: (item: T) => string | undefined,
-): ReadonlyMap<string, readonly T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    if (key === undefined) continue;
-    const members = groups.get(key);
-    if (members === undefined) groups.set(key, [item]);
-    else members.push(item);
-  }
-  return groups;
+function addTo<Item>(groups: Map<string, Item[]>, key: string | undefined, item: Item): void {
+  if (key === undefined) return;
+  const members = groups.get(key);
+  if (members === undefined) groups.set(key, [item]);
+  else members.push(item);
 }
 
 /** The criteria that a number names in a feature: one, or all of a whole requirement. */

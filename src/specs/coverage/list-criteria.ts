@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from "../../base/steps.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { slugOf } from "../model/block-title.ts";
 import { type Feature, labelFeatures } from "./feature-labels.ts";
@@ -35,9 +36,15 @@ export function featurePathOf(path: string): string {
  * that is one sentence (`FR-003`). Leaves out obsolete blocks.
  */
 export function listCriteria(blocks: Iterable<SpecBlock>): CriteriaList {
+  return atOnce(listCriteriaInSteps(blocks));
+}
+
+/** The same, one block at a time. */
+export function* listCriteriaInSteps(blocks: Iterable<SpecBlock>): Steps<CriteriaList> {
   const drafts: (Omit<Criterion, "id" | "feature"> & { readonly featurePath: string })[] = [];
   const featurePaths = new Set<string>();
   for (const block of blocks) {
+    yield;
     if ((block.spec_type !== "requirement" && block.spec_type !== "constraint") || !isWanted(block)) continue;
     const featurePath = featurePathOf(block.path);
     for (const criterion of criteriaOf(block)) {
@@ -47,10 +54,12 @@ export function listCriteria(blocks: Iterable<SpecBlock>): CriteriaList {
   }
   const features = labelFeatures([...featurePaths]);
   const indexOfPath = new Map(features.map(({ path }, index) => [path, index]));
-  const criteria = drafts.map(({ featurePath, ...draft }): Criterion => {
+  const criteria: Criterion[] = [];
+  for (const { featurePath, ...draft } of drafts) {
     const feature = indexOfPath.get(featurePath) ?? 0;
-    return { ...draft, feature, id: `${features[feature]?.label ?? ""}#${draft.number}` };
-  });
+    criteria.push({ ...draft, feature, id: `${features[feature]?.label ?? ""}#${draft.number}` });
+    yield;
+  }
   return { criteria, features };
 }
 

@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from "../../base/steps.ts";
 import type { CriterionTest } from "../../protocol/coverage.ts";
 import type { SpecBlock } from "../../protocol/spec-block.ts";
 import { splitLines } from "../markdown/characters.ts";
@@ -116,10 +117,16 @@ interface NamedTest extends CriterionTest {
  * the task names (`_Requirements: 1.2_`).
  */
 export function testsNamedBySpecs(index: CriteriaIndex, blocks: Iterable<SpecBlock>): NamedTest[] {
+  return atOnce(namedTestsInSteps(index, blocks));
+}
+
+/** The same, one block at a time. */
+export function* namedTestsInSteps(index: CriteriaIndex, blocks: Iterable<SpecBlock>): Steps<NamedTest[]> {
   const namedTests: NamedTest[] = [];
   for (const block of blocks) {
     const tests = block.metadata.test_refs ?? [];
     if (tests.length === 0) continue;
+    yield;
     for (const path of tests) {
       for (const { criterion, isWhole } of criteriaFor(index, block, path)) {
         const test: NamedTest = {

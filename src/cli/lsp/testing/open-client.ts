@@ -18,6 +18,8 @@ export interface LspClient {
   readonly initialized: InitializeResult;
   readonly published: PublishDiagnosticsParams[];
   readonly log: string[];
+  /** The process of the server. */
+  readonly pid: number | undefined;
   uri(path: string): string;
   open(path: string, text: string): void;
   change(path: string, text: string): void;
@@ -76,6 +78,7 @@ export async function openClient(
     initialized,
     published,
     log,
+    pid: child.pid,
     uri,
     open(path, text) {
       texts.set(path, { version: 1, text });

@@ -91,7 +91,8 @@ function gitIndexStamp(root: string): string {
   return stats === undefined ? "-" : `${stats.size}:${stats.mtimeMs}`;
 }
 
-function digestRules({ outerRules, tree }: FoundRules): string {
+/** Identifies the ignore rules of a project, and those from outside of it. */
+export function digestRules({ outerRules, tree }: FoundRules): string {
   const rules = createHash("sha256").update(outerRules);
   for (const folder of tree.values()) {
     const stamp = folder.sources.includes(ignoreFileName) ? stampOfSource(folder, ignoreFileName) : undefined;
