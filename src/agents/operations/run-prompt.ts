@@ -75,13 +75,12 @@ export async function runPrompt<Result>(
   const started = runtime.clock.now();
   const prepared = await prepare(harness, operation, options);
   const partialResult = options.result === undefined ? undefined : await loadPartialResult();
-  const { attempts } = options;
   const plain = toLoop(harness, operation, {
     prepared,
     backend,
     runs: progress.runs,
     partialResult,
-    attempts,
+    attempts: options.attempts,
   });
   if (!operation.skipped()) operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
@@ -162,8 +161,7 @@ function appendInput<Result>(
     source,
     shows,
     clientId,
-    // The log has the message already that an operation is to answer after all.
-    isInput: source !== "resume",
+    isInput: source !== "resume", // The log has that input, whose message joined another operation.
   });
 }
 
