@@ -123,7 +123,7 @@ const projects: TestProjectInlineConfiguration[] = [
     test: {
       name: "unit",
       include: ["{src,scripts,bench,console/src}/**/*.test.ts"],
-      exclude: [campaigns, ...apart],
+      exclude: ["**/node_modules/**", campaigns, ...apart],
       setupFiles,
       // Files share a few processes: to start one and load kit takes longer than most files.
       isolate: false,
