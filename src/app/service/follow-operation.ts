@@ -45,13 +45,18 @@ export async function followOperation(
 ): Promise<AsyncGenerator<KitEvent>> {
   const { operation_id } = target;
   const stream = agentStream(target.agent, target.instance_id);
+  // Read before the dispatch: without an attempt then, all events of the operation come later.
+  const last = await events.last(stream);
   const dispatch = await findDispatch(engine, target);
   let begin = (first_index ?? 0) - 1;
   if (dispatch === undefined) {
     const { events: first } = await readOperationEvents({ events }, target, { first_index, limit: 1 });
     begin = (first[0]?.index ?? 1) - 1;
   } else if (first_index === undefined)
-    begin = await placeBefore(events, stream, { operation_id, since: dispatch.accepted_at });
+    begin =
+      dispatch.attempts === 0
+        ? last
+        : await placeBefore({ events, engine }, stream, { ...target, ...dispatch });
   let position = begin;
   let hasBegun = false;
   const all = async function* (): AsyncGenerator<KitEvent> {
@@ -96,22 +101,27 @@ async function hasEnded(
 /** Clocks of machines differ by less. */
 const skewMs = 60_000;
 
-/** Returns an index before the first event of an operation whose input was accepted at a time. */
+/** Returns an index before the first event of the operation of a dispatch. Reads the newest events first: most readers come at once. */
 async function placeBefore(
-  events: EventLog,
+  { events, engine }: FollowSources,
   stream: string,
-  { operation_id, since }: { readonly operation_id: string; readonly since: string },
+  target: OperationTarget & Pick<DispatchRecord, "dispatch_id" | "accepted_at">,
 ): Promise<number> {
+  const { operation_id, dispatch_id, accepted_at: since } = target;
   const last = await events.last(stream);
   let place = last;
   for (let to = last, window = pageSize; to > 0; window *= 2) {
     const from = Math.max(0, to - window);
     let isOlder = false;
+    let hasBegun = false;
     for await (const event of eventsBetween(events, stream, { from, to, types: ["operation_start"] })) {
       isOlder ||= Date.parse(event.timestamp) < Date.parse(since) - skewMs;
-      if (event.operation_id === operation_id) place = Math.min(place, event.index - 1);
+      if (event.operation_id !== operation_id) continue;
+      hasBegun = true;
+      place = Math.min(place, event.index - 1);
     }
-    if (isOlder) break;
+    // A second attempt has a start of its own, after that of the first.
+    if (isOlder || (hasBegun && ((await engine.getDispatch(dispatch_id))?.attempts ?? 2) < 2)) break;
     to = from;
   }
   return place;
