@@ -6,7 +6,7 @@ import type { JudgedChange } from "./judged-change.ts";
 import { Reasons } from "./reasons.ts";
 import { isFixture } from "./runners.ts";
 import type { ChosenCriterion, CriteriaOfChange, NamingTest } from "./select-criteria.ts";
-import { casesAt, filesOf, type Judged, passes, quoted, statusOf, titleOf } from "./test-cases.ts";
+import { casesAt, filesOf, hasFile, type Judged, passes, quoted, statusOf, titleOf } from "./test-cases.ts";
 import type { Listing } from "./trees.ts";
 import type { TestCase, TestRun, Workplace } from "./workplace.ts";
 
@@ -281,9 +281,9 @@ export class Judge {
         else if (!passes(head, place)) {
           const message = `${titleOf(place)} ${cases.length === 0 ? "did not run" : "was skipped"}.`;
           // Tests of another runner, such as those in a browser, do not run here, before the change or after it.
-          const isOld = !change.paths.includes(path) && !passes(base, place);
-          if (isOld && namingTests.some((other) => passes(head, other))) this.#notes.push(message);
-          else if (isClaimed) reasons.refuse("not-run", message, where);
+          const isForeign = [base, head].every((run) => !hasFile(run, path)) && !change.paths.includes(path);
+          if (isClaimed && !(isForeign && namingTests.some((other) => passes(head, other))))
+            reasons.refuse("not-run", message, where);
           else reasons.ask("not-run", message, where);
         }
       }

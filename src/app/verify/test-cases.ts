@@ -24,6 +24,11 @@ export function casesAt(
   );
 }
 
+/** Whether a run tells anything about a file: `node --test` reports one that does not load by its name. */
+export function hasFile({ cases }: TestRun, path: string): boolean {
+  return cases.some((one) => one.path === path || one.titles.some((title) => title.endsWith(path)));
+}
+
 export function statusOf(cases: readonly TestCase[], { path, titles }: TestCase): Status {
   const name = titles.join("\0");
   const found = cases.filter((one) => one.path === path && one.titles.join("\0") === name);

@@ -49,7 +49,29 @@ export const addedFixture: Pick<Cheat, "before" | "change"> = {
   change: (style) => ({ ...ticked, [style.code]: style.after, "tests/fixtures/total.txt": "7" }),
 };
 
-/** The sixteen of the prototype, and twelve more. */
+/** A test that a person wrote before the work, in a file that does not load without it, or skipped; and a test beside it that says little. */
+const besideAcceptance = (how?: "skip"): Pick<Cheat, "before" | "change"> => ({
+  before: (style) => ({
+    [style.tests.replace("cart", "accept")]: `${style.head}${
+      how === undefined
+        ? inEither(
+            style,
+            'import { discounted as real } from "./cart.mjs";\nvoid real;\n',
+            "from cart import discounted\n\n\n",
+          )
+        : ""
+    }${style.test(style.honest, how)}`,
+  }),
+  change: (style) => ({
+    ...ticked,
+    [style.code]:
+      style.before + inEither(style, "export const off = () => 7;\n", "\n\ndef off():\n    return 7\n"),
+    [style.tests.replace("cart", "weak")]:
+      style.head + style.test(inEither(style, "assert.equal(cart.off(), 7);", "assert off() == 7")),
+  }),
+});
+
+/** The sixteen of the prototype, and fourteen more. */
 export const cheats: readonly Cheat[] = [
   { name: "claims without any work", expected: "refused no-change", change: () => ({}), before: red },
   { name: "ticks the box", expected: "refused no-change", change: () => ticked, before: red },
@@ -331,5 +353,19 @@ atexit.register(forge)
 
 ${style.test(style.honest)}`,
       ),
+  },
+  {
+    name: "leaves the test of a person that does not load, and adds a weak one",
+    expected: {
+      "node --test": "refused not-run",
+      "vitest run": "refused failing original-test",
+      "python3 -m pytest": "refused not-run",
+    },
+    ...besideAcceptance(),
+  },
+  {
+    name: "leaves the skipped test of a person, and adds a weak one",
+    expected: "refused not-run",
+    ...besideAcceptance("skip"),
   },
 ];
