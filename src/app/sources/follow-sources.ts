@@ -20,19 +20,8 @@ export interface SourceHooks {
  * under new addresses, because Node keeps the module of an address for ever.
  */
 export function followSources(root: string, admit: (file: string, specifier: string) => void): SourceHooks {
-  const project = { folder: `${realpathSync(root)}${sep}` };
-  openProjects.add(project);
-  // The files of the project, and what they import from elsewhere.
-  const imported = new Set<string>();
-  const kit = resolveKitImports((file, specifier, importer) => {
-    const isOwn = file.startsWith(project.folder);
-    const isImported = isOwn || imported.has(importer);
-    if (isImported) imported.add(file);
-    // Another project of this process decides itself about what it loads from its own folder.
-    if (isImported || ![...openProjects].some(({ folder }) => file.startsWith(folder)))
-      admit(file, specifier);
-  });
-  const folder = pathToFileURL(project.folder).href;
+  const kit = resolveKitImports(admit);
+  const folder = `${pathToFileURL(realpathSync(root)).href}/`;
   let generation: string | undefined;
   const files = new Set<string>();
   const hooks = registerHooks({
@@ -56,13 +45,9 @@ export function followSources(root: string, admit: (file: string, specifier: str
     deregister() {
       hooks.deregister();
       kit.deregister();
-      openProjects.delete(project);
     },
   };
 }
-
-/** The projects that are open in this process. */
-const openProjects = new Set<{ readonly folder: string }>();
 
 /** The folder of kit's own code. */
 const kitTop = new URL(".", ownModule("index")).href;
@@ -77,15 +62,13 @@ function withGeneration(address: string, generation: string): string {
  * Lets a project's files import `kit` and its entries even if the package is not installed: kit can run
  * from elsewhere (npx, a global install, a checkout). An installed kit is preferred.
  *
- * Calls `admit` with every file before it is loaded, with the name in the import, and with the file that imports it; an error of
- * `admit` fails the import.
+ * Calls `admit` with every file before it is loaded, and with the name in the import; an error of `admit` fails the
+ * import.
  *
  * Loads TypeScript without a `type` in its package.json as a module; Node would do the same after a warning on the
  * terminal.
  */
-export function resolveKitImports(
-  admit: (file: string, specifier: string, importer: string) => void = () => undefined,
-): {
+export function resolveKitImports(admit: (file: string, specifier: string) => void = () => undefined): {
   deregister(): void;
 } {
   return registerHooks({
@@ -101,9 +84,7 @@ export function resolveKitImports(
       }
       if (resolved.url.startsWith("file:")) {
         const file = fileURLToPath(resolved.url);
-        const { parentURL = "" } = context;
-        const importer = parentURL.startsWith("file:") ? fileURLToPath(parentURL) : "";
-        admit(file, namedFile(specifier, context.parentURL) ?? file, importer);
+        admit(file, namedFile(specifier, context.parentURL) ?? file);
         noteLoaded(file);
       }
       return resolved.format == null && isTypeScript(resolved.url)
