@@ -201,12 +201,18 @@ class OpenJournal implements RunJournal {
     this.#busy = false;
   }
 
-  /** Reads what a failed statement has stored: a signal that it took would be missing for the one that repeats it. */
+  /**
+   * Reads what a failed statement has stored: a signal that it took would be missing for the one that repeats it. Waits for the lock of
+   * the run, because the failed statement can still run.
+   */
   async #findStored(): Promise<void> {
-    const rows = await this.#base.database.rows<EntryRow>(
-      `SELECT position, kind, name, state, deadline, ended_as, value FROM $s.run_journal WHERE run = $1 AND ended_as > $2`,
-      [this.#run, this.#ends],
-    );
+    const rows = await this.#base.database.transaction(async (ask) => {
+      await ask("SELECT 1 FROM $s.runs WHERE id = $1 FOR UPDATE", [this.#run]);
+      return await ask<EntryRow>(
+        "SELECT position, kind, name, state, deadline, ended_as, value FROM $s.run_journal WHERE run = $1 AND ended_as > $2",
+        [this.#run, this.#ends],
+      );
+    });
     for (const { position, outcome } of rows.map(toEntry)) {
       if (outcome.state === "pending") continue;
       this.#found.set(position, outcome);
