@@ -58,7 +58,7 @@ test("--check writes nothing, and a wrong target or a missing file of build.incl
   const cwd = projectOf({ "kit.toml": '[build]\ninclude = ["prompts/**"]\n' });
   const checked = await runKit(["build", "--check"], { cwd });
   expect(checked.exitCode).toBe(0);
-  expect(checked.stdout).toMatch(/node can run this project: \d+ files, \d\.\d MB\. Nothing was written\./);
+  expect(checked.stdout).toMatch(/node can run this project: \d+ files, \d+\.\d MB\. Nothing was written\./);
   expect(checked.stderr).toContain('build.include has "prompts/**", which matches no file.');
   expect(existsSync(join(cwd, "build"))).toBe(false);
   const wrong = await runKit(["build", "--target", "nodee"], { cwd });
