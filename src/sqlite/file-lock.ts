@@ -9,7 +9,7 @@ const pollMs = 20;
 export interface LockWait {
   /** Milliseconds after which the wait ends with `unavailable`. */
   readonly maxMs: number;
-  /** What the wait is for, as a sentence. */
+  /** A sentence that says what the caller waits for. */
   readonly message?: string;
   readonly hint?: string;
 }
