@@ -23,7 +23,7 @@ test("work under one file never overlaps, also after an error", async () => {
     if (done === 2) throw new Error("It failed.");
   };
   const results = await Promise.allSettled(
-    Array.from({ length: 5 }, () => underFileLock(file, 20_000, work)),
+    Array.from({ length: 5 }, () => underFileLock(file, { maxMs: 20_000 }, work)),
   );
   expect(results.filter(({ status }) => status === "rejected")).toHaveLength(1);
   expect([most, done]).toEqual([1, 5]);
@@ -31,8 +31,8 @@ test("work under one file never overlaps, also after an error", async () => {
 
 test("a lock that another call holds is an error after the wait", async () => {
   const file = lockFile();
-  await underFileLock(file, 1_000, async () => {
-    await expect(underFileLock(file, 60, async () => undefined)).rejects.toMatchObject({
+  await underFileLock(file, { maxMs: 1_000 }, async () => {
+    await expect(underFileLock(file, { maxMs: 60 }, async () => undefined)).rejects.toMatchObject({
       code: "unavailable",
     });
   });
@@ -42,11 +42,13 @@ test("the lock of a killed process is free at once", async () => {
   const file = lockFile();
   const module = JSON.stringify(new URL("./file-lock.ts", import.meta.url).href);
   const script = `const { underFileLock } = await import(${module});
-await underFileLock(${JSON.stringify(file)}, 1000, async () => { process.stdout.write("held"); await new Promise((done) => setTimeout(done, 60000)); });`;
+await underFileLock(${JSON.stringify(file)}, { maxMs: 1000 }, async () => { process.stdout.write("held"); await new Promise((done) => setTimeout(done, 60000)); });`;
   const holder = spawn(process.execPath, ["--input-type=module", "--eval", script]);
   await once(holder.stdout, "data");
-  await expect(underFileLock(file, 50, async () => undefined)).rejects.toMatchObject({ code: "unavailable" });
+  await expect(underFileLock(file, { maxMs: 50 }, async () => undefined)).rejects.toMatchObject({
+    code: "unavailable",
+  });
   holder.kill("SIGKILL");
   await once(holder, "exit");
-  expect(await underFileLock(file, 50, async () => "free")).toBe("free");
+  expect(await underFileLock(file, { maxMs: 50 }, async () => "free")).toBe("free");
 });

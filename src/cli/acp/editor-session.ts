@@ -46,6 +46,8 @@ export class EditorSession {
       readonly client: Acp.AgentContext;
       readonly cwd: string;
       readonly mcpServers?: readonly Acp.McpServer[] | undefined;
+      /** Whether the session may have turns that this object has not seen. */
+      readonly isReopened?: boolean;
     },
   ) {
     this.project = project;
@@ -53,7 +55,7 @@ export class EditorSession {
     this.#agent = agent;
     this.#client = around.client;
     this.#servers = openClientServers(around.mcpServers ?? [], project.service.app.root);
-    this.#fold = new AcpFold(this.#folder, project.windowOf);
+    this.#fold = new AcpFold(this.#folder, project.windowOf, around.isReopened);
     this.#stopListening = agent.onEvent((event) => {
       // The event comes before the call runs, so the file must be read before this function returns.
       this.#send(this.#fold.push(event, event.type === "tool_start" ? this.#before(event) : undefined));

@@ -44,6 +44,7 @@ interface OpenRequest {
   readonly cwd: string;
   readonly client: acp.AgentContext;
   readonly mcpServers?: readonly acp.McpServer[] | undefined;
+  readonly isReopened?: boolean;
 }
 
 /** The projects and sessions that one editor has open. */
@@ -157,7 +158,9 @@ class EditorSessions {
     if (!instance_id.startsWith(prefix) || page.sessions.length === 0)
       throw acp.RequestError.sessionNotFound(instance_id);
     const before = this.#openings.get(instance_id);
-    const opening = Promise.allSettled([before]).then(async () => await use(await this.#open(request)));
+    const opening = Promise.allSettled([before]).then(
+      async () => await use(await this.#open({ ...request, isReopened: true })),
+    );
     this.#openings.set(instance_id, opening);
     return await opening;
   }

@@ -60,6 +60,32 @@ test("after a kill in the middle of a call, another process lists, loads and con
   expect(await next.leave()).toBe(0);
 });
 
+test("the cost of a session is unknown after it was resumed, because its earlier turns are not counted", async () => {
+  await using stack = new AsyncDisposableStack();
+  const table =
+    "[providers.local.context_windows]\nm = 8000\n[providers.local.prices]\nm = { input = 1, output = 1 }\n";
+  const priced = await createEditorFolder({}, table);
+  stack.defer(() => priced.close());
+  const editor = await openEditor(priced);
+  const id = await editor.newSession();
+  const isCosted = async (text: string): Promise<readonly boolean[]> => {
+    const from = editor.updates.length;
+    priced.provider.script([{ text }]);
+    await editor.prompt(id, text);
+    return editor.updates
+      .slice(from)
+      .flatMap(({ update }) => (update.sessionUpdate === "usage_update" ? ["cost" in update] : []));
+  };
+  expect(await isCosted("First")).toEqual([true]);
+  await editor.agent.request(methods.agent.session.resume, {
+    sessionId: id,
+    cwd: priced.root,
+    mcpServers: [],
+  });
+  expect(await isCosted("Second")).toEqual([false]);
+  expect(await editor.leave()).toBe(0);
+});
+
 test("an editor that leaves in the middle of a prompt ends the process, and a signal does the same", async () => {
   for (const how of ["leave", "end"] as const) {
     const editor = await openEditor(folder);

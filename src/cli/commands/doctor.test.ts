@@ -263,8 +263,14 @@ test("the doctor names the tools that skills ask to use without a question, and 
   expect(ok).toBe(true);
   expect(of("allowed-tools")).toMatchObject({
     status: "ok",
-    message: ".claude/skills/release/SKILL.md asks for Bash(git push *) Read",
+    message: ".claude/skills/release/SKILL.md asks for Read, Bash(git push *)",
     hint: expect.stringContaining("Confirm"),
+  });
+  const many = Array.from({ length: 20 }, (_, at) => `Bash(git log${at}:*)`).join(" ");
+  await asking.write(".agents/skills/notes/SKILL.md", skill("notes", `allowed-tools: ${many} Bash(*)\n`));
+  expect((await examine(asking.root)).of("allowed-tools")).toMatchObject({
+    status: "warning",
+    message: expect.stringMatching(/notes\/SKILL\.md asks for Bash\(\*\), .* and 10 more: read the file/),
   });
   expect((await examine(project.root)).of("allowed-tools")).toBeUndefined();
 });

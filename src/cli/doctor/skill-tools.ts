@@ -12,12 +12,14 @@ export function checkSkillTools(project: Pick<Project, "specs" | "files">): read
   const asking = project.files().flatMap((path) => {
     const text = isSkillFile(path) ? readText(path) : undefined;
     const tools = text === undefined ? undefined : allowedToolsOf(text);
-    return tools === undefined ? [] : [`${path} asks for ${tools}`];
+    return tools === undefined ? [] : [{ isCut: tools.isCut, text: `${path} asks for ${tools.text}` }];
   });
   if (asking.length === 0) return [];
   const rest = asking.length - mostNamed;
-  const message = [...asking.slice(0, mostNamed), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
+  const texts = asking.slice(0, mostNamed).map(({ text }) => text);
+  const message = [...texts, ...(rest > 0 ? [`and ${rest} more skills: read their files`] : [])].join("; ");
+  const status = rest > 0 || asking.some(({ isCut }) => isCut) ? "warning" : "ok";
   const hint =
     "allowed-tools: Claude Code and others run these tools without asking once the skill is in use; kit grants nothing for it. Confirm that you want each of them, or remove the key.";
-  return [{ name: "allowed-tools", status: "ok", message, hint }];
+  return [{ name: "allowed-tools", status, message, hint }];
 }

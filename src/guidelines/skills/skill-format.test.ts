@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { faultsOfSkill, lintSkills } from "./skill-format.ts";
+import { allowedToolsOf, faultsOfSkill, lintSkills } from "./skill-format.ts";
 
 const skill = (fields: string): string => `---\n${fields}\n---\nDo.\n`;
 const faults = (text: string, folder = "a"): readonly string[] =>
@@ -71,4 +71,25 @@ test("lint reads the skills of every tool, and the copies of one skill once", ()
     [".agents/skills/a/SKILL.md", "skill-format", 2],
     ["packages/web/.kiro/skills/group/c/SKILL.md", "skill-format", 1],
   ]);
+});
+
+test.each([
+  ["Bash(git push *) Read", "Read, Bash(git push *)"],
+  [
+    "\n  - Bash(npm run test:*)\n  - Read\n  - Bash(*)\n  - Bash(sh:*)",
+    "Bash(*), Read, Bash(sh:*), Bash(npm run test:*)",
+  ],
+  ["Read, Bash, Read", "Bash, Read"],
+])("the tools that a skill asks for begin with the broadest: %j", (written, text) => {
+  expect(allowedToolsOf(skill(`name: a\nallowed-tools: ${written}`))).toEqual({ text, isCut: false });
+});
+
+test("a long list of tools cannot hide a broad one, and its text ends with how many it leaves out", () => {
+  const narrow = Array.from({ length: 14 }, (_, at) => `Bash(git log${at}:*)`);
+  const tools = allowedToolsOf(skill(`name: a\nallowed-tools: ${narrow.join(", ")}, Read, Bash(*)`));
+  expect(tools?.isCut).toBe(true);
+  expect(tools?.text).toMatch(/^Bash\(\*\), Read, Bash\(git log0:\*\), .* and 4 more: read the file$/);
+  const long = allowedToolsOf(skill(`name: a\nallowed-tools: Bash(${"x".repeat(300)}, Bash(*)`));
+  expect(long).toMatchObject({ isCut: true, text: expect.stringMatching(/x… and 1 more: read the file$/) });
+  expect(allowedToolsOf(skill("name: a\nallowed-tools: ' '"))).toBeUndefined();
 });

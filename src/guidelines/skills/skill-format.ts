@@ -197,10 +197,41 @@ function faultOfForm(map: YAMLMap): FormFault | undefined {
   return fault;
 }
 
-/** The tools that a skill asks to use without a question, as its `SKILL.md` writes them; undefined if it asks for none. */
-export function allowedToolsOf(text: string): string | undefined {
+/** The tools that a skill asks to use without a question. */
+export interface AllowedTools {
+  /** The entries as its `SKILL.md` writes them, the broadest first. */
+  readonly text: string;
+  /** Whether the text leaves entries out. */
+  readonly isCut: boolean;
+}
+
+const maxToolsText = 200;
+
+/** Returns the tools that a skill asks to use without a question; undefined if it asks for none. */
+export function allowedToolsOf(text: string): AllowedTools | undefined {
   const { data } = readFrontMatter(scanMarkdown(text));
   const written = data["allowed-tools"];
-  const tools = Array.isArray(written) ? written.join(", ") : written;
-  return typeof tools === "string" && tools.trim() !== "" ? tools.trim().slice(0, 200) : undefined;
+  const list = Array.isArray(written) ? written.join(", ") : written;
+  if (typeof list !== "string") return undefined;
+  // Spaces and commas separate entries, except in parentheses.
+  const entries = [...new Set(list.match(/(?:\([^)]*\)?|[^\s,(])+/g))].toSorted(
+    (one, other) => narrowness(one) - narrowness(other),
+  );
+  if (entries.length === 0) return undefined;
+  const whole = entries.join(", ");
+  if (whole.length <= maxToolsText) return { text: whole, isCut: false };
+  const kept: string[] = [];
+  for (const entry of entries) {
+    if ([...kept, entry].join(", ").length > maxToolsText) break;
+    kept.push(entry);
+  }
+  const parts = kept.length > 0 ? kept : [`${whole.slice(0, maxToolsText)}…`];
+  return { text: `${parts.join(", ")} and ${entries.length - kept.length} more: read the file`, isCut: true };
+}
+
+/** How much an entry restricts its tool: the letters in its parentheses; the least for a whole shell, such as `Bash` or `Bash(*)`. */
+function narrowness(entry: string): number {
+  const [, tool = "", pattern = ""] = /^([^(]*)(.*)$/s.exec(entry) ?? [];
+  const letters = pattern.replace(/[^\p{L}\p{N}]/gu, "").length;
+  return letters === 0 && /^(?:bash|shell|powershell|\*)$/i.test(tool) ? -1 : letters;
 }

@@ -39,10 +39,18 @@ export class AcpFold {
   /** US dollars of the session; undefined once a part of them is not known. */
   #cost: number | undefined = 0;
 
-  /** `root` is the absolute path of the session's folder; `windowOf` the context window of a model in tokens, if it is known. */
-  constructor(root: string, windowOf: (model: string) => number | undefined = () => undefined) {
+  /**
+   * `root` is the absolute path of the session's folder; `windowOf` the context window of a model in tokens, if it is known. The log of
+   * a reopened session has no costs, so they stay unknown.
+   */
+  constructor(
+    root: string,
+    windowOf: (model: string) => number | undefined = () => undefined,
+    isReopened = false,
+  ) {
     this.#root = root;
     this.#windowOf = windowOf;
+    if (isReopened) this.#cost = undefined;
   }
 
   /**
@@ -78,8 +86,6 @@ export class AcpFold {
 
   /** Returns the conversation of a log. Kit's own messages, such as guidelines and summaries, are left out. */
   replay(messages: readonly ReplayedMessage[]): readonly SessionUpdate[] {
-    // The log of the session has no costs.
-    if (messages.length > 0) this.#cost = undefined;
     const updates = messages.flatMap(({ position, operation_id, message }) => {
       const messageId = `message-${position}`;
       if (message.role === "user")

@@ -52,6 +52,45 @@ test.each([
   expect(login.file.read().tokens).toBeUndefined();
 });
 
+test.each([
+  { refused: "access_token", how: "unsupported_token_type", problem: undefined },
+  { refused: "access_token", how: "hangs up", problem: undefined },
+  { refused: "refresh_token", how: "hangs up", problem: "Its authorization server cannot be reached." },
+])(
+  "a login counts as revoked once its refresh token is: the $refused $how",
+  async ({ refused, how, problem }) => {
+    const { oauth, login } = await serveWithLogin({
+      revokes: true,
+      meddle: (path, _, reply) => {
+        if (path !== "/revoke" || oauth.revoked.at(-1)?.get("token_type_hint") !== refused) return undefined;
+        if (how === "hangs up") reply.destroy();
+        else reply.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify({ error: how }));
+        return true;
+      },
+    });
+    await logInNow(login);
+    const revoked = problem === undefined;
+    expect(await logOut(login)).toEqual({ removed: true, revoked, ...(!revoked && { problem }) });
+    expect(oauth.revoked.map((body) => body.get("token_type_hint"))).toEqual([
+      "refresh_token",
+      "access_token",
+    ]);
+  },
+);
+
+test("a login of another authorization server than the one of today is removed, and its tokens are sent nowhere", async () => {
+  const { oauth, login } = await serveWithLogin({ revokes: true });
+  await logInNow(login);
+  await login.file.change(async ({ tokens, ...rest }, write) =>
+    write({ ...rest, tokens: tokens && { ...tokens, issuer: "https://before.example" } }),
+  );
+  expect(await logOut(login)).toMatchObject({
+    revoked: false,
+    problem: "The login is of another authorization server than the one that the server names now.",
+  });
+  expect(oauth.revoked).toEqual([]);
+});
+
 test("tokens go to no address for revocations that their authorization server may not have", async () => {
   const { login } = await serveWithLogin({
     revokes: true,

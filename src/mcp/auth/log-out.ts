@@ -39,9 +39,13 @@ interface Revocations {
 }
 
 async function revoke(login: ServerLogin, { tokens, discovery, clients = {} }: LoginRecord): Promise<void> {
-  if (tokens === undefined || discovery === undefined || issuerOf(discovery) !== tokens.issuer)
-    throw noRevocation();
+  if (tokens === undefined || discovery === undefined) throw noRevocation();
   const { issuer } = tokens;
+  if (issuerOf(discovery) !== issuer)
+    throw new ServerFailure(
+      "The login is of another authorization server than the one that the server names now.",
+      { outcome: "refused" },
+    );
   // Metadata of OpenID can have both, too, although its type does not.
   const { revocation_endpoint: address, revocation_endpoint_auth_methods_supported: methods }: Revocations =
     (discovery.authorizationServerMetadata as Revocations | undefined) ?? {};
@@ -49,19 +53,20 @@ async function revoke(login: ServerLogin, { tokens, discovery, clients = {} }: L
   if (endpoint === null) throw noRevocation();
   const sdk = await loadSdk();
   const client = login.configured(issuer) ?? clients[issuer];
-  let refusal: Error | undefined;
-  // The refresh token first: with it, most authorization servers end the access tokens, too. Some take only one of the two.
-  for (const kind of ["refresh_token", "access_token"] as const) {
-    const token = tokens[kind];
-    if (token === undefined) continue;
+  const send = async (kind: "refresh_token" | "access_token", token: string): Promise<void> => {
     const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
     const body = new URLSearchParams({ token, token_type_hint: kind });
     if (client !== undefined)
       identify(sdk.selectClientAuthMethod(client, [...(methods ?? [])]), client, { headers, body });
     const response = await login.fetch(endpoint, { method: "POST", headers, body });
-    if (!response.ok) refusal ??= await sdk.parseErrorResponse(response);
-  }
-  if (refusal !== undefined) throw refusal;
+    if (!response.ok) throw await sdk.parseErrorResponse(response);
+  };
+  const { refresh_token: refresh, access_token: access } = tokens;
+  // The refresh token first: with it, authorization servers end the access tokens, too, and some take no access tokens.
+  const [first] = refresh === undefined ? [] : await Promise.allSettled([send("refresh_token", refresh)]);
+  const [second] = await Promise.allSettled([send("access_token", access)]);
+  const decisive = first ?? second;
+  if (decisive.status === "rejected") throw decisive.reason;
 }
 
 /** Adds who kit is at the authorization server, in the way that it takes. */

@@ -90,7 +90,7 @@ export class LoginFile {
     ) => Promise<Result>,
   ): Promise<Result> {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    return await underFileLock(`${this.#file}.lock`, maxWaitMs, () =>
+    return await underFileLock(`${this.#file}.lock`, { maxMs: maxWaitMs }, () =>
       work(this.read(), (next) => this.#write(next)),
     );
   }

@@ -160,7 +160,7 @@ async function readSkills(
         tools === undefined
           ? []
           : [
-              `allowed-tools: a tool that knows this key runs ${tools} without asking; kit grants nothing for it.`,
+              `allowed-tools: kit grants nothing for it, but a tool that knows this key runs these without asking: ${tools.text}.`,
             ];
       files.set(path, { ...read, isExecutable: (mode & 0o100) !== 0, losses });
     } catch (error) {

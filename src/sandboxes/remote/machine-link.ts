@@ -43,6 +43,9 @@ export interface MachineLinkOptions {
 /** Added to `idleMs` for the vendor's own pause, which takes effect if kit has ended. */
 const spareMs = 120_000;
 
+/** How long a pause waits for an opening, in ms. */
+const maxPauseWaitMs = 60_000;
+
 export function labelsOf(project: string, owner: SandboxOwner): Readonly<Record<string, string>> {
   return {
     kit_project: project,
@@ -139,10 +142,11 @@ export class MachineLink {
     this.#running = undefined;
     if (id === undefined) return;
     try {
-      await records.exclusively(owner, async () => {
+      const pauseUnused = async (): Promise<void> => {
         await records.leave(owner, this.#user);
         if (!(await records.isUsed(owner, this.#aliveMs))) await driver.pause?.(id);
-      });
+      };
+      await records.exclusively(owner, pauseUnused, maxPauseWaitMs);
     } catch {
       // The vendor pauses the machine a little later.
     }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -46,4 +46,25 @@ test("openings of one session never overlap, and go on when the process of one i
   await kill();
   await Promise.all(openings);
   expect([most, done]).toEqual([1, 6]);
+});
+
+test("an opening that waits too long ends with what it waits for, and what to do", async () => {
+  const root = await mkdtemp(join(tmpdir(), "kit-records-"));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  await holdElsewhere(root);
+  const opening = createMachineRecords(root, "e2b").exclusively(owner, async () => undefined, 100);
+  await expect(opening).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining("another opening or pause of a machine of e2b"),
+    hint: expect.stringContaining("end it"),
+  });
+});
+
+test("the locks of many sessions take a fixed number of files", async () => {
+  const root = await mkdtemp(join(tmpdir(), "kit-records-"));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const records = createMachineRecords(root, "e2b");
+  for (let at = 0; at < 200; at += 1)
+    await records.exclusively({ ...owner, instance_id: String(at) }, async () => undefined);
+  expect((await readdir(join(root, ".kit/machines/opening"))).length).toBeLessThanOrEqual(64);
 });

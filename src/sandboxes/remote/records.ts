@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { link, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
@@ -18,8 +18,11 @@ export interface MachineRecords {
   read(owner: SandboxOwner): Promise<string | undefined>;
   write(owner: SandboxOwner, id: string): Promise<void>;
   remove(owner: SandboxOwner): Promise<void>;
-  /** Runs `work` under a lock of the session, which all processes with this project folder share. */
-  exclusively<Result>(owner: SandboxOwner, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Runs `work` under a lock, which all processes with this project folder share, and sometimes another session. Throws `unavailable`
+   * if the lock is not free within `maxWaitMs`, which is 10 minutes by default.
+   */
+  exclusively<Result>(owner: SandboxOwner, work: () => Promise<Result>, maxWaitMs?: number): Promise<Result>;
   /** Notes that `user`, a link of this process, uses the session's machine from now on. */
   use(owner: SandboxOwner, user: string): Promise<void>;
   /** Removes the note of `use`. */
@@ -31,6 +34,11 @@ export interface MachineRecords {
 }
 
 const folderName = ".kit/machines";
+
+/** The lock files of a project, so that they do not grow with its sessions. */
+const lockFiles = 64;
+/** An opening takes as long as its vendor does. */
+const maxOpeningMs = 600_000;
 
 /** `configuredId`: the project id from the options; by default one is generated and stored. */
 export function createMachineRecords(root: string, vendor: string, configuredId?: string): MachineRecords {
@@ -85,16 +93,22 @@ export function createMachineRecords(root: string, vendor: string, configuredId?
       });
       return (await Promise.all(ages)).some((age) => age < ms);
     },
-    async exclusively(owner, work) {
+    async exclusively(owner, work, maxWaitMs = maxOpeningMs) {
       try {
         await createFolder();
         await mkdir(join(folder, "opening"), { recursive: true, mode: 0o700 });
       } catch (cause) {
         throw recordNotWritten(cause);
       }
-      // An opening takes as long as its vendor does. The empty file stays: another process may wait on it.
-      const lock = join(folder, "opening", `${vendor}-${workspaceName(owner)}`);
-      return await underFileLock(lock, Number.POSITIVE_INFINITY, work);
+      // The empty file stays: another process may wait on it.
+      const digest = hash("sha256", `${vendor}-${workspaceName(owner)}`);
+      const lock = join(folder, "opening", String(Number.parseInt(digest.slice(0, 8), 16) % lockFiles));
+      const wait = {
+        maxMs: maxWaitMs,
+        message: `kit has waited ${Math.round(maxWaitMs / 1000)} seconds for another opening or pause of a machine of ${vendor} in this project.`,
+        hint: "If a kit process of this project hangs, end it. Then try again.",
+      };
+      return await underFileLock(lock, wait, work);
     },
     async holds(id) {
       const names = await readdir(folder).catch(() => []);

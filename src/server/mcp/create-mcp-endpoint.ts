@@ -73,12 +73,14 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       });
       guardHandlers(server.server, options);
       const skills = work?.service.app.skills() ?? [];
+      // The older revision has notices only in sessions, which kit does not have.
+      const canListen = work !== undefined && era === "modern";
       server.server.registerCapabilities({
-        // The older revision has notices only in sessions, which kit does not have.
-        tools: { listChanged: work !== undefined && era === "modern" },
+        tools: { listChanged: canListen },
         resources: { listChanged: false },
-        ...(skills.length > 0 ? { prompts: { listChanged: era === "modern" } } : {}),
-        ...(work !== undefined && era === "modern" ? { extensions: { [tasksExtension]: {} } } : {}),
+        // Also without skills, so that a client hears of the first one.
+        ...(canListen || skills.length > 0 ? { prompts: { listChanged: canListen } } : {}),
+        ...(canListen ? { extensions: { [tasksExtension]: {} } } : {}),
       });
       const more = work?.settings.extend?.(server, () => handler.notify) ?? [];
       const tools = once(async () => [...(await toolsOf(principalOf(authInfo))), ...more]);
@@ -86,7 +88,10 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
       if (requestInfo?.headers.get("mcp-method") === "tools/call") await serveHeaders(server, tools);
       addResources(server, project);
       for (const skill of skills) addPrompt(server, skill);
-      if (work !== undefined && era === "modern") serveTasks(server.server, work);
+      // McpServer answers requests about prompts only after one was registered.
+      if (canListen && skills.length === 0)
+        server.registerPrompt("none", {}, () => ({ messages: [] })).remove();
+      if (canListen) serveTasks(server.server, work);
       return server;
     },
     {

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -226,16 +226,19 @@ test("each agent has a tool of its own, whatever signs its name has and how long
   await many.close();
 });
 
-test("a client that listens hears of new tools and skills, and one of the older revision is promised nothing", async () => {
-  const growing = await serveService({
-    files: { ".agents/skills/release/SKILL.md": "---\nname: release\ndescription: Releases.\n---\nDo it.\n" },
-  });
+test("a client that listens hears of new tools and of the first skill, and one of the older revision is promised nothing", async () => {
+  const growing = await serveService({ files: {} });
   const { body } = await growing.send("/mcp", modernRequest("server/discover"));
   expect(body.result.capabilities).toMatchObject({
     ...{ tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: false } },
   });
   const old = await connectMcp(growing.url, { era: "legacy" });
   expect(old.getServerCapabilities()?.tools).toEqual({ listChanged: false });
+  expect(old.getServerCapabilities()?.prompts).toBeUndefined();
+  const prompts = async () => (await growing.send("/mcp", modernRequest("prompts/list"))).body.result.prompts;
+  expect(await prompts()).toEqual([]);
+  const unknown = await growing.send("/mcp", modernRequest("prompts/get", { name: "none" }));
+  expect(unknown.body.error.code).toBe(-32_602);
   const notifications = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
   const leaving = new AbortController();
   const stream = await growing.stream("/mcp", {
@@ -251,12 +254,16 @@ test("a client that listens hears of new tools and skills, and one of the older 
   })().catch(() => undefined);
   await expect.poll(() => notices).toEqual(["subscriptions/acknowledged"]);
   await writeFile(join(growing.root, "src/workflows/newer.ts"), "export const run = () => 1;\n");
+  const skill = join(growing.root, ".agents/skills/release");
+  await mkdir(skill, { recursive: true });
+  await writeFile(join(skill, "SKILL.md"), "---\nname: release\ndescription: Releases.\n---\nDo it.\n");
   await growing.service.reload();
   await expect
     .poll(() => notices.toSorted(), { timeout: 5_000 })
     .toEqual(["prompts/list_changed", "subscriptions/acknowledged", "tools/list_changed"]);
   const { tools } = (await growing.send("/mcp", modernRequest("tools/list"))).body.result;
   expect(tools.map(({ name }: { name: string }) => name)).toContain("workflow_newer");
+  expect(await prompts()).toMatchObject([{ name: "release" }]);
   leaving.abort();
   await listening;
   await old.close();
