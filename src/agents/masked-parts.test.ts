@@ -114,13 +114,13 @@ test("each text stays in its part when one secret is the beginning of another", 
 /** Which characters of the parts belong to a secret for a reader who joins those that `reads` returns true for. */
 function found(parts: readonly Part[], values: readonly string[], reads: (type: Part[0]) => boolean) {
   const hidden = parts.map(() => new Set<number>());
-  const places = parts.flatMap(([type, text], part) =>
+  const characters = parts.flatMap(([type, text], part) =>
     reads(type) ? Array.from(text, (_, at) => ({ part, at })) : [],
   );
   const text = parts.map(([type, text]) => (reads(type) ? text : "")).join("");
   for (const value of values)
     for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1))
-      for (const { part, at: own } of places.slice(at, at + value.length)) hidden[part]?.add(own);
+      for (const { part, at: own } of characters.slice(at, at + value.length)) hidden[part]?.add(own);
   return hidden;
 }
 
