@@ -83,6 +83,29 @@ test("a text without a secret in sight comes out of a stream as it went in", () 
   expect(stream.end()).toBe("");
 });
 
+test("a secret comes out of a stream as soon as it is complete", () => {
+  const stream = createSecretMask([key]).stream();
+  expect(stream.push(`It is ${key}`)).toBe("It is [secret]");
+});
+
+test("white space after what may be a secret is held back up to a limit, at the same cost for each part", () => {
+  const stream = createSecretMask([key]).stream();
+  expect(stream.push("x s")).toBe("x ");
+  let said = "";
+  for (let at = 0; at < 100_000; at += 1) said += stream.push("\n       ");
+  expect(said).toBe(`s${"\n       ".repeat(100_000)}`);
+  expect(stream.push("k-")).toBe("k-");
+});
+
+test("a secret with up to 64 characters of white space in a row is masked, or as many as it has itself", () => {
+  const mask = createSecretMask([key, `pass${" ".repeat(100)}word`]);
+  expect(mask([...key].join(" ".repeat(64)))).toBe("[secret]");
+  expect(mask(key.replace("-", `-${" ".repeat(100)}`))).toBe("[secret]");
+  expect(mask(key.replace("-", `-${" ".repeat(101)}`))).not.toContain("[secret]");
+  expect(mask(`a pass${" ".repeat(100)}word`)).toBe("a [secret]");
+  expect(createSecretMask([key])([...key].join(" ".repeat(65)))).not.toContain("[secret]");
+});
+
 test("values and errors are masked throughout, and are the same objects where nothing is", () => {
   const mask = createSecretMask([key]);
   const value = { a: [1, { b: `x${key}` }], [key]: true, c: null };

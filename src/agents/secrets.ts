@@ -1,4 +1,5 @@
 import { KitError } from "../base/kit-error.ts";
+import { type Find, SecretFinder, type SecretSearch } from "./secret-finder.ts";
 
 /** Replaces a secret in a text. */
 const secretMark = "[secret]";
@@ -28,13 +29,13 @@ export interface SecretMask {
   readonly values: readonly string[];
   /** Masks a text that arrives in parts, including secrets across parts. */
   stream(): MaskedStream;
+  /** Begins a search for the values. */
+  search(): SecretSearch;
 }
 
 export interface MaskedStream {
   /** Returns the text that is safe so far; a possible beginning of a secret is held back. */
   push(part: string): string;
-  /** Returns the text that is held back, as `end` would, and goes on holding it back. */
-  held(): string;
   /** Returns the text that was held back. */
   end(): string;
 }
@@ -84,53 +85,88 @@ export function createSecretMask(secrets: readonly string[]): SecretMask {
   const mask = (text: string): string => {
     if (values.length === 0 || text.length < minMaskedLength) return text;
     if (text === lastLong.from) return lastLong.to;
-    const masked = render(text, finder().read(text, noProgress).finds);
+    const finds = finder().search().read(text);
+    const masked = finds.length === 0 ? text : new MaskedText(text, finds).take();
     if (text.length >= minKeptLength) lastLong = { from: text, to: masked };
     return masked;
   };
-  const stream = (): MaskedStream => (values.length === 0 ? unchanged : createMaskedStream(finder()));
-  return Object.assign(mask, { values, stream });
+  const search = (): SecretSearch => finder().search();
+  const stream = (): MaskedStream => (values.length === 0 ? unchanged : createMaskedStream(search()));
+  return Object.assign(mask, { values, stream, search });
 }
 
-const unchanged: MaskedStream = { push: (part) => part, held: () => "", end: () => "" };
+const unchanged: MaskedStream = { push: (part) => part, end: () => "" };
 
-function createMaskedStream(finder: SecretFinder): MaskedStream {
-  let progress = noProgress;
+function createMaskedStream(search: SecretSearch): MaskedStream {
+  const masked = new MaskedText();
+  /** The position of what is held back. */
+  const from = (): number => search.length - masked.text.length;
   return {
     push(part) {
-      const text = progress.held + part;
-      const { state, finds } = finder.read(text, progress);
-      const open = finder.openFrom(text, { state, finds });
-      if (open === text.length && finds.length === 0) {
-        progress = noProgress;
-        return text;
-      }
-      const closed = finds.filter(({ end }) => end <= open);
-      progress = {
-        state,
-        held: text.slice(open),
-        finds: finds.slice(closed.length).map(({ start, end }) => ({ start: start - open, end: end - open })),
-      };
-      return render(text.slice(0, open), closed);
+      const finds = search.read(part);
+      masked.text += part;
+      for (const { start, end } of finds) masked.mask(start - from(), end - from());
+      return masked.take(search.open - from());
     },
-    held: () => render(progress.held, progress.finds),
-    end() {
-      const { held, finds } = progress;
-      progress = noProgress;
-      return render(held, finds);
-    },
+    end: () => masked.take(),
   };
 }
 
-function render(text: string, finds: readonly { readonly start: number; readonly end: number }[]): string {
-  if (finds.length === 0) return text;
-  let masked = "";
-  let from = 0;
-  for (const { start, end } of finds) {
-    masked += text.slice(from, start) + secretMark;
-    from = end;
+/** A text that waits, and the secrets in it. */
+export class MaskedText {
+  text: string;
+  /** In their order; overlapping ones are one. */
+  #finds: Find[] = [];
+
+  constructor(text = "", finds: readonly Find[] = []) {
+    this.text = text;
+    for (const { start, end } of finds) this.mask(start, end);
   }
-  return masked + text.slice(from);
+
+  /** Masks a part, of which what was taken counts no more. */
+  mask(from: number, to: number): void {
+    let start = Math.max(from, 0);
+    let end = Math.min(to, this.text.length);
+    if (start >= end) return;
+    let after = this.#finds.length;
+    while (after > 0 && (this.#finds[after - 1]?.start ?? 0) >= end) after -= 1;
+    let first = after;
+    for (
+      let find = this.#finds[first - 1];
+      find !== undefined && find.end > start;
+      find = this.#finds[first - 1]
+    ) {
+      start = Math.min(start, find.start);
+      end = Math.max(end, find.end);
+      first -= 1;
+    }
+    this.#finds.splice(first, after - first, { start, end });
+  }
+
+  /** Takes the text up to a position, but no part of a secret that goes on after it. */
+  take(to = this.text.length): string {
+    let end = Math.min(to, this.text.length);
+    let closed = this.#finds.length;
+    for (
+      let find = this.#finds[closed - 1];
+      find !== undefined && find.end > end;
+      find = this.#finds[closed - 1]
+    ) {
+      end = Math.min(end, find.start);
+      closed -= 1;
+    }
+    if (end <= 0) return "";
+    let taken = "";
+    let from = 0;
+    for (const find of this.#finds.splice(0, closed)) {
+      taken += this.text.slice(from, find.start) + secretMark;
+      from = find.end;
+    }
+    taken += this.text.slice(from, end);
+    this.text = this.text.slice(end);
+    this.#finds = this.#finds.map((find) => ({ start: find.start - end, end: find.end - end }));
+    return taken;
+  }
 }
 
 /** Masks every text in a plain value; returns the same value if nothing changes. */
@@ -248,159 +284,4 @@ function base64Within(bytes: Uint8Array, before: number): string {
   const first = Math.ceil((before * 8) / 6);
   const certainEnd = Math.floor((binary.length * 8) / 6);
   return btoa(binary).slice(first, certainEnd);
-}
-
-/** The position of a secret in a text: from `start` up to `end`. */
-interface Find {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** The state of a streamed search: the held-back end of the text, and finds in it. */
-interface Progress {
-  readonly state: number;
-  readonly held: string;
-  readonly finds: readonly Find[];
-}
-
-const noProgress: Progress = { state: 0, held: "", finds: [] };
-
-/** From this length on, white space inside a secret is ignored: base64 is wrapped at 76 columns. */
-const minBrokenLength = 16;
-
-/**
- * Finds many texts in one pass (Aho-Corasick): one step per character, for any number of texts. White space inside a
- * long text is ignored.
- */
-class SecretFinder {
-  readonly #classOf = new Map<number, number>();
-  /** The classes of ASCII characters, which are the most frequent. */
-  readonly #classOfAscii = new Uint16Array(128);
-  /** The next state by state and class of the character; state 0 is the beginning. */
-  readonly #next: Int32Array;
-  /** How many characters of some text a state has seen. */
-  readonly #depth: Int32Array;
-  /** The state of the longest text that ends here; 0 for none. */
-  readonly #ends: Int32Array;
-  /** The state of the longest end of what was seen that begins another text. */
-  readonly #fallback: Int32Array;
-  readonly #classes: number;
-  #states = 0;
-  /** As given, with their white space. */
-  readonly #texts: ReadonlySet<string>;
-
-  constructor(texts: readonly string[]) {
-    this.#texts = new Set(texts);
-    const stripped = new Set(
-      texts.map((text) => text.replace(/[ \t-\r]+/g, "")).filter((text) => text !== ""),
-    );
-    for (const text of stripped) for (let at = 0; at < text.length; at += 1) this.#learn(text.charCodeAt(at));
-    this.#classes = this.#classOf.size + 1;
-    const length = [...stripped].reduce((sum, text) => sum + text.length, 1);
-    this.#next = new Int32Array(length * this.#classes);
-    this.#depth = new Int32Array(length);
-    this.#ends = new Int32Array(length);
-    this.#fallback = new Int32Array(length);
-    for (const text of stripped) this.#add(text);
-    this.#link();
-  }
-
-  #learn(code: number): void {
-    if (this.#classOf.has(code)) return;
-    this.#classOf.set(code, this.#classOf.size + 1);
-    if (code < 128) this.#classOfAscii[code] = this.#classOf.size;
-  }
-
-  #add(text: string): void {
-    let state = 0;
-    for (let at = 0; at < text.length; at += 1) {
-      const edge = state * this.#classes + (this.#classOf.get(text.charCodeAt(at)) ?? 0);
-      if (this.#next[edge] === 0) {
-        this.#states += 1;
-        this.#next[edge] = this.#states;
-        this.#depth[this.#states] = at + 1;
-      }
-      state = this.#next[edge] ?? 0;
-    }
-    this.#ends[state] = state;
-  }
-
-  /** Breadth first: what a state falls back to is shorter, so it is known already. */
-  #link(): void {
-    const queue = [0];
-    for (let head = 0; head < queue.length; head += 1) {
-      const state = queue[head] ?? 0;
-      const fallback = this.#fallback[state] ?? 0;
-      if (this.#ends[state] === 0) this.#ends[state] = this.#ends[fallback] ?? 0;
-      for (let kind = 1; kind < this.#classes; kind += 1) {
-        const edge = state * this.#classes + kind;
-        const fallbackState = state === 0 ? 0 : (this.#next[fallback * this.#classes + kind] ?? 0);
-        const to = this.#next[edge] ?? 0;
-        if (to === 0) this.#next[edge] = fallbackState;
-        else {
-          this.#fallback[to] = fallbackState;
-          queue.push(to);
-        }
-      }
-    }
-  }
-
-  /** Continues the search after the held-back text. */
-  read(text: string, before: Progress): { readonly state: number; readonly finds: readonly Find[] } {
-    const finds: Find[] = [...before.finds];
-    const next = this.#next;
-    const ascii = this.#classOfAscii;
-    const classes = this.#classes;
-    let { state } = before;
-    for (let at = before.held.length; at < text.length; at += 1) {
-      const code = text.charCodeAt(at);
-      if (isSpace(code)) continue;
-      const kind = code < 128 ? (ascii[code] ?? 0) : (this.#classOf.get(code) ?? 0);
-      // Nothing begins with class 0, and state 0 has no end.
-      state = kind === 0 ? 0 : (next[state * classes + kind] ?? 0);
-      if (state !== 0 && this.#ends[state] !== 0) this.#note(finds, text, { at, state });
-    }
-    return { state, finds };
-  }
-
-  /** Records the longest text that ends at a position; overlapping finds become one. */
-  #note(finds: Find[], text: string, { at, state }: { readonly at: number; readonly state: number }): void {
-    for (let end = this.#ends[state] ?? 0; end !== 0; end = this.#ends[this.#fallback[end] ?? 0] ?? 0) {
-      const length = this.#depth[end] ?? 0;
-      let start = startOf(text, at, length);
-      if (length < minBrokenLength && !this.#texts.has(text.slice(start, at + 1))) continue;
-      for (let last = finds.at(-1); last !== undefined && last.end > start; last = finds.at(-1)) {
-        start = Math.min(start, last.start);
-        finds.pop();
-      }
-      finds.push({ start, end: at + 1 });
-      return;
-    }
-  }
-
-  /** Where a secret may start that continues in the next part. */
-  openFrom(text: string, { state, finds }: Pick<Progress, "state" | "finds">): number {
-    const depth = this.#depth[state] ?? 0;
-    let open = depth === 0 ? text.length : startOf(text, text.length - 1, depth);
-    for (let last = finds.length - 1; last >= 0; last -= 1) {
-      const find = finds[last];
-      if (find === undefined || find.end <= open) break;
-      open = Math.min(open, find.start);
-    }
-    return open;
-  }
-}
-
-/** The start of a text of `length` characters that ends at a position, without white space. */
-function startOf(text: string, at: number, length: number): number {
-  let start = at + 1;
-  for (let left = length; left > 0; left -= 1) {
-    start -= 1;
-    while (isSpace(text.charCodeAt(start))) start -= 1;
-  }
-  return start;
-}
-
-function isSpace(code: number): boolean {
-  return code === 32 || (code < 14 && code > 8);
 }
