@@ -10,19 +10,15 @@ import { UiFold } from "../ai-sdk/fold.ts";
  */
 export type AnswerNews =
   | UiChunk
-  /** A call of the caller's begins, whose arguments follow; `call_void`: it becomes none, or begins again. */
-  | { readonly type: "call_start"; readonly id: string; readonly name: string }
-  | { readonly type: "call_delta"; readonly id: string; readonly text: string }
-  | { readonly type: "call_void"; readonly id: string }
-  /** Nothing goes on before the caller has run these calls. */
+  /** Nothing goes on before the caller has run these calls. Before, kit can still void them or change their arguments. */
   | { readonly type: "calls"; readonly calls: readonly CallerCall[] }
   | { readonly type: "end"; readonly end: AnswerEnd };
 
 export interface CallerCall {
   readonly id: string;
   readonly name: string;
-  /** JSON, so far. */
-  args: string;
+  /** JSON. */
+  readonly args: string;
 }
 
 /** The part of an operation that a client reads. */
@@ -67,8 +63,6 @@ export class AnswerReader {
   readonly #ui: UiFold;
   /** The calls that wait, by the ids of their waits; undefined for those that an earlier answer told. */
   readonly #waiting = new Map<string, CallerCall | undefined>();
-  /** The calls whose arguments the model writes, until they wait. */
-  readonly #written = new Map<string, CallerCall>();
   hasBeginning: boolean;
   /** The tokens of all models that were called. */
   usage: Usage = noUsage;
@@ -86,61 +80,23 @@ export class AnswerReader {
   push(event: KitEvent): readonly AnswerNews[] {
     const chunks = this.#ui.push(event);
     const isKnown = event.index <= this.#after;
-    const news = isKnown ? [] : chunks.flatMap((chunk) => this.#ofChunk(chunk));
     if (event.type === "approval_request" && event.kind === "caller" && !this.#waiting.has(event.approval_id))
-      news.push(...this.#waits(event, isKnown));
+      this.#waits(event, isKnown);
     if (event.index === this.#after)
       this.hasBeginning = this.#ui.work.awaited.some((id) => this.#waiting.has(id));
     if (isKnown) return [];
     this.#note(event);
     const end = this.#endOf(event) ?? this.#calls();
-    return end === undefined ? news : [...news, end];
-  }
-
-  #ofChunk(chunk: UiChunk): readonly AnswerNews[] {
-    switch (chunk.type) {
-      case "tool-input-start": {
-        if (chunk.providerExecuted === true) return [];
-        const call = { id: toCallerId(chunk.toolCallId), name: chunk.toolName, args: "" };
-        this.#written.set(call.id, call);
-        return [{ type: "call_start", id: call.id, name: call.name }];
-      }
-      case "tool-input-delta": {
-        const call = this.#written.get(toCallerId(chunk.toolCallId));
-        if (call === undefined) return [];
-        call.args += chunk.inputTextDelta;
-        return [{ type: "call_delta", id: call.id, text: chunk.inputTextDelta }];
-      }
-      case "tool-output-available":
-      case "tool-output-error":
-        // The arguments of a call that did not wait were not what its tool takes, and the model calls again.
-        return this.#void(toCallerId(chunk.toolCallId));
-      case "reset-step":
-        return [...[...this.#written.keys()].flatMap((id) => this.#void(id)), chunk];
-      default:
-        return [chunk];
-    }
-  }
-
-  #void(id: string): readonly AnswerNews[] {
-    return this.#written.delete(id) ? [{ type: "call_void", id }] : [];
+    return end === undefined ? chunks : [...chunks, end];
   }
 
   #waits(
-    { approval_id, tool: name, args: given }: Extract<KitEvent, { type: "approval_request" }>,
+    { approval_id, tool: name, args }: Extract<KitEvent, { type: "approval_request" }>,
     isKnown: boolean,
-  ): readonly AnswerNews[] {
+  ): void {
     const [id] = [...awaitedOfCaller(this.#ui)].find(([, wait]) => wait === approval_id) ?? [];
-    const args = JSON.stringify(given ?? {});
-    const written = id === undefined ? undefined : this.#written.get(id);
-    if (id === undefined || isKnown || (written !== undefined && isSame(written.args, args))) {
-      this.#waiting.set(approval_id, written);
-      if (id !== undefined) this.#written.delete(id);
-      return [];
-    }
-    const call = { id, name, args };
+    const call = id === undefined || isKnown ? undefined : { id, name, args: JSON.stringify(args ?? {}) };
     this.#waiting.set(approval_id, call);
-    return [...this.#void(id), { type: "call_start", id, name }, { type: "call_delta", id, text: args }];
   }
 
   /** The calls of the caller, once there is a new one and nothing else goes on. Decisions of one request come one after the other. */
@@ -164,14 +120,5 @@ export class AnswerReader {
     const status = is_aborted ? "cancelled" : is_error ? "failed" : "completed";
     const error = is_aborted ? stopped : this.#error;
     return { type: "end", end: { status, finishReason: this.#finishReason, error, at } };
-  }
-}
-
-/** Whether what a model wrote are these arguments, which a hook or a mask can have changed. */
-function isSame(written: string, args: string): boolean {
-  try {
-    return written === args || JSON.stringify(JSON.parse(written)) === args;
-  } catch {
-    return false;
   }
 }

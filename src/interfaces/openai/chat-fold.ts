@@ -38,11 +38,9 @@ export class ChatFold {
   #kept = { text: "", reasoning: "", annotations: this.#annotations };
   /** The text that stands between the texts before and after the agent's own calls, which are one message here. */
   #gap = "";
-  /** The ids of the calls that chunks have begun, by their index. */
-  readonly #sentCalls: string[] = [];
   #calls: readonly CallerCall[] = [];
   #end: AnswerEnd | undefined;
-  /** Whether something became void that the chunks have said: no later chunk can take it back. */
+  /** Whether a text became void that the chunks have said: no later chunk can take it back. */
   isTorn = false;
 
   constructor({ operationId, after, model, created }: ChatHead) {
@@ -99,20 +97,9 @@ export class ChatFold {
         this.#annotations = [...this.#annotations, annotation];
         return { annotations: [annotation] };
       }
-      case "call_start": {
-        const index = this.#sentCalls.push(news.id) - 1;
-        return { tool_calls: [{ index, ...toToolCall({ ...news, args: "" }) }] };
-      }
-      case "call_delta": {
-        const index = this.#sentCalls.lastIndexOf(news.id);
-        return { tool_calls: [{ index, function: { arguments: news.text } }] };
-      }
-      case "call_void":
-        this.isTorn = true;
-        return undefined;
       case "calls":
         this.#calls = news.calls;
-        return undefined;
+        return { tool_calls: news.calls.map((call, index) => ({ index, ...toToolCall(call) })) };
       case "end":
         this.#end = news.end;
         return undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/read-records.ts";
-import { ChatFold } from "./chat-fold.ts";
+import { type ChatDelta, ChatFold } from "./chat-fold.ts";
 import { newResponse, positionOf, ResponseFold } from "./response-fold.ts";
 
 const operationId = "op_01HZZZZZZZZZZZZZZZZZZZZZZZ";
@@ -168,76 +168,90 @@ const foldAll = (events: readonly KitEvent[]) => {
   return { chat, fold, deltas, streamed, argsOf };
 };
 const isArgs = ({ type }: KitEvent) => type === "tool_args_delta";
+const callsOf = (deltas: readonly ChatDelta[]) => deltas.flatMap(({ tool_calls }) => tool_calls ?? []);
 
-test("the arguments of a caller's call arrive while the model writes them, and a replay without them gives the same response", () => {
+test("parallel calls come whole in the order of their waits, and a replay without the written arguments is the same stream", () => {
+  const ids = ["c1", "c2", "c3", "c4", "c5", "c6"];
   const events = [
     event("operation_start"),
     request("t1"),
     text("t1", "I look. "),
-    written('{ "place"', 0),
-    text("t1", "Wait."),
-    written(': "Rome" }', 9),
+    written('{ "place"', 0, "c2"),
+    written('{ "place": "Rome" }', 0),
+    event("reasoning_delta", { turn_id: "t1", text: "Hm." }),
+    written(': "Rome" }', 9, "c2"),
     turn("t1", "tool-calls"),
-    start(),
-    wait(),
+    ...ids.map((id) => start(id)),
+    ...ids.map((id) => wait(id)),
   ];
   const { chat, fold, deltas, streamed, argsOf } = foldAll(events);
-  expect(argsOf("delta")).toEqual(['{ "place"', ': "Rome" }']);
-  expect(argsOf("done")).toEqual(['{ "place": "Rome" }']);
-  expect(deltas.flatMap(({ tool_calls }) => tool_calls ?? [])).toEqual([
-    {
-      index: 0,
-      id: expect.stringMatching(/^call_.*-c1$/),
-      type: "function",
-      function: { name: "weather", arguments: "" },
-    },
-    { index: 0, function: { arguments: '{ "place"' } },
-    { index: 0, function: { arguments: ': "Rome" }' } },
+  const args = ids.map(() => '{"place":"Rome"}');
+  expect([argsOf("delta"), argsOf("done")]).toEqual([args, args]);
+  expect(fold.response.output.map(({ type, call_id }) => [type, call_id])).toEqual([
+    ["message", undefined],
+    ["reasoning", undefined],
+    ...ids.map((id) => ["function_call", expect.stringMatching(new RegExp(`^call_.*-${id}$`))]),
   ]);
-  expect([chat.isTorn, chat.isOver]).toEqual([false, true]);
+  expect(callsOf(deltas)).toEqual(
+    ids.map((id, at) => ({
+      index: at,
+      id: expect.stringMatching(new RegExp(`^call_.*-${id}$`)),
+      type: "function",
+      function: { name: "weather", arguments: '{"place":"Rome"}' },
+    })),
+  );
+  expect(chat.isOver).toBe(true);
   const numbers = streamed.map(({ sequence_number }) => sequence_number);
   expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
-  // The log has no such deltas, and a reader that comes late has the last ones only.
-  for (const rest of [events.filter((each) => !isArgs(each)), events.toSpliced(3, 1)]) {
-    const again = foldAll(rest);
-    expect(again.argsOf("delta")).toEqual(['{"place":"Rome"}']);
-    const ids = ({ response }: ResponseFold) => response.output.map(({ id, call_id }) => [id, call_id]);
-    expect(ids(again.fold)).toEqual(ids(fold));
-    const itemAdded = again.streamed.findLast(({ type }) => type === "response.output_item.added");
-    expect(itemAdded?.sequence_number).toBeGreaterThan(numbers[numbers.length - 4] ?? 0);
-  }
+  expect(foldAll(events.filter((each) => !isArgs(each))).streamed).toEqual(streamed);
+  // A slow reader has lost pieces.
+  expect(foldAll(events.toSpliced(3, 1)).streamed).toEqual(streamed);
 });
 
-test("a call that becomes none is incomplete in a response, and tears a completion", () => {
-  for (const ends of [
+test.each([
+  [
+    "does not fit",
     [
       turn("t1", "tool-calls"),
       start("c1", { place: 1 }),
       event("tool_end", { tool_call_id: "c1", tool: "weather", result: "No.", is_error: true }),
     ],
-    [event("operation_start", { resumed: true })],
-  ]) {
-    index = 0;
-    const begin = [event("operation_start"), request("t1"), written('{"place":', 0)];
-    const { chat, fold, streamed } = foldAll([
-      ...begin,
-      ...ends.map((each) => ({ ...each, index: ++index })),
-      request("t2"),
-      text("t2", "Rome."),
-      turn("t2"),
-      end(),
-    ]);
-    const done = streamed.flatMap(({ type, item }) =>
-      type === "response.output_item.done" ? [(item as { status: string }).status] : [],
-    );
-    expect([done, chat.isTorn]).toEqual([["incomplete", "completed"], true]);
-    expect(fold.response.output).toMatchObject([{ type: "message" }]);
-    expect(chat.toCompletion().choices[0]).toMatchObject({ message: { content: "Rome." } });
-  }
+  ],
+  ["broke off", [event("error", { error: { type: "unavailable", message: "Gone." }, will_retry: true })]],
+  ["was of a killed process", [event("operation_start", { resumed: true })]],
+  [
+    "was answered elsewhere while the agent's own call went on",
+    [
+      turn("t1", "tool-calls"),
+      event("tool_start", { turn_id: "t1", tool_call_id: "own", tool: "find", args: {} }),
+      start(),
+      wait(),
+      event("approval", { tool_call_id: "c1", tool: "weather", approval_id: "caller_c1", approved: false }),
+      event("tool_end", { tool_call_id: "c1", tool: "weather", result: "No.", is_error: true }),
+      event("tool_end", { tool_call_id: "own", tool: "find", result: "x", is_error: false }),
+    ],
+  ],
+])("a client gets nothing of a call that %s, and the answer goes on", (_, ends) => {
+  index = 0;
+  const events = [
+    event("operation_start"),
+    request("t1"),
+    written('{"place":', 0),
+    ...ends.map((each) => ({ ...each, index: ++index })),
+    request("t2"),
+    text("t2", "Rome."),
+    turn("t2"),
+    end(),
+  ];
+  const { chat, fold, deltas, streamed } = foldAll(events);
+  expect(JSON.stringify(streamed)).not.toMatch(/function_call|incomplete"/);
+  expect(fold.response.output).toMatchObject([{ type: "message", status: "completed" }]);
+  expect([callsOf(deltas), chat.isTorn, chat.error]).toEqual([[], false, undefined]);
+  expect(chat.toCompletion().choices[0]).toMatchObject({ message: { content: "Rome." } });
 });
 
-test("arguments that a hook has changed begin again", () => {
-  const { fold, argsOf } = foldAll([
+test("a client gets the arguments that a hook has changed, and no others", () => {
+  const { deltas, argsOf } = foldAll([
     event("operation_start"),
     request("t1"),
     written('{"place":"Rome"}', 0),
@@ -245,8 +259,8 @@ test("arguments that a hook has changed begin again", () => {
     start(),
     wait("c1", { place: "Oslo" }),
   ]);
-  expect(argsOf("done")).toEqual(['{"place":"Oslo"}']);
-  expect(fold.response.output).toMatchObject([{ arguments: '{"place":"Oslo"}', status: "completed" }]);
+  expect([argsOf("delta"), argsOf("done")]).toEqual([['{"place":"Oslo"}'], ['{"place":"Oslo"}']]);
+  expect(callsOf(deltas)).toMatchObject([{ index: 0, function: { arguments: '{"place":"Oslo"}' } }]);
 });
 
 test("sources are annotations of the text around them, and pictures are items", () => {

@@ -18,10 +18,8 @@ export interface ResponseEvent {
 
 type Unnumbered = Omit<ResponseEvent, "sequence_number"> & { readonly type: string };
 
-/** How many events of a response one event of kit can become, at most. */
+/** How many events of a response one event of kit can become, at most; with calls of the caller more, and then it is the last. */
 const perEvent = 16;
-/** As many events can precede those that complete the calls of the caller. */
-const beforeCalls = 4;
 /** The events before those of the operation. */
 const head = 2;
 
@@ -35,13 +33,10 @@ export function positionOf(sequenceNumber: number, first_index: number): number 
 
 type Item = OpenAiResponse["output"][number];
 
-interface OpenItem {
+/** An item of the texts of one kind that the model says one after the other. */
+interface OpenText {
   readonly index: number;
   readonly item: Item;
-}
-
-/** An item of the texts of one kind that the model says one after the other. */
-interface OpenText extends OpenItem {
   readonly kind: "text" | "reasoning";
   text: string;
   readonly annotations: object[];
@@ -56,8 +51,6 @@ export class ResponseFold {
   readonly #after: number | undefined;
   #response: OpenAiResponse;
   #open: OpenText | undefined;
-  /** The calls of the caller that are told and not complete. */
-  readonly #calls = new Map<string, OpenItem>();
   /** The items that events of the log begin; a replay counts the same. */
   #stored = 0;
   /** The items before the running turn. */
@@ -98,14 +91,10 @@ export class ResponseFold {
     const isFirst = this.#response.status === "queued";
     if (isFirst) this.#response = { ...this.#response, status: "in_progress" };
     const events: ResponseEvent[] = [];
-    for (const news of this.#answer.push(event)) {
-      // A replay begins here the calls whose arguments no log has as they were written.
-      const first = news.type === "calls" ? beforeCalls : events.length;
-      for (const [at, each] of this.#toEvents(news, event).entries()) {
-        // A replay begins the item with another delta, at whose index this one can be a part of a joined one.
-        const place = /text\.delta$/.test(each.type) ? perEvent - 1 : first + at;
-        events.push({ ...each, sequence_number: base + place });
-      }
+    for (const each of this.#answer.push(event).flatMap((news) => this.#toEvents(news, event))) {
+      // A replay begins the item with another delta, at whose index this one can be a part of a joined one.
+      const place = /text\.delta$/.test(each.type) ? perEvent - 1 : events.length;
+      events.push({ ...each, sequence_number: base + place });
     }
     return events;
   }
@@ -162,24 +151,9 @@ export class ResponseFold {
         const { index, added } = this.#add(image);
         return [...closed, added, this.#done(index, { ...image, status: "completed", result })];
       }
-      case "call_start": {
-        const { id: call_id, name } = news;
-        const id = this.#itemId("fc", call_id.replace(/^call_[^-]*-/, ""));
-        const item = { type: "function_call", id, call_id, name, arguments: "", status: "in_progress" };
-        const { index, added } = this.#add(item);
-        this.#calls.set(call_id, { index, item });
-        return [added];
-      }
-      case "call_delta": {
-        const call = this.#calls.get(news.id);
-        const place = call && { item_id: call.item.id, output_index: call.index };
-        return [{ type: "response.function_call_arguments.delta", ...place, delta: news.text }];
-      }
-      case "call_void":
-        return this.#voidCall(news.id);
       case "calls":
         return [
-          ...news.calls.flatMap((call) => this.#completeCall(call)),
+          ...news.calls.flatMap((call) => this.#call(call)),
           ...this.#end({ status: "completed", finishReason: "stop", error: stopped, at: event.timestamp }),
         ];
       case "end":
@@ -219,28 +193,22 @@ export class ResponseFold {
     ];
   }
 
-  #completeCall({ id, name, args }: CallerCall): readonly Unnumbered[] {
-    const call = this.#calls.get(id);
-    if (call === undefined) return [];
-    this.#calls.delete(id);
-    const place = { item_id: call.item.id, output_index: call.index };
+  /** Clients run a call once its item is done, whatever its status, and refuse to end with one that never is: so it comes whole. */
+  #call({ id: call_id, name, args }: CallerCall): readonly Unnumbered[] {
+    const id = this.#itemId("fc", call_id.replace(/^call_[^-]*-/, ""));
+    const item = { type: "function_call", id, call_id, name, arguments: "", status: "in_progress" };
+    const { index, added } = this.#add(item);
+    const place = { item_id: id, output_index: index };
     return [
+      added,
+      { type: "response.function_call_arguments.delta", ...place, delta: args },
       { type: "response.function_call_arguments.done", ...place, name, arguments: args },
-      this.#done(call.index, { ...call.item, arguments: args, status: "completed" }),
+      this.#done(index, { ...item, arguments: args, status: "completed" }),
     ];
-  }
-
-  #voidCall(id: string): readonly Unnumbered[] {
-    const call = this.#calls.get(id);
-    this.#calls.delete(id);
-    return call === undefined ? [] : [this.#done(call.index, { ...call.item, status: "incomplete" })];
   }
 
   #end({ status: ended, finishReason, error, at }: AnswerEnd): readonly Unnumbered[] {
-    const closed = [
-      ...this.#close(ended === "completed" ? "completed" : "incomplete"),
-      ...[...this.#calls.keys()].flatMap((id) => this.#voidCall(id)),
-    ];
+    const closed = this.#close(ended === "completed" ? "completed" : "incomplete");
     this.isOver = true;
     const reason =
       finishReason === "length"

@@ -46,15 +46,12 @@ test.each(interfaces)("LangChain runs its tools for an agent over %s", async (_,
     schema: z.object({ place: z.string() }),
   });
   const model = modelOf(useResponsesApi).bindTools([weather]);
-  const asked = new HumanMessage("weather slowly");
-  const pieces: string[] = [];
+  const asked = new HumanMessage("weather");
   let call = undefined as Awaited<ReturnType<typeof model.invoke>> | undefined;
   for await (const chunk of await model.stream([asked])) {
-    pieces.push(...(chunk.tool_call_chunks ?? []).map(({ args }) => args ?? ""));
     call = call === undefined ? chunk : (call as typeof chunk).concat(chunk);
   }
   if (call === undefined) throw new Error("There is no answer.");
-  expect(pieces.filter((piece) => piece !== "")).toEqual(['{"pl', 'ace"', ':"Ro', 'me"}']);
   expect(call.tool_calls).toMatchObject([{ name: "weather", args: { place: "Rome" } }]);
   const results = await Promise.all(call.tool_calls?.map((each) => weather.invoke(each)) ?? []);
   expect(results[0]).toBeInstanceOf(ToolMessage);

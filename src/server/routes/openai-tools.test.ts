@@ -3,6 +3,8 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
+import { createTestService } from "../../testing/test-service.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 let served: ServedService;
@@ -132,61 +134,98 @@ test("a response with calls is complete, and each part of the operation keeps it
   expect([other.status, other.param]).toEqual([400, "input.0.call_id"]);
 });
 
-test("arguments arrive as they are written, and a stream that is taken up among them has them whole", async () => {
-  const tools = [{ type: "function" as const, strict: false, ...weather }];
-  const stream = client.responses.stream({ model, input: "weather slowly", tools });
-  const live: OpenAI.Responses.ResponseStreamEvent[] = [];
-  for await (const event of stream) live.push(event);
-  const { id, output } = await stream.finalResponse();
-  const completed = output.map((item) => ({ type: item.type, id: item.id, status: "completed" }));
-  expect(output).toMatchObject([{ type: "message" }, { type: "function_call", name: "weather" }]);
-  // A client that goes by the ids of items puts the arguments together like this.
-  const argsOf = (events: readonly OpenAI.Responses.ResponseStreamEvent[]) => {
-    const written = new Map<string | undefined, string>();
-    for (const event of events)
-      if (event.type === "response.output_item.added") written.set(event.item.id ?? "", "");
-      else if (event.type === "response.function_call_arguments.delta")
-        written.set(event.item_id, (written.get(event.item_id) ?? "") + event.delta);
-    return [...written].find(([item]) => item?.startsWith("fc_"))?.[1];
-  };
-  const pieces = live.filter(({ type }) => type === "response.function_call_arguments.delta");
-  expect([pieces.length, argsOf(live)]).toEqual([4, '{"place":"Rome"}']);
-  for (const [at, { sequence_number }] of live.entries()) {
-    const after = { stream: true, starting_after: sequence_number } as const;
-    const all = [...live.slice(0, at + 1), ...(await allOf(await client.responses.retrieve(id, after)))];
-    const numbers = all.map((event) => event.sequence_number);
-    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
-    expect(argsOf(all)).toBe('{"place":"Rome"}');
-    expect(numbers.at(-1)).toBe(live.at(-1)?.sequence_number);
-    const last = all.at(-1);
-    expect(last?.type === "response.completed" && last.response.output).toMatchObject(completed);
+const scripted = (turns: readonly ScriptedTurn[], files: Record<string, string> = {}) =>
+  serveService({
+    files,
+    openService: ({ root }) =>
+      createTestService({ root, model: createScriptedModel(turns, { recordCalls: false }) }),
+  });
+const written = (input: object): ScriptedTurn => ({ toolCalls: [{ name: "weather", input, pieces: 4 }] });
+
+test("a stream that is taken up among parallel calls has the events of the first one", async () => {
+  const cities = ["Rome", "Oslo", "Bern", "Wien", "Riga", "Lima"];
+  const toolCalls = cities.map((place) => ({ name: "weather", input: { place }, pieces: 4 }));
+  const own = await scripted([{ text: "I look. ", reasoning: "Hm.", delayMs: 5, toolCalls }]);
+  try {
+    const openai = clientOf(own);
+    const tools = [{ type: "function" as const, strict: false, ...weather }];
+    const stream = openai.responses.stream({ model, input: "go", tools });
+    const live: OpenAI.Responses.ResponseStreamEvent[] = [];
+    for await (const event of stream) live.push(event);
+    const { id, output } = await stream.finalResponse();
+    expect(output.flatMap((item) => (item.type === "function_call" ? [item.arguments] : []))).toEqual(
+      cities.map((place) => JSON.stringify({ place })),
+    );
+    const first = live.findIndex(({ type }) => type === "response.output_item.added");
+    for (let at = first; at < live.length; at += 1) {
+      const after = { stream: true, starting_after: live[at]?.sequence_number ?? 0 } as const;
+      const rest = await allOf(await openai.responses.retrieve(id, after));
+      const numbersOf = (events: readonly object[]) =>
+        events.map((event) => {
+          const { type, sequence_number, output_index, item_id } = event as Record<string, unknown>;
+          return [type, sequence_number, output_index, item_id];
+        });
+      // The log joins the deltas of a text.
+      const isText = ({ type }: { readonly type: string }) => type.endsWith("text.delta");
+      const expected = live.slice(at + 1).filter((event) => !isText(event));
+      expect(numbersOf(rest.filter((event) => !isText(event)))).toEqual(numbersOf(expected));
+    }
+  } finally {
+    await own.close();
   }
-  // While the model still writes.
-  const cut: OpenAI.Responses.ResponseStreamEvent[] = [];
-  let running = "";
-  for await (const event of await client.responses.create({
-    model,
-    input: "weather slowly",
-    tools,
-    stream: true,
-  })) {
-    cut.push(event);
-    if (event.type === "response.created") running = event.response.id;
-    if (event.type === "response.function_call_arguments.delta") break;
+});
+
+const right = written({ place: "Rome" });
+const changing = `export const triggers = { webhook: true };
+export default { kind: "kit.agent", describe: async () => ({ hooks: [{
+  beforeTool: ({ tool }) => (tool === "weather" ? { args: { place: "Oslo" } } : undefined) }] }) };
+`;
+test.each([
+  { fate: "does not fit at first", turns: [written({ city: "Rome" }), right] },
+  {
+    fate: "breaks off at first",
+    turns: [{ ...right, failAfter: 3, error: new TypeError("fetch failed") }, right],
+  },
+  { fate: "a hook changes", turns: [right], files: { "src/agents/echo.ts": changing }, place: "Oslo" },
+])("clients run a call that $fate once, as kit has checked it", async ({ turns, files, place = "Rome" }) => {
+  const dialogue = [...turns, { text: "It is warm." }];
+  const own = await scripted([...dialogue, ...dialogue, ...dialogue], files);
+  try {
+    for (const name of ["responses of @ai-sdk/openai", "chat of @ai-sdk/openai"] as const) {
+      const ran: unknown[] = [];
+      const parts: string[] = [];
+      const { fullStream } = streamText({
+        model: modelsOf(`${own.url}/v1`)[name],
+        prompt: "go",
+        maxRetries: 0,
+        stopWhen: isStepCount(3),
+        tools: {
+          weather: tool({
+            inputSchema: jsonSchema(weather.parameters),
+            execute: (args) => ran.push(args),
+          }),
+        },
+      });
+      let said = "";
+      for await (const part of fullStream) {
+        if (part.type === "text-delta") said += part.text;
+        if (/^tool-input-(start|end)$|error/.test(part.type)) parts.push(part.type);
+      }
+      expect([said, ran, parts]).toEqual([
+        "It is warm.",
+        [{ place }],
+        ["tool-input-start", "tool-input-end"],
+      ]);
+    }
+    const tools = [{ type: "function" as const, strict: false, ...weather }];
+    const { status, output } = await clientOf(own)
+      .responses.stream({ model, input: "go", tools })
+      .finalResponse();
+    expect([status, output]).toMatchObject(["completed", [{ arguments: JSON.stringify({ place }) }]]);
+    expect(own.errors).toEqual([]);
+  } finally {
+    await own.close();
   }
-  const starting_after = cut.at(-1)?.sequence_number ?? 0;
-  const rest = await allOf(await client.responses.retrieve(running, { stream: true, starting_after }));
-  expect(argsOf([...cut, ...rest])).toBe('{"place":"Rome"}');
-  const chunks = await allOf(
-    await client.chat.completions.create({
-      model,
-      stream: true,
-      messages: [user("weather slowly")],
-      tools: [{ type: "function", function: weather }],
-    }),
-  );
-  const calls = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
-  expect(calls.map((call) => call.function?.arguments)).toEqual(["", '{"pl', 'ace"', ':"Ro', 'me"}']);
 });
 
 const odd = { type: "text", text: { toString: 1, valueOf: 1 } };

@@ -13,7 +13,7 @@ export interface EchoModel {
 /**
  * A model that says what it was told, word by word, twenty words a second if it begins with `calmly`. `slow` makes it speak ten times a second for 30 s,
  * `hold` waits to be let go, `fail` fails, `fail for good` in a way that does not pass, and `pay 5` asks for the tool of that name, as `call pay {"cents":5}` does;
- * `weather`, `weather twice` and `weather slowly` call the tool of that name, if there is one; `cite` has a source.
+ * `weather` and `weather twice` call the tool of that name, if there is one; `cite` has a source.
  */
 export function createEchoModel(): EchoModel {
   let gate = Promise.withResolvers<void>();
@@ -39,11 +39,7 @@ export function createEchoModel(): EchoModel {
     }
     if (text.startsWith("weather") && call.tools?.some(({ name }) => name === "weather") === true) {
       const cities = text === "weather twice" ? ["Rome", "Oslo"] : ["Rome"];
-      const written = text === "weather slowly" ? { pieces: 4 } : {};
-      return {
-        toolCalls: cities.map((place) => ({ name: "weather", input: { place }, ...written })),
-        ...(text === "weather slowly" && { text: "I look. ", delayMs: 30 }),
-      };
+      return { toolCalls: cities.map((place) => ({ name: "weather", input: { place } })) };
     }
     if (text === "fail for good")
       throw new KitError({ code: "context_overflow", message: "It is too long." });
