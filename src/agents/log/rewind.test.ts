@@ -129,12 +129,13 @@ test("a fork whose request was refused or has failed can be asked for again, and
   await open().session("chat").prompt("three", { clientId: "m3" });
   const fork = { session: "chat", before: "m2" };
   const session = open().session("other");
-  await expect(session.prompt("x", { fork, role: "ghost" })).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(session.prompt("x", { fork, role: "ghost" })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
   await expect(session.prompt("x", { fork, rewindBefore: "m2" })).rejects.toMatchObject({
     code: "invalid_request",
   });
-  for (const text of ["fails", "fails again"])
-    await expect(session.prompt(text, { fork })).rejects.toThrow();
+  for (const text of ["fails", "fails again"]) await expect(session.prompt(text, { fork })).rejects.toThrow();
   fails = false;
   const elsewhere = { fork: { session: "chat", before: "m3" } };
   await expect(session.prompt("x", elsewhere)).rejects.toMatchObject({ code: "conflict" });

@@ -190,10 +190,10 @@ test("inputs that do not join are read once, however many wait, and so is one th
     client.agents.dispatch("steered", { id: "1", input, ...more });
   await send("later");
   const recording = { data: "AAAA", media_type: "audio/wav" };
-  const heard = await send("heard", { join: "next_turn", files: [recording] });
+  const recorded = await send("recorded", { join: "next_turn", files: [recording] });
   goOn();
   await answer;
-  expect(reads).toEqual([heard.dispatch_id]);
+  expect(reads).toEqual([recorded.dispatch_id]);
 });
 
 test("a page's history has the messages that joined", async () => {
@@ -209,12 +209,12 @@ test("a page's history has the messages that joined", async () => {
   await served.service.engine.awaitDispatch(dispatch_id);
   const { body } = await served.send("/agents/steered/1/ui/default/messages");
   type Page = { id: string; role: string; parts: { type: string; text?: string }[] }[];
-  const shown = (body.messages as Page).map(({ id, role, parts }) => ({
+  const messages = (body.messages as Page).map(({ id, role, parts }) => ({
     id,
     role,
     parts: parts.flatMap(({ type, text }) => (role === "user" ? [text ?? type] : [])),
   }));
-  expect(shown).toMatchObject([
+  expect(messages).toMatchObject([
     { role: "user", parts: ["file", "begin"] },
     { role: "user", id: "m-left", parts: ["left"] },
     { role: "user", id: `user-${operation_id}`, parts: ["file", "file", "right"] },
