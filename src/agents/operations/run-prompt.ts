@@ -110,8 +110,7 @@ export async function runPrompt<Result>(
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
     purpose: "repair",
-    // A request to mend an answer is about that answer only.
-    join: undefined,
+    join: undefined, // The request is about the answer only.
   });
   const answerTyped = async () => {
     const { loop, message } = await firstAnswer(harness, operation, {
