@@ -87,11 +87,11 @@ export interface AgentRuntime {
   readonly maxIdleSessions: number;
 }
 
-/** Accepted inputs that wait for a session. */
+/** Accepted inputs that wait for a session and are to join its operation, of the principal of the running code. */
 export interface WaitingInputs {
   /** Their ids, in their order. Called before each model call, so it answers from memory. */
   ids(session: SessionKey): readonly string[];
-  /** Returns an input that is to join the running operation; undefined for one that waits for its turn, or has ended. */
+  /** Returns an input that is to join the running operation; undefined for one that has ended. */
   read(id: string): Promise<JoiningInput | undefined>;
 }
 

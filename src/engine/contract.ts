@@ -101,11 +101,11 @@ export interface Engine {
   once(key: string, work: () => Promise<unknown>): Promise<unknown>;
   getDispatch(dispatchId: string): Promise<DispatchRecord | undefined>;
   /**
-   * The ids of the dispatches that wait in a session's line, in its order, as far as the process that does the work of the session
-   * knows them. kit asks before each call of a model, so the answer comes from memory. Without this method, no dispatch joins the
-   * operation that runs.
+   * The ids of the dispatches that wait in a session's line, were admitted with `joins`, and have this principal, in the order of the
+   * line, as far as the process that does the work of the session knows them. kit asks before each call of a model, so the answer
+   * comes from memory. Without this method, no dispatch joins the operation that runs.
    */
-  waitingInputs?(session: SessionKey): readonly string[];
+  waitingInputs?(place: LinePlace): readonly string[];
   /** Newest first. */
   listDispatches(filter?: DispatchFilter): Promise<Page<DispatchRecord>>;
   /** Resolves with the record once the dispatch has ended, with any status. `undefined` for an unknown id. */
@@ -209,6 +209,8 @@ export interface AdmitRequest extends LinePlace, Arrival {
   readonly input: unknown;
   /** Scope: agent and instance. */
   readonly idempotency_key?: string | undefined;
+  /** Whether `waitingInputs` returns the input, also after a restart. */
+  readonly joins?: boolean | undefined;
   /** The sender's trace context, stored with the input. An idempotency key does not cover it. */
   readonly trace?: TraceContext;
   /** The cause in the dispatch's record. An idempotency key does not cover it, and handlers do not get it. */

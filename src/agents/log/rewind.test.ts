@@ -108,6 +108,42 @@ test("a new session begins before a message of another one, and each goes on by 
   expect((await third.prompt("eins", { fork: { session: "chat", before: "m1" } })).text).toBe("eins");
 });
 
+test("a fork whose request was refused or has failed can be asked for again, and one with an answer cannot", async () => {
+  const store = new InMemorySessionStore();
+  let fails = true;
+  const read = reader();
+  const model = createScriptedModel((call) => {
+    const last = JSON.stringify(call.prompt.at(-1));
+    if (fails && last.includes("fails")) throw Object.assign(new Error("refused"), { statusCode: 400 });
+    return {
+      text: call.prompt
+        .flatMap(({ role, content }) =>
+          role === "user" ? content.map((part) => (part.type === "text" ? part.text : "")) : [],
+        )
+        .join("|"),
+    };
+  });
+  const open = () => createTestAgent(model, {}, { store });
+  await createTestAgent(read, {}, { store }).session("chat").prompt("one");
+  await open().session("chat").prompt("two", { clientId: "m2" });
+  await open().session("chat").prompt("three", { clientId: "m3" });
+  const fork = { session: "chat", before: "m2" };
+  const session = open().session("other");
+  await expect(session.prompt("x", { fork, role: "ghost" })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  await expect(session.prompt("x", { fork, rewindBefore: "m2" })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  for (const text of ["fails", "fails again"]) await expect(session.prompt(text, { fork })).rejects.toThrow();
+  fails = false;
+  const elsewhere = { fork: { session: "chat", before: "m3" } };
+  await expect(session.prompt("x", elsewhere)).rejects.toMatchObject({ code: "conflict" });
+  expect((await session.prompt("zwei", { fork })).text).toBe("one|zwei");
+  expect((await open().session("other").prompt("drei")).text).toBe("one|zwei|drei");
+  await expect(session.prompt("x", { fork })).rejects.toMatchObject({ code: "conflict" });
+});
+
 test("a fork that its process left without its message goes on there, once", async () => {
   const store = new InMemorySessionStore();
   const open = () => createTestAgent(reader(), {}, { store });

@@ -6,7 +6,7 @@ import { appendUserMessage } from "./answer.ts";
 import type { PromptHost } from "./prepare.ts";
 
 /** The inputs that need not be read again during an operation. */
-const known = new WeakMap<Operation, Set<string>>();
+const known = new WeakMap<Operation, Record<"done" | "unreadable", Set<string>>>();
 
 /**
  * Appends the messages of the waiting inputs that join the operation, in the order of the inputs. The log of the session has each
@@ -17,10 +17,11 @@ export async function joinInputs(
   operation: Operation,
   { ids, model }: { readonly ids: readonly string[]; readonly model: ResolvedModel },
 ): Promise<void> {
-  const done = known.get(operation) ?? new Set();
-  known.set(operation, done);
+  const { done, unreadable } = known.get(operation) ?? { done: new Set(), unreadable: new Set() };
+  known.set(operation, { done, unreadable });
   for (const id of ids) {
     if (done.has(id)) continue;
+    if (unreadable.has(id)) return;
     let input: Awaited<ReturnType<WaitingInputs["read"]>>;
     try {
       input = await runtime.joins?.read(id);
@@ -31,8 +32,11 @@ export async function joinInputs(
     if (input !== undefined && !(await hasInput(store, operation, input.operation_id))) {
       const { message: text, client_id: clientId, images = [], files: documents = [] } = input;
       const files = [...images.map(toImagePart), ...documents.map(toFilePart)];
-      // It waits for its turn, which says why the model cannot read it.
-      if (!canRead(model, files)) return;
+      // It waits for its turn, which says why the model cannot read it. Later ones do not pass it.
+      if (!canRead(model, files)) {
+        unreadable.add(id);
+        return;
+      }
       operation.signal.throwIfAborted();
       await appendUserMessage({ runtime }, operation, {
         text,

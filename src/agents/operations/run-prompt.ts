@@ -110,6 +110,7 @@ export async function runPrompt<Result>(
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
     purpose: "repair",
+    join: undefined, // The request is about the answer only.
   });
   const answerTyped = async () => {
     const { loop, message } = await firstAnswer(harness, operation, {

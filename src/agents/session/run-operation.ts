@@ -209,7 +209,7 @@ async function logEnd(
   if (operation === undefined) return;
   const { log, state, id } = operation;
   const isLogged = begunAt(state, id) !== undefined;
-  // A refused request leaves nothing behind, and a session that is to begin as a fork can still do so.
+  // A refused request leaves nothing behind, except that a fork has its copy: the session can still begin as that fork.
   const isRefused = end.error?.type === "invalid_request" || request.fork !== undefined;
   if (!isLogged && (isRefused || request.message === undefined)) return;
   const value = isLogged ? end : { ...end, message: request.message };

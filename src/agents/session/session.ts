@@ -265,6 +265,11 @@ function requestOf(
   { operationId, resumes = true, signal, images, clientId, rewindBefore, fork }: OperationOptions,
   message?: string,
 ): OperationRequest {
+  if (fork !== undefined && rewindBefore !== undefined)
+    throw new KitError({
+      code: "invalid_request",
+      message: "`rewindBefore` cannot be given with `fork`: `fork.before` is the message to go on before.",
+    });
   return {
     kind,
     message,

@@ -29,7 +29,9 @@ export interface WorkflowRuntime {
   readonly factory: AgentFactory;
   readonly stores: RunStores;
   /** Converts a dispatched input for the engine. Throws `unavailable` if the application stores no work. */
-  toAdmitted(...args: Parameters<Dispatch>): SessionKey & { readonly input: unknown };
+  toAdmitted(
+    ...args: Parameters<Dispatch>
+  ): SessionKey & { readonly input: unknown; readonly joins?: boolean | undefined };
   causeOf(error: unknown): ErrorCause | undefined;
   /** Receive the events of the run itself; its agents emit their own. */
   readonly observers: Observers;

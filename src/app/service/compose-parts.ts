@@ -126,7 +126,8 @@ function openAgents(base: Base) {
     guardStore: (store) => fences.guard(store),
     approvals: approvals && slots.freeWhileDeciding(approvals),
     joins: engine.waitingInputs && {
-      ids: engine.waitingInputs,
+      // A tool that a message causes to run has the principal of the operation, so only the same principal's messages join.
+      ids: (session) => engine.waitingInputs?.({ ...session, ...slots.principal() }) ?? [],
       read: async (id) => (await import("./joined-input.ts")).readJoining(engine, id),
     },
   });

@@ -107,12 +107,19 @@ export function checkedPrompt(request: PromptRequest): PromptRequest {
   request.images?.forEach(toImagePart);
   request.files?.forEach(toFilePart);
   if (request.tools !== undefined) checkCallerTools(request.tools);
-  const { attempts = 1, fork } = request;
+  const { attempts = 1, fork, history, rewind_before: rewind } = request;
   if (fork !== undefined && !isForkPlace(fork))
     throw invalid("`fork` must be an object with `before`, the id of a message, and `session`, a name");
+  if (fork !== undefined && history !== undefined)
+    throw refused("history", "cannot be given with `fork`: the new session has the history of the other one");
+  if (fork !== undefined && rewind !== undefined)
+    throw refused(
+      "rewind_before",
+      "cannot be given with `fork`: `fork.before` is the message to go on before",
+    );
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > maxModelAttempts)
     throw invalid(`\`attempts\` must be a whole number from 1 to ${maxModelAttempts}`);
-  if (request.history?.every(isPastMessage) === false)
+  if (history?.every(isPastMessage) === false)
     throw invalid("`history` must be a list of messages: `role` user or assistant, and a text as `content`");
   return request;
 }

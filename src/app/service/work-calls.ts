@@ -12,7 +12,7 @@ import { checkCallerCalls } from "./caller-calls.ts";
 import type { Caller } from "./input.ts";
 import type { Service } from "./service.ts";
 import { toDispatchInput, toIdempotencyKey, toSessionKey } from "./session-input.ts";
-import { operationOf } from "./stored-input.ts";
+import { joins, operationOf } from "./stored-input.ts";
 import { keepsNothing } from "./work-errors.ts";
 import type { WorkSlots } from "./work-slots.ts";
 import type { WorkflowRuns } from "./workflow-runs.ts";
@@ -87,7 +87,8 @@ export class WorkCalls {
     const name = this.#options.sources.agentName(agent);
     if (!this.#options.keepsWork) throw keepsNothing();
     const key = toSessionKey({ agent: name, instance_id: id, session });
-    return { ...key, input: toDispatchInput(value, choices) };
+    const stored = toDispatchInput(value, choices);
+    return { ...key, input: stored, ...(joins(stored) && { joins: true }) };
   }
 
   /** `Service.fork`. */

@@ -42,32 +42,39 @@ const fresh: Readonly<Record<string, EngineCheck>> = {
     assert.equal(await engine.awaitDispatch("dispatch_none"), undefined);
   },
 
-  "the process that does the work knows which inputs wait for a session, in their order": async (tools) => {
-    const engine = await tools.create();
-    if (engine.waitingInputs === undefined) return;
-    const [begun, release] = [gate(), gate()];
-    await engine.start(
-      handlers({
-        dispatch: async () => {
-          begun.open();
-          await release.opened;
-        },
-      }),
-    );
-    await engine.admit({ ...key, input: 1 });
-    await begun.opened;
-    const second = await engine.admit({ ...key, input: 2 });
-    const third = await engine.admit({ ...key, input: 3 });
-    await engine.admit({ ...other, input: 4 });
-    // The news of an input can take a moment.
-    const expected = [second.dispatch_id, third.dispatch_id];
-    for (let round = 0; round < 200 && engine.waitingInputs(key).length < 2; round += 1)
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    assert.deepEqual(engine.waitingInputs(key), expected);
-    release.open();
-    for (const id of expected) await engine.awaitDispatch(id);
-    assert.deepEqual(engine.waitingInputs(key), []);
-  },
+  "the process that does the work knows which inputs can join the work of a session, by their principal":
+    async (tools) => {
+      const engine = await tools.create();
+      if (engine.waitingInputs === undefined) return;
+      const [begun, release] = [gate(), gate()];
+      await engine.admit({ ...key, input: 1 });
+      // It waits while no process works, and its size makes no difference.
+      const second = await engine.admit({ ...key, input: "2".repeat(100_000), joins: true });
+      await engine.start(
+        handlers({
+          dispatch: async () => {
+            begun.open();
+            await release.opened;
+          },
+        }),
+      );
+      await begun.opened;
+      await engine.admit({ ...key, input: "joins" });
+      const trace = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
+      const third = await engine.admit({ ...key, input: 3, joins: true, trace });
+      await engine.admit({ ...other, input: 4, joins: true });
+      const foreign = await engine.admit({ ...key, input: 5, joins: true, principal: "p" });
+      // The news of an input can take a moment.
+      const expected = [second.dispatch_id, third.dispatch_id];
+      const foreigner = { ...key, principal: "p" };
+      for (let round = 0; round < 200 && engine.waitingInputs(foreigner).length < 1; round += 1)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      assert.deepEqual(engine.waitingInputs(key), expected);
+      assert.deepEqual(engine.waitingInputs(foreigner), [foreign.dispatch_id]);
+      release.open();
+      for (const id of [...expected, foreign.dispatch_id]) await engine.awaitDispatch(id);
+      assert.deepEqual(engine.waitingInputs(key), []);
+    },
 
   "payloads of any size are read back unchanged": async (tools) => {
     const engine = await tools.create();

@@ -7,6 +7,7 @@ import { type DispatchRow, isRiskySql, type QueuedDispatch } from "../shared/dis
 import { Dispatches } from "../shared/dispatches/dispatches.ts";
 import { closing } from "../shared/engine-base.ts";
 import { lineOf, ownerOfInput } from "../shared/queue/owners.ts";
+import { joinsSql } from "../shared/stored-rows.ts";
 import { DispatchAdmission } from "./dispatch-admission.ts";
 import { DispatchRows } from "./dispatch-rows.ts";
 import type { PostgresBase } from "./postgres-base.ts";
@@ -14,7 +15,7 @@ import { shardOf } from "./shards.ts";
 
 type RecoveredDispatch = QueuedDispatch & { readonly risky: boolean };
 
-const columns = `seq, dispatch_id, agent, instance_id, session, owner, ${isRiskySql} AS risky`;
+const columns = `seq, dispatch_id, agent, instance_id, session, owner, ${joinsSql}, ${isRiskySql} AS risky`;
 /** Searches go back by this many numbers, because a higher `seq` can become visible before a lower one of the same moment. */
 const seqMargin = 1_000;
 const sweepRows = 2_000;

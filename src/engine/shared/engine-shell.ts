@@ -2,12 +2,11 @@ import { endsWithin, raceSignal } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
 import type { Deliveries } from "./deliveries.ts";
-import { isDispatchId } from "./dispatches/dispatch-store.ts";
 import { alreadyStarted, closing, stopped } from "./engine-base.ts";
 import { engineCalls } from "./engine-calls.ts";
 import type { StoredEventLog } from "./events/event-log.ts";
 import type { JobQueue } from "./queue/job-queue.ts";
-import { lineOf } from "./queue/owners.ts";
+import { lineOf, ownerOfInput } from "./queue/owners.ts";
 import type { WaitingCallRecords } from "./waiting-calls.ts";
 
 /** How long a drain waits for a handler that ignores its aborted signal. */
@@ -126,7 +125,7 @@ export class EngineShell {
       load: reading(load),
       mayForget: reading(mayForget),
       ...engineCalls(this.#parts, { accepting, reading }),
-      waitingInputs: (session) => queue.idsIn(() => lineOf(session)).filter(isDispatchId),
+      waitingInputs: (place) => queue.joining(() => ({ line: lineOf(place), owner: ownerOfInput(place) })),
       start: accepting((handlers) => this.#start(handlers)),
       leave: accepting(() => this.#leave()),
       drain: ({ timeoutMs = 30_000 } = {}) => {

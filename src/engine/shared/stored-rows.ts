@@ -57,21 +57,32 @@ export function toEventError(error: unknown, causeOf: EngineHandlers["causeOf"])
   return { type: "internal_error", message: "The handler failed.", ...why };
 }
 
-/** The trace and the cause of a piece of work, which its row keeps in one column. */
+/** The trace and the cause of a piece of work, and whether it `joins`: its row keeps them in one column. */
 export interface WorkOrigin {
   readonly trace?: TraceContext | undefined;
   readonly cause?: WorkCause | undefined;
+  readonly joins?: boolean | undefined;
 }
 
 /**
- * The trace and the cause of work as one column: the two trace headers and the cause as JSON, one per line; null if there
- * is neither. Earlier versions read the first two lines only.
+ * The origin of work as one column: the two trace headers, the cause as JSON, and the mark of an input that joins, one per line; null
+ * if there is none. Earlier versions read the first two lines only.
  */
-export function toStoredTrace({ trace, cause }: WorkOrigin): string | null {
-  if (trace === undefined && cause === undefined) return null;
-  const { traceparent = "", tracestate } = trace ?? {};
-  if (cause === undefined) return tracestate === undefined ? traceparent : `${traceparent}\n${tracestate}`;
-  return `${traceparent}\n${tracestate ?? ""}\n${JSON.stringify(cause)}`;
+export function toStoredTrace({ trace, cause, joins = false }: WorkOrigin): string | null {
+  const { traceparent = "", tracestate = "" } = trace ?? {};
+  const lines = [traceparent, tracestate, cause === undefined ? "" : JSON.stringify(cause)];
+  const text = (joins ? [...lines, joinsMark] : lines).join("\n").replace(/\n+$/, "");
+  return text === "" ? null : text;
+}
+
+const joinsMark = "joins";
+
+/** SQL: whether the row of an input has the mark of one that joins. */
+export const joinsSql = `coalesce(trace LIKE '%\n${joinsMark}', false) AS joins`;
+
+/** Whether a row has the mark of an input that joins. */
+export function joinsOf(stored: string | null): boolean {
+  return stored?.endsWith(`\n${joinsMark}`) === true;
 }
 
 /** The trace of a row; a stored value that is not a trace is ignored. */

@@ -42,7 +42,7 @@ function textsOf(prompt: LanguageModelV4Prompt): readonly string[] {
   });
 }
 
-async function serve(config = ""): Promise<Steered> {
+async function serve(config = "", options: Parameters<typeof serveService>[0] = {}): Promise<Steered> {
   const called = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const model = createScriptedModel(
@@ -55,6 +55,7 @@ async function serve(config = ""): Promise<Steered> {
     { recordCalls: false },
   );
   const served = await serveService({
+    ...options,
     files: { ...files, "kit.toml": `${config}[agent]\nmodel = "scripted/test"\n` },
     openService: ({ root }) => openService({ root, env: {}, models: { "scripted/test": model } }),
   });
@@ -86,7 +87,7 @@ test.each(["sqlite", "postgres"])("messages join the operation that runs: %s", a
   await expect(send("right", {}, "left")).rejects.toMatchObject({ code: "conflict" });
   await expect
     .poll(() => engine.waitingInputs?.({ agent: "steered", instance_id: "1", session: "default" }))
-    .toHaveLength(3);
+    .toEqual([first.dispatch_id, second.dispatch_id]);
   goOn();
   const { text, metadata } = await answer;
   expect(text).toBe("begin|(result)|left|right|(file)");
@@ -114,6 +115,111 @@ test.each(["sqlite", "postgres"])("messages join the operation that runs: %s", a
   }))
     followed.push(event);
   expect(followed).toEqual([]);
+});
+
+test("a message of another principal does not join, and waits for its turn", async () => {
+  const auth = ({ headers }: { readonly headers: Headers }) => ({
+    id: String(headers.get("authorization")).replace("Bearer ", ""),
+  });
+  const { served, called, goOn } = await serve("", { access: { auth }, authorize: () => true });
+  const as = (name: string) => ({ authorization: `Bearer ${name}` });
+  const path = "/agents/steered/1";
+  const answer = served.send(path, { body: { message: "begin" }, headers: as("ada") });
+  await called;
+  const send = async (input: string, name: string) =>
+    (await served.send(`${path}/dispatch`, { body: { input, join: "next_turn" }, headers: as(name) })).body;
+  const foreign = await send("foreign", "bob");
+  const own = await send("own", "ada");
+  goOn();
+  expect((await answer).body.result.text).toBe("begin|(result)|own");
+  const { engine } = served.service;
+  expect((await engine.awaitDispatch(own.dispatch_id))?.result).toHaveProperty("joined");
+  expect((await engine.awaitDispatch(foreign.dispatch_id))?.result).toMatchObject({
+    text: "begin|(result)|own|foreign",
+  });
+});
+
+test("a request to mend a typed answer has no message that joins", async () => {
+  const gate = Promise.withResolvers<void>();
+  const called = Promise.withResolvers<void>();
+  const prompts: string[] = [];
+  const model = createScriptedModel(
+    async ({ prompt }, index) => {
+      prompts.push(textsOf(prompt).join("|"));
+      if (index > 0) return { text: '{"n":1}' };
+      called.resolve();
+      await gate.promise;
+      return { text: "no JSON" };
+    },
+    { recordCalls: false },
+  );
+  const served = await serveService({
+    files: {
+      "src/agents/typed.ts": `export const triggers = { webhook: true };
+const output = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+export default { kind: "kit.agent", describe: async () => ({ output }) };
+`,
+      "kit.toml": `[agent]\nmodel = "scripted/test"\n`,
+    },
+    openService: ({ root }) => openService({ root, env: {}, models: { "scripted/test": model } }),
+  });
+  onTestFinished(() => served.close());
+  const answer = served.send("/agents/typed/1", { body: { message: "begin" } });
+  await called.promise;
+  const { body } = await served.send("/agents/typed/1/dispatch", {
+    body: { input: "steer", join: "next_turn" },
+  });
+  gate.resolve();
+  expect((await answer).body.result.result).toEqual({ n: 1 });
+  await served.service.engine.awaitDispatch(body.dispatch_id);
+  expect(prompts.map((prompt) => prompt.includes("steer"))).toEqual([false, false, true]);
+});
+
+test("inputs that do not join are read once, however many wait, and so is one that no model can read", async () => {
+  const { served, client, called, goOn } = await serve();
+  const { engine } = served.service;
+  const reads: string[] = [];
+  const read = engine.getDispatch;
+  engine.getDispatch = async (id) => {
+    reads.push(id);
+    return await read(id);
+  };
+  const answer = client.agents.invoke("steered", { id: "1", message: "begin" });
+  await called;
+  const send = (input: string, more: object = {}) =>
+    client.agents.dispatch("steered", { id: "1", input, ...more });
+  await send("later");
+  const recording = { data: "AAAA", media_type: "audio/wav" };
+  const recorded = await send("recorded", { join: "next_turn", files: [recording] });
+  goOn();
+  await answer;
+  expect(reads).toEqual([recorded.dispatch_id]);
+});
+
+test("a page's history has the messages that joined", async () => {
+  const { served, client, called, goOn } = await serve();
+  const answer = client.agents.invoke("steered", { id: "1", message: "begin", images: [image] });
+  await called;
+  const input = { id: "1", input: "left", join: "next_turn", client_id: "m-left" } as const;
+  const { dispatch_id } = await client.agents.dispatch("steered", input);
+  const second = { id: "1", input: "right", join: "next_turn", images: [image, image] } as const;
+  const { operation_id } = await client.agents.dispatch("steered", second);
+  goOn();
+  await answer;
+  await served.service.engine.awaitDispatch(dispatch_id);
+  const { body } = await served.send("/agents/steered/1/ui/default/messages");
+  type Page = { id: string; role: string; parts: { type: string; text?: string }[] }[];
+  const messages = (body.messages as Page).map(({ id, role, parts }) => ({
+    id,
+    role,
+    parts: parts.flatMap(({ type, text }) => (role === "user" ? [text ?? type] : [])),
+  }));
+  expect(messages).toMatchObject([
+    { role: "user", parts: ["file", "begin"] },
+    { role: "user", id: "m-left", parts: ["left"] },
+    { role: "user", id: `user-${operation_id}`, parts: ["file", "file", "right"] },
+    { role: "assistant" },
+  ]);
 });
 
 test("a message that finds no operation to join is an ordinary dispatch", async () => {

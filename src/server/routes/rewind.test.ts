@@ -57,6 +57,11 @@ test.each(["sqlite", "postgres"])("a session goes on before a message over HTTP:
       .type,
   ).toBe("not_found");
   expect((await served.send(path, { body: { message: "x", fork } })).body.error.type).toBe("conflict");
+  for (const more of [{ history: [{ role: "user", content: "x" }] }, { rewind_before: "m3" }]) {
+    const refused = { message: "x", session: "refused", fork, ...more };
+    expect(await served.send(path, { body: refused })).toMatchObject({ status: 400 });
+    expect((await served.send(`${path}/history?session=refused`)).body.messages ?? []).toEqual([]);
+  }
   const { operations: all } = (await served.send(`${path}/operations?session=default`)).body;
   const last = all.find(({ status }: { status: string }) => status === "completed");
   const { body: receipt } = await served.send(`${path}/dispatch`, {

@@ -319,13 +319,15 @@ async function filesOf(
   });
   return new Map(
     entries.flatMap(({ operation_id, message }) => {
-      const files = message.role === "user" ? message.content.filter(({ type }) => type !== "text") : [];
-      return files.length === 0 ? [] : [[operation_id, files.flatMap(toUiFile)] as const];
+      if (message.role !== "user") return [];
+      const { content, joined_from = operation_id } = message;
+      const files = content.filter(({ type }) => type !== "text");
+      return files.length === 0 ? [] : [[joined_from, files.flatMap(toUiFile)] as const];
     }),
   );
 }
 
-/** The user's message of an operation and, unless the operation runs, the answer. */
+/** The user's messages of an operation, also those that have joined it, and, unless the operation runs, the answer. */
 async function messagesOf(
   context: ServiceContext,
   {
@@ -348,6 +350,11 @@ async function messagesOf(
       const { message, client_id } = event;
       const parts = [...(files.get(operation_id) ?? []), { type: "text", text: message ?? "" }];
       if (message !== undefined) messages.push({ id: idOf(client_id ?? operation_id), role: "user", parts });
+    }
+    if (event.type === "joined" && event.operation_id === operation_id) {
+      const { message, client_id, joined_from } = event;
+      const parts = [...(files.get(joined_from) ?? []), { type: "text", text: message }];
+      messages.push({ id: idOf(client_id ?? joined_from), role: "user", parts });
     }
     chunks.push(...fold.push(event));
     last = event;

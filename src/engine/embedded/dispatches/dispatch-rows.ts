@@ -21,7 +21,7 @@ import type { LineScope } from "../../shared/queue/job.ts";
 import { lineOf, ownerOfInput } from "../../shared/queue/owners.ts";
 import { checkShare, retryAfter } from "../../shared/queue/share-of-line.ts";
 import { arrivalOf, earlierReceipt, isNoAnswer } from "../../shared/retry-rules.ts";
-import { badCursor, readPage, toStoredTrace } from "../../shared/stored-rows.ts";
+import { badCursor, joinsOf, readPage, toStoredTrace } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase } from "../embedded-base.ts";
 import { createList, isIncomplete } from "../lists.ts";
 
@@ -111,7 +111,8 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     remove.run(dispatch_id);
     const ids = [dispatch_id, agent, instance_id, session] as const;
     const added = again.get(...ids, key, accepted_at, error, input, owner, trace);
-    return { seq: Number(added?.seq), dispatch_id, agent, instance_id, session, owner };
+    const joins = joinsOf(trace);
+    return { seq: Number(added?.seq), dispatch_id, agent, instance_id, session, owner, joins };
   }
 
   /**
@@ -141,7 +142,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
       const since = arrivalOf(request, clock.now());
       checkJson(request.input, "The input");
       const input = await blobs.store(request.input);
-      const { agent, instance_id, session, idempotency_key: key } = request;
+      const { agent, instance_id, session, idempotency_key: key, joins = false } = request;
       const owner = ownerOfInput(request);
       return base.commit((): Admission => {
         const earlier = findEarlier(request, input, since);
@@ -154,7 +155,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
         const row = insert.get(...ids, key ?? null, now, input, owner, trace);
         return {
           receipt: { dispatch_id, accepted_at: isoTime(now) },
-          dispatch: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session, owner },
+          dispatch: { seq: Number(row?.seq), dispatch_id, agent, instance_id, session, owner, joins },
         };
       });
     },

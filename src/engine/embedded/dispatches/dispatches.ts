@@ -11,6 +11,7 @@ import {
 import { Dispatches } from "../../shared/dispatches/dispatches.ts";
 import { closing, type EngineLimits } from "../../shared/engine-base.ts";
 import { ownerOfInput } from "../../shared/queue/owners.ts";
+import { joinsSql } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
 import { type Admissions, createAdmissions, createDispatchRows } from "./dispatch-rows.ts";
 
@@ -114,7 +115,7 @@ export class EmbeddedDispatches extends Dispatches<EmbeddedBase> implements Engi
   }
 }
 
-const queuedColumns = "seq, dispatch_id, agent, instance_id, session, owner";
+const queuedColumns = `seq, dispatch_id, agent, instance_id, session, owner, ${joinsSql}`;
 
 function statements({ database }: EmbeddedBase) {
   // `status <> 'completed'` repeats the condition of the partial index, which SQLite otherwise does not use.

@@ -91,6 +91,7 @@ export class DispatchAttempts {
       id: dispatch.dispatch_id,
       line: lineOf(dispatch),
       owner: dispatch.owner,
+      joins: Boolean(dispatch.joins),
       begin: (releaseSlot) => {
         lease = this.#base.leaseOf(dispatch);
         return isRisky

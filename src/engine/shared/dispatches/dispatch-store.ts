@@ -83,10 +83,11 @@ export interface DispatchRow extends SessionKey, CountedAttempts {
 }
 
 /** The fields of an input that the queue needs, without its payload. */
-export type QueuedDispatch = Pick<
-  DispatchRow,
-  "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"
->;
+export interface QueuedDispatch
+  extends Pick<DispatchRow, "seq" | "dispatch_id" | "agent" | "instance_id" | "session" | "owner"> {
+  /** `joinsSql`. */
+  readonly joins?: boolean | number;
+}
 
 export function toRecord(
   row: DispatchRow,

@@ -58,6 +58,8 @@ export class JobQueue {
   /** Jobs that have begun, including those that have released their slot. */
   #begun = 0;
   #waiting = 0;
+  /** The jobs among them that can join. */
+  #joining = 0;
   /** Slots that were requested from suspendable work and are not released yet. */
   #requested = 0;
 
@@ -85,6 +87,7 @@ export class JobQueue {
     const waiting: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
     this.#positions.set(job.id, waiting);
     line.queue.push(waiting);
+    if (job.joins === true) this.#joining += 1;
     this.#count(waiting.owner, 1);
     this.#advance(line);
     this.#beginWhatMay();
@@ -118,11 +121,12 @@ export class JobQueue {
     return this.#positions.has(id) || (line?.retry !== undefined && line.head?.id === id);
   }
 
-  /** The ids of the jobs that wait in a line, in their order; a job that waits for its next attempt is not among them. */
-  idsIn(line: () => string): readonly string[] {
-    if (this.#waiting === 0) return none;
-    const queue = this.#lines.get(line())?.queue;
-    return queue === undefined || queue.size === 0 ? none : [...queue].map(({ job }) => job.id);
+  /** The ids of an owner's jobs that wait in a line and can join its work, in their order, without those that wait for their next attempt. */
+  joining(scope: () => Required<LineScope>): readonly string[] {
+    if (this.#joining === 0) return none;
+    const { line, owner } = scope();
+    const waiting = [...(this.#lines.get(line)?.queue ?? none)];
+    return waiting.flatMap(({ job }) => (job.joins === true && job.owner === owner ? [job.id] : []));
   }
 
   /** Whether a job waits in its line, or runs under the current lease. */
@@ -347,6 +351,7 @@ export class JobQueue {
     const waiting: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
     this.#positions.set(job.id, waiting);
     line.queue.unshift(waiting);
+    if (job.joins === true) this.#joining += 1;
     this.#count(waiting.owner, 1);
   }
 
@@ -377,6 +382,7 @@ export class JobQueue {
 
   #takeOut(waiting: Waiting): void {
     this.#positions.delete(waiting.job.id);
+    if (waiting.job.joins === true) this.#joining -= 1;
     waiting.line.queue.remove(waiting);
     // An owner is forgotten with its last job, so the line must leave the owner's turns first.
     this.#updateTurn(waiting.line);

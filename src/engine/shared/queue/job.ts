@@ -12,6 +12,8 @@ export interface Job {
    * line, unless it `leavesLine`.
    */
   begin(releaseSlot: () => () => void): Promise<JobEnd>;
+  /** Whether the job is an input whose message can join the work that runs in its line. */
+  readonly joins?: boolean;
   /** Whether the job also leaves its line, for good, when it releases its slot. */
   readonly leavesLine?: boolean;
   /** Called if the job leaves the queue before it has begun, because the lease is lost or the engine closes. */
