@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import { listenForInterrupt } from "./main.ts";
 
 test("the first signal aborts the work, and a second one shortly after does not end the process", () => {
+  vi.useFakeTimers();
   const interrupt = listenForInterrupt();
   try {
     process.emit("SIGTERM", "SIGTERM");
@@ -14,6 +15,9 @@ test("the first signal aborts the work, and a second one shortly after does not 
     expect(interrupt.isCause(new Error("something else"))).toBe(false);
   } finally {
     interrupt.stop();
+    // Else its listener would hear the signals of later tests.
+    vi.runAllTimers();
+    vi.useRealTimers();
   }
 });
 
