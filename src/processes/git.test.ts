@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { testFolder } from "../testing/test-folder.ts";
 import { type GitArguments, type GitResult, runGit } from "./git.ts";
 
@@ -119,18 +119,15 @@ test("starts no program that the configuration of a nested repository names", as
 });
 
 test("passes none of the variables of Git on", async () => {
-  const before = { ...process.env };
-  Object.assign(process.env, {
-    GIT_DIR: "/nowhere",
-    GIT_EXTERNAL_DIFF: `touch ${marker}`,
-    GIT_CONFIG_PARAMETERS: "'core.fsmonitor=x'",
-  });
+  vi.stubEnv("GIT_DIR", "/nowhere");
+  vi.stubEnv("GIT_EXTERNAL_DIFF", `touch ${marker}`);
+  vi.stubEnv("GIT_CONFIG_PARAMETERS", "'core.fsmonitor=x'");
   try {
     writeFileSync(join(root, "a.txt"), "two\n");
     expect((await runGit(["diff"], { cwd: root })).status).toBe("ok");
     expect(existsSync(marker)).toBe(false);
   } finally {
-    process.env = before;
+    vi.unstubAllEnvs();
   }
 });
 
