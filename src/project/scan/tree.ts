@@ -1,6 +1,5 @@
 import type { Stats } from "node:fs";
 import { joinPath } from "../../files/obstacle.ts";
-import { isWithin } from "../../guidelines/guideline-record.ts";
 
 /** Numbers per stamp: size, modification and change time in milliseconds, inode. */
 const stampLength = 4;
@@ -218,4 +217,9 @@ function byPreference(a: string, b: string): number {
   const [dotA, dotB] = [a.startsWith("."), b.startsWith(".")];
   if (dotA !== dotB) return dotA ? 1 : -1;
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** That of guidelines would load a package of digests. */
+function isWithin(path: string, folder: string): boolean {
+  return folder === "" || path.startsWith(`${folder}/`);
 }
