@@ -1,7 +1,11 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { stopBetweenWrites } from "../stop-between-writes.ts";
+
+/** How long a process can take to end by itself, in ms. */
+const endMs = 60_000;
 
 /** A call to a process, with the number that its answer repeats. */
 export interface ProcessCall {
@@ -47,18 +51,27 @@ export async function startServiceProcess(
     else call?.reject(new Error(message.error));
   });
   await ready.promise;
-  let calls = 0;
+  const methods: string[] = [];
   return {
     ask(method, ...args) {
-      calls += 1;
+      const id = methods.push(method);
       const answer = Promise.withResolvers<unknown>();
       answer.promise.catch(() => undefined);
-      pending.set(calls, answer);
-      child.send({ id: calls, method, args } satisfies ProcessCall);
+      pending.set(id, answer);
+      child.send({ id, method, args } satisfies ProcessCall, (error) => {
+        if (error !== null) answer.reject(error);
+      });
       return answer.promise;
     },
     async ended() {
-      await exit;
+      const late = delay(endMs, undefined, { ref: false }).then(() => {
+        const place = diesAt === "" ? "" : ` It was to die ${diesAt}.`;
+        const open = [...pending.keys()].map((id) => methods[id - 1]).join(", ");
+        throw new Error(
+          `The process has not ended within ${endMs / 1_000} s.${place} Its open calls: ${open}.`,
+        );
+      });
+      await Promise.race([exit, late]);
     },
     async hang() {
       if (child.pid === undefined) throw new Error("The process was not started.");
