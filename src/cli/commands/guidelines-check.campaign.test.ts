@@ -53,6 +53,15 @@ Nothing checks these rules:
   });
 });
 
+test("prints nothing but what is broken or failed if it is to be quiet", async () => {
+  expect(await check("--since", "HEAD", "--quiet")).toEqual({
+    exitCode: 1,
+    stdout: "broken  AGENTS.md#money\n  src/b.js:1: export const price = 9.5;\n",
+    stderr: "",
+  });
+  expect(await check("src/a.js", "--quiet")).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+});
+
 test("says that a check failed, and annotates a change in GitHub Actions", async () => {
   const { exitCode, stdout } = await check();
   expect(exitCode).toBe(1);

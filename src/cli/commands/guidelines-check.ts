@@ -4,7 +4,7 @@ import { untrustedCode } from "../../app/trust/trust.ts";
 import type { Project } from "../../project/project.ts";
 import { readChangedFiles, toChangedPaths } from "../../project/scan/git/git-state.ts";
 import { asText } from "../choices.ts";
-import { type Command, defineCommand, option } from "../command.ts";
+import { type Command, defineCommand, flag, option } from "../command.ts";
 import { toProjectPath } from "../find-root.ts";
 import { isolationFor } from "../isolation-for.ts";
 import { remarkFormat, toGithubCommand } from "../print/diagnostics.ts";
@@ -27,17 +27,19 @@ export const guidelinesCheck: Command = defineCommand({
       asText,
     ),
     format: remarkFormat,
+    quiet: flag("--quiet", "Print only what is broken or failed, such as for a hook of an agent"),
   },
   examples: [
     "kit guidelines check",
     "kit guidelines check --since main",
     "kit guidelines check src/app.ts",
+    "kit guidelines check --since HEAD --quiet",
     "kit guidelines check --since origin/main --format github",
     "kit guidelines check --json",
   ],
   details:
     "Runs the command that [[guidelines.check]] in kit.toml gives a rule, in the project, which isolated commands can only read. Lists which rules are kept and which are broken, with the lines, and the rules that no command checks. Exits with 1 if a rule is broken or a check could not run. 'kit specs verify' runs the same checks in checkouts of its own.",
-  run: ({ args, options: { since, format } }, context) =>
+  run: ({ args, options: { since, format, quiet } }, context) =>
     withProject(
       context,
       async ({ project, loaded: { config, skippedFile } }) => {
@@ -65,7 +67,7 @@ export const guidelinesCheck: Command = defineCommand({
         output.progress("");
         if (json) output.json(report);
         else if (format === "github") annotate(output, report);
-        else print(output, report);
+        else print(output, report, quiet === true);
         return report.checks.some(({ end }) => end === "broken" || end === "failed") ? 1 : 0;
       },
       { namesUnrunCode: true },
@@ -98,11 +100,12 @@ function annotate(output: Output, report: RuleReport): void {
 /** About as many as fit on a screen. */
 const mostUnchecked = 20;
 
-function print(output: Output, report: RuleReport): void {
-  const { checks, unchecked, isolated } = report;
+function print(output: Output, report: RuleReport, isQuiet: boolean): void {
+  const { checks, isolated } = report;
+  const unchecked = isQuiet ? [] : report.unchecked;
   for (const check of checks) {
     const { end, name, files, findings } = check;
-    if (end === "skipped") continue;
+    if (end === "skipped" || (isQuiet && end === "kept")) continue;
     const about = end === "kept" ? output.style("dim", `  ${count(files, "file")}`) : "";
     output.line(`${output.style(styles[end], end.padEnd(6))}  ${safeLine(name)}${about}`);
     const lines =
@@ -129,7 +132,7 @@ function print(output: Output, report: RuleReport): void {
     output.note(
       `${output.noteStyle("yellow", "note:")} The checks ran without isolation: bubblewrap is missing.`,
     );
-  output.note(summary(report));
+  if (!isQuiet) output.note(summary(report));
 }
 
 function summary({ checks, unchecked }: RuleReport): string {
