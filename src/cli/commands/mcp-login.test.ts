@@ -41,7 +41,7 @@ test("kit mcp login prints the address, waits for the browser, and agents have t
   const before = await runKit(["doctor", "--json"], project);
   expect(trackerIn(before.stdout)).toMatchObject({
     status: "error",
-    message: "It is not available. It requires a login: run 'kit mcp login tracker'.",
+    message: "It is not available. It requires a login: run 'kit mcp login tracker', or open kit's console.",
   });
   const line = beginKit(["mcp", "login", "tracker", "--json"], project);
   const answer = await browse(await addressIn(line.stderr));
