@@ -278,7 +278,12 @@ async function listAll(client: KitClient, query: WaitingQuery) {
 const loginColumns: readonly Column<WaitingLogin>[] = [
   { header: "SERVER", value: ({ server }) => server, style: () => "cyan" },
   { header: "HOST", value: ({ host }) => host },
-  { header: "SINCE", value: ({ requested_at }) => fromNow(requested_at), style: () => "dim" },
+  {
+    header: "SINCE",
+    value: ({ requested_at }) => requested_at,
+    forPeople: ({ requested_at }) => fromNow(requested_at),
+    style: () => "dim",
+  },
   { header: "SCOPE", value: ({ scope = "" }) => scope, wraps: true },
 ];
 

@@ -1,7 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { KitError } from "../../base/kit-error.ts";
 import { times } from "../limits.ts";
-import { ServerFailure } from "../servers/server-failure.ts";
 import type { ServerLink } from "../servers/server-link.ts";
 import { beginLogin, explained, finishLogin, type LoggedIn } from "./log-in.ts";
 import type { PendingLogin } from "./login-file.ts";
@@ -107,15 +105,4 @@ export function createBrowserLogins(links: readonly ServerLink[]): BrowserLogins
 /** The state that only the browser with the secret can have begun. */
 function stateOf(secret: string): string {
   return createHash("sha256").update(secret).digest("base64url");
-}
-
-/** Converts the failure of a login for its caller; other errors are thrown as they are. */
-export function toLoginError(server: string): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof ServerFailure)) throw error;
-    throw new KitError({
-      code: error.outcome === "refused" ? "forbidden" : "unavailable",
-      message: `kit could not log in at ${server}. ${error.message}`,
-    });
-  };
 }

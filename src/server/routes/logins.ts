@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
-import { type BrowserLogins, toLoginError } from "../../mcp/auth/browser-login.ts";
+import type { LoggedIn } from "../../mcp/auth/log-in.ts";
+import { ServerFailure } from "../../mcp/servers/server-failure.ts";
 import { errorCodes } from "../../protocol/error-code.ts";
 import { loginRoutes } from "../../protocol/routes/mcp-routes.ts";
 import { hostNameOf } from "../access/access.ts";
@@ -22,7 +23,7 @@ export function bindLoginRoutes(
   const finish = async (
     server: string,
     { header, url }: Pick<RouteRequest, "header" | "url">,
-  ): Promise<Awaited<ReturnType<BrowserLogins["finish"]>> & object> => {
+  ): Promise<LoggedIn> => {
     const secret = cookieOf(header("cookie"), cookieName(server));
     const browser = secret === undefined ? undefined : { secret, answer: new URL(url).searchParams };
     const done = browser && (await service.logins?.finish(server, browser).catch(toLoginError(server)));
@@ -144,4 +145,15 @@ function page(
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
+
+/** Converts the failure of a login for its caller; other errors are thrown as they are. */
+function toLoginError(server: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof ServerFailure)) throw error;
+    throw new KitError({
+      code: error.outcome === "refused" ? "forbidden" : "unavailable",
+      message: `kit could not log in at ${server}. ${error.message}`,
+    });
+  };
 }
