@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openServer } from "../client.suite.ts";
+import { callTool, openServer } from "../client.suite.ts";
 import { logOut } from "./log-out.ts";
 import { logInNow, serveWithLogin } from "./login.suite.ts";
 
@@ -74,9 +74,7 @@ test("a call that needs another scope waits for a login that asks for both", asy
   const { config, logins, login } = await serveWithLogin({ needs: "write" });
   await logInNow(login);
   const client = openServer(config, { logins });
-  const [tool] = await client.tools();
-  const context = { signal: AbortSignal.timeout(10_000) } as never;
-  await tool?.execute({ text: "1" }, context).catch(() => undefined);
+  await callTool(client, "echo", { args: { text: "1" } });
   expect(client.logins.needed()).toMatchObject([{ server: "s", scope: "read write" }]);
   const begun = await client.logins.begin("s", redirect);
   expect(begun?.address.searchParams.get("scope")).toBe("read write");

@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { openProject } from "../../project/open-project.ts";
 import type { AuthorizeRequest } from "../../protocol/access.ts";
 import { begunLoginSchema, finishedLoginSchema } from "../../protocol/login.ts";
-import { createServer } from "../create-server.ts";
+import { createServer, type KitServer } from "../create-server.ts";
+import { createConfiguredServer } from "../serve-application.ts";
 import { Browser, serveLogins } from "../testing/serve-logins.suite.ts";
 import type { ServedService } from "../testing/serve-service.ts";
 
@@ -223,32 +224,39 @@ test.each(["unknown", "program"])("no person logs in at %s", async (name) => {
 });
 
 /** Begins a login under a host name, as a proxy passes it on. */
-async function beginAt(served: ServedService, host: string, origin?: string) {
+async function beginAt(server: KitServer, host: string, origin?: string) {
   const headers = { host, ...(origin === undefined ? {} : { origin }) };
-  const reply = await served.server.fetch(
-    new Request(`http://${host}/logins/tracker`, { method: "POST", headers }),
-  );
-  return { status: reply.status, cookie: reply.headers.get("set-cookie"), body: await reply.json() };
+  const reply = await server.fetch(new Request(`http://${host}/logins/tracker`, { method: "POST", headers }));
+  return {
+    status: reply.status,
+    cookie: reply.headers.get("set-cookie"),
+    body: JSON.parse(await reply.text()),
+  };
 }
 
 test("the browser comes back to the configured address, with a cookie that needs https", async () => {
+  const served = await serveLogins();
+  const project = await openProject({ root: served.root });
+  onTestFinished(() => project.close());
   const publicUrl = "https://kit.example/base";
-  const served = await serveLogins({ publicUrl, access: { allowedHosts: ["kit.example"] } });
-  const { cookie, body } = await beginAt(served, "kit.example", "https://kit.example");
+  const config = { server: { public_url: publicUrl, allowed_hosts: ["kit.example"] } };
+  const server = createConfiguredServer({ project, service: served.service, loaded: { config } });
+  const { cookie, body } = await beginAt(server, "kit.example", "https://kit.example");
   expect(cookie).toMatch(/; Path=\/base\/logins\/tracker\/callback; .*; Secure$/);
   const { searchParams } = new URL(body.url);
   expect(searchParams.get("redirect_uri")).toBe(`${publicUrl}/logins/tracker/callback`);
-  const elsewhere = await new Browser(served).begin();
-  expect(elsewhere.status).toBe(400);
+  const elsewhere = await beginAt(server, "localhost:2024", "http://localhost:2024");
+  expect(elsewhere).toMatchObject({ status: 400, cookie: null });
   expect(elsewhere.body.error.message).toContain("begin the login there");
-  expect(elsewhere.setCookie).toBe("");
+  const card = await server.app.request("http://localhost/a2a/echo/.well-known/agent-card.json");
+  expect(await card.text()).toContain(`"url":"${publicUrl}/a2a/echo"`);
 });
 
 test("the name that a request gives the server decides nothing about where the browser comes back to", async () => {
   const served = await serveLogins({ access: { allowedHosts: ["kit.example", "bank.example"] } });
-  const foreign = await beginAt(served, "bank.example");
+  const foreign = await beginAt(served.server, "bank.example");
   expect(foreign.status).toBe(400);
   expect(foreign.body.error.message).toContain("Set server.public_url");
-  const { searchParams } = new URL((await beginAt(served, "localhost:9")).body.url);
+  const { searchParams } = new URL((await beginAt(served.server, "localhost:9")).body.url);
   expect(searchParams.get("redirect_uri")).toBe(`http://localhost:${served.port}/logins/tracker/callback`);
 });

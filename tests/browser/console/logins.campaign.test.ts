@@ -25,7 +25,7 @@ test("a person logs in from the inbox in a new tab, and the inbox is empty after
   const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
   await tab.getByRole("heading", { name: "Logged in at tracker" }).waitFor();
   expect(new URL(tab.url()).origin).toBe(served.url);
-  expect(await tab.evaluate(() => [document.referrer, globalThis.opener])).toEqual(["", null]);
+  expect(await tab.evaluate("[document.referrer, opener]")).toEqual(["", null]);
   expect(await violations(tab)).toEqual([]);
   await page.getByText("Nothing waits for you").waitFor();
   expect(opened.faults).toEqual([]);
