@@ -43,6 +43,7 @@ export type {
   GuidelineQuery,
 } from "../protocol/guideline-query.ts";
 export type { GuidelineUsage, GuidelineUsageQuery, RuleUsage } from "../protocol/guideline-usage.ts";
+export type { BegunLogin } from "../protocol/login.ts";
 export type { Usage } from "../protocol/message.ts";
 export type { FileLines, FileLinesQuery } from "../protocol/project-file.ts";
 export type {
@@ -150,7 +151,13 @@ export type {
 } from "../protocol/transcript.ts";
 export type { UiChunk, UiMetadata, UiTask } from "../protocol/ui.ts";
 export type { Verdict, VerifyRequest } from "../protocol/verdict.ts";
-export type { WaitingItem, WaitingPage, WaitingQuery, WaitingSignal } from "../protocol/waiting.ts";
+export type {
+  WaitingItem,
+  WaitingLogin,
+  WaitingPage,
+  WaitingQuery,
+  WaitingSignal,
+} from "../protocol/waiting.ts";
 export type { WorkCause } from "../protocol/work-cause.ts";
 export type {
   AgentsClient,

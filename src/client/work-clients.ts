@@ -10,6 +10,7 @@ import type {
   RetriedPage,
   RetryManyBody,
 } from "../protocol/dispatch.ts";
+import type { BegunLogin } from "../protocol/login.ts";
 import type { PruneBody, PrunedPage, SessionPage, SessionsQuery } from "../protocol/session-page.ts";
 import type { WaitingPage, WaitingQuery } from "../protocol/waiting.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -65,10 +66,19 @@ export function createApprovalsClient({ request }: Transport): ApprovalsClient {
 export interface WaitingClient {
   /** Oldest first; `total` is the number of items on all pages. */
   list(query?: WaitingQuery, options?: CallOptions): Promise<WaitingPage>;
+  /**
+   * Begins a login at an MCP server. Only for pages of the server itself, whose browser gets the cookie that the login needs: open
+   * `url` there.
+   */
+  beginLogin(server: string, options?: CallOptions): Promise<BegunLogin>;
 }
 
 export function createWaitingClient({ request }: Transport): WaitingClient {
-  return { list: (query = {}, options) => request(route("GET /waiting", { query, options })) };
+  return {
+    list: (query = {}, options) => request(route("GET /waiting", { query, options })),
+    beginLogin: (server, options) =>
+      request(route("POST /logins/{server}", { params: { server }, body: {}, options })),
+  };
 }
 
 /** Lists and removes the sessions of a server's agents. */

@@ -1,6 +1,7 @@
 import type { AnyTool, ValidateJson } from "../agents/define/tool.ts";
 import { maskSecrets } from "../agents/secrets.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
+import { type BrowserLogins, createBrowserLogins } from "./auth/browser-login.ts";
 import { cleanLine } from "./clean-text.ts";
 import { limits } from "./limits.ts";
 import type { McpConfig } from "./servers/mcp-config.ts";
@@ -59,6 +60,8 @@ export interface McpClient {
   problems(): readonly McpProblem[];
   /** Connects to every server and reports its state. */
   inspect(signal?: AbortSignal): Promise<readonly McpServerState[]>;
+  /** The logins of persons at the servers. */
+  readonly logins: BrowserLogins;
   /** Closes the connections, and ends every server process. */
   close(): Promise<void>;
 }
@@ -106,6 +109,7 @@ export function createMcpClient(options: McpClientOptions): McpClient {
         problems: problemsOf(link),
       }));
     },
+    logins: createBrowserLogins(links),
     async close() {
       await Promise.allSettled(links.map((link) => link.close()));
       process.off("exit", killAll);

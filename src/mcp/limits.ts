@@ -78,6 +78,8 @@ export const times = {
   renewal: 30_000,
   /** How long a person may take to log in. */
   login: 300_000,
+  /** The same for a login that a person begins at kit's server: some have to find a password first. */
+  browserLogin: 600_000,
   /** The time between asking a process to end and killing it. */
   grace: 1_000,
 } as const;

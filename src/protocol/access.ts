@@ -17,6 +17,8 @@ export type AuthResult = boolean | Principal;
  * commits.
  * `agent.allow` is checked, after `agent.approve`, for a rule that lets later calls run without an approval.
  * `agent.omit_rules` is checked, after `agent.prompt`, for a prompt, a dispatch or a fork that leaves out rules of the project.
+ * `mcp.login` is checked for a login at an MCP server, which lends the access of a person to the agents of this server, and for each
+ * such server in the list of what waits.
  * `file.read` is checked for lines of any file of the repository. `agent.list` and `workflow.list` are checked for each name in a list; `run.list` and
  * `dispatch.list` once with the filter, and `run.read` and `dispatch.read` then for each record. The list
  * leaves out each refused entry.
@@ -49,6 +51,7 @@ export const serviceActions = [
   "dispatch.cancel",
   "schedule.list",
   "webhook.list",
+  "mcp.login",
   "cluster.read",
   "server.read",
 ] as const;
@@ -71,6 +74,8 @@ export interface AuthorizeRequest {
   readonly run_id?: string | undefined;
   /** The webhook of a delivery. */
   readonly webhook?: string | undefined;
+  /** The name of the MCP server of a login. */
+  readonly mcp_server?: string | undefined;
 }
 
 /** Returns whether an action is permitted; every value except `true` refuses it. */

@@ -38,15 +38,29 @@ const waitingSignalSchema = z.object({
 /** A wait of a run for a signal. */
 export interface WaitingSignal extends Infer<typeof waitingSignalSchema> {}
 
+const waitingLoginSchema = z.object({
+  kind: z.literal("login"),
+  requested_at: z
+    .string()
+    .meta({ description: "When the server first refused agents for want of a login; ISO 8601." }),
+  server: z
+    .string()
+    .meta({ description: "The name of the MCP server, which `POST /logins/{server}` takes." }),
+  host: z.string().meta({ description: "The host of its address." }),
+  scope: z.string().optional().meta({ description: "The scope that it asks for, if it names one." }),
+});
+/** An MCP server that agents cannot use, or not all of it, until a person logs in. */
+export interface WaitingLogin extends Infer<typeof waitingLoginSchema> {}
+
 const waitingItemSchema = z
-  .discriminatedUnion("kind", [waitingCallSchema, waitingSignalSchema])
+  .discriminatedUnion("kind", [waitingCallSchema, waitingSignalSchema, waitingLoginSchema])
   .meta({ id: "WaitingItem", description: "Something that waits for a person." });
-/** Something that waits for a person: a tool call for its approval, or a run for a signal. */
+/** Something that waits for a person: a tool call for its approval, a run for a signal, or an MCP server for a login. */
 export type WaitingItem = Infer<typeof waitingItemSchema>;
 
 /** The query of `GET /waiting`. */
 export const waitingQuerySchema = z.strictObject({
-  kind: z.enum(["call", "signal"], { error: "must be one of: call, signal" }).optional(),
+  kind: z.enum(["call", "signal", "login"], { error: "must be one of: call, signal, login" }).optional(),
   limit: limitField.optional().meta({ description: "1 to 1,000; default 50." }),
   cursor: cursorField.optional(),
 });

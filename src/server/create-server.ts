@@ -34,6 +34,7 @@ import { bindAgUiRoutes } from "./routes/ag-ui.ts";
 import { bindAgentRoutes, bindPromptRoutes } from "./routes/agents.ts";
 import { bindApprovalRoutes } from "./routes/approvals.ts";
 import { bindDescriptionRoutes, bindHomeRoutes } from "./routes/home.ts";
+import { bindLoginRoutes, type Site } from "./routes/logins.ts";
 import { bindMcpRoutes } from "./routes/mcp.ts";
 import { bindOpenAiRoutes } from "./routes/openai.ts";
 import { bindFileRoutes, bindGuidelineRoutes, bindSpecRoutes } from "./routes/project.ts";
@@ -75,6 +76,8 @@ export interface ServerOptions {
   readonly mcp?: Partial<McpSettings>;
   /** How `/a2a` answers the agents of others. */
   readonly a2a?: Partial<A2aSettings>;
+  /** The address of the server as browsers type it, for logins that end there; default: its port of this machine. */
+  readonly publicUrl?: string;
   /** Serves only `/mcp`, its description and the health checks. Default: every route. */
   readonly only?: "mcp" | undefined;
   /** The configuration of the server: `GET /server` shows it without its secrets. */
@@ -189,6 +192,8 @@ export function createServer(options: ServerOptions): KitServer {
     toEnvelope,
   };
   const app = new Hono<ServerEnv>({ getPath: pathAsSent, router: createPathRouter() });
+  let port: number | undefined;
+  const site: Site = { publicUrl: options.publicUrl, port: () => port };
   const mcp = bindMcpRoutes({
     ...{ project, context, authorization, limits, streams, masked, toEnvelope },
     oauth: options.access?.oauth,
@@ -211,7 +216,7 @@ export function createServer(options: ServerOptions): KitServer {
     ...bindGuidelineRoutes(project, authorization, { pageLooksOnly: consoleMode === "read" }),
     ...bindSpecRoutes(project, authorization),
     ...bindFileRoutes(project, authorization),
-    ...(context === undefined ? [] : bindServiceRoutes(context, { a2a, isGuarded: gate.isGuarded })),
+    ...(context === undefined ? [] : bindServiceRoutes(context, { a2a, isGuarded: gate.isGuarded, site })),
     ...mcp.routes,
   ];
   const isOfMcp = ({ path }: Route): boolean =>
@@ -244,10 +249,11 @@ export function createServer(options: ServerOptions): KitServer {
     app,
     fetch: async (request, connection) => await app.fetch(request, { connection } as ServerEnv["Bindings"]),
     handle: (incoming, outgoing) => listening().handle(incoming, outgoing),
-    async listen({ host = "127.0.0.1", port = 2024 } = {}) {
+    async listen({ host = "127.0.0.1", port: asked = 2024 } = {}) {
       gate.checkBinding(host);
       isOpen = dev && isLoopbackAddress(host);
-      const address = await listening().listen({ host, port });
+      const address = await listening().listen({ host, port: asked });
+      port = address.port;
       await service?.nodes?.announce(reachableAt(address));
       return address;
     },
@@ -289,7 +295,7 @@ function createReplies(options: ServerOptions, mask: (text: string) => string) {
 /** The routes of a server with a service. */
 function bindServiceRoutes(
   context: ServiceContext,
-  { a2a, isGuarded }: { readonly a2a: A2aSettings; readonly isGuarded: boolean },
+  { a2a, isGuarded, site }: { readonly a2a: A2aSettings; readonly isGuarded: boolean; readonly site: Site },
 ): readonly Route[] {
   return [
     ...bindAgentRoutes(context),
@@ -303,6 +309,7 @@ function bindServiceRoutes(
     ...bindClusterRoutes(context),
     ...bindSessionRoutes(context),
     ...bindWaitingRoutes(context),
+    ...bindLoginRoutes(context, site),
     ...bindWorkflowRoutes(context),
     ...bindRunRoutes(context),
     ...bindWebhookRoutes(context),

@@ -397,5 +397,7 @@ test("every route with a body refuses one that is not a JSON object, and unwraps
 });
 
 test("these tests cover every operation", () => {
-  expect([...operations.keys()].filter((operation) => !answered.has(operation))).toEqual([]);
+  // Logins need an authorization server: routes/logins.test.ts.
+  const all = [...operations.keys()].filter((operation) => !operation.includes(" /logins/"));
+  expect(all.filter((operation) => !answered.has(operation))).toEqual([]);
 });

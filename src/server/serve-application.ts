@@ -30,7 +30,14 @@ export function createConfiguredServer(
 ): KitServer {
   const { api_keys, auth, authorize, rate_limit, allowed_hosts, allowed_origins, expose, console } =
     loaded.config.server ?? {};
-  const { max_body_bytes, max_stream_seconds, oauth, mcp, a2a } = loaded.config.server ?? {};
+  const {
+    max_body_bytes,
+    max_stream_seconds,
+    oauth,
+    mcp,
+    a2a,
+    public_url: publicUrl,
+  } = loaded.config.server ?? {};
   return createServer({
     ...options,
     project,
@@ -39,8 +46,8 @@ export function createConfiguredServer(
       approvals: mcp?.approvals,
       waitMs: mcp?.wait_seconds === undefined ? undefined : mcp.wait_seconds * 1_000,
     }),
-    a2a: defined({ ...a2a }),
-    ...defined({ service, expose, console, authorize, rateLimit: rate_limit }),
+    a2a: defined({ url: publicUrl, ...a2a }),
+    ...defined({ publicUrl, service, expose, console, authorize, rateLimit: rate_limit }),
     limits: defined({
       bodyBytes: max_body_bytes,
       streamMs: max_stream_seconds === undefined ? undefined : max_stream_seconds * 1_000,

@@ -29,6 +29,7 @@ const variables: readonly (readonly [string, string, Conversion])[] = [
   ["KIT_MODEL", "agent.model", oneOrMore],
   ["KIT_HOST", "server.host", asIs],
   ["KIT_PORT", "server.port", wholeNumber],
+  ["KIT_PUBLIC_URL", "server.public_url", asIs],
   ["KIT_EXPOSE", "server.expose", asIs],
   ["KIT_API_KEYS", "server.api_keys", toList],
   ["KIT_ALLOWED_HOSTS", "server.allowed_hosts", toList],

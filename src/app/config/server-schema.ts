@@ -82,7 +82,7 @@ const mcpServerTable = table({
 const a2aTable = table({
   /** The agent whose card is at `/.well-known/agent-card.json`; default: the default agent, or the only one. */
   agent: text,
-  /** The address of the server as clients type it, for the cards: `https://kit.example`; default: that of the request. */
+  /** The address of the server as clients type it, for the cards: `https://kit.example`; default: `server.public_url`, else that of the request. */
   url: safeAddress,
   /** The readers of cards: senders with a key (`keys`, the default), or everybody (`public`). */
   cards: name(["keys", "public"]),
@@ -99,6 +99,8 @@ export const serverTable = table({
   host: text,
   /** 0 to 65535; default 2024. 0 chooses any free port. */
   port: integer(0, 65_535),
+  /** The address of the server as browsers type it, `https://kit.example`; default: its port of this machine. */
+  public_url: safeAddress,
   /**
    * The agents that the server serves: those whose file declares `triggers = { webhook: true }` (`declared`, the
    * default; requests to others get 404 `agent_not_webhook`), or `all`.

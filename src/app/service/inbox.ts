@@ -1,5 +1,6 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { Engine, WaitingListing, WaitingPlace } from "../../engine/contract.ts";
+import type { BrowserLogins } from "../../mcp/auth/browser-login.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { sessionName } from "../../protocol/session-name.ts";
@@ -7,7 +8,7 @@ import type { WaitingItem, WaitingSignal } from "../../protocol/waiting.ts";
 
 /** Selects a page of what waits for a person. */
 export interface InboxListing extends WaitingListing {
-  /** Only calls or only signals; default: both. */
+  /** Only calls, signals or logins; default: all. */
   readonly kind?: WaitingItem["kind"] | undefined;
 }
 
@@ -20,9 +21,15 @@ export interface InboxPage {
 
 /** The place of an item in the list. */
 export function placeOfItem(item: WaitingItem): WaitingPlace {
-  return item.kind === "call"
-    ? { at: item.requested_at, id: item.approval.approval_id, position: 0 }
-    : { at: item.requested_at, id: item.run_id, position: item.position };
+  const { requested_at: at } = item;
+  switch (item.kind) {
+    case "call":
+      return { at, id: item.approval.approval_id, position: 0 };
+    case "signal":
+      return { at, id: item.run_id, position: item.position };
+    case "login":
+      return { at, id: `login_${item.server}`, position: 0 };
+  }
 }
 
 interface InboxParts {
@@ -30,11 +37,14 @@ interface InboxParts {
   readonly approvals: Pick<Approvals, "list">;
 }
 
-/** Creates the list of what waits for a person: the calls of agents, and the signals of runs. */
+/** Creates the list of what waits for a person: the calls of agents, the signals of runs, and the logins at MCP servers. */
 export function createInbox({
   engine,
   approvals,
-}: InboxParts): (listing: InboxListing) => Promise<InboxPage> {
+  logins,
+}: InboxParts & { readonly logins?: Pick<BrowserLogins, "needed"> | undefined }): (
+  listing: InboxListing,
+) => Promise<InboxPage> {
   const calls = async (listing: WaitingListing): Promise<InboxPage> => {
     const page = await engine.waitingCalls?.page?.(listing);
     if (page === undefined) return toPage((await approvals.list()).map(toItem), listing);
@@ -45,12 +55,19 @@ export function createInbox({
     if (page === undefined) return toPage(await readSignals(engine), listing);
     return { items: page.items, total: page.total ?? page.items.length };
   };
-  const none: InboxPage = { items: [], total: 0 };
+  const neededLogins = (listing: WaitingListing): InboxPage =>
+    toPage(
+      (logins?.needed() ?? []).map(({ since, ...login }) => ({
+        kind: "login",
+        requested_at: since,
+        ...login,
+      })),
+      listing,
+    );
+  const sources = { call: calls, signal: signals, login: neededLogins } as const;
   return async ({ kind, ...listing }) => {
-    const pages = await Promise.all([
-      kind === "signal" ? none : calls(listing),
-      kind === "call" ? none : signals(listing),
-    ]);
+    const asked = kind === undefined ? Object.values(sources) : [sources[kind]];
+    const pages = await Promise.all(asked.map((read) => read(listing)));
     const items = pages.flatMap((page) => page.items).toSorted(compareItems);
     return { items: items.slice(0, listing.limit), total: pages.reduce((sum, { total }) => sum + total, 0) };
   };

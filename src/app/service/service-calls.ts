@@ -104,7 +104,8 @@ export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService 
       return { ...receipt, operation_id: operationOf(receipt.dispatch_id) };
     },
     ...admin.routed,
-    waiting: createInbox({ engine, approvals }),
+    waiting: createInbox({ engine, approvals, logins: runtimeParts.mcp?.logins }),
+    ...(runtimeParts.mcp && { logins: runtimeParts.mcp.logins }),
     waitingSessions: createWaitingSessions({ engine, approvals }),
     ...(nodes && { nodes }),
     fork: (...request) => calls.fork(...request),

@@ -1,6 +1,7 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { KitError } from "../../base/kit-error.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
+import type { BrowserLogins } from "../../mcp/auth/browser-login.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { GuidelineUsage } from "../../protocol/guideline-usage.ts";
@@ -122,6 +123,8 @@ export interface Service {
   waitingSessions(among?: readonly SessionKey[]): Promise<readonly SessionKey[]>;
   /** Returns a page of what waits for a person, oldest first, and the number of all. */
   waiting(listing: InboxListing): Promise<InboxPage>;
+  /** The logins of persons at MCP servers; absent if the configuration has none. */
+  readonly logins?: BrowserLogins;
   /**
    * Aborts the running inputs of the session, or of all sessions of the instance; with `operation_id` only that operation, also
    * if it is still queued. Returns whether there was one.

@@ -4,7 +4,7 @@ import { AgentWrites, type HeldFile } from "../../app/sources/agent-writes.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { AllowChoices, ApprovalBody, ApprovalRequest } from "../../protocol/approval.ts";
-import type { WaitingQuery, WaitingSignal } from "../../protocol/waiting.ts";
+import type { WaitingLogin, WaitingQuery, WaitingSignal } from "../../protocol/waiting.ts";
 import { asText, wholeNumber } from "../choices.ts";
 import { openClient, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
@@ -36,7 +36,7 @@ export const approvalsList: Command = defineCommand({
     url: urlOption,
   },
   examples: ["kit approvals list", "kit approvals list reviewer pr-42"],
-  details: `Oldest first; --json contains the complete arguments of each call. Without an agent, also lists runs that wait for a signal. ${details}`,
+  details: `Oldest first; --json contains the complete arguments of each call. Without an agent, also lists runs that wait for a signal, and MCP servers that need a login. ${details}`,
   run: async ({ args: [agent, id], options }, context) => {
     const { output } = context;
     const files = options.url === undefined ? new AgentWrites(realpathSync(context.root)).held() : [];
@@ -48,17 +48,18 @@ export const approvalsList: Command = defineCommand({
     }
     const client = await openClient(context, options.url);
     const { limit, cursor } = options;
-    const { approvals, signals, next_cursor, total } =
+    const { approvals, signals, logins, next_cursor, total } =
       agent === undefined
         ? await listAll(client, { limit, cursor })
         : {
             ...(await client.approvals.list({ agent, instance_id: id, limit, cursor })),
             signals: [],
+            logins: [],
             total: undefined,
           };
     if (context.json) {
       const next = next_cursor === undefined ? {} : { next_cursor };
-      const inbox = agent === undefined ? { signals, total } : {};
+      const inbox = agent === undefined ? { signals, logins, total } : {};
       output.json({ approvals, files, ...inbox, ...next });
     } else if (approvals.length === 0) output.note("No call waits for approval.");
     else printTable(output, approvals, columns);
@@ -69,6 +70,12 @@ export const approvalsList: Command = defineCommand({
         `\nRuns that wait for a signal ('kit runs signal ${first?.run_id} ${safeLine(first?.signal ?? "")}'):`,
       );
       printTable(output, signals, signalColumns);
+    }
+    if (!context.json && logins.length > 0) {
+      output.note(
+        `\nMCP servers that need a login ('kit mcp login ${logins[0]?.server}' on the server's machine, or the console):`,
+      );
+      printTable(output, logins, loginColumns);
     }
     return 0;
   },
@@ -264,8 +271,21 @@ async function listAll(client: KitClient, query: WaitingQuery) {
     ...page,
     approvals: items.flatMap((item) => (item.kind === "call" ? [item.approval] : [])),
     signals: items.flatMap((item) => (item.kind === "signal" ? [item] : [])),
+    logins: items.flatMap((item) => (item.kind === "login" ? [item] : [])),
   };
 }
+
+const loginColumns: readonly Column<WaitingLogin>[] = [
+  { header: "SERVER", value: ({ server }) => server, style: () => "cyan" },
+  { header: "HOST", value: ({ host }) => host },
+  {
+    header: "SINCE",
+    value: ({ requested_at }) => requested_at,
+    forPeople: ({ requested_at }) => fromNow(requested_at),
+    style: () => "dim",
+  },
+  { header: "SCOPE", value: ({ scope = "" }) => scope, wraps: true },
+];
 
 const fileColumns: readonly Column<HeldFile>[] = [
   { header: "FILE", value: ({ path }) => path, style: () => "cyan" },

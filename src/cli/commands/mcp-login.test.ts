@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { browse, createOAuthServer } from "../../mcp/auth/oauth-server.suite.ts";
 import { modernListener, serveHttp } from "../../mcp/servers/http-server.suite.ts";
+import { serveLogins } from "../../server/testing/serve-logins.suite.ts";
 import { testFolder } from "../../testing/test-folder.ts";
 import { beginKit, type RunOptions, runKit } from "../testing/run-kit.ts";
 
@@ -41,7 +42,7 @@ test("kit mcp login prints the address, waits for the browser, and agents have t
   const before = await runKit(["doctor", "--json"], project);
   expect(trackerIn(before.stdout)).toMatchObject({
     status: "error",
-    message: "It is not available. It requires a login: run 'kit mcp login tracker'.",
+    message: "It is not available. It requires a login: run 'kit mcp login tracker', or open kit's console.",
   });
   const line = beginKit(["mcp", "login", "tracker", "--json"], project);
   const answer = await browse(await addressIn(line.stderr));
@@ -88,4 +89,13 @@ test("no login is kept in the project, and none is waited for longer than asked"
   const late = await runKit(["mcp", "login", "tracker", "--timeout", "1"], await openProject());
   expect(late.stderr).toContain("There was no answer from the browser within 1 s.");
   expect(late.exitCode).toBe(1);
+});
+
+test("kit approvals list shows the servers that need a login", async () => {
+  const served = await serveLogins();
+  await served.send("/agents/echo/1", { body: { message: "Hello" } });
+  const project = await openProject();
+  const { stdout, stderr } = await runKit(["approvals", "list", "--url", served.url], project);
+  expect(stderr).toContain("MCP servers that need a login ('kit mcp login tracker'");
+  expect(stdout).toMatch(new RegExp(`^tracker\t${new URL(served.origin).host}\t2\\S+Z\tread\n$`));
 });

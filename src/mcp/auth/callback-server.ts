@@ -13,6 +13,11 @@ export interface CallbackServer {
 
 const path = "/callback";
 
+/** Whether an address is one of such a wait. */
+export function isCallbackAddress({ hostname, pathname }: URL): boolean {
+  return hostname === "127.0.0.1" && pathname === path;
+}
+
 /** Listens on `port`, or on a free one if it is in use and not required. */
 export async function openCallbackServer(
   port: number | undefined,

@@ -9,9 +9,10 @@ import { defined } from "../../base/record.ts";
 import { times } from "../limits.ts";
 import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
-import { type CallbackServer, openCallbackServer } from "./callback-server.ts";
+import { type CallbackServer, isCallbackAddress, openCallbackServer } from "./callback-server.ts";
 import { isSafeForTokens } from "./guarded-fetch.ts";
 import { toLoginFailure } from "./login-failure.ts";
+import type { PendingLogin } from "./login-file.ts";
 import { isDocument, issuerOf, type ServerLogin, toTokens } from "./server-login.ts";
 
 export interface LogInOptions {
@@ -33,50 +34,89 @@ export interface LoggedIn {
 }
 
 /**
- * Lets a person log in at the authorization server of an MCP server, and keeps the tokens. Asks for what the server has asked for
- * in vain, so connect to it before. Replaces an earlier login only when the new one has succeeded. Rejects with `ServerFailure`.
+ * Lets a person log in at the authorization server of an MCP server, and keeps the tokens; the browser comes back to a port of this
+ * machine. Asks for what the server has asked for in vain, so connect to it before. Rejects with `ServerFailure`.
  */
 export async function logIn(login: ServerLogin, options: LogInOptions): Promise<LoggedIn> {
-  if (!isSafeForTokens(login.url))
-    throw new ServerFailure("Its address has no https, so kit sends it no tokens.", { outcome: "not_sent" });
-  const sdk = await loadSdk();
+  const callback = await openCallback(login);
   try {
-    return await authorize(sdk, login, options);
+    const { address, pending } = await beginLogin(login, {
+      redirect: callback.url,
+      state: randomBytes(32).toString("base64url"),
+    });
+    options.show(address);
+    return await finishLogin(login, pending, await waitForAnswer(callback, pending.state, options));
   } catch (error) {
     options.signal.throwIfAborted();
-    throw toLoginFailure(sdk, error);
+    throw error;
+  } finally {
+    callback.close();
   }
 }
 
-async function authorize(sdk: McpSdk, login: ServerLogin, options: LogInOptions): Promise<LoggedIn> {
-  const before = login.file.read();
-  const { settings } = login;
-  const registered = Object.values(before.clients ?? {})
+async function openCallback({ settings, file }: ServerLogin): Promise<CallbackServer> {
+  const { client_id, callback_port } = settings;
+  const registered = Object.values(file.read().clients ?? {})
     .map(portOf)
     .find((port) => port !== undefined);
-  const isConfigured = settings.client_id !== undefined && settings.callback_port !== undefined;
-  const callback = await openCallbackServer(settings.callback_port ?? registered, {
-    isRequired: isConfigured,
-  }).catch((cause: unknown) => {
-    throw new ServerFailure(`The port ${settings.callback_port} of \`oauth.callback_port\` is in use.`, {
+  const isRequired = client_id !== undefined && callback_port !== undefined;
+  return await openCallbackServer(callback_port ?? registered, { isRequired }).catch((cause: unknown) => {
+    throw new ServerFailure(`The port ${callback_port} of \`oauth.callback_port\` is in use.`, {
       outcome: "not_sent",
       cause,
     });
   });
-  try {
-    const attempt = createAttempt(login, { callback, clients: before.clients ?? {} });
-    const { requested = {}, tokens: old } = before;
-    const scope = sdk.computeScopeUnion(old?.scope, requested.scope, settings.scope);
-    const request = {
+}
+
+/** A login that waits for a browser. */
+export interface BegunLogin {
+  /** The address for the browser to open. */
+  readonly address: URL;
+  readonly pending: Omit<PendingLogin, "until">;
+}
+
+/**
+ * Begins a login: finds the authorization server, and makes kit known to it. `redirect` is the address that the browser comes back to
+ * with `state`. Rejects with `ServerFailure`.
+ */
+export async function beginLogin(
+  login: ServerLogin,
+  { redirect, state }: Pick<PendingLogin, "redirect" | "state">,
+): Promise<BegunLogin> {
+  if (!isSafeForTokens(login.url))
+    throw new ServerFailure("Its address has no https, so kit sends it no tokens.", { outcome: "not_sent" });
+  return await explained(async (sdk) => {
+    const { clients = {}, requested = {}, tokens: old } = login.file.read();
+    const attempt = createAttempt(login, { redirect, state, clients });
+    await sdk.auth(attempt.provider, {
       serverUrl: login.url,
       fetchFn: login.fetch,
-      ...defined({ scope, resourceMetadataUrl: URL.parse(requested.metadata ?? "") ?? undefined }),
-    };
-    await sdk.auth(attempt.provider, request);
-    const { address, discovery } = attempt;
+      ...defined({
+        scope: sdk.computeScopeUnion(old?.scope, requested.scope, login.settings.scope),
+        resourceMetadataUrl: URL.parse(requested.metadata ?? "") ?? undefined,
+      }),
+    });
+    const { address, discovery, verifier } = attempt;
     if (address === undefined || discovery === undefined) throw new Error("There is no address to open.");
-    options.show(address);
-    const answer = await waitForAnswer(callback, attempt.state, options);
+    const scope = address.searchParams.get("scope") ?? undefined;
+    return {
+      address,
+      pending: { state, verifier, redirect, discovery, clients: attempt.clients, ...defined({ scope }) },
+    };
+  });
+}
+
+/**
+ * Finishes a login with the parameters that the browser came back with, whose `state` the caller has compared. Replaces an earlier
+ * login only if this one succeeds. Rejects with `ServerFailure`.
+ */
+export async function finishLogin(
+  login: ServerLogin,
+  pending: BegunLogin["pending"],
+  answer: URLSearchParams,
+): Promise<LoggedIn> {
+  return await explained(async (sdk) => {
+    const { discovery, scope } = pending;
     const iss = answer.get("iss") ?? undefined;
     const code = answer.get("code");
     if (code === null) {
@@ -90,52 +130,67 @@ async function authorize(sdk: McpSdk, login: ServerLogin, options: LogInOptions)
         outcome: "refused",
       });
     }
-    await sdk.auth(attempt.provider, { ...request, authorizationCode: code, ...defined({ iss }) });
+    const attempt = createAttempt(login, pending);
+    await sdk.auth(attempt.provider, {
+      serverUrl: login.url,
+      fetchFn: login.fetch,
+      authorizationCode: code,
+      ...defined({ iss, scope }),
+    });
     const issuer = issuerOf(discovery);
     if (attempt.tokens === undefined) throw new Error("There are no tokens.");
-    const asked = address.searchParams.get("scope") ?? undefined;
-    const tokens = toTokens(attempt.tokens, { issuer, scope: asked });
+    const tokens = toTokens(attempt.tokens, { issuer, scope });
     await login.file.change(async (_, write) => write({ tokens, discovery, clients: attempt.clients }));
     return { issuer, scope: tokens.scope };
-  } finally {
-    callback.close();
+  });
+}
+
+/** Runs a part of a login; every failure is a `ServerFailure`. */
+export async function explained<Result>(work: (sdk: McpSdk) => Promise<Result>): Promise<Result> {
+  const sdk = await loadSdk();
+  try {
+    return await work(sdk);
+  } catch (error) {
+    throw toLoginFailure(sdk, error);
   }
 }
 
 interface Attempt {
   readonly provider: OAuthClientProvider;
-  readonly state: string;
   /** The SDK has found and got these so far. */
   address: URL | undefined;
   discovery: OAuthDiscoveryState | undefined;
   tokens: Parameters<OAuthClientProvider["saveTokens"]>[0] | undefined;
-  clients: Readonly<Record<string, StoredOAuthClientInformation>>;
+  verifier: string;
+  clients: PendingLogin["clients"];
 }
 
-/** One login, kept in memory until it has succeeded. */
+/** Answers the SDK during one half of a login, and keeps its results in memory. */
 function createAttempt(
   login: ServerLogin,
-  { callback, clients }: { readonly callback: CallbackServer; readonly clients: Attempt["clients"] },
+  {
+    redirect,
+    state,
+    ...known
+  }: Pick<PendingLogin, "redirect" | "state" | "clients"> & Partial<BegunLogin["pending"]>,
 ): Attempt {
   const { issuer, client_id, scope } = login.settings;
-  const state = randomBytes(32).toString("base64url");
-  let verifier = "";
   const provider: OAuthClientProvider = {
-    redirectUrl: callback.url,
+    redirectUrl: redirect,
     ...(client_id !== undefined && isDocument(client_id) ? { clientMetadataUrl: client_id } : {}),
     clientMetadata: {
       client_name: "kit",
-      redirect_uris: [callback.url],
+      redirect_uris: [redirect],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],
       ...defined({ scope }),
     },
     state: () => state,
     clientInformation: ({ issuer: at } = { issuer: "" }) => {
-      const known = login.configured(at) ?? attempt.clients[at];
-      // kit has registered itself with another port, which some authorization servers compare.
-      const port = portOf(known);
-      return port !== undefined && !callback.url.includes(`:${port}/`) ? undefined : known;
+      const client = login.configured(at) ?? attempt.clients[at];
+      // kit has registered itself with another address, which authorization servers compare.
+      const [registered = redirect] = redirectsOf(client);
+      return registered === redirect ? client : undefined;
     },
     saveClientInformation: (information, { issuer: at } = { issuer: "" }) => {
       if (login.configured(at) === undefined) attempt.clients = { ...attempt.clients, [at]: information };
@@ -145,9 +200,9 @@ function createAttempt(
       attempt.tokens = tokens;
     },
     saveCodeVerifier: (code) => {
-      verifier = code;
+      attempt.verifier = code;
     },
-    codeVerifier: () => verifier,
+    codeVerifier: () => attempt.verifier,
     discoveryState: () => attempt.discovery,
     saveDiscoveryState: (found) => {
       if (issuer !== undefined && issuerOf(found) !== issuer)
@@ -170,11 +225,11 @@ function createAttempt(
   };
   const attempt: Attempt = {
     provider,
-    state,
-    clients,
     address: undefined,
-    discovery: undefined,
+    discovery: known.discovery,
     tokens: undefined,
+    verifier: known.verifier ?? "",
+    clients: known.clients,
   };
   return attempt;
 }
@@ -207,11 +262,17 @@ async function waitForAnswer(
   }
 }
 
-/** The port of the address that kit registered itself with. */
-function portOf(client: StoredOAuthClientInformation | undefined): number | undefined {
+/** The port of this machine that kit registered itself with. */
+function portOf(client: StoredOAuthClientInformation): number | undefined {
+  const url = URL.parse(redirectsOf(client)[0] ?? "");
+  const port = Number(url?.port);
+  return url !== null && isCallbackAddress(url) && port > 0 ? port : undefined;
+}
+
+/** The addresses that kit registered itself with. */
+function redirectsOf(client: StoredOAuthClientInformation | undefined): readonly string[] {
   const { redirect_uris = [] } = (client ?? {}) as { readonly redirect_uris?: readonly string[] };
-  const port = Number(URL.parse(redirect_uris[0] ?? "")?.port);
-  return port > 0 ? port : undefined;
+  return redirect_uris;
 }
 
 function codeOf(answer: URLSearchParams): string {

@@ -7,9 +7,12 @@ export function loginCommand(name: string): string {
   return `'kit mcp login ${name}'`;
 }
 
+/** The failure of a request that needs a person. */
+export class LoginNeeded extends ServerFailure {}
+
 /** Why a request needs a person: `why` continues the sentence, such as "It requires a login". */
-export function needsLogin(name: string, why: string): ServerFailure {
-  return new ServerFailure(`${why}: run ${loginCommand(name)}.`, { outcome: "refused" });
+export function needsLogin(name: string, why: string): LoginNeeded {
+  return new LoginNeeded(`${why}: run ${loginCommand(name)}, or open kit's console.`, { outcome: "refused" });
 }
 
 /**

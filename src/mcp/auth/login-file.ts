@@ -36,8 +36,26 @@ export interface LoginRecord {
   readonly clients?: Readonly<Record<string, StoredOAuthClientInformation>> | undefined;
   /** Where tokens are renewed. */
   readonly discovery?: OAuthDiscoveryState | undefined;
-  /** The server has asked for this in vain: the next login asks for that scope, by that metadata. */
-  readonly requested?: { readonly scope?: string; readonly metadata?: string } | undefined;
+  /** The server has asked for this in vain since `at` (ISO 8601): the next login asks for that scope, by that metadata. */
+  readonly requested?:
+    | { readonly scope?: string; readonly metadata?: string; readonly at?: string }
+    | undefined;
+  /** A login that a browser has begun at kit's server. */
+  readonly pending?: PendingLogin | undefined;
+}
+
+/** A login between the way of the browser to the authorization server and its way back. */
+export interface PendingLogin {
+  readonly state: string;
+  readonly verifier: string;
+  /** The address that the authorization server sends the browser to. */
+  readonly redirect: string;
+  /** The scope that was asked for. */
+  readonly scope?: string | undefined;
+  readonly discovery: OAuthDiscoveryState;
+  readonly clients: Readonly<Record<string, StoredOAuthClientInformation>>;
+  /** Milliseconds since 1970. */
+  readonly until: number;
 }
 
 /** Longer than a request to an authorization server may take; under the lock there is only one. */

@@ -11,7 +11,7 @@ test("a server that asks for a login names the command, and offers its tools aft
   const before = await toolsAndProblems(openServer(config, { logins }));
   expect(before.tools).toEqual([]);
   expect(before.problems.map(({ message }) => message)).toEqual([
-    "It is not available. It requires a login: run 'kit mcp login s'.",
+    "It is not available. It requires a login: run 'kit mcp login s', or open kit's console.",
   ]);
   expect(await logInNow(login)).toEqual({ issuer: new URL(config.url ?? "").origin, scope: "read" });
   expect(oauth.last.authorize?.get("resource")).toBe(config.url);
@@ -110,7 +110,7 @@ test("a login that has ended names the command, and its tokens are gone", async 
     }),
   );
   expect(textOf(await callTool(client, "echo", { args: { text: "2" } }))).toContain(
-    "The login at it has ended (invalid_grant): run 'kit mcp login s'.",
+    "The login at it has ended (invalid_grant): run 'kit mcp login s', or open kit's console.",
   );
   expect(login.file.read().tokens).toBeUndefined();
 });
@@ -148,7 +148,7 @@ test("a secret of the configuration does not go to the authorization server of a
   const env = { KIT_TEST_SECRET: "hunter2hunter2" };
   const { problems } = await toolsAndProblems(openServer({ ...config, oauth: table }, { logins, env }));
   expect(problems[0]?.message).toContain(
-    "The login at it is of another authorization server than `oauth.issuer`: run 'kit mcp login s'.",
+    "The login at it is of another authorization server than `oauth.issuer`: run 'kit mcp login s', or open kit's console.",
   );
   expect(oauth.counts["/token"]).toBe(1);
   expect(login.file.read().tokens).toBeDefined();
@@ -179,7 +179,7 @@ test("a call that needs another scope says so, and the next login asks for both"
   await logInNow(login);
   const client = openServer(config, { logins });
   expect(textOf(await callTool(client, "echo", { args: { text: "1" } }))).toContain(
-    "(HTTP 403, insufficient_scope): run 'kit mcp login s' to allow it more.",
+    "(HTTP 403, insufficient_scope): run 'kit mcp login s', or open kit's console, to allow it more.",
   );
   expect((await logInNow(login)).scope).toBe("read write");
   expect(oauth.last.authorize?.get("scope")).toBe("read write");

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { OAuthDiscoveryState, OAuthTokens } from "@modelcontextprotocol/client";
 import { defined } from "../../base/record.ts";
 import { times } from "../limits.ts";
@@ -5,8 +6,8 @@ import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import type { OAuthSettings } from "../servers/mcp-config.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import { createGuardedFetch, isSafeForTokens } from "./guarded-fetch.ts";
-import { loginCommand, needsLogin, toLoginFailure } from "./login-failure.ts";
-import { LoginFile, type Tokens } from "./login-file.ts";
+import { LoginNeeded, loginCommand, needsLogin, toLoginFailure } from "./login-failure.ts";
+import { LoginFile, type LoginRecord, type Tokens } from "./login-file.ts";
 
 /** Sends a request to the MCP server. */
 type Send = (init: RequestInit) => Promise<Response>;
@@ -57,10 +58,11 @@ export class ServerLogin {
     if (!isSafeForTokens(this.url)) return await send(init);
     const sdk = await loadSdk();
     let tokens = await this.#fresh();
+    let challenge: Challenge | undefined;
     // A second time, because another process may renew the tokens between two steps.
     for (let renewals = 0; ; renewals += 1) {
       const response = await send(withToken(init, tokens));
-      const challenge = challengeOf(sdk, response);
+      challenge = challengeOf(sdk, response);
       if (challenge === undefined) return response;
       await response.body?.cancel();
       if (renewals === 2) break;
@@ -72,6 +74,7 @@ export class ServerLogin {
       throw new ServerFailure("It does not accept the access token of its authorization server.", {
         outcome: "refused",
       });
+    await this.#note(challenge, tokens);
     throw needsLogin(this.name, "It does not accept the login");
   }
 
@@ -118,9 +121,9 @@ export class ServerLogin {
           this.#own = await this.#requestTokens(sdk, challenge);
         return;
       }
-      if (this.file.read().tokens?.refresh_token === undefined) await this.#note(challenge);
       await this.#refresh(sdk, seen, challenge);
     } catch (error) {
+      if (error instanceof LoginNeeded) await this.#note(challenge, seen);
       throw toLoginFailure(sdk, error);
     }
   }
@@ -161,11 +164,21 @@ export class ServerLogin {
     });
   }
 
-  /** Keeps what the server asks for, for the next login. A folder that cannot be written costs only that. */
-  async #note(challenge: Challenge | undefined): Promise<void> {
-    const requested = defined({ scope: challenge?.scope, metadata: challenge?.resourceMetadataUrl?.href });
-    if (JSON.stringify(this.file.read().requested ?? {}) === JSON.stringify(requested)) return;
-    await this.file.change(async (current, write) => write({ ...current, requested })).catch(() => undefined);
+  /**
+   * Keeps what the server asks for, for the next login, unless the login is another than the one that was `seen` meanwhile. A folder
+   * that cannot be written costs only that.
+   */
+  async #note(challenge: Challenge | undefined, seen: Tokens | undefined): Promise<void> {
+    const asked = challenge && { scope: challenge.scope, metadata: challenge.resourceMetadataUrl?.href };
+    const next = ({ tokens, requested }: LoginRecord): LoginRecord["requested"] =>
+      tokens !== undefined && tokens.access_token !== seen?.access_token
+        ? requested
+        : { ...defined(asked ?? requested ?? {}), at: requested?.at ?? new Date().toISOString() };
+    const isSame = (record: LoginRecord): boolean => isDeepStrictEqual(record.requested, next(record));
+    if (isSame(this.file.read())) return;
+    await this.file
+      .change(async (current, write) => isSame(current) || write({ ...current, requested: next(current) }))
+      .catch(() => undefined);
   }
 
   /** Asks for what a 403 with `insufficient_scope` names. */
@@ -177,8 +190,8 @@ export class ServerLogin {
     if (scope === undefined || !sdk.isStrictScopeSuperset(scope, tokens?.scope))
       throw refused(", although the access token is for what it asks for.");
     if (this.#isProgram) return await this.#renew(tokens, { ...challenge, scope });
-    await this.#note({ ...challenge, scope });
-    throw refused(`: run ${loginCommand(this.name)} to allow it more.`);
+    await this.#note({ ...challenge, scope }, tokens);
+    throw refused(`: run ${loginCommand(this.name)}, or open kit's console, to allow it more.`);
   }
 
   async #requestTokens(sdk: McpSdk, challenge: Challenge | undefined): Promise<Tokens> {

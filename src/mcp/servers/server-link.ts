@@ -118,6 +118,11 @@ export class ServerLink {
     if (endpoint.kind === "address") await endpoint.login?.settled();
   }
 
+  /** Tries the server again with the next use: the cause of its failure is over. */
+  retryNow(): void {
+    this.#backoff.forget();
+  }
+
   kill(): void {
     this.#ending.abort(closed());
     this.#connection?.kill();
@@ -256,5 +261,11 @@ class Backoff {
   succeeded(): void {
     this.#failures = 0;
     this.#hasWorked = true;
+  }
+
+  /** Makes the next attempt due, as if none had failed. */
+  forget(): void {
+    this.#failures = 0;
+    this.#notBefore = 0;
   }
 }

@@ -263,7 +263,7 @@ export const waitingRoutes = defineRoutes({
     operation: "listWaiting",
     summary: "What waits for a person, oldest first",
     description:
-      "The tool calls that wait for approval, and the runs that wait for a signal. Only what the sender may read: calls as `GET /approvals` lists them, runs as `GET /runs` does.",
+      "The tool calls that wait for approval, the runs that wait for a signal, and the MCP servers that ask this machine for a login. Only what the sender may read: calls as `GET /approvals` lists them, runs as `GET /runs` does, logins with the action `mcp.login`.",
     query: waitingQuerySchema,
     reply: waitingPageSchema,
     itemAction: "agent.read",

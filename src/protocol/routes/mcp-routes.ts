@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { emptyBodySchema } from "../fields.ts";
+import { begunLoginSchema, finishedLoginSchema } from "../login.ts";
 import { defineRoutes } from "./route.ts";
 
 const mcp = { tag: "mcp" } as const;
@@ -45,4 +47,40 @@ export const mcpRoutes = defineRoutes({
   },
   "GET /.well-known/oauth-protected-resource": { ...describe, operation: "getProtectedResource" },
   "GET /.well-known/oauth-protected-resource/mcp": { ...describe, operation: "getProtectedMcp" },
+});
+
+const parameters = { server: "The name of the MCP server in the configuration." } as const;
+
+/** Logins of persons at the MCP servers whose tools agents use. */
+export const loginRoutes = defineRoutes({
+  "POST /logins/{server}": {
+    ...mcp,
+    parameters,
+    operation: "beginLogin",
+    summary: "Begin a login at an MCP server",
+    description:
+      "Sets a cookie: only the browser that has it can finish the login, once, at `url` and within ten minutes. Ends a login that was begun before.",
+    body: emptyBodySchema,
+    reply: begunLoginSchema,
+    hasOwnReply: true,
+    errors: ["not_found", "unavailable"],
+    action: "mcp.login",
+  },
+  "GET /logins/{server}/callback": {
+    ...mcp,
+    parameters,
+    operation: "finishLogin",
+    summary: "Where the browser comes back from the authorization server",
+    description: "Needs no key, but the cookie of the login. Browsers get a page.",
+    query: z.object({
+      state: z.string().optional(),
+      code: z.string().optional(),
+      iss: z.string().optional().meta({ description: "The authorization server: RFC 9207." }),
+      error: z.string().optional(),
+    }),
+    hasOwnQuery: true,
+    reply: finishedLoginSchema,
+    hasPage: true,
+    errors: ["not_found", "unavailable"],
+  },
 });

@@ -1,7 +1,7 @@
 import { a2aRoutes } from "./a2a-routes.ts";
 import { agUiRoutes } from "./ag-ui-routes.ts";
 import { agentRoutes, approvalRoutes, promptRoutes, sessionRoutes, waitingRoutes } from "./agent-routes.ts";
-import { mcpRoutes } from "./mcp-routes.ts";
+import { loginRoutes, mcpRoutes } from "./mcp-routes.ts";
 import { openAiRoutes } from "./openai-routes.ts";
 import {
   descriptionRoutes,
@@ -34,6 +34,7 @@ const serviceRoutes = {
   ...a2aRoutes,
   ...approvalRoutes,
   ...waitingRoutes,
+  ...loginRoutes,
   ...promptRoutes,
   ...dispatchRoutes,
   ...clusterRoutes,

@@ -136,6 +136,8 @@ export class Gate {
     if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
     // Clients without a token learn here where to get one.
     if (method === "GET" && isResourceMetadata(path)) return undefined;
+    // Browsers come back from an authorization server without a key, and the route checks their cookie.
+    if (method === "GET" && /^\/logins\/[^/]+\/callback$/.test(path)) return undefined;
     const authorization = headers.get("authorization") ?? undefined;
     if (authorization === undefined && method === "GET" && this.#options.isOpen?.(path) === true)
       return undefined;

@@ -32,7 +32,10 @@ const machineOf: { readonly [Key in keyof Routes]: "any" | "owner" | "each" } = 
   "GET /v1/responses/{response_id}": "owner",
   "POST /v1/responses/{response_id}/cancel": "owner",
   "GET /approvals": "any",
+  // Calls and signals are in the database; logins are those that this machine needs.
   "GET /waiting": "any",
+  "POST /logins/{server}": "each",
+  "GET /logins/{server}/callback": "each",
   "GET /agents/{name}/{id}/approvals": "any",
   "POST /agents/{name}/{id}/approvals/{approval_id}": "any",
   "GET /agents/{name}/{id}/approvals/{approval_id}/rules": "any",

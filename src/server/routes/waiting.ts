@@ -36,11 +36,16 @@ export function bindWaitingRoutes({ service, authorization }: ServiceContext): r
         const { items, total } = await service.waiting({ kind, after, limit: limit + 1 });
         return toPage(items, { limit, total });
       }
-      const all = await readPermitted({ kind }, (item) =>
-        item.kind === "call"
-          ? { principal, action, agent: item.approval.agent, instance: item.approval.instance_id }
-          : { principal, action: "run.read", workflow: item.workflow, run_id: item.run_id },
-      );
+      const all = await readPermitted({ kind }, (item) => {
+        switch (item.kind) {
+          case "call":
+            return { principal, action, agent: item.approval.agent, instance: item.approval.instance_id };
+          case "signal":
+            return { principal, action: "run.read", workflow: item.workflow, run_id: item.run_id };
+          case "login":
+            return { principal, action: "mcp.login", mcp_server: item.server };
+        }
+      });
       const following = all.filter(
         (item) => after === undefined || comparePlaces(placeOfItem(item), after) > 0,
       );

@@ -5,6 +5,18 @@ import { firstWords } from "../../ui/text.ts";
 import { Moment } from "../../ui/time.tsx";
 import { describeQuestion } from "../runs/task-question.ts";
 
+/** The key of an item of the inbox among the others. */
+export function keyOfItem(item: WaitingItem): string {
+  switch (item.kind) {
+    case "call":
+      return item.approval.approval_id;
+    case "signal":
+      return `${item.run_id} ${item.position}`;
+    case "login":
+      return `login ${item.server}`;
+  }
+}
+
 /** One item of the inbox in a list; it leads to where one decides. */
 export function InboxRow({ item }: { readonly item: WaitingItem }): ReactNode {
   if (item.kind === "signal") {
@@ -29,6 +41,17 @@ export function InboxRow({ item }: { readonly item: WaitingItem }): ReactNode {
       />
     );
   }
+  if (item.kind === "login")
+    return (
+      <ListRow
+        link={{ to: "/console/approvals" }}
+        status="login"
+        title={item.server}
+        aside={item.host}
+        detail="An MCP server that needs a login"
+        at={item.requested_at}
+      />
+    );
   const { tool, args, agent, instance_id } = item.approval;
   return (
     <ListRow

@@ -14,6 +14,8 @@ import { touchedBy, WaitingCall } from "../../ui/tool-call.tsx";
 import { RunLink } from "../runs/cause-link.tsx";
 import { describeQuestion, readQuestion } from "../runs/task-question.ts";
 import { usePlan } from "../runs/use-plan.ts";
+import { keyOfItem } from "./inbox-row.tsx";
+import { LoginCard } from "./login-card.tsx";
 import { AppliesTo } from "./touched-files.tsx";
 
 type Signal = Extract<WaitingItem, { kind: "signal" }>;
@@ -38,8 +40,8 @@ export function WaitingScreen(): ReactNode {
           )
         ) : items.length === 0 ? (
           <Notice icon="approvals" title="Nothing waits for you">
-            Calls of tools that need an approval, and runs that wait for a signal, stand here until a person
-            decides. The tab&apos;s title shows their number.
+            Calls of tools that need an approval, runs that wait for a signal, and MCP servers that need a
+            login stand here until a person decides. The tab&apos;s title shows their number.
           </Notice>
         ) : (
           <>
@@ -47,13 +49,9 @@ export function WaitingScreen(): ReactNode {
               {`${total.toLocaleString()} ${total === 1 ? "decision waits" : "decisions wait"}, the oldest first`}
             </p>
             <ul className="flex flex-col gap-4">
-              {items.map((item) =>
-                item.kind === "call" ? (
-                  <ApprovalCard key={item.approval.approval_id} approval={item.approval} />
-                ) : (
-                  <SignalCard key={`${item.run_id} ${item.position}`} item={item} />
-                ),
-              )}
+              {items.map((item) => (
+                <WaitingCard key={keyOfItem(item)} item={item} />
+              ))}
             </ul>
             {list.hasNextPage ? (
               <Button isBusy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
@@ -65,6 +63,17 @@ export function WaitingScreen(): ReactNode {
       </Body>
     </Page>
   );
+}
+
+function WaitingCard({ item }: { readonly item: WaitingItem }): ReactNode {
+  switch (item.kind) {
+    case "call":
+      return <ApprovalCard approval={item.approval} />;
+    case "signal":
+      return <SignalCard item={item} />;
+    case "login":
+      return <LoginCard item={item} />;
+  }
 }
 
 function SignalCard({ item }: { readonly item: Signal }): ReactNode {

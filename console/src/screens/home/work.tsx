@@ -5,7 +5,7 @@ import { Panel } from "../../ui/page.tsx";
 import { Answer, Loading, Notice } from "../../ui/states.tsx";
 import { NewConversation } from "../agents/begin-conversation.tsx";
 import { SessionRow } from "../agents/session-row.tsx";
-import { InboxRow } from "../approvals/inbox-row.tsx";
+import { InboxRow, keyOfItem } from "../approvals/inbox-row.tsx";
 import { useInbox } from "../approvals/use-inbox.ts";
 import { DispatchRow } from "../runs/dispatch-row.tsx";
 import { RunRow } from "../runs/run-row.tsx";
@@ -163,9 +163,7 @@ export function Waiting({ inbox }: Pick<WorkProps["work"], "inbox">): ReactNode 
           ) : (
             <ul className="divide-y divide-line">
               {items.map((item) => (
-                <li
-                  key={item.kind === "call" ? item.approval.approval_id : `${item.run_id} ${item.position}`}
-                >
+                <li key={keyOfItem(item)}>
                   <InboxRow item={item} />
                 </li>
               ))}
