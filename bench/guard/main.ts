@@ -7,9 +7,9 @@
  * `--write` replaces the counts with this run's, and the limits with its figures plus headroom. `--counts` only counts.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { build } from "../../scripts/build.ts";
@@ -34,7 +34,8 @@ const measurements: Readonly<Record<string, () => Promise<Cost>>> = {
   "five-turn tool loop, in memory": () => loop("loop_memory"),
   "five-turn tool loop, stored": () => loop("loop_stored"),
   "a prompt over HTTP, stored": prompt,
-  "start of the command line": start,
+  "start of the command line": () => start(["--help"]),
+  "list of one spec by the command line": () => start(["specs", "list"]),
   "index of 300 files": () => runChild<Cost>({ file: join(import.meta.dirname, "index-child.ts") }, []),
 };
 
@@ -107,14 +108,17 @@ async function prompt(): Promise<Cost> {
 }
 
 /** Measures whole processes in turns, after one that fills caches; returns the least of each, because noise only adds. */
-async function start(): Promise<Cost> {
+async function start(command: readonly string[]): Promise<Cost> {
   const folder = mkdtempSync(join(tmpdir(), "kit-bench-guard-"));
   try {
+    const spec = join(folder, ".kiro/specs/cart/requirements.md");
+    mkdirSync(dirname(spec), { recursive: true });
+    writeFileSync(spec, "# Requirements\n\n### Requirement 1\n");
     const empty = join(folder, "empty.mjs");
     writeFileSync(empty, "");
     const times: Cost[] = Array.from({ length: 12 }, () => ({
       floor: processorMs([empty], folder),
-      kit: processorMs([join(repositoryRoot, "bin/kit.mjs"), "--help"], folder),
+      kit: processorMs([join(repositoryRoot, "bin/kit.mjs"), ...command], folder),
     }));
     const measured = times.slice(2);
     return {

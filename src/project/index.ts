@@ -48,10 +48,10 @@ export {
   readReport,
   recordResults,
 } from "./results/record-results.ts";
-export type { FileDates } from "./scan/git/file-dates.ts";
 export {
   type ChangedFile,
   type ChangedFilesOptions,
   readChangedFiles,
   toChangedPaths,
 } from "./scan/git/git-state.ts";
+export type { FileDates } from "./store/date-rows.ts";

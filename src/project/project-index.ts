@@ -3,9 +3,9 @@ import type { Diagnostic } from "../protocol/diagnostic.ts";
 import type { IndexingProgress } from "../protocol/indexing.ts";
 import type { Connection } from "../sqlite/statements.ts";
 import type { Project, RefreshOptions, ScanSummary } from "./project.ts";
-import type { FileDates } from "./scan/git/file-dates.ts";
 import type { SourceReader } from "./scan/source-reader.ts";
 import type { Aliases, Tree } from "./scan/tree.ts";
+import type { FileDates } from "./store/date-rows.ts";
 import type { RepositoryWatch } from "./watch/repository-watch.ts";
 
 /** The index of an open project, which the parts of a `Project` read. */

@@ -27,7 +27,7 @@ import type {
 } from "../protocol/spec-query.ts";
 import type { SyncPlan, SyncRequest, SyncResult, SyncWrite } from "../protocol/sync.ts";
 import type { ProjectConfig } from "./project-config.ts";
-import type { FileDates } from "./scan/git/file-dates.ts";
+import type { FileDates } from "./store/date-rows.ts";
 
 /** The result of one pass over the repository. */
 export interface ScanSummary {

@@ -295,5 +295,7 @@ export function specPlace({ path, metadata }: SpecBlock): Place {
 
 /** "1 spec", "2,000 specs". */
 export function count(number: number, noun: string, plural: string = `${noun}s`): string {
-  return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
+  // The first use of a locale takes longer than all else that a short list needs.
+  const digits = number < 1000 ? String(number) : number.toLocaleString("en");
+  return `${digits} ${number === 1 ? noun : plural}`;
 }

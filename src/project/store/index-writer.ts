@@ -1,5 +1,4 @@
 import type { Connection } from "../../sqlite/statements.ts";
-import { type DatesUpdate, saveDates } from "../scan/git/file-dates.ts";
 import type { Folder, Link } from "../scan/tree.ts";
 import {
   type BlockEntry,
@@ -14,6 +13,7 @@ import {
   toEdges,
   toKey,
 } from "./block-row.ts";
+import { type DatesUpdate, saveDates } from "./date-rows.ts";
 import { type Meta, readMeta, writeMeta } from "./open-index.ts";
 import { isTurnOfAnother } from "./write-turn.ts";
 

@@ -212,7 +212,7 @@ function whyUnusable(database: Connection, fingerprint: string): string | undefi
 
 /** Creates the tables, unless another process has created them in the meantime. */
 function create(database: Connection, fingerprint: string): void {
-  retryWhileBusy(() => database.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL"), busyTimeoutMs);
+  retryWhileBusy(() => database.exec("PRAGMA page_size = 16384; PRAGMA journal_mode = WAL"), busyTimeoutMs);
   database.transaction(() => {
     if (database.get<[number]>("PRAGMA application_id")?.[0] === applicationId) return;
     database.exec(schema);

@@ -28,7 +28,8 @@ const maxWaitMs = 600_000;
 // Short waits, because the thread cannot be ended during one.
 const database = new Connection(file, { timeoutMs: 1000 });
 configure(database);
-database.exec("PRAGMA wal_autocheckpoint = 4000");
+// SQLite writes the changed pages of a batch early where they exceed the cache, and reads them again for their checksums.
+database.exec("PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -32768");
 // Batches after an outdated one were made for a state that was never written.
 let isOutdated = database.inode !== inode;
 

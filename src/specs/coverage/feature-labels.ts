@@ -34,6 +34,11 @@ export function labelFeatures(paths: readonly string[]): Feature[] {
   });
 }
 
+/** The label of a feature without regard to others. */
+export function shortLabel(path: string): string {
+  return labelOf(partsOf(path));
+}
+
 function partsOf(path: string): readonly string[] {
   const segments = path.replace(fileEnding, "").split("/");
   const telling = segments.filter((segment) => segment !== "" && !commonFolders.has(segment));

@@ -1,6 +1,5 @@
-import { requirementLabels } from "../adapters/kiro/kiro-document.ts";
-import { scanMarkdown } from "../markdown/scan-markdown.ts";
-import { labelFeatures } from "./feature-labels.ts";
+import { labelsInText } from "../adapters/kiro/kiro-document.ts";
+import { shortLabel } from "./feature-labels.ts";
 import { writtenNumbers } from "./written-numbers.ts";
 
 /**
@@ -13,15 +12,15 @@ export function criteriaInTask(
   text: string,
   codes: readonly string[] = [],
 ): { readonly criteria?: string[] } {
-  const scan = scanMarkdown(text);
-  const labels = requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
-  const numbers = labels.flatMap(({ names }) => names.map(({ number }) => number));
-  const written = [...writtenNumbers(text)]
+  const numbers = labelsInText(text).flatMap(({ names }) => names.map(({ number }) => number));
+  const all = new Set(numbers.length > 0 ? numbers : [...codes, ...writtenCodes(text)]);
+  all.delete("*");
+  return all.size === 0 ? {} : { criteria: [...all].map((number) => `${shortLabel(folder)}#${number}`) };
+}
+
+function writtenCodes(text: string): string[] {
+  return [...writtenNumbers(text)]
     .filter(({ number }) => /^[a-z]/i.test(number))
     .sort((one, other) => one.index - other.index)
     .map(({ number }) => number);
-  const [feature] = labelFeatures([folder]);
-  const all = new Set(numbers.length > 0 ? numbers : [...codes, ...written]);
-  all.delete("*");
-  return all.size === 0 ? {} : { criteria: [...all].map((number) => `${feature?.label}#${number}`) };
 }

@@ -4,7 +4,8 @@ import {
   createTemporaryRepository,
   type TemporaryRepository,
 } from "../../../testing/temporary-repository.ts";
-import { type FileDates, type FileDatesUpdate, readFileDates } from "./file-dates.ts";
+import type { FileDates, FileDatesUpdate } from "../../store/date-rows.ts";
+import { readFileDates } from "./file-dates.ts";
 import { readGitState } from "./git-state.ts";
 
 type Cache = { historyKey: string; readonly rows: Map<string, FileDates> };

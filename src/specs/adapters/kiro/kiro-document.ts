@@ -1,6 +1,6 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
-import { lineKinds, lineText, type MarkdownScan, textOfLines } from "../../markdown/scan-markdown.ts";
+import { lineKinds, lineText, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import type { LineRange } from "../../model/task-list.ts";
@@ -165,6 +165,13 @@ export function requirementLabels(scan: MarkdownScan, ranges: readonly LineRange
     }
   }
   return labels;
+}
+
+/** The labels of a text; scans its lines only if it can have one. */
+export function labelsInText(text: string): RequirementLabel[] {
+  if (!mayHaveLabel.test(text)) return [];
+  const scan = scanMarkdown(text);
+  return requirementLabels(scan, [{ from: 1, to: scan.lineCount }]);
 }
 
 /** The links of labels to blocks of a feature, each once, from the first line that has it. */
