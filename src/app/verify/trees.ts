@@ -18,6 +18,18 @@ export function differing(one: Listing, other: Listing): readonly string[] {
     .sort();
 }
 
+interface TreesParts {
+  readonly top: string;
+  readonly prefix: string;
+  /** The temporary folder. */
+  readonly folder: string;
+  /** The objects and the index of the repository. */
+  readonly objects: string;
+  readonly index: string;
+  readonly signal: AbortSignal | undefined;
+  readonly keepsObjects: boolean;
+}
+
 /**
  * The trees of a repository that a judge works with. Its own objects and indexes lie in a temporary folder: the repository, its index
  * and its work tree are only read. Every call of Git is kit's hardened one, so that no filter of the repository runs.
@@ -27,29 +39,13 @@ export class Trees implements AsyncDisposable {
   readonly top: string;
   /** The path from the top to the project, with a slash at its end; empty for the top itself. */
   readonly prefix: string;
-  readonly #folder: string;
-  readonly #objects: string;
-  readonly #index: string;
-  readonly #signal: AbortSignal | undefined;
-  readonly #keepsObjects: boolean;
+  readonly #parts: TreesParts;
   #indexes = 0;
 
-  private constructor(parts: {
-    readonly top: string;
-    readonly prefix: string;
-    readonly folder: string;
-    readonly objects: string;
-    readonly index: string;
-    readonly signal: AbortSignal | undefined;
-    readonly keepsObjects: boolean;
-  }) {
+  private constructor(parts: TreesParts) {
     this.top = parts.top;
     this.prefix = parts.prefix;
-    this.#folder = parts.folder;
-    this.#objects = parts.objects;
-    this.#index = parts.index;
-    this.#signal = parts.signal;
-    this.#keepsObjects = parts.keepsObjects;
+    this.#parts = parts;
   }
 
   /**
@@ -87,7 +83,7 @@ export class Trees implements AsyncDisposable {
    * calls its main one, else with `main` or `master`; on that branch itself, HEAD.
    */
   async base(since: string | undefined): Promise<string> {
-    const repository = { root: this.top, ...(this.#signal && { signal: this.#signal }) };
+    const repository = { root: this.top, ...(this.#parts.signal && { signal: this.#parts.signal }) };
     if (since !== undefined) return await findBase({ ...repository, since });
     for (const name of ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master", "HEAD"]) {
       const base = await findMergeBase(repository, [name, "HEAD"]);
@@ -105,7 +101,7 @@ export class Trees implements AsyncDisposable {
     const index = this.#newIndex();
     // The present index knows what a sparse checkout leaves out. Git takes a file for unchanged if its size and second are those of
     // the index, unless the index is older than that: so this one is, and Git reads every file.
-    const hasIndex = await copyFile(this.#index, index).then(
+    const hasIndex = await copyFile(this.#parts.index, index).then(
       () => utimes(index, 1, 1).then(() => true),
       () => false,
     );
@@ -182,11 +178,11 @@ export class Trees implements AsyncDisposable {
 
   /** A new folder that ends with these trees. */
   async emptyFolder(): Promise<string> {
-    return await mkdtemp(join(this.#folder, "files-"));
+    return await mkdtemp(join(this.#parts.folder, "files-"));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await removeNow(this.#folder);
+    await removeNow(this.#parts.folder);
   }
 
   async #fill(listing: Listing): Promise<string> {
@@ -198,7 +194,7 @@ export class Trees implements AsyncDisposable {
 
   #newIndex(): string {
     this.#indexes += 1;
-    return join(this.#folder, `index${this.#indexes}`);
+    return join(this.#parts.folder, `index${this.#indexes}`);
   }
 
   async #run(
@@ -212,12 +208,12 @@ export class Trees implements AsyncDisposable {
   }
 
   get #options(): RunGitOptions {
-    const newObjects = { folder: join(this.#folder, "objects"), repository: this.#objects };
+    const newObjects = { folder: join(this.#parts.folder, "objects"), repository: this.#parts.objects };
     return {
       cwd: this.top,
-      signal: this.#signal,
+      signal: this.#parts.signal,
       timeoutMs: 120_000,
-      ...(this.#keepsObjects ? {} : { newObjects }),
+      ...(this.#parts.keepsObjects ? {} : { newObjects }),
     };
   }
 }
