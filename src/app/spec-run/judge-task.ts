@@ -32,7 +32,7 @@ export interface KeptTests {
   readonly paths: readonly string[];
 }
 
-/** What an agent has left in a work tree. */
+/** The work of an agent on a task. */
 interface WorkOnTask {
   readonly workTree: TaskWorkTree;
   /** The commit that the work began with. */
