@@ -34,10 +34,7 @@ export class TaskBranch {
   readonly prefix: string;
   readonly #signal: AbortSignal | undefined;
 
-  private constructor(
-    name: string,
-    { top, prefix, signal }: Pick<Trees, "top" | "prefix"> & { readonly signal: AbortSignal | undefined },
-  ) {
+  private constructor(name: string, { top, prefix }: Pick<Trees, "top" | "prefix">, signal?: AbortSignal) {
     this.name = name;
     this.top = top;
     this.prefix = prefix;
@@ -47,7 +44,7 @@ export class TaskBranch {
   /** Throws `unavailable` outside of a work tree of Git. */
   static async open(root: string, feature: string, signal?: AbortSignal): Promise<TaskBranch> {
     await using trees = await Trees.open(root, { signal });
-    return new TaskBranch(`kit/${toRefName(feature)}`, { top: trees.top, prefix: trees.prefix, signal });
+    return new TaskBranch(`kit/${toRefName(feature)}`, trees, signal);
   }
 
   /** The commit that `begin` would return; checks without changing anything. */
