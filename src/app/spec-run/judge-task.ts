@@ -1,5 +1,6 @@
 import { KitError } from "../../base/kit-error.ts";
 import { openProject } from "../../project/open-project.ts";
+import type { Project } from "../../project/project.ts";
 import type { ProjectConfig } from "../../project/project-config.ts";
 import type { Verdict } from "../../protocol/verdict.ts";
 import type { IsolationOptions } from "../../sandboxes/contract.ts";
@@ -15,8 +16,7 @@ export interface JudgeParts {
   /** The part of the configuration that selects files, with `specs.verify`. */
   readonly config: ProjectConfig;
   readonly isolation: IsolationOptions;
-  /** Whether a file of the project is a spec, by its path from the project's root. */
-  readonly isSpec: (path: string) => boolean;
+  readonly specs: Pick<Project["specs"], "frameworkOf">;
 }
 
 export interface JudgedTask {
@@ -32,6 +32,14 @@ export interface KeptTests {
   readonly paths: readonly string[];
 }
 
+/** The work of an agent on a task. */
+interface WorkOnTask {
+  readonly workTree: TaskWorkTree;
+  /** The commit that the work began with. */
+  readonly base: string;
+  readonly tests?: KeptTests | undefined;
+}
+
 /** How often kit looks again at a work tree that changes while it is judged. */
 const mostAttempts = 3;
 
@@ -42,23 +50,12 @@ const mostAttempts = 3;
  */
 export async function judgeTask(
   parts: JudgeParts,
-  {
-    workTree,
-    base,
-    task,
-    tests,
-    signal,
-  }: {
-    readonly workTree: TaskWorkTree;
-    readonly base: string;
-    readonly task: PlannedTask;
-    readonly tests?: KeptTests | undefined;
-    readonly signal: AbortSignal;
-  },
+  { task, signal, ...work }: WorkOnTask & { readonly task: PlannedTask; readonly signal: AbortSignal },
 ): Promise<JudgedTask> {
   const { branch, config, isolation } = parts;
+  const { workTree, base } = work;
   for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-    const undone = await undoForeign(parts, { workTree, base, tests });
+    const undone = await undoForeign(parts, work);
     const project = await openProject({
       root: workTree.root,
       indexFile: ":memory:",
@@ -91,15 +88,7 @@ export async function judgeTask(
 /** Gives specs, kit's own files and the tests of another agent back what they had. */
 async function undoForeign(
   parts: JudgeParts,
-  {
-    workTree,
-    base,
-    tests,
-  }: {
-    readonly workTree: TaskWorkTree;
-    readonly base: string;
-    readonly tests?: KeptTests | undefined;
-  },
+  { workTree, base, tests }: WorkOnTask,
 ): Promise<readonly string[]> {
   const undone = await workTree.restore(base, (path) => isForeign(parts, path));
   if (tests === undefined) return undone;
@@ -110,7 +99,7 @@ async function undoForeign(
 /** Keeps the tests that an agent has written, and undoes its other changes. */
 export async function keepTests(
   parts: JudgeParts,
-  { workTree, base }: { readonly workTree: TaskWorkTree; readonly base: string },
+  { workTree, base }: WorkOnTask,
 ): Promise<KeptTests & { readonly undone: readonly string[] }> {
   const { prefix } = parts.branch;
   const undone = await workTree.restore(
@@ -124,8 +113,8 @@ export async function keepTests(
 const ownFiles = /^(?:\.kit\/|kit\.toml$|kit\.config\.\w+$)/;
 
 /** Specs and kit's configuration decide what the judge looks at, so no agent changes them in a task. */
-function isForeign({ branch, isSpec }: JudgeParts, path: string): boolean {
+function isForeign({ branch, specs }: JudgeParts, path: string): boolean {
   if (!path.startsWith(branch.prefix)) return false;
   const inProject = path.slice(branch.prefix.length);
-  return ownFiles.test(inProject) || isSpec(inProject);
+  return ownFiles.test(inProject) || specs.frameworkOf(inProject) !== undefined;
 }

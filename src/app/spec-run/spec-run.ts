@@ -7,7 +7,7 @@ import type { Project } from "../../project/project.ts";
 import type { ProjectConfig } from "../../project/project-config.ts";
 import type { SpecRunBody, SpecRunResult, SpecTaskProgress } from "../../protocol/spec-run.ts";
 import type { IsolationOptions } from "../../sandboxes/contract.ts";
-import { createSpecRegistry, type SpecRegistry } from "../../specs/registry.ts";
+import { createSpecRegistry } from "../../specs/registry.ts";
 import type { WorkflowContext } from "../../workflows/workflow-context.ts";
 import { stateFolder } from "../state-folder.ts";
 import { Trees } from "../verify/trees.ts";
@@ -35,10 +35,9 @@ export async function runSpec(
   ctx: WorkflowContext<SpecRunBody>,
 ): Promise<SpecRunResult> {
   const { feature, parallel: most = parts.config.specs?.run?.parallel ?? 1 } = ctx.payload;
-  const registry = registryOf(parts.config);
   const plan = await ctx.step("plan", ({ signal }) => begin(parts, { ctx, signal }));
   const branch = await TaskBranch.open(parts.project.root, feature, ctx.signal);
-  const run = toRun(parts, { ctx, branch, registry, identity: plan.identity });
+  const run = toRun(parts, { ctx, branch, identity: plan.identity });
   const tasks: SpecTaskProgress[] = [];
   for (const group of groupsOf(plan.tasks, most)) {
     const works = group.map((task) => new TaskRun(run, task));
@@ -57,11 +56,11 @@ interface Plan {
 }
 
 async function begin(
-  { project, config, otherRun }: SpecRunParts,
+  parts: SpecRunParts,
   { ctx, signal }: { readonly ctx: WorkflowContext<SpecRunBody>; readonly signal: AbortSignal },
 ): Promise<Plan> {
   const { feature, tasks } = ctx.payload;
-  const other = await otherRun(feature, ctx.id);
+  const other = await parts.otherRun(feature, ctx.id);
   if (other !== undefined) {
     throw new KitError({
       code: "conflict",
@@ -69,31 +68,23 @@ async function begin(
       hint: `kit runs show ${other} says how far it is; kit runs cancel ${other} ends it.`,
     });
   }
-  const branch = await TaskBranch.open(project.root, feature, signal);
-  const specs = { root: project.root, config, isSpec: (path: string) => isSpec(project, path) };
-  const head = await branch.peek();
-  const planned = await planAt(specs, head, { feature, tasks, signal });
+  const branch = await TaskBranch.open(parts.project.root, feature, signal);
+  const planned = await planAt(parts, await branch.peek(), { feature, tasks, signal });
   if (planned.length === 0) ctx.log.info(`${feature} has no open task.`);
   const base = await branch.begin();
   return { base, identity: await branch.identity(), tasks: planned };
 }
 
-interface SpecsOfCommit {
-  readonly root: string;
-  readonly config: ProjectConfig;
-  readonly isSpec: (path: string) => boolean;
-}
-
 /** The tasks as a commit has them: only its spec files are checked out. */
 async function planAt(
-  { root: ownRoot, config, isSpec: isSpecFile }: SpecsOfCommit,
+  { project: own, config }: SpecRunParts,
   commit: string,
   { feature, tasks, signal }: Pick<SpecRunBody, "feature" | "tasks"> & { readonly signal: AbortSignal },
 ): Promise<readonly PlannedTask[]> {
-  await using trees = await Trees.open(ownRoot, { signal });
+  await using trees = await Trees.open(own.root, { signal });
   const { prefix } = trees;
   const specs = [...(await trees.list(commit))].filter(
-    ([path]) => path.startsWith(prefix) && isSpecFile(path.slice(prefix.length)),
+    ([path]) => path.startsWith(prefix) && own.specs.frameworkOf(path.slice(prefix.length)) !== undefined,
   );
   const folder = await trees.emptyFolder();
   await trees.checkOut(new Map(specs), folder);
@@ -107,30 +98,12 @@ async function planAt(
   }
 }
 
-function isSpec({ specs }: Pick<Project, "specs">, path: string): boolean {
-  return specs.frameworkOf(path) !== undefined;
-}
-
-function registryOf({ specs: { adapters = [], custom = [] } = {} }: ProjectConfig): SpecRegistry {
-  return createSpecRegistry({ adapters, custom });
-}
-
 function toRun(
   { project, config, isolation, agent }: SpecRunParts,
-  {
-    ctx,
-    branch,
-    registry,
-    identity,
-  }: {
-    readonly ctx: WorkflowContext<SpecRunBody>;
-    readonly branch: TaskBranch;
-    readonly registry: SpecRegistry;
-    readonly identity: Identity;
-  },
+  { ctx, branch, identity }: Pick<RunOfTasks, "ctx" | "branch" | "identity">,
 ): RunOfTasks {
   const { feature, max_cost, ...body } = ctx.payload;
-  const settings = config.specs?.run ?? {};
+  const { run: settings = {}, adapters = [], custom = [] } = config.specs ?? {};
   const coder = body.agent ?? settings.agent;
   const tester = body.tests_by ?? settings.tests_by;
   const folders = join(stateFolder(project.root), "work");
@@ -139,9 +112,9 @@ function toRun(
     ctx,
     feature,
     branch,
-    registry,
+    registry: createSpecRegistry({ adapters, custom }),
     identity,
-    judge: { branch, config, isolation, isSpec: (path) => isSpec(project, path) },
+    judge: { branch, config, isolation, specs: project.specs },
     coder: { name: coder ?? "default", definition: agent(coder ?? "default") },
     tester: tester === undefined ? undefined : { name: tester, definition: agent(tester) },
     attempts: body.attempts ?? settings.attempts ?? defaultAttempts,

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { type GitArguments, type RunGitOptions, runGit } from "../../processes/git.ts";
-import { Trees } from "../verify/trees.ts";
+import { Trees, textOf } from "../verify/trees.ts";
 
 /** The name and address of a commit's author. */
 export interface Identity {
@@ -34,10 +34,7 @@ export class TaskBranch {
   readonly prefix: string;
   readonly #signal: AbortSignal | undefined;
 
-  private constructor(
-    name: string,
-    { top, prefix, signal }: Pick<Trees, "top" | "prefix"> & { readonly signal: AbortSignal | undefined },
-  ) {
+  private constructor(name: string, { top, prefix }: Pick<Trees, "top" | "prefix">, signal?: AbortSignal) {
     this.name = name;
     this.top = top;
     this.prefix = prefix;
@@ -47,7 +44,7 @@ export class TaskBranch {
   /** Throws `unavailable` outside of a work tree of Git. */
   static async open(root: string, feature: string, signal?: AbortSignal): Promise<TaskBranch> {
     await using trees = await Trees.open(root, { signal });
-    return new TaskBranch(`kit/${toRefName(feature)}`, { top: trees.top, prefix: trees.prefix, signal });
+    return new TaskBranch(`kit/${toRefName(feature)}`, trees, signal);
   }
 
   /** The commit that `begin` would return; checks without changing anything. */
@@ -157,13 +154,7 @@ export class TaskBranch {
   }
 
   async #text(command: GitArguments, options: Partial<RunGitOptions> = {}): Promise<string> {
-    const result = await this.#run(command, options);
-    if (result.status === "ok") return result.stdout.toString().trim();
-    const said = result.status === "failed" ? (result.stderr.trim().split("\n").at(-1) ?? "") : result.status;
-    throw new KitError({
-      code: "unavailable",
-      message: `Git could not do its part (${command[0]}): ${said.slice(0, 300)}`,
-    });
+    return textOf(await this.#run(command, options), `Git could not do its part (${command[0]}).`).trim();
   }
 
   async #run(command: GitArguments, options: Partial<RunGitOptions> = {}): ReturnType<typeof runGit> {

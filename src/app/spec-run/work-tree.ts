@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { runGit } from "../../processes/git.ts";
-import { type Listing, Trees } from "../verify/trees.ts";
+import { differing, type Listing, Trees } from "../verify/trees.ts";
 import type { TaskBranch } from "./task-branch.ts";
 
 /** The work tree in which an agent does one task: linked to the user's repository, in kit's own folder. */
@@ -48,13 +48,10 @@ export class TaskWorkTree {
   async restore(tree: string, isProtected: (path: string) => boolean): Promise<readonly string[]> {
     await using trees = await this.#open();
     const [present, kept] = [await trees.list(await trees.snapshot()), await trees.list(tree)];
-    const undone = [...new Set([...present.keys(), ...kept.keys()])].filter(
-      (path) => isProtected(path) && present.get(path) !== kept.get(path),
-    );
     const next = new Map([...present].filter(([path]) => !isProtected(path)));
     for (const [path, entry] of kept) if (isProtected(path)) next.set(path, entry);
     await this.#write(trees, { present, next });
-    return undone.sort();
+    return differing(present, next);
   }
 
   /** Its present files as a tree in the repository. */
@@ -66,10 +63,7 @@ export class TaskWorkTree {
   /** The paths that differ between two trees. */
   async changed(tree: string, other: string): Promise<readonly string[]> {
     await using trees = await this.#open();
-    const [before, after] = [await trees.list(tree), await trees.list(other)];
-    return [...new Set([...before.keys(), ...after.keys()])]
-      .filter((path) => before.get(path) !== after.get(path))
-      .sort();
+    return differing(await trees.list(tree), await trees.list(other));
   }
 
   async remove(): Promise<void> {

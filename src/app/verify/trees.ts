@@ -2,14 +2,33 @@ import { copyFile, mkdir, mkdtemp, realpath, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
-import { type GitArguments, type GitResult, runGit } from "../../processes/git.ts";
+import { type GitArguments, type GitResult, type RunGitOptions, runGit } from "../../processes/git.ts";
+import { findMergeBase } from "../../project/scan/git/branches.ts";
+import { findBase } from "../../project/scan/git/git-state.ts";
+import { readObjects } from "../../project/scan/git/read-objects.ts";
 import { removeAtExit, removeNow } from "../../sandboxes/host/wall/own-folders.ts";
 
 /** The files of a tree by path from the top of the repository: `<mode> <object>`. */
 export type Listing = ReadonlyMap<string, string>;
 
-/** Objects that one call of Git reads. */
-const blobsPerCall = 500;
+/** The paths, sorted, that only one of two listings has, or that have another object there. */
+export function differing(one: Listing, other: Listing): readonly string[] {
+  return [...new Set([...one.keys(), ...other.keys()])]
+    .filter((path) => one.get(path) !== other.get(path))
+    .sort();
+}
+
+interface TreesParts {
+  readonly top: string;
+  readonly prefix: string;
+  /** The temporary folder. */
+  readonly folder: string;
+  /** The objects and the index of the repository. */
+  readonly objects: string;
+  readonly index: string;
+  readonly signal: AbortSignal | undefined;
+  readonly keepsObjects: boolean;
+}
 
 /**
  * The trees of a repository that a judge works with. Its own objects and indexes lie in a temporary folder: the repository, its index
@@ -20,29 +39,13 @@ export class Trees implements AsyncDisposable {
   readonly top: string;
   /** The path from the top to the project, with a slash at its end; empty for the top itself. */
   readonly prefix: string;
-  readonly #folder: string;
-  readonly #objects: string;
-  readonly #index: string;
-  readonly #signal: AbortSignal | undefined;
-  readonly #keepsObjects: boolean;
+  readonly #parts: TreesParts;
   #indexes = 0;
 
-  private constructor(parts: {
-    readonly top: string;
-    readonly prefix: string;
-    readonly folder: string;
-    readonly objects: string;
-    readonly index: string;
-    readonly signal: AbortSignal | undefined;
-    readonly keepsObjects: boolean;
-  }) {
+  private constructor(parts: TreesParts) {
     this.top = parts.top;
     this.prefix = parts.prefix;
-    this.#folder = parts.folder;
-    this.#objects = parts.objects;
-    this.#index = parts.index;
-    this.#signal = parts.signal;
-    this.#keepsObjects = parts.keepsObjects;
+    this.#parts = parts;
   }
 
   /**
@@ -80,17 +83,11 @@ export class Trees implements AsyncDisposable {
    * calls its main one, else with `main` or `master`; on that branch itself, HEAD.
    */
   async base(since: string | undefined): Promise<string> {
-    if (since !== undefined) {
-      const commit = await this.#commit(since);
-      if (commit === undefined) throw unknownRevision(since);
-      const merged = await this.#git(["merge-base", commit, "HEAD"]);
-      return merged.status === "ok" ? merged.stdout.toString().trim() : commit;
-    }
+    const repository = { root: this.top, ...(this.#parts.signal && { signal: this.#parts.signal }) };
+    if (since !== undefined) return await findBase({ ...repository, since });
     for (const name of ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master", "HEAD"]) {
-      const commit = await this.#commit(name);
-      if (commit === undefined) continue;
-      const merged = await this.#git(["merge-base", commit, "HEAD"]);
-      if (merged.status === "ok") return merged.stdout.toString().trim();
+      const base = await findMergeBase(repository, [name, "HEAD"]);
+      if (base !== undefined) return base;
     }
     throw new KitError({
       code: "unavailable",
@@ -104,7 +101,7 @@ export class Trees implements AsyncDisposable {
     const index = this.#newIndex();
     // The present index knows what a sparse checkout leaves out. Git takes a file for unchanged if its size and second are those of
     // the index, unless the index is older than that: so this one is, and Git reads every file.
-    const hasIndex = await copyFile(this.#index, index).then(
+    const hasIndex = await copyFile(this.#parts.index, index).then(
       () => utimes(index, 1, 1).then(() => true),
       () => false,
     );
@@ -121,6 +118,13 @@ export class Trees implements AsyncDisposable {
       if (file !== null) files.set(file[3] ?? "", `${file[1]} ${file[2]}`);
     }
     return files;
+  }
+
+  /** The bytes that the files of a tree take in memory, by pages. */
+  async size(tree: string): Promise<number> {
+    const files = await this.#run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree]);
+    const sizes = files.matchAll(/(?:^|\0)\d+ blob [0-9a-f]+ +(\d+)\t/g);
+    return sizes.reduce((bytes, [, size]) => bytes + Math.ceil(Number(size) / 4_096) * 4_096, 0);
   }
 
   /** The tree of a listing. */
@@ -156,47 +160,29 @@ export class Trees implements AsyncDisposable {
       const [mode, object] = listing.get(path)?.split(" ") ?? [];
       return object !== undefined && mode !== "120000" ? [{ path, object }] : [];
     });
-    const texts = new Map<string, string>();
-    for (let at = 0; at < blobs.length; at += blobsPerCall) {
-      const some = blobs.slice(at, at + blobsPerCall);
-      const input = some.map(({ object }) => `${object}\n`).join("");
-      const result = await this.#git(["cat-file", "--batch"], { input });
-      if (result.status !== "ok") throw gitFailed(result, "The objects of the repository cannot be read.");
-      let from = 0;
-      for (const { path } of some) {
-        const end = result.stdout.indexOf("\n", from);
-        const size = / blob (\d+)$/.exec(result.stdout.toString("utf8", from, end))?.[1];
-        from = end + 1;
-        if (size === undefined) continue;
-        texts.set(path, result.stdout.toString("utf8", from, from + Number(size)));
-        from += Number(size) + 1;
-      }
-    }
-    return texts;
+    const contents = await readObjects(
+      blobs.map(({ object }) => object),
+      this.#options,
+    );
+    if (contents === undefined)
+      throw new KitError({
+        code: "unavailable",
+        message: "The objects of the repository cannot be read.",
+      });
+    return new Map(
+      blobs.flatMap(({ path }, at) =>
+        contents[at] === undefined ? [] : [[path, contents[at].toString()] as const],
+      ),
+    );
   }
 
   /** A new folder that ends with these trees. */
   async emptyFolder(): Promise<string> {
-    return await mkdtemp(join(this.#folder, "files-"));
+    return await mkdtemp(join(this.#parts.folder, "files-"));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await removeNow(this.#folder);
-  }
-
-  async #commit(name: string): Promise<string | undefined> {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-    if (name === "" || name.length > 256 || /^-|[\u0000-\u001f\u007f]/.test(name))
-      throw unknownRevision(name);
-    const result = await this.#git([
-      "rev-parse",
-      "--verify",
-      "--quiet",
-      "--end-of-options",
-      `${name}^{commit}`,
-    ]);
-    const commit = result.status === "ok" ? result.stdout.toString().trim().split("\n").at(-1) : undefined;
-    return commit !== undefined && /^[0-9a-f]{40,64}$/.test(commit) ? commit : undefined;
+    await removeNow(this.#parts.folder);
   }
 
   async #fill(listing: Listing): Promise<string> {
@@ -208,32 +194,32 @@ export class Trees implements AsyncDisposable {
 
   #newIndex(): string {
     this.#indexes += 1;
-    return join(this.#folder, `index${this.#indexes}`);
+    return join(this.#parts.folder, `index${this.#indexes}`);
   }
 
   async #run(
     command: GitArguments,
     options: { readonly index?: string; readonly input?: string } = {},
   ): Promise<string> {
-    return textOf(await this.#git(command, options), `Git could not do its part (${command[0]}).`);
+    return textOf(
+      await runGit(command, { ...this.#options, ...options }),
+      `Git could not do its part (${command[0]}).`,
+    );
   }
 
-  async #git(
-    command: GitArguments,
-    options: { readonly index?: string; readonly input?: string } = {},
-  ): Promise<GitResult> {
-    const newObjects = { folder: join(this.#folder, "objects"), repository: this.#objects };
-    return await runGit(command, {
+  get #options(): RunGitOptions {
+    const newObjects = { folder: join(this.#parts.folder, "objects"), repository: this.#parts.objects };
+    return {
       cwd: this.top,
-      signal: this.#signal,
+      signal: this.#parts.signal,
       timeoutMs: 120_000,
-      ...(this.#keepsObjects ? {} : { newObjects }),
-      ...options,
-    });
+      ...(this.#parts.keepsObjects ? {} : { newObjects }),
+    };
   }
 }
 
-function textOf(result: GitResult, message: string): string {
+/** The output of a call. Throws `unavailable` for one that failed. */
+export function textOf(result: GitResult, message: string): string {
   if (result.status === "ok") return result.stdout.toString();
   throw gitFailed(result, message);
 }
@@ -249,13 +235,5 @@ function gitFailed(result: GitResult, message: string): KitError {
   return new KitError({
     code: "unavailable",
     message: isPlain ? message : `${message} Git says: ${said.slice(0, 300)}`,
-  });
-}
-
-function unknownRevision(name: string): KitError {
-  return new KitError({
-    code: "invalid_request",
-    message: `Git knows no revision ${JSON.stringify(name.slice(0, 100))} here.`,
-    hint: "Name a branch, a tag or a commit of this repository, such as main or HEAD~3.",
   });
 }

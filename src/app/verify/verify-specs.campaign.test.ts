@@ -96,122 +96,42 @@ test("honest work is closed, and the verdict says what was run", async () => {
   ]);
 });
 
-const newFunction = `${cart}export function discounted(lines, discount) {
-  return total(lines) - discount;
+/** `testing/cheats.ts` has the others. */
+interface Cheat {
+  readonly name: string;
+  readonly expected: string;
+  readonly change: Files;
+  readonly before?: Readonly<Record<string, string>>;
 }
-`;
-const newTest = cartTest.replace("{ total }", "{ discounted, total }");
-const assertsNothing = `test("takes a discount off (cart#1.3)", () => {
-  assert.equal(typeof discounted, "function");
-});
-`;
-const readsSource = `import { readFileSync } from "node:fs";
-test("takes a discount off (cart#1.3)", () => {
-  assert.match(readFileSync(new URL("./cart.mjs", import.meta.url), "utf8"), /return sum - discount/);
-});
-`;
-/** A test that a person wrote before, which fails until the work is done. */
-const red = { "src/cart.test.mjs": cartTest + discountTest };
-const withTest = (text: string) => ({ ...honest, "src/cart.test.mjs": cartTest + text });
-
-const cheats: readonly (readonly [
-  name: string,
-  expected: string,
-  change: Files,
-  before?: Readonly<Record<string, string>>,
-])[] = [
-  ["ticks the box, and does nothing", "refused no-change", { ".kiro/specs/cart/tasks.md": ticked }, red],
-  [
-    "edits the test that a person wrote",
-    "refused original-test",
-    {
+const cheats: readonly Cheat[] = [
+  {
+    name: "ticks the box, and does nothing",
+    expected: "refused no-change",
+    change: { ".kiro/specs/cart/tasks.md": ticked },
+    before: { "src/cart.test.mjs": cartTest + discountTest },
+  },
+  {
+    name: "writes a test that is true anyway",
+    expected: "refused passes-without",
+    change: {
       ...honest,
-      "src/cart.mjs": `${cart}// discount\n`,
-      "src/cart.test.mjs": cartTest + discountTest.replace("7)", "10)"),
+      "src/cart.test.mjs": `${cartTest}test("takes a discount off (cart#1.3)", () => {});\n`,
     },
-    red,
-  ],
-  [
-    "deletes the test of a person, and writes another one",
-    "refused original-test",
-    {
+  },
+  {
+    name: "breaks another function",
+    expected: "refused regression failing",
+    change: {
       ...honest,
-      "src/cart.mjs": discounted.replace("sum - discount", "sum - 3 * Math.sign(discount) * 2"),
-      "src/cart.test.mjs": cartTest,
-      "src/own.test.mjs": `${cartTest.slice(0, cartTest.indexOf("test("))}${discountTest.replace("7)", "4)")}`,
+      "src/cart.mjs": discounted.replace("price * count", "price"),
+      "src/other.test.mjs": "",
     },
-    red,
-  ],
-  [
-    "writes a test that asserts nothing",
-    "refused asserts-nothing",
-    { ...honest, "src/cart.mjs": newFunction, "src/cart.test.mjs": newTest + assertsNothing },
-  ],
-  [
-    "writes a test that is true anyway",
-    "refused passes-without",
-    withTest('test("takes a discount off (cart#1.3)", () => {});\n'),
-  ],
-  ["skips the test", "refused not-run", withTest(discountTest.replace("test(", "test.skip("))],
-  [
-    "marks the test as to do",
-    "refused failing",
-    { ...withTest(discountTest.replace("test(", "test.todo(")), "src/cart.mjs": `${cart}// done\n` },
-  ],
-  [
-    "names the criterion in a comment above an old test",
-    "refused passes-without",
-    { ...honest, "src/cart.test.mjs": cartTest.replace('test("an empty', '// cart#1.3\ntest("an empty') },
-  ],
-  [
-    "renames an old test",
-    "refused passes-without",
-    {
-      ...honest,
-      "src/cart.test.mjs": cartTest.replace("an empty cart is zero (cart#1.2)", "cart#1.2, cart#1.3"),
-    },
-  ],
-  [
-    "ends the process early",
-    "refused regression not-run",
-    { ...honest, "src/cart.mjs": `process.exit(0);\n${discounted}` },
-  ],
-  [
-    "writes a report of its own, and no test",
-    "refused no-test",
-    { ...honest, "src/cart.test.mjs": cartTest, "junit.xml": "<testsuites/>" },
-  ],
-  [
-    "breaks another function",
-    "refused regression failing",
-    { ...honest, "src/cart.mjs": discounted.replace("price * count", "price"), "src/other.test.mjs": "" },
-    { "src/other.test.mjs": "", "src/more.test.mjs": cartTest },
-  ],
-  ["reads the text of the code", "refused reads-source", withTest(readsSource)],
-  [
-    "needs what another test leaves behind",
-    "refused flaky",
-    {
-      ...withTest(`import { existsSync } from "node:fs";
-test("takes a discount off (cart#1.3)", () => {
-  assert.ok(existsSync(new URL("./left", import.meta.url)));
-  assert.equal(total([{ price: 5, count: 2 }], 3), 7);
-});
-`),
-      "src/a.test.mjs": `import { writeFileSync } from "node:fs";
-writeFileSync(new URL("./left", import.meta.url), "");
-`,
-    },
-  ],
+    before: { "src/other.test.mjs": "", "src/more.test.mjs": cartTest },
+  },
 ];
-
-const [first, ...others] = cheats.map(([name, expected, ...files]) => ({ name, expected, files }));
-type Cheat = NonNullable<typeof first>;
-const isRefused = async ({ expected, files: [change, before] }: Cheat): Promise<void> => {
+test.each(cheats)("a change that $name is refused", async ({ expected, change, before }) => {
   expect(checksOf(await judgeChange({ ...base, ...before }, change))).toBe(expected);
-};
-test.each(first === undefined ? [] : [first])("a change that $name is refused", isRefused);
-campaignTest.each(others)("a change that $name is refused, too", isRefused);
+});
 
 campaignTest("a change that kit cannot judge is a question, and not a refusal", async () => {
   const onlyTests = await judgeChange(

@@ -5,12 +5,13 @@ import { recordResults } from "../../project/results/record-results.ts";
 import type { Verdict } from "../../protocol/verdict.ts";
 import { BaseRuns } from "./base-runs.ts";
 import { checkRulesOfChange } from "./check-rules-of-change.ts";
+import { checkoutsFolder } from "./checkouts-folder.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
 import { findRunner, isFixture, isOfNodeTest, isOfTests, type Runner } from "./runners.ts";
 import { CriteriaOfChange } from "./select-criteria.ts";
-import { type Listing, Trees } from "./trees.ts";
+import { differing, type Listing, Trees } from "./trees.ts";
 import type { VerifyOptions } from "./verify-options.ts";
 import { Workplace } from "./workplace.ts";
 
@@ -55,6 +56,7 @@ export async function verifyWorkTree(project: Project, options: WorkTreeOptions)
   const workplace = {
     trees,
     runner,
+    parent: await checkoutsFolder(await trees.size(tree)),
     setup: settings.setup ?? defaults.setup,
     timeoutMs: (settings.timeout_seconds ?? defaults.timeoutS) * 1_000,
     isolation,
@@ -117,10 +119,7 @@ async function changeOf(
   { before, after }: { readonly before: Listing; readonly after: Listing },
 ): Promise<JudgedChange> {
   const { prefix } = trees;
-  const all = [...new Set([...before.keys(), ...after.keys()])].filter(
-    (path) => before.get(path) !== after.get(path),
-  );
-  const changed = all.filter((path) => path.startsWith(prefix));
+  const changed = differing(before, after).filter((path) => path.startsWith(prefix));
   const inProject = (path: string): string => path.slice(prefix.length);
   const tests = [...after.keys()].filter(
     (path) => path.startsWith(prefix) && isOfTests(inProject(path)) && isCode(path),
@@ -133,7 +132,7 @@ async function changeOf(
   return {
     base: before,
     head: after,
-    paths: changed.map(inProject).sort(),
+    paths: changed.map(inProject),
     before: await texts(before, changed),
     after: await texts(after, [...new Set([...changed, ...tests])]),
     isOfTests: (path) => isTest(path.startsWith(prefix) ? inProject(path) : path),

@@ -16,7 +16,7 @@ import {
 import { createEventPrinter, printFailure } from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
 import { promptAgent } from "../run/prompt-agent.ts";
-import { checkSpecOptions, parseDollars, runSpec } from "../run/spec-options.ts";
+import { checkSpecOptions, parseDollars } from "../run/spec-options.ts";
 import { openTerminalService } from "../run/terminal-service.ts";
 import { withProject } from "../with-project.ts";
 
@@ -148,7 +148,13 @@ export const run: Command = defineCommand({
       context,
       async ({ project, loaded }) => {
         if (options.spec !== undefined)
-          return await runSpec({ project, loaded, context, options, feature: options.spec });
+          return await (await import("../run/run-spec.ts")).runSpec({
+            project,
+            loaded,
+            context,
+            options,
+            feature: options.spec,
+          });
         const answers = workflow === undefined || context.output.isTerminal;
         const printer = createEventPrinter(context, { stream: options.stream === true, answers });
         using folder =

@@ -61,11 +61,11 @@ export const specsVerify: Command = defineCommand({
 
 const exitCodes: Readonly<Record<VerdictEnd, number>> = { closed: 0, refused: 1, broken: 1, ask: 3 };
 
-const ends: Readonly<Record<VerdictEnd, { readonly style: Style; readonly word: string }>> = {
-  closed: { style: "green", word: "closed" },
-  refused: { style: "red", word: "refused" },
-  ask: { style: "yellow", word: "ask" },
-  broken: { style: "red", word: "broken" },
+const styles: Readonly<Record<VerdictEnd, Style>> = {
+  closed: "green",
+  refused: "red",
+  ask: "yellow",
+  broken: "red",
 };
 
 function annotate(output: Output, { end, reasons, criteria }: Verdict): void {
@@ -73,14 +73,14 @@ function annotate(output: Output, { end, reasons, criteria }: Verdict): void {
     const level = reasonEnd === "ask" ? "warning" : "error";
     output.line(toGithubCommand(level, { path, line, title: `kit specs verify: ${check}`, message }));
   }
-  output.note(`${ends[end].word}: ${listed(criteria)}`);
+  output.note(`${end}: ${listed(criteria)}`);
 }
 
 function print(output: Output, verdict: Verdict): void {
   const { end, criteria, reasons, notes, runs, runner, isolated, changed, duration_ms } = verdict;
   for (const { check, message, path, line, end: reasonEnd } of reasons) {
     const place = path === undefined ? "" : `  ${output.style("dim", safeLine(formatLocation(path, line)))}`;
-    output.line(`${output.style(ends[reasonEnd].style, check)}${place}`);
+    output.line(`${output.style(styles[reasonEnd], check)}${place}`);
     output.line(`  ${safeLines(message).split("\n").join("\n  ")}`);
   }
   for (const note of notes) output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(note)}`);
@@ -91,7 +91,7 @@ function print(output: Output, verdict: Verdict): void {
   const ran = runs.reduce((sum, run) => sum + run.runs, 0);
   const work = runner === "" ? "no test had to run" : `${safeLine(runner)} ran ${count(ran, "time")}`;
   output.note(`${count(changed.length, "file")} changed; ${work} in ${(duration_ms / 1_000).toFixed(1)} s.`);
-  output.line(`${output.style(ends[end].style, ends[end].word)}: ${listed(criteria)}${meanings[end]}`);
+  output.line(`${output.style(styles[end], end)}: ${listed(criteria)}${meanings[end]}`);
 }
 
 const meanings: Readonly<Record<VerdictEnd, string>> = {

@@ -1,7 +1,6 @@
-import type { ProjectService } from "../../app/service/service.ts";
 import { planTasks } from "../../app/spec-run/plan-tasks.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { isRecord } from "../../base/record.ts";
+import { defined, isRecord } from "../../base/record.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import type { Project } from "../../project/project.ts";
 import type { KitEvent } from "../../protocol/event.ts";
@@ -17,20 +16,29 @@ import { createEventPrinter } from "../print/print-events.ts";
 import { count, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { createApprovalAnswers } from "./answer-approvals.ts";
+import { flagOf } from "./spec-options.ts";
 import { SpecTasks, taskOf } from "./spec-tasks.ts";
+import { openTerminalService, type TerminalServiceOptions } from "./terminal-service.ts";
 
-export interface SpecRunRequest {
-  readonly context: CommandContext;
-  readonly body: SpecRunBody;
-  readonly stream: boolean;
-  /** Opens the service in this process, for a folder that no server holds. */
-  readonly open: () => Promise<{ readonly service: ProjectService; readonly fetch: typeof fetch }>;
-  /** The options of the line that a server would not get. */
-  readonly ownOptions: readonly string[];
+interface SpecRunOptions extends Omit<TerminalServiceOptions, "engine" | "options"> {
+  readonly feature: string;
+  readonly options: TerminalServiceOptions["options"] & {
+    readonly task?: readonly string[] | undefined;
+    readonly agent?: string | undefined;
+    readonly testsBy?: string | undefined;
+    readonly attempts?: number | undefined;
+    readonly parallel?: number | undefined;
+    readonly maxCost?: number | undefined;
+    readonly dryRun?: boolean | undefined;
+    readonly stream?: boolean | undefined;
+  };
 }
 
+/** Options that a server would not get. */
+const ofThisProcess = ["model", "backend", "allowWrite", "allowShell", "allowCommand"] as const;
+
 /** Prints what a run would do, as the files are now. */
-export function printPlan(project: Project, body: SpecRunBody, { output, json }: CommandContext): ExitCode {
+function printPlan(project: Project, body: SpecRunBody, { output, json }: CommandContext): ExitCode {
   const tasks = planTasks(project.specs.all(), body);
   if (json) {
     output.json({ feature: body.feature, tasks });
@@ -53,25 +61,39 @@ export function printPlan(project: Project, body: SpecRunBody, { output, json }:
  * Works through the tasks of a spec and shows each: in the server that holds the folder, else in this process. A run of the feature that
  * was interrupted goes on instead of a new one.
  */
-export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
-  const { context, ownOptions } = request;
+export async function runSpec({
+  project,
+  loaded,
+  context,
+  options,
+  feature,
+}: SpecRunOptions): Promise<ExitCode> {
+  const { task: tasks, agent, testsBy: tests_by, attempts, parallel, maxCost: max_cost } = options;
+  const body = { feature, ...defined({ tasks, agent, tests_by, attempts, parallel, max_cost }) };
+  if (options.dryRun === true) return printPlan(project, body, context);
+  const request = { context, body, stream: options.stream === true };
   const server = await (await clientLocator(context, undefined))();
   if (server !== undefined) {
-    if (ownOptions.length > 0) {
+    const astray = ofThisProcess.filter((name) => options[name] !== undefined).map(flagOf);
+    if (astray.length > 0) {
       throw new KitError({
         code: "conflict",
-        message: `A server holds this folder and does the work, so ${ownOptions.join(", ")} would not reach it.`,
+        message: `A server holds this folder and does the work, so ${astray.join(", ")} would not reach it.`,
         hint: "Leave them out, or stop the server: 'kit stop'.",
       });
     }
     context.output.note("The server of this project does the work.");
     return await follow(server, request, { mayAsk: true });
   }
-  const { service, fetch } = await request.open();
+  const service = await openTerminalService({ project, loaded, engine: undefined, options, context });
   try {
+    for (const problem of service.app.problems())
+      context.output.note(safeLine(`${problem.path}: ${problem.message}`));
+    const { createServer } = await import("../../server/create-server.ts");
+    const local = createServer({ project, service, console: false });
     const client = new KitClient({
       baseUrl: "http://localhost",
-      fetch,
+      fetch: (input, init) => local.fetch(new Request(input, init)),
       signal: context.signal,
       retry: { attempts: 1 },
     });
@@ -83,9 +105,15 @@ export async function runSpecTasks(request: SpecRunRequest): Promise<ExitCode> {
   }
 }
 
+interface Followed {
+  readonly context: CommandContext;
+  readonly body: SpecRunBody;
+  readonly stream: boolean;
+}
+
 async function follow(
   client: KitClient,
-  { context, body, stream }: SpecRunRequest,
+  { context, body, stream }: Followed,
   { mayAsk }: { readonly mayAsk: boolean },
 ): Promise<ExitCode> {
   const { output, json, signal } = context;

@@ -108,7 +108,12 @@ export function writeTestResults(
 
 /** Reads the present results. A store that cannot be read counts as missing. */
 export function readTestResults(root: string): TestResults {
-  const { rows, seen } = readRows(root);
+  const stored = readStore(root, (database) => ({
+    rows: query<Row>(database, "SELECT path, recorded_at, results, origin FROM files").all(),
+    seen: query<SeenRow>(database, "SELECT name, digest, since FROM seen").all(),
+  }));
+  const rows = new Map(stored?.rows.map((row) => [row.path, row]));
+  const seen = new Map(stored?.seen.map((row) => [row.name, row]));
   const parsed = new Map<string, readonly StoredResult[]>();
   return {
     of(path) {
@@ -126,11 +131,6 @@ export function readTestResults(root: string): TestResults {
   };
 }
 
-interface Stored {
-  readonly rows: ReadonlyMap<string, Row>;
-  readonly seen: ReadonlyMap<string, SeenRow>;
-}
-
 interface SeenRow {
   readonly name: string;
   readonly digest: string;
@@ -143,18 +143,6 @@ interface Row {
   readonly results: string;
   /** Null in rows of earlier versions, which took reports of anybody. */
   readonly origin: string | null;
-}
-
-function readRows(root: string): Stored {
-  const stored = readStore(root, (database) => {
-    const rows = query<Row>(database, "SELECT path, recorded_at, results, origin FROM files").all();
-    const seen = query<SeenRow>(database, "SELECT name, digest, since FROM seen").all();
-    return {
-      rows: new Map(rows.map((row) => [row.path, row])),
-      seen: new Map(seen.map((row) => [row.name, row])),
-    };
-  });
-  return stored ?? { rows: new Map(), seen: new Map() };
 }
 
 /** Asks the store; undefined where no report was ever recorded. */

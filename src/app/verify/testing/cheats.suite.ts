@@ -10,7 +10,7 @@ const settings = { faults: 6 };
 /** A part of a list, another one for each runner: a fourth for `node --test`, which is the quickest. `npm run test:cheats` tries all of it. */
 export function tried<Item>(list: readonly Item[], { runner }: TestStyle): readonly Item[] {
   if (isLong) return list;
-  return list.filter((_, at) => (runner === "node --test" ? at % 4 === 0 : at % 14 === 1));
+  return list.filter((_, at) => (runner === "node --test" ? at % 4 === 2 : at % 14 === 1));
 }
 
 /** The verdict on a change of the cart. */

@@ -1,4 +1,5 @@
 import { runGit } from "../../../processes/git.ts";
+import { readObjects } from "./read-objects.ts";
 
 /** The commits behind a commit, as far as some files are concerned. A commit is the number of its place, children before parents. */
 export interface FileHistory {
@@ -122,9 +123,6 @@ export function commitCounter({ parents, changes }: FileHistory, base: number): 
     ).length;
 }
 
-/** Objects of one call: their bytes are in memory together. */
-const blobsPerCall = 200;
-
 /** Reads blobs by their ids. Undefined if Git cannot answer; a blob that the repository lacks is left out. */
 export async function readBlobs(
   root: string,
@@ -132,22 +130,7 @@ export async function readBlobs(
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Buffer> | undefined> {
   const all = [...new Set(ids)];
-  const blobs = new Map<string, Buffer>();
-  for (let from = 0; from < all.length; from += blobsPerCall) {
-    const some = all.slice(from, from + blobsPerCall);
-    const input = some.map((id) => `${id}\n`).join("");
-    const maxBytes = 512 * 1024 * 1024;
-    const result = await runGit(["cat-file", "--batch"], { cwd: root, signal, input, maxBytes });
-    if (result.status !== "ok") return undefined;
-    const { stdout } = result;
-    for (let at = 0; at < stdout.length; ) {
-      const end = stdout.indexOf("\n", at);
-      const [id = "", type, size] = stdout.toString("utf8", at, end).split(" ");
-      at = end + 1;
-      if (type !== "blob") continue;
-      blobs.set(id, stdout.subarray(at, at + Number(size)));
-      at += Number(size) + 1;
-    }
-  }
-  return blobs;
+  const contents = await readObjects(all, { cwd: root, signal });
+  if (contents === undefined) return undefined;
+  return new Map(all.flatMap((id, at) => (contents[at] === undefined ? [] : [[id, contents[at]] as const])));
 }

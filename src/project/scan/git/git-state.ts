@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { KitError } from "../../../base/kit-error.ts";
 import { type GitResult, runGit } from "../../../processes/git.ts";
+import { readObjects } from "./read-objects.ts";
 
 /** The state of Git for a folder. A folder outside of any repository is a normal answer, not an error. */
 export type GitState =
@@ -168,7 +169,8 @@ export function toChangedPaths(changes: readonly ChangedFile[]): readonly string
   return [...new Set(paths)].sort();
 }
 
-async function findBase(options: ChangedFilesOptions): Promise<string> {
+/** The merge base of HEAD with a revision. Throws like `readChangedFiles`. */
+export async function findBase(options: ChangedFilesOptions): Promise<string> {
   const { root: cwd, signal } = options;
   const commit = await resolveRevision(options);
   const mergeBase = await runGit(["merge-base", commit, "HEAD"], { cwd, signal });
@@ -197,27 +199,13 @@ export async function readFilesAt({
 }): Promise<ReadonlyMap<string, Uint8Array>> {
   // A request is a line.
   const paths = all.filter((path) => !path.includes("\n"));
-  if (paths.length === 0) return new Map();
-  const input = paths.map((path) => `${commit}:./${path}\n`).join("");
-  const result = await runGit(["cat-file", "--batch"], { cwd, signal, input });
-  return result.status === "ok" ? parseBatch(result.stdout, paths) : new Map();
-}
-
-/** Each answer is a line `<object> blob <bytes>`, the content and a line end, or a line that says that nothing is there. */
-function parseBatch(output: Buffer, paths: readonly string[]): ReadonlyMap<string, Uint8Array> {
-  const files = new Map<string, Uint8Array>();
-  let at = 0;
-  for (const path of paths) {
-    const end = output.indexOf("\n", at);
-    if (end === -1) break;
-    const size = /^[0-9a-f]{40,64} (\w+) (\d+)$/.exec(output.toString("utf8", at, end));
-    at = end + 1;
-    if (size === null) continue;
-    const length = Number(size[2]);
-    if (size[1] === "blob") files.set(path, output.subarray(at, at + length));
-    at += length + 1;
-  }
-  return files;
+  const contents = await readObjects(
+    paths.map((path) => `${commit}:./${path}`),
+    { cwd, signal },
+  );
+  return new Map(
+    paths.flatMap((path, at) => (contents?.[at] === undefined ? [] : [[path, contents[at]] as const])),
+  );
 }
 
 /** The commit of a branch, tag or commit as a person types it. Throws like `readChangedFiles`. */
