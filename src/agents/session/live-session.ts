@@ -130,7 +130,8 @@ export class SessionInMemory implements LiveSession {
   get #owner(): SandboxOwner {
     const { projectRoot, isolation } = this.#harness.runtime;
     const { skills, allowNetwork: network } = this.profile;
-    const owner = { ...this.key, network, project_root: projectRoot, isolation };
+    const { agent, instance_id, session } = this.key;
+    const owner = { agent, instance_id, session, network, project_root: projectRoot, isolation };
     const folders = skills?.flatMap(({ folder }) => folder ?? []) ?? none;
     return folders.length === 0 ? owner : { ...owner, skill_folders: folders };
   }
