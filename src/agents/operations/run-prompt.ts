@@ -102,34 +102,52 @@ export async function runPrompt<Result>(
     const message = await runTurns(plain);
     return toResult<Result>(operation, { message, result: undefined, from, until: runtime.clock.now() });
   }
+  const call = { request, options, prepared, plain, progress, native, schema };
+  const { message, value: result } = await otherAnswer(harness, operation, call);
+  return toResult(operation, { message, result, from, until: runtime.clock.now() });
+}
+
+/** A prompt that has a schema, a backend or a past. */
+interface OtherPrompt<Result> extends Omit<Parameters<typeof firstAnswer>[2], "repairOf"> {
+  readonly request: PromptWork<Result>;
+  readonly options: PromptOptions<Result>;
+  readonly prepared: Prepared;
+}
+
+/** A function of its own: a prompt without schema, backend and past does not keep what this one closes over. */
+async function otherAnswer<Result>(
+  harness: PromptHost,
+  operation: Operation,
+  call: OtherPrompt<Result>,
+): ReturnType<typeof typedOutput<Result>> {
+  const { plain } = call;
+  if (plain.work.backend === undefined) return await answerTyped(harness, operation, call);
+  const { withParts } = await import("../backend/backend-steps.ts");
+  return await withParts(plain, () => answerTyped(harness, operation, call));
+}
+
+async function answerTyped<Result>(
+  harness: PromptHost,
+  operation: Operation,
+  call: OtherPrompt<Result>,
+): ReturnType<typeof typedOutput<Result>> {
+  const { request, options, prepared, plain, progress, native, schema } = call;
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
     purpose: "repair",
     joins: false, // The request is about the answer only.
   });
-  const answerTyped = async () => {
-    const { loop, message } = await firstAnswer(harness, operation, {
-      plain,
-      native,
-      schema,
-      progress,
-      repairOf,
-    });
-    if (options.result === undefined) return { message, value: undefined };
-    return typedOutput(harness, {
-      operation,
-      repair: repairOf(loop),
-      message,
-      schema: options.result,
-      refused: progress.refused,
-      skill: request.skill,
-    });
-  };
-  const { message, value: result } =
-    backend === undefined
-      ? await answerTyped()
-      : await (await import("../backend/backend-steps.ts")).withParts(plain, answerTyped);
-  return toResult(operation, { message, result, from, until: runtime.clock.now() });
+  const first = { plain, native, schema, progress, repairOf };
+  const { loop, message } = await firstAnswer(harness, operation, first);
+  if (options.result === undefined) return { message, value: undefined as Result };
+  return typedOutput(harness, {
+    operation,
+    repair: repairOf(loop),
+    message,
+    schema: options.result,
+    refused: progress.refused,
+    skill: request.skill,
+  });
 }
 
 /** Appends the prompt to the history. */
