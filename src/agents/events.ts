@@ -154,7 +154,7 @@ export interface DeltaStream {
   end(): void;
 }
 
-/** What the deltas of an answer need to know of it. */
+/** The answer whose deltas are emitted, and the function that emits them. */
 export interface DeltaSource {
   emit(body: EventBody): void;
   readonly mask: SecretMask | undefined;
