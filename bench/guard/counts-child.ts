@@ -2,7 +2,8 @@
  * Counts what one prompt of kit costs: `node --expose-gc --min-semi-space-size=256 --max-semi-space-size=256 counts-child.ts
  * <script> <memory|file> <folder>`; prints JSON. The young space must hold a whole round: a collection would hide the bytes before it.
  */
-import { join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promiseHooks } from "node:v8";
@@ -52,17 +53,50 @@ const stop = promiseHooks.onInit(() => {
 });
 calls = { timers: 0, statements: 0 };
 await prompts(perRound);
+stop();
+const { timers, statements } = calls;
+const waiting = await waitingBytes();
 const counts: PromptCounts = {
   // The collector runs between rounds only; anything else that it does makes a round smaller, or lasting data makes it larger.
   bytes: Math.round(bytes.toSorted((one, other) => one - other)[Math.floor(rounds / 2)] ?? Number.NaN),
   kept,
+  waiting,
   promises: Math.round(promises / perRound),
-  timers: Math.round(calls.timers / perRound),
-  statements: Math.round(calls.statements / perRound),
+  timers: Math.round(timers / perRound),
+  statements: Math.round(statements / perRound),
 };
-stop();
 console.log(JSON.stringify(counts));
 process.exit(0);
+
+/** The bytes that a prompt keeps while its last model call waits: many wait at once. */
+async function waitingBytes(): Promise<number> {
+  let { promise: released, resolve: release } = Promise.withResolvers<void>();
+  release();
+  let begun = 0;
+  const file = join(folder, "waiting", "counts.db");
+  if (place === "file") mkdirSync(dirname(file));
+  const held = await subject.open({
+    script,
+    ...(place === "file" && { file }),
+    delay: () => {
+      begun += 1;
+      return released;
+    },
+  });
+  const round = (name: string): Promise<unknown> =>
+    Promise.all(Array.from({ length: perRound }, (_, index) => held.prompt(`${name}-${index}`)));
+  await round("before");
+  await collect();
+  const since = process.memoryUsage().heapUsed;
+  ({ promise: released, resolve: release } = Promise.withResolvers<void>());
+  const running = round("waiting");
+  while (begun < 2 * perRound) await sleep(5);
+  await collect();
+  const bytes = Math.round((process.memoryUsage().heapUsed - since) / perRound);
+  release();
+  await running;
+  return bytes;
+}
 
 /** Replaces methods by ones that count their calls. */
 function countCalls(of: object, names: readonly string[], kind: keyof typeof calls): void {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { judgeCounts } from "./judge-counts.ts";
 
-const loop = { bytes: 100_000, kept: 9_000, promises: 200, timers: 0, statements: 10 };
+const loop = { bytes: 100_000, kept: 9_000, waiting: 12_000, promises: 200, timers: 0, statements: 10 };
 
 test("counts within five percent of the known ones have no fault", () => {
   expect(judgeCounts({ loop: { ...loop, bytes: 105_000, promises: 150 } }, { loop })).toEqual([]);

@@ -3,6 +3,8 @@ export interface PromptCounts {
   readonly bytes: number;
   /** Bytes that live through a collection of young objects: those that last, and dead ones in the old space that keep others. */
   readonly kept: number;
+  /** Bytes that a prompt keeps while its last model call waits. */
+  readonly waiting: number;
   readonly promises: number;
   readonly timers: number;
   /** Calls of SQLite. */
@@ -15,7 +17,7 @@ export type CountsByName = Readonly<Record<string, PromptCounts>>;
 /** How far a count may grow: bytes differ by about two percent from run to run, the other counts by nothing. */
 const headRoom = 1.05;
 
-const kinds = ["bytes", "kept", "promises", "timers", "statements"] as const;
+const kinds = ["bytes", "kept", "waiting", "promises", "timers", "statements"] as const;
 
 /** Returns a sentence for each count above its limit, and for each measurement that only one of the two has. */
 export function judgeCounts(counts: CountsByName, known: CountsByName): readonly string[] {

@@ -55,9 +55,9 @@ async function checkCounts(): Promise<readonly string[]> {
     "five-turn tool loop, in memory": await count("tools", "memory"),
     "five-turn tool loop, stored": await count("tools", "file"),
   };
-  for (const [name, { bytes, kept, promises, timers, statements }] of Object.entries(counts))
+  for (const [name, { bytes, kept, waiting, promises, timers, statements }] of Object.entries(counts))
     console.log(
-      `${name.padEnd(32)} ${bytes} bytes, ${kept} kept, ${promises} promises, ${timers} timers, ${statements} statements`,
+      `${name.padEnd(32)} ${bytes} bytes, ${kept} kept, ${waiting} waiting, ${promises} promises, ${timers} timers, ${statements} statements`,
     );
   if (!values.write) return judgeCounts(counts, JSON.parse(readFileSync(countsFile, "utf8")));
   writeFileSync(countsFile, `${JSON.stringify(counts, null, 2)}\n`);

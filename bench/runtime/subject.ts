@@ -11,6 +11,8 @@ export interface OpenOptions {
   readonly script: Script;
   /** Where conversations are stored; in memory without it. */
   readonly file?: string;
+  /** Called before each final answer, which comes once the promise resolves. Only kit heeds it. */
+  readonly delay?: () => Promise<void>;
 }
 
 /** An agent with one tool that returns its input, and a model without latency. */

@@ -33,6 +33,17 @@ export function createZeroModel(script: Script): LanguageModelV4 {
   };
 }
 
+/** The same model, whose final answers come later. */
+export function createDelayedModel(script: Script, delay: () => Promise<void>): LanguageModelV4 {
+  const model = createZeroModel(script);
+  const callsBefore = script === "tools" ? toolCallsPerLoop : 0;
+  const doStream: LanguageModelV4["doStream"] = (options) =>
+    resultsSinceUser(options.prompt) < callsBefore
+      ? model.doStream(options)
+      : delay().then(() => model.doStream(options));
+  return { ...model, doStream };
+}
+
 /** The parts of each answer of a script. Answers without a tool call are the same array every time. */
 export function createAnswers(
   script: Script,

@@ -14,13 +14,12 @@ import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
 import type { ProfileModel } from "./define/profile-settings.ts";
-import type { AnyTool, JsonSchema, ToolLookup, ValidateJson } from "./define/tool.ts";
+import type { AnyTool, ToolLookup, ValidateJson } from "./define/tool.ts";
 import type { EventHub, EventListener, EventScope, OperationPart, OperationTracing } from "./events.ts";
 import type { OperationLog } from "./log/operation-log.ts";
 import type { PastOperation } from "./log/past-operation.ts";
 import type { SessionState } from "./log/session-state.ts";
 import type { Suspension } from "./log/suspension.ts";
-import type { NativeOutput } from "./output/typed-output.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
 import type { SessionPrompt } from "./prompt/system-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
@@ -279,8 +278,6 @@ export interface BackendWork {
   /** Undefined for kit's own loop. */
   readonly backend: AgentBackend | undefined;
   readonly projectRoot: string | undefined;
-  /** The options that make the provider enforce a schema; undefined if it cannot. */
-  readonly nativeOutput: (schema: JsonSchema, offersTools: boolean) => NativeOutput | undefined;
   /** Ended runs, of this process and earlier ones. */
   runs: number;
 }

@@ -26,7 +26,7 @@ export interface EventHub {
   subscribe(listener: EventListener): () => void;
   publish(body: EventBody, scope: EventScope, turnId?: string): void;
   /** Returns true if there is no listener; the hub then counts an event. */
-  skip(): boolean;
+  readonly skip: () => boolean;
   /** The tracing of the first listener that has one. */
   readonly tracing: Tracing | undefined;
 }
@@ -143,7 +143,7 @@ type DeltaBody = Extract<EventBody, { readonly type: "text_delta" | "reasoning_d
 type Writable<Value> = { -readonly [Field in keyof Value]: Value[Field] };
 
 type ArgsBody = Extract<EventBody, { readonly type: "tool_args_delta" }>;
-type DeltaType = DeltaBody["type"] | ArgsBody["type"];
+export type DeltaType = DeltaBody["type"] | ArgsBody["type"];
 type DeltaCall = Pick<ArgsBody, "tool_call_id" | "tool">;
 
 /** The deltas of one answer, as the model streams them. */
@@ -154,40 +154,26 @@ export interface DeltaStream {
   end(): void;
 }
 
-/** Emits the deltas of an answer, each with the typed result so far; secrets are masked even across deltas. */
-export function createDeltas({
-  emit,
-  mask,
-  partial,
-  kindOf,
-}: {
-  readonly emit: (body: EventBody) => void;
+/** The answer whose deltas are emitted, and the function that emits them. */
+export interface DeltaSource {
+  emit(body: EventBody): void;
   readonly mask: SecretMask | undefined;
   /** Reads the result of a typed answer while it arrives. */
   readonly partial: { push(text: string): unknown } | undefined;
   /** Returns the kind of the calls of a tool, by its name. */
-  readonly kindOf?: (tool: string) => Pick<ArgsBody, "kind">;
-}): DeltaStream {
-  // By the object, which is one for each call.
-  let written: Map<DeltaCall, Pick<ArgsBody, "offset" | "kind">> | undefined;
-  const emitOne = (type: DeltaType, text: string, call?: DeltaCall): void => {
-    if (call !== undefined) {
-      written ??= new Map();
-      const place = written.get(call) ?? { offset: 0, ...kindOf?.(call.tool) };
-      written.set(call, { ...place, offset: place.offset + text.length });
-      emit({ type: "tool_args_delta", ...call, text, ...place });
-      return;
-    }
-    const partial_result = type === "text_delta" ? partial?.push(text) : undefined;
-    if (partial_result !== undefined) emit({ type: "text_delta", text, partial_result });
-    else if (type !== "tool_args_delta") emit({ type, text });
-  };
-  if (mask === undefined) return { push: emitOne, end: () => undefined };
-  const texts = createMaskedParts<DeltaType>(mask, emitOne);
+  kindOf?(tool: string): Pick<ArgsBody, "kind">;
+}
+
+/** Emits the deltas of an answer, each with the typed result so far; secrets are masked even across deltas. */
+export function createDeltas(source: DeltaSource): DeltaStream {
+  const deltas = new PlainDeltas(source);
+  const { mask } = source;
+  if (mask === undefined) return deltas;
+  const texts = createMaskedParts<DeltaType>(mask, (type, text) => deltas.push(type, text));
   // Calls can be written in turns: what one holds back waits for its own next delta.
   let ofCalls: Map<DeltaCall, MaskedStream> | undefined;
   const emitArgs = (text: string, call: DeltaCall): void => {
-    if (text !== "") emitOne("tool_args_delta", text, call);
+    if (text !== "") deltas.push("tool_args_delta", text, call);
   };
   return {
     push(type, text, call) {
@@ -205,6 +191,34 @@ export function createDeltas({
       for (const [call, ofCall] of ofCalls ?? []) emitArgs(ofCall.end(), call);
     },
   };
+}
+
+/** A class: its functions would live as long as the answer takes. */
+class PlainDeltas implements DeltaStream {
+  readonly #source: DeltaSource;
+  /** By the object, which is one for each call. */
+  #written: Map<DeltaCall, Pick<ArgsBody, "offset" | "kind">> | undefined;
+
+  constructor(source: DeltaSource) {
+    this.#source = source;
+    this.#written = undefined;
+  }
+
+  push(type: DeltaType, text: string, call?: DeltaCall): void {
+    const source = this.#source;
+    if (call !== undefined) {
+      this.#written ??= new Map();
+      const place = this.#written.get(call) ?? { offset: 0, ...source.kindOf?.(call.tool) };
+      this.#written.set(call, { ...place, offset: place.offset + text.length });
+      source.emit({ type: "tool_args_delta", ...call, text, ...place });
+      return;
+    }
+    const partial_result = type === "text_delta" ? source.partial?.push(text) : undefined;
+    if (partial_result !== undefined) source.emit({ type: "text_delta", text, partial_result });
+    else if (type !== "tool_args_delta") source.emit({ type, text });
+  }
+
+  end(): void {}
 }
 
 const noObservers: ReadonlySet<EventListener> = new Set();

@@ -1,3 +1,4 @@
+import type { EventBody } from "../protocol/event.ts";
 import type { AssistantMessage } from "../protocol/message.ts";
 import type { Find, SecretSearch } from "./secret-finder.ts";
 import { MaskedText, maskValue, type SecretMask } from "./secrets.ts";
@@ -123,4 +124,17 @@ export function maskAnswer(content: Content, mask: SecretMask): Content {
     const text = written[at] ?? "";
     return "text" in part && part.text !== text ? { ...part, text } : part;
   });
+}
+
+/** Masks an event, except deltas and results, which are masked at their source. */
+export function maskBody(body: EventBody, mask: SecretMask): EventBody {
+  switch (body.type) {
+    case "text_delta":
+    case "reasoning_delta":
+    case "tool_args_delta":
+    case "tool_end":
+      return body;
+    default:
+      return maskValue(body, mask);
+  }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type KitSetup, prepareRoot, profileOf } from "../kit-setups.ts";
 import type { OpenSubject, Subject } from "../subject.ts";
-import { createZeroModel } from "../zero-model.ts";
+import { createDelayedModel, createZeroModel } from "../zero-model.ts";
 
 const built = (path: string): string => new URL(`../../../dist/${path}`, import.meta.url).href;
 
@@ -23,7 +23,8 @@ async function open(request: Parameters<Subject["open"]>[0], setup: KitSetup): P
     input: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
     execute: async ({ text }) => text,
   });
-  const { file } = request;
+  const { delay, file, script } = request;
+  const model = delay === undefined ? createZeroModel(script) : createDelayedModel(script, delay);
   const root = file === undefined ? await mkdtemp(join(tmpdir(), "kit-bench-")) : dirname(file);
   await prepareRoot(setup, root);
   const agent = await kit.initAgent(
@@ -37,7 +38,7 @@ async function open(request: Parameters<Subject["open"]>[0], setup: KitSetup): P
     {
       root,
       env: {},
-      models: { "bench/zero": createZeroModel(request.script) },
+      models: { "bench/zero": model },
       // The stored variant uses the default store: SQLite below `.kit`.
       ...(file === undefined && { store: new memory.InMemorySessionStore() }),
     },

@@ -90,7 +90,7 @@ export class CallGate implements ToolGate {
   /** Calls of the turn without a result, and how many of them wait for approval. */
   #open = 0;
   #waiting = 0;
-  readonly #unstarted = new Set<string>();
+  #unstarted: Set<string> | undefined;
 
   constructor(harness: Pick<Harness, "run_id" | "runtime">, operation: Operation) {
     this.#harness = harness;
@@ -226,6 +226,7 @@ export class CallGate implements ToolGate {
   }
 
   unstarted(key: string): void {
+    this.#unstarted ??= new Set();
     this.#unstarted.add(key);
   }
 
@@ -235,7 +236,8 @@ export class CallGate implements ToolGate {
 
   async keepResults(results: ReadonlyMap<string, ToolResultPart>): Promise<void> {
     const notes = [...results].map(([key, result]) => this.#toNote(callNotes.result, { key, result }));
-    for (const key of this.#unstarted) notes.push(this.#toNote(callNotes.start, { key, is_started: false }));
+    for (const key of this.#unstarted ?? [])
+      notes.push(this.#toNote(callNotes.start, { key, is_started: false }));
     const { log } = this.#operation;
     if (notes.length > 0) await log.orKeep(notes, () => log.commit(notes));
   }

@@ -14,7 +14,7 @@ import { toPromptMessage } from "../log/to-prompt.ts";
 import { findJson, resultRequest } from "../output/typed-output.ts";
 import { TurnRecords } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
-import type { TurnLoop } from "../turn/loop-parts.ts";
+import { type TurnLoop, toolRunOf } from "../turn/loop-parts.ts";
 import { beginPart } from "./backend-steps.ts";
 
 /** Adapts the loop to one request of a backend. Throws `invalid_request` for a request that no turn can fulfil. */
@@ -22,7 +22,7 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
   const { mask } = loop.operation;
   const { tools, toolRun } = offered(loop, request);
   const { schema } = request;
-  const native = schema === undefined ? undefined : loop.work.nativeOutput(schema, tools.length > 0);
+  const native = schema === undefined ? undefined : loop.session.nativeOutput(schema, tools.length > 0);
   const { current, records } = loop.prompt;
   const baseSystem = request.system ?? current.text;
   const fullSystem =
@@ -48,8 +48,7 @@ export function toRequestLoop(loop: TurnLoop, request: TurnRequest): TurnLoop {
   if (request.messages === undefined && request.aside !== true) return requestLoop;
   const sent =
     request.messages === undefined ? settledPrompt(requestLoop) : sentPrompt(requestLoop, request.messages);
-  // The backend composed these messages itself, so compacting the history would not shorten them.
-  return { ...requestLoop, sent, needsRoom: () => false };
+  return { ...requestLoop, sent };
 }
 
 /** Identifies a request across restarts, so that it is not sent twice. Undefined for a plain next turn. */
@@ -74,10 +73,10 @@ export function withAnswered(loop: TurnLoop, message: AssistantMessage): TurnLoo
 export async function valueIn(
   message: AssistantMessage,
   schema: JsonSchema,
-  { toolRun }: TurnLoop,
+  loop: TurnLoop,
 ): Promise<unknown> {
   for (const candidate of findJson(textOf(message))) {
-    const issues = await toolRun().validateJson(schema, candidate);
+    const issues = await toolRunOf(loop).validateJson(schema, candidate);
     if (issues.length === 0) return candidate;
   }
   return undefined;
@@ -105,7 +104,7 @@ function settledPrompt({ operation: { state }, prompt: { current } }: TurnLoop):
 function offered(loop: TurnLoop, { tools, aside }: TurnRequest): Pick<TurnLoop, "tools" | "toolRun"> {
   if (aside === true) {
     if ((tools ?? []).length > 0) throw refused("A turn that is `aside` has no tools.");
-    return { tools: [], toolRun: loop.toolRun };
+    return { tools: [], toolRun: () => toolRunOf(loop) };
   }
   if (tools === undefined) return loop;
   const backendTools = new Map<string, ToolDefinition>();
@@ -126,10 +125,10 @@ function offered(loop: TurnLoop, { tools, aside }: TurnRequest): Pick<TurnLoop, 
   const requestedNames = new Set(names);
   const lookup: ToolLookup = {
     get: (name) =>
-      backendTools.get(name) ?? (requestedNames.has(name) ? loop.toolRun().tools.get(name) : undefined),
+      backendTools.get(name) ?? (requestedNames.has(name) ? toolRunOf(loop).tools.get(name) : undefined),
     names: () => names,
   };
-  return { tools: schemas, toolRun: () => ({ ...loop.toolRun(), tools: lookup }) };
+  return { tools: schemas, toolRun: () => ({ ...toolRunOf(loop), tools: lookup }) };
 }
 
 function namedTool(loop: TurnLoop, name: string): LanguageModelV4FunctionTool {

@@ -18,7 +18,7 @@ import { notRun } from "../log/operation-log.ts";
 import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
 import type { CallWatch } from "../turn/call-watch.ts";
-import type { TurnLoop } from "../turn/loop-parts.ts";
+import { needsRoom, type TurnLoop, toolRunOf } from "../turn/loop-parts.ts";
 import { callsOf, toEntry } from "../turn/store-reply.ts";
 import { emitTurnFailed, runModelTurn, runTools, watchOf } from "../turn/turn-loop.ts";
 import {
@@ -188,7 +188,7 @@ class BackendRun implements BackendOperation, Disposable {
         let turn = this.#past?.next(fingerprint);
         if (turn === undefined) {
           loop.operation.spending.check();
-          if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
+          if (needsRoom(loop, "threshold")) await loop.session.makeRoom("threshold");
           asking = createId("turn");
           const message = await runModelTurn(loop, asking, this.#watch);
           turn = this.#registerAnswer(message, loop, asking);
@@ -197,7 +197,7 @@ class BackendRun implements BackendOperation, Disposable {
         const { message, position } = turn;
         this.#answer = message;
         const calls = callsOf(message);
-        const existingCalls = toBackendCalls(calls, position, loop.toolRun().tools);
+        const existingCalls = toBackendCalls(calls, position, toolRunOf(loop).tools);
         if (calls.length === 0 || existingCalls.length > 0) {
           const backendTurn = new Turn(messageId(position), message, existingCalls);
           if (request?.schema !== undefined)

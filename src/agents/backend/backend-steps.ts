@@ -10,17 +10,18 @@ import type { ToolContext } from "../define/tool.ts";
 import { createToolContext } from "../define/tool-context.ts";
 import { taskIdOf, taskOfPart } from "../events.ts";
 import { isSuspension, Postponed } from "../log/suspension.ts";
-import type { TurnLoop } from "../turn/loop-parts.ts";
+import { type TurnLoop, toolRunOf } from "../turn/loop-parts.ts";
 
 /**
  * Waits for the decision on a question of a backend. Readers and the gate treat it as a call that needs approval; the
  * gate logs request and decision.
  */
 export async function requestDecision(
-  { operation: { id: operationId, emit }, toolRun }: TurnLoop,
+  loop: TurnLoop,
   { id, name, args }: BackendQuestion,
 ): Promise<ApprovalDecision> {
-  const { gate, signal } = toolRun();
+  const { id: operationId, emit } = loop.operation;
+  const { gate, signal } = toolRunOf(loop);
   const key = `${operationId}:ask:${id}`;
   const record = gate.record(key);
   if (record.decision !== undefined) return record.decision;

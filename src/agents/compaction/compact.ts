@@ -227,7 +227,7 @@ async function write(
   const reply = await callModel({
     model: writer.model,
     watch,
-    onDelta: () => undefined,
+    reader: { onDelta: () => undefined },
     options: {
       ...(headers === undefined ? undefined : { headers: { ...headers } }),
       prompt: [{ role: "system", content: instructions }, ...messages],

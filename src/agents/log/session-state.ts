@@ -335,8 +335,10 @@ const maxLists = 32;
 /** Remembers the turn that first listed a receipt; the oldest receipts are forgotten and listed again. */
 export function rememberReceipt(lists: ListedReceipts, digest: string, turnId: string): ListedReceipts {
   if (digest === "" || turnOfReceipt(lists, digest) !== undefined) return lists;
-  const newestLists = lists.length < maxLists ? lists : lists.slice(1);
-  return [...newestLists, { digest, turnId }];
+  const list = { digest, turnId };
+  if (lists.length === 0) return [list];
+  // `concat` allocates the exact length: each session keeps its list.
+  return (lists.length < maxLists ? lists : lists.slice(1)).concat(list);
 }
 
 /** The turn that listed the receipt with that digest. */

@@ -13,7 +13,7 @@ import type { ModelSettings, ModelSource, ProfileModel } from "../define/profile
 import type { ToolLookup } from "../define/tool.ts";
 import { instructionsWithout } from "../log/left-out-rules.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
-import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
+import { type SessionPrompt, type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";
 import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
 import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
@@ -30,11 +30,9 @@ export interface Prepared extends Toolkit {
   readonly models: ModelLine;
   readonly thinkingLevel: ThinkingLevel | undefined;
   readonly modelSettings: ModelSettings | undefined;
-  readonly prompt: LoopPrompt;
+  readonly prompt: OperationPrompt;
   /** Entries that report changes of the working place to the model. */
   readonly news: readonly SessionEntry[];
-  /** Rebuilds the system prompt after a compaction. */
-  readonly renew: () => void;
   readonly repository: Repository | undefined;
   /** Files whose text the system prompt contains. */
   readonly promptFiles: ReadonlySet<string>;
@@ -104,15 +102,9 @@ export async function prepare(
     workingFolder: showsSpecs ? repository.workingFolder : "",
     isIndexed: !showsSpecs || repository.tools !== undefined,
   };
-  const { state } = operation;
-  const agent = { name: profile.name ?? harness.name, file: harness.file };
-  const session = { state, operationId: operation.id, clock };
-  const described = live.prompt.update(surroundings, session);
-  const systemAt = (where: Surroundings): SystemPrompt =>
-    masked(systemPromptOf({ ...where, profile, role, agent }), operation);
-  const news = begun.length === 0 ? described.news : [...begun, ...described.news];
+  const prompt = new OperationPrompt(harness, operation, { surroundings, role });
+  const news = begun.length === 0 ? prompt.news : [...begun, ...prompt.news];
   const hooks = profile.hooks === undefined ? none : [profile.hooks].flat();
-  const prompt: LoopPrompt = { current: systemAt(described.surroundings), records: live.prompt.records };
   return {
     tools: toolkit.tools,
     schemas: toolkit.schemas,
@@ -121,13 +113,53 @@ export async function prepare(
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     prompt,
     news: operation.mask === undefined ? news : maskValue(news, operation.mask),
-    renew() {
-      prompt.current = systemAt(live.prompt.update(surroundings, session).surroundings);
-    },
     repository,
     promptFiles: instructions.sources,
     hooks: hooks.length === 0 ? undefined : await hooksAt(operation, hooks),
   };
+}
+
+/** The system prompt of an operation. A class: functions would keep what prepared it as long as the operation runs. */
+class OperationPrompt implements LoopPrompt {
+  current: SystemPrompt;
+  readonly records: LoopPrompt["records"];
+  /** Entries that report changes of the working place to the model. */
+  news: readonly SessionEntry[];
+  readonly #host: PromptHost;
+  readonly #operation: Operation;
+  readonly #from: { readonly surroundings: Surroundings; readonly role: Role | undefined };
+
+  constructor(
+    host: PromptHost,
+    operation: Operation,
+    from: { readonly surroundings: Surroundings; readonly role: Role | undefined },
+  ) {
+    this.#host = host;
+    this.#operation = operation;
+    this.#from = from;
+    this.records = operation.live.prompt.records;
+    const { surroundings, news } = this.#update();
+    this.news = news;
+    this.current = this.#at(surroundings);
+  }
+
+  /** Rebuilds the system prompt after a compaction. */
+  renew(): void {
+    this.current = this.#at(this.#update().surroundings);
+  }
+
+  #update(): ReturnType<SessionPrompt["update"]> {
+    const { id: operationId, live, state } = this.#operation;
+    const { clock } = this.#host.runtime;
+    return live.prompt.update(this.#from.surroundings, { state, operationId, clock });
+  }
+
+  #at(where: Surroundings): SystemPrompt {
+    const { name, file } = this.#host;
+    const { profile } = this.#operation.live;
+    const agent = { name: profile.name ?? name, file };
+    return masked(systemPromptOf({ ...where, profile, role: this.#from.role, agent }), this.#operation);
+  }
 }
 
 /** The hooks around the calls of an operation. Their code is loaded for an agent that has some. */

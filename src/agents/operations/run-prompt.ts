@@ -7,9 +7,6 @@ import { noUsage, textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
-import { CallGate } from "../approvals/call-gate.ts";
-import { noApplicationCalls } from "../define/create-agent.ts";
-import { builtInToolNames, compactionOf, needsCompaction } from "../define/profile-settings.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import {
@@ -19,12 +16,9 @@ import {
   nativeResultRequest,
   resultRequest,
 } from "../output/typed-output.ts";
-import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
-import { keepHead } from "../prompt/turn-records.ts";
+import { noBudget } from "../turn/budget.ts";
 import type { TurnLoop } from "../turn/loop-parts.ts";
-import type { CallContext } from "../turn/running-call.ts";
-import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import { runTurns } from "../turn/turn-loop.ts";
 import {
   appendUserMessage,
@@ -38,6 +32,7 @@ import {
 } from "./answer.ts";
 import type { PromptOptions, PromptResult } from "./options.ts";
 import { fallbackOf, type Prepared, type PromptHost, prepare } from "./prepare.ts";
+import { PromptSession } from "./prompt-session.ts";
 
 interface PromptWork<Result> {
   readonly text: string;
@@ -61,7 +56,7 @@ export async function runPrompt<Result>(
   const { spending, state } = operation;
   const { runtime } = harness;
   const { budget } = operation.live.profile;
-  spending.budget = options.budget === undefined ? (budget ?? {}) : { ...budget, ...options.budget };
+  spending.budget = options.budget === undefined ? (budget ?? noBudget) : { ...budget, ...options.budget };
   const past = pastPrompt(operation);
   const { backend: choice = operation.live.profile.backend ?? "typed" } = options;
   const backend = choice === "typed" ? undefined : await runtime.resolveBackend(choice);
@@ -98,7 +93,7 @@ export async function runPrompt<Result>(
     const written = appendInput(harness, operation, { request, text, options, prepared });
     if (written !== undefined) await written;
   }
-  const from = past === undefined ? { first: state.position, started, before: [] } : fromPast(past, state);
+  const from = past === undefined ? { first: state.position, started, before: none } : fromPast(past, state);
   if (past !== undefined) {
     await recoverHistory(harness, operation, plain);
     if (prepared.news.length > 0) await operation.log.append(prepared.news);
@@ -107,34 +102,52 @@ export async function runPrompt<Result>(
     const message = await runTurns(plain);
     return toResult<Result>(operation, { message, result: undefined, from, until: runtime.clock.now() });
   }
+  const call = { request, options, prepared, plain, progress, native, schema };
+  const { message, value: result } = await otherAnswer(harness, operation, call);
+  return toResult(operation, { message, result, from, until: runtime.clock.now() });
+}
+
+/** A prompt that has a schema, a backend or a past. */
+interface OtherPrompt<Result> extends Omit<Parameters<typeof firstAnswer>[2], "repairOf"> {
+  readonly request: PromptWork<Result>;
+  readonly options: PromptOptions<Result>;
+  readonly prepared: Prepared;
+}
+
+/** A function of its own: a prompt without schema, backend and past does not keep what this one closes over. */
+async function otherAnswer<Result>(
+  harness: PromptHost,
+  operation: Operation,
+  call: OtherPrompt<Result>,
+): ReturnType<typeof typedOutput<Result>> {
+  const { plain } = call;
+  if (plain.work.backend === undefined) return await answerTyped(harness, operation, call);
+  const { withParts } = await import("../backend/backend-steps.ts");
+  return await withParts(plain, () => answerTyped(harness, operation, call));
+}
+
+async function answerTyped<Result>(
+  harness: PromptHost,
+  operation: Operation,
+  call: OtherPrompt<Result>,
+): ReturnType<typeof typedOutput<Result>> {
+  const { request, options, prepared, plain, progress, native, schema } = call;
   const repairOf = (loop: TurnLoop): TurnLoop => ({
     ...repairLoop(loop, prepared, schema),
     purpose: "repair",
-    join: undefined, // The request is about the answer only.
+    joins: false, // The request is about the answer only.
   });
-  const answerTyped = async () => {
-    const { loop, message } = await firstAnswer(harness, operation, {
-      plain,
-      native,
-      schema,
-      progress,
-      repairOf,
-    });
-    if (options.result === undefined) return { message, value: undefined };
-    return typedOutput(harness, {
-      operation,
-      repair: repairOf(loop),
-      message,
-      schema: options.result,
-      refused: progress.refused,
-      skill: request.skill,
-    });
-  };
-  const { message, value: result } =
-    backend === undefined
-      ? await answerTyped()
-      : await (await import("../backend/backend-steps.ts")).withParts(plain, answerTyped);
-  return toResult(operation, { message, result, from, until: runtime.clock.now() });
+  const first = { plain, native, schema, progress, repairOf };
+  const { loop, message } = await firstAnswer(harness, operation, first);
+  if (options.result === undefined) return { message, value: undefined as Result };
+  return typedOutput(harness, {
+    operation,
+    repair: repairOf(loop),
+    message,
+    schema: options.result,
+    refused: progress.refused,
+    skill: request.skill,
+  });
 }
 
 /** Appends the prompt to the history. */
@@ -263,31 +276,18 @@ function toLoop(
     Pick<PromptOptions, "attempts"> & { readonly prepared: Prepared },
 ): TurnLoop {
   const { runtime } = harness;
-  const { models, tools, thinkingLevel, repository } = prepared;
+  const { models, thinkingLevel } = prepared;
   const { profile } = operation.live;
-  const settings = compactionOf(profile);
   // Every field stands here: an object that grows by spreads costs several times as much.
   return {
     operation,
-    work: {
-      backend,
-      runs,
-      projectRoot: runtime.projectRoot,
-      nativeOutput: (schema, offersTools) => nativeOutput(models.current, schema, offersTools),
-    },
+    work: { backend, runs, projectRoot: runtime.projectRoot },
+    session: new PromptSession(harness, operation, prepared),
     resolved: models.current,
     fallback: models.hasOthers ? fallbackOf(models) : undefined,
     prompt: prepared.prompt,
     partialResult,
-    keepHead: (loop, settings) =>
-      keepHead(harness.store, {
-        system: loop.prompt.current.text,
-        tools: loop.tools,
-        settings,
-        mask: operation.mask,
-      }),
     tools: prepared.schemas,
-    toolRun: toolRunOf(harness, operation, prepared),
     settings:
       thinkingLevel === undefined
         ? noSettings
@@ -298,44 +298,13 @@ function toLoop(
     retry: attempts === undefined ? runtime.retry : { ...runtime.retry, attempts, isFinal: true },
     idleTimeoutMs: profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
     clock: runtime.clock,
-    join: runtime.joins === undefined ? undefined : () => joinWaiting(harness, operation, models.current),
-    needsRoom: (reason) =>
-      reason === "overflow"
-        ? settings.enabled
-        : needsCompaction(
-            operation.state.tokens,
-            models.current.contextWindowTokens ?? settings.contextWindowTokens,
-            settings,
-          ),
-    makeRoom: async (reason) => {
-      const { compactWith } = await import("../compaction/compact.ts");
-      await compactWith(harness, operation, { reason, resolved: models.current });
-      prepared.renew();
-    },
-    afterTools:
-      profile.guidelines === false || repository === undefined
-        ? undefined
-        : (calls) =>
-            guidelineEntries(repository, calls, {
-              operation,
-              tools,
-              promptFiles: prepared.promptFiles,
-              clock: runtime.clock,
-            }),
+    joins: runtime.joins !== undefined,
   };
 }
 
-const noSettings: TurnLoop["settings"] = {};
+const none: readonly never[] = [];
 
-function joinWaiting(
-  harness: PromptHost,
-  operation: Operation,
-  model: Prepared["models"]["current"],
-): Promise<void> | undefined {
-  const ids = harness.runtime.joins?.ids(operation.live.key) ?? [];
-  if (ids.length === 0) return undefined;
-  return import("./join-inputs.ts").then(({ joinInputs }) => joinInputs(harness, operation, { ids, model }));
-}
+const noSettings: TurnLoop["settings"] = {};
 
 /** A prompt without a `result` schema uses the agent's `output` schema, except in a task. */
 function withOutput<Result>(
@@ -351,50 +320,6 @@ function withOutput<Result>(
 async function loadPartialResult(): Promise<TurnLoop["partialResult"]> {
   const { PartialResult } = await import("../output/partial-result.ts");
   return () => new PartialResult();
-}
-
-/** Prepares the calls of an operation's tools, once, when the model first calls one. */
-function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared): TurnLoop["toolRun"] {
-  let options: ToolRunOptions | undefined;
-  const { runtime } = harness;
-  return () => {
-    options ??= {
-      tools: prepared.tools,
-      operationId: operation.id,
-      signal: operation.signal,
-      emit: operation.emit,
-      skipped: operation.skipped,
-      validateJson: runtime.validateJson,
-      causeOf: runtime.causeOf,
-      gate: new CallGate(harness, operation),
-      place: callerOf(harness, operation),
-      hooks: prepared.hooks?.ofTools,
-      begin: beginOf(harness, operation),
-      tracing: operation.tracing,
-      mask: operation.mask,
-    };
-    return options;
-  };
-}
-
-/** Where an operation's tools are called. */
-function callerOf({ runtime, run_id }: PromptHost, { id, live, rulesLeftOut }: Operation): CallContext {
-  const { agent, instance_id: instance, session } = live.key;
-  const { callsOf, env } = runtime;
-  const { dispatch, startRun, getRun } =
-    callsOf?.(run_id, { ...live.key, operation_id: id }) ?? noApplicationCalls;
-  const principal = runtime.principal?.();
-  const place = { agent, instance, session, principal, rulesLeftOut, runId: run_id, env };
-  return { ...place, dispatch, startRun, getRun };
-}
-
-/** Tracks writes of the user's tools; kit's own tools report theirs. */
-function beginOf({ runtime }: Pick<PromptHost, "runtime">, { live }: Operation): ToolRunOptions["begin"] {
-  const { sources, project } = runtime;
-  if (sources === undefined) return undefined;
-  const isOwn = (tool: string): boolean =>
-    builtInToolNames.has(tool) || project?.tools.some(({ name }) => name === tool) === true;
-  return (tool) => (isOwn(tool) ? undefined : sources.begin({ ...live.key, tool }));
 }
 
 /** The messages from a log position on. */

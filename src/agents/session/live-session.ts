@@ -19,7 +19,7 @@ import { isSuspension } from "../log/suspension.ts";
 import { SessionToolkit } from "../operations/toolkit.ts";
 import { folderAt, type Workplace } from "../project-context.ts";
 import { SessionPrompt } from "../prompt/system-prompt.ts";
-import { type RunningOperation, runOperation } from "./run-operation.ts";
+import { RunningOperation, runOperation } from "./run-operation.ts";
 
 interface SessionSandbox {
   readonly opening: Promise<Sandbox>;
@@ -130,42 +130,43 @@ export class SessionInMemory implements LiveSession {
   get #owner(): SandboxOwner {
     const { projectRoot, isolation } = this.#harness.runtime;
     const { skills, allowNetwork: network } = this.profile;
-    const owner = { ...this.key, network, project_root: projectRoot, isolation };
+    const { agent, instance_id, session } = this.key;
+    const owner = { agent, instance_id, session, network, project_root: projectRoot, isolation };
     const folders = skills?.flatMap(({ folder }) => folder ?? []) ?? none;
     return folders.length === 0 ? owner : { ...owner, skill_folders: folders };
   }
 
-  async operate<Value>(
-    request: OperationRequest,
+  operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value> {
+    // No `async`: its frame would live as long as the operation.
+    try {
+      this.#harness.liveSessions.markBusy(this);
+      // A task's origin is that of its parent.
+      const { runtime, events } = this.#harness;
+      const origin =
+        request.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
+      const turn = this.queue.enter(request.signal);
+      return turn === undefined
+        ? this.#run({ request, origin }, work)
+        : turn.then(() => this.#run({ request, origin }, work));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #run<Value>(
+    call: ConstructorParameters<typeof RunningOperation>[2],
     work: (operation: Operation) => Promise<Value>,
   ): Promise<Value> {
-    this.#harness.liveSessions.markBusy(this);
-    // A task's origin is that of its parent.
-    const { runtime, events } = this.#harness;
-    const origin =
-      request.parent === undefined ? (runtime.origins?.current() ?? events.tracing?.active()) : undefined;
-    const turn = this.queue.enter(request.signal);
-    if (turn !== undefined) await turn;
-    const running: RunningOperation = {
-      harness: this.#harness,
-      live: this,
-      request,
-      origin,
-      controller: new AbortController(),
-      ended: undefined,
-      emit: doNothing,
-      operation: undefined,
-    };
-    this.#running = running;
-    try {
-      return await runOperation(running, work);
-    } finally {
-      this.#running = undefined;
-      // History and tools are loaded again when the operation resumes.
-      if (isSuspension(running.controller.signal)) this.evict();
-      for (const onEnd of running.ended ?? none) onEnd();
-      this.queue.leave();
-    }
+    this.#running = new RunningOperation(this.#harness, this, call);
+    return runOperation(this.#running, work);
+  }
+
+  ended(running: RunningOperation): void {
+    this.#running = undefined;
+    // History and tools are loaded again when the operation resumes.
+    if (isSuspension(running.controller.signal)) this.evict();
+    for (const onEnd of running.ended ?? none) onEnd();
+    this.queue.leave();
   }
 
   load(): MaybePromise<SessionState> {
@@ -251,8 +252,6 @@ export class SessionInMemory implements LiveSession {
     await opened?.close();
   }
 }
-
-function doNothing(): void {}
 
 const none: readonly never[] = [];
 

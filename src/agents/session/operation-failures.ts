@@ -6,7 +6,7 @@ import type { NextAttempt, OperationAttempt } from "../log/attempt.ts";
 export interface FailureOptions {
   readonly attempt: OperationAttempt | undefined;
   readonly emit: (body: EventBody, turnId?: string) => void;
-  readonly toEventError: (error: unknown) => EventError;
+  toEventError(error: unknown): EventError;
 }
 
 interface Report {
@@ -34,14 +34,14 @@ export class OperationFailures {
    */
   async report(error: unknown, turnId?: string): Promise<NextAttempt | undefined> {
     if (this.#last !== undefined && this.#last.error === error) return this.#last.next;
-    const { attempt, emit, toEventError } = this.#options;
-    const next = await attempt?.planRetry(error);
+    const options = this.#options;
+    const next = await options.attempt?.planRetry(error);
     this.#last = { error, next };
     const again =
       next === undefined
         ? { will_retry: false }
         : { will_retry: true, retry_in_ms: Math.max(0, Math.ceil(next.delayMs)) };
-    emit({ type: "error", error: toEventError(error), ...again }, turnId);
+    options.emit({ type: "error", error: options.toEventError(error), ...again }, turnId);
     return next;
   }
 }

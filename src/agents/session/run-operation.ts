@@ -6,35 +6,158 @@ import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
 import { type OperationEnd, operationEndNote } from "../../protocol/operation-end.ts";
 import type { RepositoryState } from "../../protocol/repository.ts";
-import type { TracePlace } from "../../protocol/tracing.ts";
 import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
-import { type EventScope, type OperationTracing, taskOfPart } from "../events.ts";
+import { type EventScope, taskOfPart } from "../events.ts";
 import { attemptOf, type OperationAttempt } from "../log/attempt.ts";
 import { forkOf, placeOfFork } from "../log/fork.ts";
 import { rulesLeftOut } from "../log/left-out-rules.ts";
-import { OperationLog, type OperationLogOptions } from "../log/operation-log.ts";
+import { OperationLog } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
 import { begunAt, type SessionState } from "../log/session-state.ts";
-import { isSuspension, suspensionBefore, willResume } from "../log/suspension.ts";
+import { isSuspension, type Suspension, suspensionBefore, willResume } from "../log/suspension.ts";
 import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
-import { maskError, maskValue, type SecretMask } from "../secrets.ts";
+import { maskBody } from "../masked-parts.ts";
+import { maskError, maskValue } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
-import { OperationFailures } from "./operation-failures.ts";
+import { type FailureOptions, OperationFailures } from "./operation-failures.ts";
+import { tracingOfOperation } from "./operation-tracing.ts";
 
-/** An operation of a session from its start to its end. */
-export interface RunningOperation {
+/** The session that an operation runs in. */
+interface OperationOwner extends LiveSession {
+  /** Called when the operation has ended, or goes on later. */
+  ended(running: RunningOperation): void;
+}
+
+/** An operation of a session from its start to its end. A class: functions for each of its steps would live as long as it. */
+export class RunningOperation implements FailureOptions {
   readonly harness: Harness;
-  readonly live: LiveSession;
+  readonly live: OperationOwner;
   readonly request: OperationRequest;
   /** The run step or trace that the operation was started in. */
   readonly origin: OperationOrigin | undefined;
-  readonly controller: AbortController;
+  readonly controller = new AbortController();
+  readonly scope: EventScope;
+  readonly suspension: Suspension | undefined;
+  readonly attempt: OperationAttempt | undefined;
+  readonly startedAt: number;
+  readonly emit: Operation["emit"];
+  readonly skipped: Operation["skipped"];
+  readonly failures: OperationFailures;
+  stopForwarding: (() => void) | undefined;
   /** Callbacks for its end; undefined until there is one. */
   ended: (() => void)[] | undefined;
-  emit: Operation["emit"];
   /** Undefined while its history loads. */
   operation: Operation | undefined;
+  #repository: RepositoryState | undefined;
+  #isOpen = false;
+
+  constructor(
+    harness: Harness,
+    live: OperationOwner,
+    call: { readonly request: OperationRequest; readonly origin: OperationOrigin | undefined },
+  ) {
+    const { request, origin } = call;
+    this.harness = harness;
+    this.live = live;
+    this.request = request;
+    this.origin = origin;
+    this.scope = scopeOf(harness, live, request);
+    this.suspension = suspensionBefore(request.signal);
+    this.attempt = attemptOf(request.signal);
+    this.startedAt = this.suspension?.startedAt ?? harness.runtime.clock.now();
+    this.emit = emitterOf(this);
+    // A suspension must see each body: it knows which events readers have.
+    this.skipped = this.suspension === undefined ? harness.events.skip : notSkipped;
+    this.failures = new OperationFailures(this);
+    this.stopForwarding = undefined;
+    this.ended = undefined;
+    this.operation = undefined;
+    this.#repository = undefined;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get repository(): RepositoryState | undefined {
+    return this.#repository;
+  }
+
+  /** Aborts the operation when the signal of its caller fires. */
+  forwardAbort(): void {
+    const { signal } = this.request;
+    if (signal !== undefined)
+      this.stopForwarding = onAbort(signal, (reason) => this.controller.abort(reason));
+  }
+
+  locate(): void {
+    this.#repository = this.harness.runtime.project?.stateAt(this.live.location());
+  }
+
+  /** Emits the start of the operation. */
+  open(past?: PastOperation, state?: SessionState): void {
+    this.#isOpen = true;
+    if (!this.skipped()) this.emit(startOf(this, past, state));
+  }
+
+  toEventError(error: unknown): EventError {
+    const cause = this.harness.runtime.causeOf?.(error, this.operation?.mask);
+    const why = cause === undefined ? {} : { cause };
+    if (error instanceof KitError) {
+      const { code, message } = error;
+      if (isErrorCode(code)) return { type: code, message, ...why };
+    }
+    return { type: "internal_error", message: "The operation failed.", ...why };
+  }
 }
+
+function notSkipped(): boolean {
+  return false;
+}
+
+/** A function, not a method: tools and turns get it without its operation. */
+function emitterOf(running: RunningOperation): Operation["emit"] {
+  return (body, turnId) => {
+    const { harness, operation, scope, suspension } = running;
+    if (suspension?.hasEmitted(body) === true || harness.events.skip()) return;
+    // The operation's own mask also covers the secrets granted to its call.
+    const { mask } = operation ?? harness.runtime;
+    const task_id = taskOfPart(operation?.part, turnId);
+    const eventScope = task_id === undefined ? scope : { ...scope, task_id };
+    harness.events.publish(mask === undefined ? body : maskBody(body, mask), eventScope, turnId);
+  };
+}
+
+function startOf(
+  { attempt, origin, repository, request, scope }: RunningOperation,
+  past: PastOperation | undefined,
+  state: SessionState | undefined,
+): EventBody {
+  const fork = state === undefined ? undefined : forkOf(state);
+  const rewound = state?.rewound?.by === scope.operation_id ? state.rewound.operation_id : undefined;
+  const forked = fork !== undefined && fork.fork_id === scope.operation_id;
+  const from = forked ? { forked_from: placeOfFork(fork) } : undefined;
+  const isCopied = forked && fork.turn_id !== undefined;
+  const resumed = past === undefined || isCopied ? undefined : ({ resumed: true } as const);
+  const { kind: operation_kind, message, images = 0, clientId: client_id } = request;
+  const ownId = client_id === undefined ? undefined : { client_id };
+  const sent =
+    message === undefined ? undefined : { message, ...ownId, ...(images === 0 ? undefined : { images }) };
+  return {
+    type: "operation_start",
+    operation_kind,
+    ...resumed,
+    ...placeOf(attempt),
+    ...from,
+    ...sent,
+    ...(rewound === undefined ? undefined : { rewound_before: rewound }),
+    ...(repository === undefined ? undefined : { repository }),
+    ...origin,
+  };
+}
+
+/** How an operation ended; undefined for work that goes on later: after a rest, in the next attempt, or in another process. */
+type End = "completed" | OperationEnd["status"] | undefined;
 
 /**
  * Runs work as an operation of a session: loads the history, closes calls that a killed process left open (a resumed
@@ -44,99 +167,9 @@ export async function runOperation<Value>(
   running: RunningOperation,
   work: (operation: Operation) => Promise<Value>,
 ): Promise<Value> {
-  const { harness, live, request, origin } = running;
-  const { signal } = running.controller;
-  const stopForwarding = onAbort(request.signal, (reason) => running.controller.abort(reason));
-  const scope = scopeOf(running);
-  const suspension = suspensionBefore(request.signal);
-  const attempt = attemptOf(request.signal);
-  const emit: Operation["emit"] = (body, turnId) => {
-    if (suspension?.hasEmitted(body) === true || harness.events.skip()) return;
-    // The operation's own mask also covers the secrets granted to its call.
-    const { mask } = running.operation ?? harness.runtime;
-    const task_id = taskOfPart(running.operation?.part, turnId);
-    const eventScope = task_id === undefined ? scope : { ...scope, task_id };
-    harness.events.publish(mask === undefined ? body : maskBody(body, mask), eventScope, turnId);
-  };
-  running.emit = emit;
-  // A suspension must see each body: it knows which events readers have.
-  const skipped = suspension === undefined ? () => harness.events.skip() : () => false;
-  const { now } = harness.runtime.clock;
-  const started = suspension?.startedAt ?? now();
-  let opened = false;
-  let repository: RepositoryState | undefined;
-  const open = (past?: PastOperation, state?: SessionState): void => {
-    opened = true;
-    if (skipped()) return;
-    const fork = state === undefined ? undefined : forkOf(state);
-    const rewound = state?.rewound?.by === scope.operation_id ? state.rewound.operation_id : undefined;
-    const forked = fork !== undefined && fork.fork_id === scope.operation_id;
-    const from = forked ? { forked_from: placeOfFork(fork) } : undefined;
-    const isCopied = forked && fork.turn_id !== undefined;
-    const resumed = past === undefined || isCopied ? undefined : ({ resumed: true } as const);
-    const { kind: operation_kind, message, images = 0, clientId: client_id } = request;
-    const ownId = client_id === undefined ? undefined : { client_id };
-    const sent =
-      message === undefined ? undefined : { message, ...ownId, ...(images === 0 ? undefined : { images }) };
-    emit({
-      type: "operation_start",
-      operation_kind,
-      ...resumed,
-      ...placeOf(attempt),
-      ...from,
-      ...sent,
-      ...(rewound === undefined ? undefined : { rewound_before: rewound }),
-      ...(repository === undefined ? undefined : { repository }),
-      ...origin,
-    });
-  };
-  const toError = (error: unknown): EventError => toEventError(error, running);
-  const failures = new OperationFailures({ attempt, emit, toEventError: toError });
-  // Undefined for work that goes on later: under the same id, after a rest, in the next attempt, or in another process.
-  let end: "completed" | OperationEnd["status"] | undefined;
+  let end: End;
   try {
-    repository = harness.runtime.project?.stateAt(live.location());
-    const { rewindBefore, fork } = request;
-    const goesElsewhere = rewindBefore !== undefined || fork !== undefined;
-    if (request.resumes !== true && !goesElsewhere) open();
-    // Write unsaved work of an earlier operation first, then read the history.
-    const unsaved = unsavedOf(harness.store, harness.runtime.clock);
-    const writing = unsaved.write(live.key);
-    if (writing !== undefined) await writing;
-    const loading = live.load();
-    const state = loading instanceof Promise ? await loading : loading;
-    const id = scope.operation_id;
-    const isFresh = loading instanceof Promise;
-    const past =
-      request.resumes === true ? await loadPastOperation(harness.store, state, { id, isFresh }) : undefined;
-    if (!opened && !goesElsewhere) open(past, state);
-    const operation = toOperation(running, unsaved, {
-      id,
-      state,
-      emit,
-      skipped,
-      past,
-      suspension,
-      failures,
-      repository,
-    });
-    running.operation = operation;
-    if (past === undefined && fork !== undefined) {
-      const { beginBefore } = await import("../log/rewind.ts");
-      await beginBefore(harness, operation, fork);
-      const { profile } = live;
-      operation.rulesLeftOut = rulesLeftOut(state, profile.omitRules, request.parent?.rulesLeftOut);
-    }
-    if (past === undefined && rewindBefore !== undefined) {
-      const { rewind } = await import("../log/rewind.ts");
-      await rewind(harness, operation, rewindBefore);
-    }
-    if (!opened) open(past, state);
-    if (past === undefined) {
-      const closed = operation.log.append([]);
-      if (closed instanceof Promise) await closed;
-    }
-    signal.throwIfAborted();
+    const operation = await begin(running);
     let value: Value;
     try {
       value = await work(operation);
@@ -149,42 +182,110 @@ export async function runOperation<Value>(
     end = "completed";
     return value;
   } catch (error) {
-    if (isSuspension(signal) && error === signal.reason) {
-      signal.reason.startedAt = started;
-      throw error;
-    }
-    if (!opened) open();
-    let status: OperationEnd["status"] | undefined;
-    if (!signal.aborted) status = (await failures.report(error)) === undefined ? "failed" : undefined;
-    else if (request.resumes !== true || !willResume(signal)) {
-      status = "aborted";
-      emit({ type: "aborted" });
-    }
-    end = status;
-    if (status !== undefined)
-      await logEnd(running, unsavedOf(harness.store, harness.runtime.clock), {
-        status,
-        ...(status === "failed" ? { error: toError(error) } : undefined),
-        ...endingOf(attempt),
-        duration_ms: now() - started,
-      });
-    const { mask } = running.operation ?? harness.runtime;
-    throw mask === undefined ? error : maskError(error, mask);
+    end = await endAfter(running, error);
+    const { mask } = running.operation ?? running.harness.runtime;
+    throw mask === undefined || isPausedBy(running, error) ? error : maskError(error, mask);
   } finally {
-    stopForwarding();
-    if (end !== undefined && !skipped()) {
-      const usage = running.operation?.spending.usage;
-      emit({
-        type: "operation",
-        operation_kind: request.kind,
-        duration_ms: now() - started,
-        is_error: end !== "completed",
-        ...(end === "aborted" ? ({ is_aborted: true } as const) : undefined),
-        ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
-      });
-    }
-    if (end !== undefined && !skipped()) emit({ type: "idle" });
+    finish(running, end);
   }
+}
+
+/** A function of its own: what it needs is released before the work begins. */
+async function begin(running: RunningOperation): Promise<Operation> {
+  const { harness, live, request, scope } = running;
+  running.forwardAbort();
+  running.locate();
+  const { rewindBefore, fork } = request;
+  const goesElsewhere = rewindBefore !== undefined || fork !== undefined;
+  if (request.resumes !== true && !goesElsewhere) running.open();
+  // Write unsaved work of an earlier operation first, then read the history.
+  const unsaved = unsavedOf(harness.store, harness.runtime.clock);
+  const writing = unsaved.write(live.key);
+  if (writing !== undefined) await writing;
+  const loading = live.load();
+  const state = loading instanceof Promise ? await loading : loading;
+  const id = scope.operation_id;
+  const isFresh = loading instanceof Promise;
+  const past =
+    request.resumes === true ? await loadPastOperation(harness.store, state, { id, isFresh }) : undefined;
+  if (!running.isOpen && !goesElsewhere) running.open(past, state);
+  const operation = toOperation(running, { state, past, unsaved });
+  running.operation = operation;
+  if (past === undefined && fork !== undefined) {
+    const { beginBefore } = await import("../log/rewind.ts");
+    await beginBefore(harness, operation, fork);
+    const { profile } = live;
+    operation.rulesLeftOut = rulesLeftOut(state, profile.omitRules, request.parent?.rulesLeftOut);
+  }
+  if (past === undefined && rewindBefore !== undefined) {
+    const { rewind } = await import("../log/rewind.ts");
+    await rewind(harness, operation, rewindBefore);
+  }
+  if (!running.isOpen) running.open(past, state);
+  if (past === undefined) {
+    const closed = operation.log.append([]);
+    if (closed instanceof Promise) await closed;
+  }
+  running.controller.signal.throwIfAborted();
+  return operation;
+}
+
+/** Whether the error is the suspension of the operation. */
+function isPausedBy({ controller: { signal } }: RunningOperation, error: unknown): boolean {
+  return isSuspension(signal) && error === signal.reason;
+}
+
+/** Reports and logs the end that an error is. */
+async function endAfter(running: RunningOperation, error: unknown): Promise<End> {
+  const { attempt, harness, request, startedAt } = running;
+  const { signal } = running.controller;
+  if (isSuspension(signal) && error === signal.reason) {
+    signal.reason.startedAt = startedAt;
+    return undefined;
+  }
+  if (!running.isOpen) running.open();
+  let status: OperationEnd["status"] | undefined;
+  if (!signal.aborted) status = (await running.failures.report(error)) === undefined ? "failed" : undefined;
+  else if (request.resumes !== true || !willResume(signal)) {
+    status = "aborted";
+    running.emit({ type: "aborted" });
+  }
+  const { clock } = harness.runtime;
+  if (status !== undefined)
+    await logEnd(running, unsavedOf(harness.store, clock), {
+      status,
+      ...(status === "failed" ? { error: running.toEventError(error) } : undefined),
+      ...endingOf(attempt),
+      duration_ms: clock.now() - startedAt,
+    });
+  return status;
+}
+
+function finish(running: RunningOperation, end: End): void {
+  try {
+    running.stopForwarding?.();
+    if (end !== undefined) emitEnd(running, end);
+  } finally {
+    running.live.ended(running);
+  }
+}
+
+function emitEnd(
+  { emit, harness, operation, request, skipped, startedAt }: RunningOperation,
+  end: NonNullable<End>,
+): void {
+  if (!skipped()) {
+    const usage = operation?.spending.usage;
+    emit({
+      type: "operation",
+      operation_kind: request.kind,
+      duration_ms: harness.runtime.clock.now() - startedAt,
+      is_error: end !== "completed",
+      ...(end === "aborted" ? ({ is_aborted: true } as const) : undefined),
+      ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
+    });
+  }
+  if (!skipped()) emit({ type: "idle" });
 }
 
 function placeOf(
@@ -231,119 +332,70 @@ async function logEnd(
   }
 }
 
-function scopeOf({ harness, live, request }: RunningOperation): EventScope {
+function scopeOf(harness: Harness, live: LiveSession, { id, scope }: OperationRequest): EventScope {
   const { agent, instance_id, session } = live.key;
-  const { parent_operation_id, task_id } = request.scope ?? {};
   return {
     agent,
     instance_id,
     session,
     run_id: harness.run_id,
-    operation_id: request.id ?? createId("op"),
-    task_id,
-    parent_operation_id,
+    operation_id: id ?? createId("op"),
+    task_id: scope?.task_id,
+    parent_operation_id: scope?.parent_operation_id,
   };
 }
 
 function toOperation(
-  { harness, live, controller, request }: RunningOperation,
-  unsaved: UnsavedWork,
-  parts: Pick<Operation, "id" | "state" | "emit" | "skipped" | "past" | "suspension" | "failures"> &
-    Pick<OperationLogOptions, "repository">,
+  running: RunningOperation,
+  from: {
+    readonly state: SessionState;
+    readonly past: PastOperation | undefined;
+    readonly unsaved: UnsavedWork;
+  },
 ): Operation {
-  const { id, state, emit, skipped, past, suspension, failures } = parts;
+  const { harness, live, request, scope } = running;
+  const { state, past } = from;
   const { store, runtime } = harness;
-  const { signal } = controller;
+  const { signal } = running.controller;
+  const id = scope.operation_id;
   const spending = new Spending(request.parent?.spending);
   if (past !== undefined) spending.resume(past);
   const log = new OperationLog({
     store,
-    state: state,
-    id: id,
+    state,
+    id,
     // Only an id of the caller can have been logged by another process.
     input: request.id,
     clock: runtime.clock,
     signal,
     resumes: request.resumes === true,
-    repository: parts.repository,
-    unsaved,
+    repository: running.repository,
+    unsaved: from.unsaved,
   });
   // Every field stands here: an object that grows by spreads costs several times as much.
   return {
     id,
     state,
-    emit,
-    skipped,
+    emit: running.emit,
+    skipped: running.skipped,
     past,
-    suspension,
-    failures,
+    suspension: running.suspension,
+    failures: running.failures,
     kind: request.kind,
-    task_id: request.scope?.task_id,
+    task_id: scope.task_id,
     part: undefined,
     signal,
-    secrets: {},
+    secrets: noSecrets,
     repository: undefined,
     mask: runtime.mask,
     tracing: tracingOfOperation(harness, live, id),
     spending,
     rulesLeftOut: rulesLeftOut(state, live.profile.omitRules, request.parent?.rulesLeftOut),
-    tasks: [],
+    tasks: noTasks,
     live,
     log,
   };
 }
 
-/** Masks an event, except deltas and results, which are masked at their source. */
-function maskBody(body: EventBody, mask: SecretMask): EventBody {
-  switch (body.type) {
-    case "text_delta":
-    case "reasoning_delta":
-    case "tool_args_delta":
-    case "tool_end":
-      return body;
-    default:
-      return maskValue(body, mask);
-  }
-}
-
-function toEventError(error: unknown, { harness, operation }: RunningOperation): EventError {
-  const cause = harness.runtime.causeOf?.(error, operation?.mask);
-  const why = cause === undefined ? {} : { cause };
-  if (error instanceof KitError) {
-    const { code, message } = error;
-    if (isErrorCode(code)) return { type: code, message, ...why };
-  }
-  return { type: "internal_error", message: "The operation failed.", ...why };
-}
-
-/** The spans of an operation; undefined if no listener traces. */
-function tracingOfOperation(
-  harness: Harness,
-  { key }: Pick<LiveSession, "key">,
-  operation_id: string,
-): OperationTracing | undefined {
-  const { tracing } = harness.events;
-  if (tracing === undefined) return undefined;
-  const { origins } = harness.runtime;
-  const at = (place: Pick<TracePlace, "turn_id" | "tool_call_id">): TracePlace => ({
-    ...key,
-    operation_id,
-    ...place,
-  });
-  return {
-    headers: (place) => tracing.of(at(place)),
-    within(place, work) {
-      const fullPlace = at(place);
-      const run = (): ReturnType<typeof work> => tracing.within(fullPlace, work);
-      return origins === undefined ? run() : origins.run({ ...tracing.of(fullPlace) }, run);
-    },
-    notify(place, { content, request }, mask) {
-      tracing.request?.(at(place), mask === undefined ? request : maskValue(request, mask));
-      if (!tracing.capturesContent) return;
-      tracing.content(at(place), mask === undefined ? content() : maskValue(content(), mask));
-    },
-    notifyCalls(place, calls) {
-      tracing.calls?.(at(place), calls);
-    },
-  };
-}
+const noSecrets: Operation["secrets"] = {};
+const noTasks: Operation["tasks"] = [];

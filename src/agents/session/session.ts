@@ -219,22 +219,26 @@ export class SessionHandle implements Session {
     return this.#harness.liveSession(this.name).sandbox();
   }
 
-  /** `streamId`: the id of a stream's operation. */
-  async #prompt<Result>(
+  /** `streamId`: the id of a stream's operation. No `async`: its promise would live as long as the operation. */
+  #prompt<Result>(
     text: string,
     options: PromptOptions<Result>,
     streamId?: string,
   ): Promise<PromptResult<Result>> {
-    checkOptions("prompt", options);
-    // A text of the wrong type is refused by the operation.
-    const message = typeof text === "string" ? text : undefined;
-    const request =
-      streamId === undefined
-        ? requestOf("prompt", options, message)
-        : { ...requestOf("stream", options, message), id: streamId };
-    return this.#operate(request, (operation) =>
-      runPrompt(this.#harness, operation, { text: checkedText(text), options }),
-    );
+    try {
+      checkOptions("prompt", options);
+      // A text of the wrong type is refused by the operation.
+      const message = typeof text === "string" ? text : undefined;
+      const request =
+        streamId === undefined
+          ? requestOf("prompt", options, message)
+          : { ...requestOf("stream", options, message), id: streamId };
+      return this.#operate(request, (operation) =>
+        runPrompt(this.#harness, operation, { text: checkedText(text), options }),
+      );
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Enqueues an operation with the signal of its caller. */

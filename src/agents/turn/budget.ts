@@ -9,9 +9,11 @@ import { spentNote } from "../log/past-operation.ts";
 
 const defaultMaxTurns = 100;
 
+export const noBudget: Budget = {};
+
 /** The usage and budget of an operation. A task's spending also counts for the operation that started it. */
 export class Spending {
-  budget: Budget = {};
+  budget: Budget = noBudget;
   usage: Usage = noUsage;
   /** Turns of the operation itself. */
   turns = 0;
@@ -99,21 +101,18 @@ export function spentEntry(
 export function toUsage(usage: LanguageModelV4Usage | undefined, price: ModelPrice | undefined): Usage {
   const input = usage?.inputTokens.total ?? 0;
   const output = usage?.outputTokens.total ?? 0;
-  const counts: { -readonly [Field in keyof Usage]: Usage[Field] } = {
-    input,
-    output,
-    cache_read: usage?.inputTokens.cacheRead ?? 0,
-    cache_write: usage?.inputTokens.cacheWrite ?? 0,
-    total_tokens: input + output,
-    cost: unknownCost,
-  };
+  const cache_read = usage?.inputTokens.cacheRead ?? 0;
+  const cache_write = usage?.inputTokens.cacheWrite ?? 0;
   const reasoning = usage?.outputTokens.reasoning;
-  if (price !== undefined) counts.cost = toCost(counts, price);
-  if (reasoning !== undefined) counts.reasoning = reasoning;
-  return counts;
+  const total_tokens = input + output;
+  const cost = price === undefined ? unknownCost : toCost({ input, output, cache_read, cache_write }, price);
+  // A field that is added later would lie in a second object, which stays in the history with the first.
+  return reasoning === undefined
+    ? { input, output, cache_read, cache_write, total_tokens, cost }
+    : { input, output, cache_read, cache_write, total_tokens, cost, reasoning };
 }
 
-function toCost(counts: Usage, price: ModelPrice): Cost {
+function toCost(counts: Omit<Usage, "cost" | "total_tokens">, price: ModelPrice): Cost {
   // `input` includes cached tokens, which have their own prices.
   const fresh = Math.max(0, counts.input - counts.cache_read - counts.cache_write);
   const input = (fresh * price.input) / 1e6;

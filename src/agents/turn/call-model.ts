@@ -37,14 +37,19 @@ export interface ModelCall {
   /** Options for this call only: the call sets their abort signal. */
   readonly options: LanguageModelV4CallOptions;
   readonly watch: CallWatch;
+  readonly reader: AnswerReader;
+}
+
+/** Gets an answer while it arrives. */
+export interface AnswerReader {
   /** `call` is the call whose arguments are written, for `tool_args_delta`. */
-  readonly onDelta: (
+  onDelta(
     type: "text_delta" | "reasoning_delta" | "tool_args_delta",
     text: string,
     call?: StreamedCall,
-  ) => void;
+  ): void;
   /** Called for each source and each file of the answer. */
-  readonly onAttachment?: (attachment: Attachment) => void;
+  onAttachment?(attachment: Attachment): void;
 }
 
 /** Thrown when a call ends before its answer is complete; `partial` is the part that had arrived. */
@@ -169,7 +174,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall
       if (part.providerMetadata !== undefined) open.provider = part.providerMetadata as ProviderData;
       if (part.delta === "") return;
       open.deltas.push(part.delta);
-      call.onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
+      call.reader.onDelta(type === "text" ? "text_delta" : "reasoning_delta", part.delta);
       return;
     }
     case "text-start":
@@ -197,7 +202,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall
       grow(draft, part.delta);
       const open = draft.parts[placeOfCall(draft, part.id)];
       if (open?.type === "open_call" && part.delta !== "")
-        call.onDelta("tool_args_delta", part.delta, open.call);
+        call.reader.onDelta("tool_args_delta", part.delta, open.call);
       return;
     }
     case "tool-call": {
@@ -228,7 +233,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall
       const attachment = toAttachment(part);
       if (attachment === undefined) return;
       grow(draft, attachment.type === "file" ? attachment.data : (attachment.url ?? attachment.source_id));
-      call.onAttachment?.(attachment);
+      call.reader.onAttachment?.(attachment);
       return;
     }
     default:

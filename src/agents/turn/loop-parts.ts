@@ -11,6 +11,8 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import type { CallSettings, ModelSettings } from "../define/profile-settings.ts";
+import type { JsonSchema } from "../define/tool.ts";
+import type { NativeOutput } from "../output/typed-output.ts";
 import type { LoopPrompt } from "../prompt/turn-records.ts";
 import type { TurnHooks } from "./hook-calls.ts";
 import type { ModelFailure, ModelRetryPolicy } from "./retry.ts";
@@ -33,11 +35,10 @@ export interface TurnLoop {
       }
     | undefined;
   readonly prompt: LoopPrompt;
-  /** Stores the parts of a turn's request besides its messages, and returns their name; missing if nothing stores them. */
-  readonly keepHead?: ((loop: TurnLoop, settings: CallSettings) => string | undefined) | undefined;
+  readonly session: LoopSession;
   readonly tools: readonly LanguageModelV4FunctionTool[];
-  /** Returns the options of tool calls, created for the first call. */
-  readonly toolRun: () => ToolRunOptions;
+  /** The options of tool calls, if a backend brings tools of its own; default: those of the session. */
+  readonly toolRun?: (() => ToolRunOptions) | undefined;
   readonly settings: Pick<
     LanguageModelV4CallOptions,
     | "reasoning"
@@ -59,19 +60,39 @@ export interface TurnLoop {
   readonly retry: ModelRetryPolicy;
   readonly idleTimeoutMs: number;
   readonly clock: Clock;
-  /** Appends the messages of waiting inputs that join the operation; returns nothing if no input waits. */
-  readonly join?: (() => Promise<void> | undefined) | undefined;
-  /** Whether the history must be compacted before the next model call. */
-  readonly needsRoom: (reason: "threshold" | "overflow") => boolean;
-  readonly makeRoom: (reason: "threshold" | "overflow") => Promise<void>;
-  /** Entries to append with tool results, such as guidelines for the touched files. */
-  readonly afterTools:
-    | ((calls: readonly ToolCallPart[]) => MaybePromise<readonly SessionEntry[]>)
-    | undefined;
+  /** Whether waiting inputs may join the operation. */
+  readonly joins: boolean;
   /** The prompt that replaces the history if a backend sends its own messages. */
   readonly sent?: LanguageModelV4Prompt;
   /** Whether readers get no deltas: they would take them for the answer. */
   readonly hidesDeltas?: boolean;
   /** The log entries of an answer; default: the message itself. */
   readonly toEntries?: (entry: SessionEntry, message: AssistantMessage) => readonly SessionEntry[];
+}
+
+/** The session around the turns of an operation. */
+export interface LoopSession {
+  /** Stores the parts of a turn's request besides its messages, and returns their name; undefined if nothing stores them. */
+  keepHead(loop: TurnLoop, settings: CallSettings): string | undefined;
+  /** Returns the options of tool calls, created for the first call. */
+  toolRun(): ToolRunOptions;
+  /** Appends the messages of waiting inputs that join the operation; returns nothing if no input waits. */
+  join(): Promise<void> | undefined;
+  /** Whether the history must be compacted before the next model call. */
+  needsRoom(reason: "threshold" | "overflow"): boolean;
+  makeRoom(reason: "threshold" | "overflow"): Promise<void>;
+  /** Entries to append with tool results, such as guidelines for the touched files. */
+  afterTools(calls: readonly ToolCallPart[]): MaybePromise<readonly SessionEntry[]>;
+  /** The options that make the provider enforce a schema; undefined if it cannot. */
+  nativeOutput(schema: JsonSchema, offersTools: boolean): NativeOutput | undefined;
+}
+
+/** The options of a loop's tool calls. */
+export function toolRunOf({ toolRun, session }: TurnLoop): ToolRunOptions {
+  return toolRun === undefined ? session.toolRun() : toolRun();
+}
+
+/** Whether the history must be compacted before the next model call. Messages that a backend sends would not get shorter. */
+export function needsRoom({ sent, session }: TurnLoop, reason: "threshold" | "overflow"): boolean {
+  return sent === undefined && session.needsRoom(reason);
 }

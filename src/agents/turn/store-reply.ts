@@ -39,7 +39,7 @@ export function storeReply(
   spending.add(message.usage);
   const entry = toEntry(loop, message);
   const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
-  const logged = turn === undefined ? entry : { ...entry, turn };
+  const logged = turn === undefined ? entry : withTurn(entry, turn);
   const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
   const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
   const calls = callsOf(message);
@@ -86,6 +86,16 @@ export function toEntry(
 ): Extract<SessionEntry, { type: "message" }> {
   return { version: 1, type: "message", message, operation_id: loop.operation.id };
 }
+
+/** Every field stands here: one that is added to an object lies in a second one, which the store keeps, too. */
+function withTurn(
+  { message, operation_id }: MessageEntry,
+  turn: NonNullable<MessageEntry["turn"]>,
+): MessageEntry {
+  return { version: 1, type: "message", message, operation_id, turn };
+}
+
+type MessageEntry = ReturnType<typeof toEntry>;
 
 export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
   if (!content.some(isCall)) return noCalls;

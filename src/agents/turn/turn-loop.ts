@@ -11,20 +11,22 @@ import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Operation } from "../agent-runtime.ts";
 import { callerKind } from "../approvals/call-kinds.ts";
 import { type CallSettings, callSettingsOf, reportedSettings } from "../define/profile-settings.ts";
-import { createDeltas } from "../events.ts";
+import { createDeltas, type DeltaSource, type DeltaStream, type DeltaType } from "../events.ts";
 import { promptOf, wasCompacted } from "../log/session-state.ts";
 import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
 import { composedEntry } from "../log/to-prompt.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
 import { maskValue } from "../secrets.ts";
+import type { Attachment } from "./attachments.ts";
 import { spentEntry, toUsage } from "./budget.ts";
-import { callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
+import { type AnswerReader, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import { CallWatch } from "./call-watch.ts";
 import type { TurnHooks } from "./hook-calls.ts";
-import type { TurnLoop } from "./loop-parts.ts";
+import { needsRoom, type TurnLoop, toolRunOf } from "./loop-parts.ts";
 import { type ModelFailure, planRetry } from "./retry.ts";
 import { callsOf, storePartial, storeReply, type Timing, toEntry } from "./store-reply.ts";
+import type { StreamedCall } from "./to-tool-call.ts";
 import { keyOf, runToolCalls, type ToolTurn } from "./tool-calls.ts";
 
 /**
@@ -39,9 +41,10 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
   try {
     for (;;) {
       loop.operation.spending.check();
-      const joining = loop.join?.();
+      const { session } = loop;
+      const joining = loop.joins ? session.join() : undefined;
       if (joining !== undefined) await joining;
-      if (loop.needsRoom("threshold")) await loop.makeRoom("threshold");
+      if (needsRoom(loop, "threshold")) await session.makeRoom("threshold");
       toolCalls = 0;
       turnId = createId("turn");
       const message = await runModelTurn(loop, turnId, watch);
@@ -97,7 +100,7 @@ export async function runTools(
   const callKey = `${loop.operation.id}:${loop.operation.state.positions.at(-1) ?? 0}`;
   const { turnId: id, interrupted = false, suspension } = how;
   const turn: ToolTurn = { id, callKey, interrupted, suspension, postponed: undefined };
-  const toolRun = loop.toolRun();
+  const toolRun = toolRunOf(loop);
   const outcomes = await runToolCalls(calls, turn, toolRun);
   if (!isComplete(outcomes)) {
     // The turn continues when the operation resumes, with the results so far.
@@ -111,8 +114,8 @@ export async function runTools(
   const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
   const entries: SessionEntry[] = [toEntry(loop, message)];
   try {
-    if (loop.afterTools !== undefined && !loop.operation.signal.aborted) {
-      const pending = loop.afterTools(calls);
+    if (!loop.operation.signal.aborted) {
+      const pending = loop.session.afterTools(calls);
       const added = pending instanceof Promise ? await pending : pending;
       entries.push(...(loop.operation.mask === undefined ? added : maskValue(added, loop.operation.mask)));
     }
@@ -147,7 +150,10 @@ export async function runModelTurn(
     const { provider } = resolved.model;
     const settings = callSettingsOf(loop, operation.spending.turns);
     if (!loop.operation.skipped()) {
-      const stored = { head: loop.keepHead?.(loop, settings), log_position: loop.operation.state.position };
+      const stored = {
+        head: loop.session.keepHead(loop, settings),
+        log_position: loop.operation.state.position,
+      };
       const facts = { settings: reportedSettings(settings), compacted: wasCompacted(loop.operation.state) };
       loop.operation.emit(
         { type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored, ...facts },
@@ -160,15 +166,7 @@ export async function runModelTurn(
         : await loop.resolved.limiter.admit(loop.operation.state.tokens, loop.operation.signal);
     const started = clock.now();
     const timing: Timing = { turnId, started, logged };
-    const emit = (body: EventBody): void => {
-      if (loop.hidesDeltas !== true && !operation.skipped()) operation.emit(body, turnId);
-    };
-    const deltas = createDeltas({
-      emit,
-      mask: loop.operation.mask,
-      partial: loop.partialResult?.(),
-      kindOf: (tool) => callerKind(loop.toolRun().tools.get(tool)),
-    });
+    const answering = new TurnDeltas(loop, turnId);
     try {
       const loopOptions = callOptions(loop, settings);
       const options = loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, model);
@@ -182,10 +180,9 @@ export async function runModelTurn(
         model: loop.resolved.model,
         options: traceTurn(options, loop, turnId),
         watch,
-        onDelta: deltas.push,
-        onAttachment: emit,
+        reader: answering,
       });
-      deltas.end();
+      answering.end();
       const reply = loop.hooks === undefined ? answer : await askAfterModel(loop, loop.hooks, answer);
       const storing = storeReply(loop, reply, timing);
       const message = storing instanceof Promise ? await storing : storing;
@@ -193,14 +190,14 @@ export async function runModelTurn(
       return message;
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
-      deltas.end();
+      answering.end();
       if (loop.operation.signal.aborted) {
         // A postponed operation repeats this turn from its beginning.
         if (!willResume(loop.operation.signal)) await storePartial(loop, error.partial, timing);
         throw loop.operation.signal.reason;
       }
       const plan = planRetry(error.cause, attempt, { clock, retry, failures: operation.failures });
-      const compacts = plan.failure.overflow && !overflowed && loop.needsRoom("overflow");
+      const compacts = plan.failure.overflow && !overflowed && needsRoom(loop, "overflow");
       const next = plan.retries || compacts ? undefined : await nextModel(loop, plan.failure);
       const mayDropSchema = loop.mayDropSchema === true && isRefusal(plan.failure.error);
       const event = next === undefined ? plan.event : { ...plan.event, next_model: next };
@@ -209,7 +206,7 @@ export async function runModelTurn(
       else await loop.operation.failures.report(plan.failure.error, turnId);
       if (compacts) {
         overflowed = true;
-        await loop.makeRoom("overflow");
+        await loop.session.makeRoom("overflow");
       } else if (plan.retries) {
         await loop.operation.log.stored();
         await clock.sleep(plan.delayMs, operation.signal);
@@ -222,6 +219,46 @@ export async function runModelTurn(
         throw plan.failure.error;
       }
     }
+  }
+}
+
+/** Emits the answer of a turn while it arrives. A class: functions would live as long as the answer takes. */
+class TurnDeltas implements DeltaSource, AnswerReader {
+  readonly #loop: TurnLoop;
+  readonly #turnId: string;
+  readonly #deltas: DeltaStream;
+  readonly partial: DeltaSource["partial"];
+
+  constructor(loop: TurnLoop, turnId: string) {
+    this.#loop = loop;
+    this.#turnId = turnId;
+    this.partial = loop.partialResult?.();
+    this.#deltas = createDeltas(this);
+  }
+
+  get mask(): DeltaSource["mask"] {
+    return this.#loop.operation.mask;
+  }
+
+  emit(body: EventBody): void {
+    const { hidesDeltas, operation } = this.#loop;
+    if (hidesDeltas !== true && !operation.skipped()) operation.emit(body, this.#turnId);
+  }
+
+  kindOf(tool: string): ReturnType<typeof callerKind> {
+    return callerKind(toolRunOf(this.#loop).tools.get(tool));
+  }
+
+  onDelta(type: DeltaType, text: string, call?: StreamedCall): void {
+    this.#deltas.push(type, text, call);
+  }
+
+  onAttachment(attachment: Attachment): void {
+    this.emit(attachment);
+  }
+
+  end(): void {
+    this.#deltas.end();
   }
 }
 
@@ -272,7 +309,7 @@ function composedBy(
     loop.sent === undefined &&
     loopPrompt === sent &&
     state.files.every((file) => takesFile(loop.resolved.files, file));
-  if (isOwn || loop.keepHead === undefined) return undefined;
+  if (isOwn) return undefined;
   const turn = { id, operationId, now: loop.clock.now(), mask };
   return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
 }

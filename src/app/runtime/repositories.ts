@@ -49,7 +49,7 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
   const rules = (): Promise<readonly ProjectRule[]> => repositories.use(ownProject.root, rulesIn);
 
   /** A repository on this machine, for a session whose workspace begins at a folder of it. */
-  const at = (root: string, { cwd }: Workplace, workspace: string): Repository => {
+  const at = newest((root: string, cwd: string, workspace: string): Repository => {
     const pathOf = (path: string): string => relative(root, join(workspace, path)).split(sep).join("/");
     const folder = pathOf(cwd);
     return {
@@ -65,38 +65,38 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
       sourceAt: (path) => repositories.use(root, async (project) => sourceOf(project, pathOf(path))),
       rules: () => repositories.use(root, rulesIn),
     };
-  };
+  });
 
   /** The project itself, for a session with its own workspace, whose files have the same paths as the project's. */
-  const ownProjectFor = ({ cwd }: Workplace, workspace: string | undefined): Repository => ({
-    workingFolder: cwd,
-    tools,
-    instructions: () =>
-      instructions([
-        { root: ownProject.root, cwd },
-        ...(workspace === undefined ? [] : [{ root: workspace, cwd, isWorkspace: true }]),
-      ]),
-    guidelinesFor: (path) => repositories.use(ownProject.root, (project) => guidelinesOf(project, path)),
-    sourceAt: (path) => repositories.use(ownProject.root, (project) => sourceOf(project, path)),
-    rules,
-  });
+  const ownProjectFor = newest(
+    (cwd: string, workspace: string | undefined): Repository => ({
+      workingFolder: cwd,
+      tools,
+      instructions: () =>
+        instructions([
+          { root: ownProject.root, cwd },
+          ...(workspace === undefined ? [] : [{ root: workspace, cwd, isWorkspace: true }]),
+        ]),
+      guidelinesFor: (path) => repositories.use(ownProject.root, (project) => guidelinesOf(project, path)),
+      sourceAt: (path) => repositories.use(ownProject.root, (project) => sourceOf(project, path)),
+      rules,
+    }),
+  );
 
   return {
     tools,
     rules,
     repositoryAt(workplace) {
-      const { location } = workplace;
+      const { cwd, location } = workplace;
       if (location === undefined) return elsewhere(workplace);
       const { shared, above } = location;
-      if (shared) return at(repositoryRoot(location.folder, ownProject.root), workplace, location.folder);
+      if (shared) return at(repositoryRoot(location.folder, ownProject.root), cwd, location.folder);
       // Most sessions only talk and have no workspace folder.
-      if (above !== undefined && !hasWorkspaces(above)) return ownProjectFor(workplace, undefined);
+      if (above !== undefined && !hasWorkspaces(above)) return ownProjectFor(cwd, undefined);
       const { folder } = location;
-      if (!isFolder(folder)) return ownProjectFor(workplace, undefined);
+      if (!isFolder(folder)) return ownProjectFor(cwd, undefined);
       // A session that has created a repository in its own workspace works in that repository.
-      return existsSync(join(folder, ".git"))
-        ? at(folder, workplace, folder)
-        : ownProjectFor(workplace, folder);
+      return existsSync(join(folder, ".git")) ? at(folder, cwd, folder) : ownProjectFor(cwd, folder);
     },
     stateAt(location) {
       if (location === undefined) return undefined;
@@ -124,6 +124,16 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
       rules: async () => [],
     };
   }
+}
+
+/** Creates a repository unless the newest one is for the same place: most sessions of an application work in one. */
+function newest<Place extends readonly unknown[]>(create: (...place: Place) => Repository): typeof create {
+  let last: { readonly place: Place; readonly repository: Repository } | undefined;
+  return (...place) => {
+    if (last === undefined || place.some((part, at) => part !== last?.place[at]))
+      last = { place, repository: create(...place) };
+    return last.repository;
+  };
 }
 
 /** Shares a read of the file system. Every prompt needs it, usually for the same folder, so the last result is cached. */
