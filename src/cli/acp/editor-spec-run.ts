@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type {
   PermissionOption,
   RequestPermissionOutcome,
@@ -49,6 +50,8 @@ const taskOptions: PermissionOption[] = [
 ];
 
 const pageSize = 1_000;
+/** The longest time between the answers of an editor that stops a run and its stop, in ms. */
+const graceMs = 300;
 
 /** A spec run in a conversation of an editor: shows its tasks, and asks the person about those that wait and about calls of their agents. */
 export class EditorSpecRun {
@@ -77,7 +80,10 @@ export class EditorSpecRun {
     const { runId, isOld } = await findOrStart(this.#client, body);
     this.#runId = runId;
     if (isOld) this.#send(`Goes on with the run ${runId}, as it was begun.`);
-    const stop = onAbort(signal, () => void this.#cancel());
+    let cancelling: Promise<void> | undefined;
+    const stop = onAbort(signal, () => {
+      cancelling = this.#cancel();
+    });
     try {
       await this.#follow(await this.#catchUp());
       if (signal.aborted) throw signal.reason;
@@ -90,12 +96,19 @@ export class EditorSpecRun {
       throw signal.reason;
     } finally {
       stop();
-      for (const question of this.#questions.values()) question.abort();
+      await cancelling;
+      this.#endQuestions();
       this.#editor.send(this.#fold.endOpen());
     }
   }
 
+  #endQuestions(): void {
+    for (const question of this.#questions.values()) question.abort();
+  }
+
   async #cancel(): Promise<void> {
+    // Editors answer their questions as cancelled, which is no answer to them.
+    this.#endQuestions();
     await this.#client.runs.cancel(this.#runId).catch(() => undefined);
     this.#leaving.abort();
   }
@@ -193,6 +206,8 @@ export class EditorSpecRun {
     this.#editor.send([{ sessionUpdate: "tool_call", status: "pending", ...call }]);
     const outcome = await this.#editor.ask({ ...call, status: "pending" }, taskOptions, signal);
     const choice = outcome?.outcome === "selected" ? outcome.optionId : undefined;
+    // An editor that stops the run also answers its questions, and the answer can come first.
+    if (choice === undefined) await sleep(graceMs, undefined, { signal }).catch(() => undefined);
     const approved = choice === "accept";
     const status = approved ? "completed" : "failed";
     this.#editor.send([{ sessionUpdate: "tool_call_update", toolCallId, status }]);

@@ -1,4 +1,9 @@
-import { methods, type RequestPermissionRequest, type SessionUpdate } from "@agentclientprotocol/sdk";
+import {
+  methods,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { specRepository, tasksPath } from "../../app/spec-run/testing/spec-repository.ts";
 import { wallTest } from "../../sandboxes/host/wall/walled.suite.ts";
@@ -109,15 +114,19 @@ test("a refused attempt is told, and a task that was given up stays open in the 
 
 test("a stop ends the run, and an editor that gives no answer leaves the task waiting for the next command", async () => {
   const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<RequestPermissionResponse>();
   editor.decide = () => {
     asked.resolve();
-    return new Promise(() => undefined);
+    return answer.promise;
   };
   const stopped = editor.prompt(session, "/spec cart 2");
   await asked.promise;
   await editor.agent.notify(methods.agent.session.cancel, { sessionId: session });
+  answer.resolve({ outcome: { outcome: "cancelled" } });
   expect(await stopped).toBe("cancelled");
-  expect(editor.said(session)).toContain("Stopped. Closed tasks stay closed");
+  const said = editor.said(session);
+  expect(said).toContain("Stopped. Closed tasks stay closed");
+  expect(said).not.toContain("The same command asks again");
   const list = async (): Promise<string[]> =>
     JSON.parse((await runKit(["runs", "list", "--json"], { cwd: repository.root })).stdout).runs.map(
       ({ status }: { readonly status: string }) => status,
@@ -137,20 +146,28 @@ test("a stop ends the run, and an editor that gives no answer leaves the task wa
   expect(await repository.git("log", "--oneline", "main..kit/cart")).toBe("");
 }, 240_000);
 
-wallTest("a server that holds the folder does the work, and a person is asked in the editor", async () => {
-  const running: Running = new Map();
-  await serveKit(running, ["start", "--port", "0"], {
-    ...{ begin: beginProcess, cwd: repository.root, env: { ...withoutKeys, KIT_TRUST: "1" } },
-  });
-  try {
-    editor.decide = () => choose("accept");
-    expect(await editor.prompt(session, "/spec cart 2")).toBe("end_turn");
-    expect(JSON.stringify(updates("agent_thought_chunk"))).toContain("The server of this project does the work");
-    expect(editor.permissions.map(({ toolCall }) => toolCall.title)).toEqual(["Accept the task 2 Tidy up?"]);
-    expect(editor.said(session)).toContain("1 of 1 tasks closed. The commits are on `kit/cart`");
-    expect(await repository.git("status", "--porcelain")).toBe("");
-    await expect(editor.prompt(session, "/spec basket")).rejects.toThrow("has tasks in the last commit");
-  } finally {
-    await endAll(running);
-  }
-}, 240_000);
+wallTest(
+  "a server that holds the folder does the work, and a person is asked in the editor",
+  async () => {
+    const running: Running = new Map();
+    await serveKit(running, ["start", "--port", "0"], {
+      ...{ begin: beginProcess, cwd: repository.root, env: { ...withoutKeys, KIT_TRUST: "1" } },
+    });
+    try {
+      editor.decide = () => choose("accept");
+      expect(await editor.prompt(session, "/spec cart 2")).toBe("end_turn");
+      expect(JSON.stringify(updates("agent_thought_chunk"))).toContain(
+        "The server of this project does the work",
+      );
+      expect(editor.permissions.map(({ toolCall }) => toolCall.title)).toEqual([
+        "Accept the task 2 Tidy up?",
+      ]);
+      expect(editor.said(session)).toContain("1 of 1 tasks closed. The commits are on `kit/cart`");
+      expect(await repository.git("status", "--porcelain")).toBe("");
+      await expect(editor.prompt(session, "/spec basket")).rejects.toThrow("has tasks in the last commit");
+    } finally {
+      await endAll(running);
+    }
+  },
+  240_000,
+);
