@@ -119,8 +119,8 @@ export class EditorSpecRun {
     for (;;) {
       const page = await this.#client.runs.events(this.#runId, { after, limit: pageSize });
       for (const event of page.events) await this.#show(event);
+      after = page.events.at(-1)?.index ?? after;
       if (page.next_after === undefined) break;
-      after = page.next_after;
     }
     for (const key of this.#waiting.keys()) this.#ask(key);
     return after;
