@@ -140,6 +140,7 @@ export type {
   CompactionItem,
   EndItem,
   GapItem,
+  JoinedItem,
   OperationItem,
   RetryItem,
   TaskItem,
@@ -149,7 +150,7 @@ export type {
   TurnItem,
   WorkState,
 } from "../protocol/transcript.ts";
-export type { UiChunk, UiMetadata, UiTask } from "../protocol/ui.ts";
+export type { UiChunk, UiJoined, UiMetadata, UiTask } from "../protocol/ui.ts";
 export type { Verdict, VerifyRequest } from "../protocol/verdict.ts";
 export type {
   WaitingItem,

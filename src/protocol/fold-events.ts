@@ -218,6 +218,11 @@ function apply(draft: Draft, event: KitEvent): void {
       else draft.items.push({ ...item, kind: "compaction", reason, tokens_before, ...ended });
       return;
     }
+    case "joined": {
+      const { message, joined_from } = event;
+      draft.items.push({ ...item, kind: "joined", message, joined_from });
+      return;
+    }
     case "gap":
       draft.items.push({ ...item, kind: "gap" });
       return;
@@ -255,7 +260,6 @@ function apply(draft: Draft, event: KitEvent): void {
     case "idle":
     case "abort_requested":
     case "aborted":
-    case "joined":
     case "tool_args_delta":
     case "source":
     case "file":

@@ -132,6 +132,16 @@ export const callerToolsField = z
   .array(callerToolSchema, { error: needed("must be a list of tools: name, description, input_schema") })
   .max(128);
 
+/** Whether the model calls tools in a prompt. */
+const toolChoiceField = z.union(
+  [
+    z.enum(["auto", "none", "required"]),
+    z.strictObject({ tool: textField(200).min(1, "must not be empty") }),
+  ],
+  { error: needed("must be auto, none, required, or an object with `tool`, the name of one") },
+);
+export type PromptToolChoice = Infer<typeof toolChoiceField>;
+
 /** A message that was said elsewhere, as text. */
 const pastMessageSchema = z
   .strictObject({ role: choiceField(["user", "assistant"]), content: textField(maxMessage) })
@@ -185,6 +195,10 @@ const promptSettings = {
   tools: callerToolsField.optional().meta({
     description:
       "Tools of the caller, for this prompt only. A call of one waits, as `GET …/approvals` lists it with `kind: caller`, until a decision brings its `result`. `input_schema` is the JSON Schema of an object, the arguments; without it, there are none.",
+  }),
+  tool_choice: toolChoiceField.optional().meta({
+    description:
+      "`required`, and a tool of the agent or of `tools` by its name, force the first answer of the model to call one; then the model decides, as with `auto`. `none`: the model calls no tool. `invalid_request` for a tool that is not there. Default: `modelSettings.toolChoice` of the agent.",
   }),
   history: z
     .array(pastMessageSchema, { error: needed("must be a list of messages") })

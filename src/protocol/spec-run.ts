@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { isRecord } from "../base/record.ts";
+import type { KitEvent } from "./event.ts";
 import type { Infer } from "./fields.ts";
 import { verdictSchema } from "./verdict.ts";
 
@@ -77,14 +79,19 @@ export const specTaskProgressSchema = z
     diff: z.string().optional().meta({ description: "What a person decides about; cut if it is long." }),
     commit: z.string().optional().meta({ description: "The commit of a closed task." }),
     reason: z.string().optional().meta({ description: "Why the task was not closed." }),
-    work_tree: z
-      .string()
-      .optional()
-      .meta({ description: "The folder with the work on a task that was not closed." }),
+    work_tree: z.string().optional().meta({
+      description: "The folder with the work on a task that waits for a person, or was not closed.",
+    }),
     cost: z.number().nullable().meta({ description: "US dollars so far; null if a price is unknown." }),
   })
   .meta({ id: "SpecTaskProgress" });
 export interface SpecTaskProgress extends Infer<typeof specTaskProgressSchema> {}
+
+/** Returns the progress of a task in an event of its run; undefined for other events. */
+export function specTaskOf(event: KitEvent): SpecTaskProgress | undefined {
+  if (event.type !== "log" || !isRecord(event.data) || event.data.spec_task === undefined) return undefined;
+  return specTaskProgressSchema.safeParse(event.data.spec_task).data;
+}
 
 /** The result of a run of `kit.spec`. */
 export const specRunResultSchema = z

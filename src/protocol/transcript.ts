@@ -126,6 +126,14 @@ export interface EndItem extends Item {
   readonly error?: EventError | undefined;
 }
 
+/** A message of the user that joined a running operation. */
+export interface JoinedItem extends Item {
+  readonly kind: "joined";
+  readonly message: string;
+  /** The operation that the receipt of its dispatch names. */
+  readonly joined_from: string;
+}
+
 /** Older events were removed. */
 export interface GapItem extends Item {
   readonly kind: "gap";
@@ -140,6 +148,7 @@ export type TranscriptItem =
   | CompactionItem
   | RetryItem
   | EndItem
+  | JoinedItem
   | GapItem;
 
 /** The work of an agent in order: the fold of its events. Immutable. */

@@ -24,6 +24,7 @@ export type UiChunk =
   | { type: "file"; url: string; mediaType: string }
   | { type: "data-task"; id: string; data: UiTask }
   | { type: "data-question"; id: string; data: UiQuestion }
+  | { type: "data-joined"; id: string; data: UiJoined }
   | { type: "data-notice"; data: { message: string; retry_in_ms?: number }; transient: true }
   | { type: "message-metadata"; messageMetadata: UiMetadata }
   | { type: "error"; errorText: string }
@@ -43,6 +44,11 @@ export interface UiTask {
   agent?: string;
   role?: string;
   state: "running" | "done" | "failed";
+}
+
+/** A message of the user that joined the answer: the data of a part `data-joined`, whose id is that of the message. */
+export interface UiJoined {
+  text: string;
 }
 
 /** A question of a running call to a person: the data of a part `data-question`, whose id is that of the approval. */

@@ -41,7 +41,8 @@ function isModel(value: unknown): value is LanguageModelV4 {
   return isRecord(value) && value.specificationVersion === "v4";
 }
 
-function isToolChoice(value: unknown): boolean {
+/** Whether a value is a choice of `toolChoice`. */
+export function isToolChoice(value: unknown): boolean {
   if (isRecord(value)) return typeof value.tool === "string" && Object.keys(value).length === 1;
   return value === "auto" || value === "none" || value === "required";
 }
@@ -206,7 +207,7 @@ export function callSettingsOf(
   }: {
     readonly modelSettings?: ModelSettings | undefined;
     readonly settings: CallSettings;
-    readonly tools: readonly unknown[];
+    readonly tools: readonly { readonly name: string }[];
   },
   turns: number,
 ): CallSettings {
@@ -214,7 +215,10 @@ export function callSettingsOf(
   const { toolChoice, stopSequences, providerOptions, ...others } = modelSettings;
   // A forced tool choice holds for the first answer: otherwise the model could never end.
   const isForced = toolChoice === "required" || typeof toolChoice === "object";
-  const chooses = toolChoice !== undefined && tools.length > 0 && !(isForced && turns > 0);
+  // A backend can offer a model a part of the tools.
+  const isOffered =
+    typeof toolChoice === "object" ? tools.some(({ name }) => name === toolChoice.tool) : tools.length > 0;
+  const chooses = toolChoice !== undefined && isOffered && !(isForced && turns > 0);
   const choice =
     typeof toolChoice === "object"
       ? ({ type: "tool", toolName: toolChoice.tool } as const)

@@ -184,7 +184,7 @@ function settingsOf(
   if (typeof toolChoice === "object" && tools.get(toolChoice.tool) === undefined) {
     throw new KitError({
       code: "invalid_request",
-      message: `\`modelSettings.toolChoice\` names the tool "${toolChoice.tool}", which the agent does not have.`,
+      message: `The choice of tools names the tool "${toolChoice.tool}", which the agent does not have.`,
       hint: `The tools are: ${tools.names().join(", ")}.`,
     });
   }

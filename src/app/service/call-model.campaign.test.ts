@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
-import { broken, type CallEvent, modelFiles, playOn, schedules } from "./call-model.suite.ts";
+import { playOn } from "./call-model.suite.ts";
+import { broken, type CallEvent, modelFiles, schedules } from "./call-stories.suite.ts";
 
 const server = postgresForTests();
 let repository: TemporaryRepository;
@@ -16,6 +17,7 @@ const scenarios: readonly (readonly CallEvent[])[] = [
   ["approve", "deny", "freeze"],
   ["approve", "deny", "lose"],
   ["approve", "cancel", "lose"],
+  ["approve", "rewind", "lose"],
   ["deny", "lose", "freeze"],
 ];
 /** How many orders are played; `npm run test:calls` plays more. */

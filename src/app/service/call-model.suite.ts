@@ -16,70 +16,16 @@ import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";
 import { createManualClock, type ManualClock } from "../../testing/manual-clock.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { openTestParts } from "../../testing/test-app.ts";
+import {
+  type Answer,
+  type CallEvent,
+  type CallStory,
+  pay,
+  type Scheduled,
+  type WaitingAgent,
+} from "./call-stories.suite.ts";
 import { createService } from "./create-service.ts";
 import type { ProjectService } from "./service.ts";
-
-/** An event besides the progress of the processes. `freeze` stops the process that works; without `wake` it has died. `lose` ends every lease of a Postgres engine. */
-export type CallEvent = "approve" | "deny" | "cancel" | "expire" | "freeze" | "wake" | "lose";
-
-/** An event, after a number of steps of the process that works. */
-export interface Scheduled {
-  readonly event: CallEvent;
-  readonly steps: number;
-}
-
-/**
- * The agent whose call waits: for an approval, also in a task of its own, for the answer to a question that the running call asks, or
- * for the result of its caller.
- */
-export type WaitingAgent = "payer" | "delegator" | "asker" | "called";
-
-const payer = `globalThis.kitPaid ??= [];
-export default {
-  kind: "kit.agent",
-  describe: async ({ id }) => ({
-    instructions: "Pay.",
-    tools: [{
-      name: "pay",
-      description: "Pays.",
-      input: { type: "object", properties: { euros: { type: "integer" } } },
-      needsApproval: true,
-      execute: async ({ euros }) => {
-        globalThis.kitPaid.push(id + ":" + euros);
-        return "Paid.";
-      },
-    }],
-  }),
-};
-`;
-
-/** The tool of the caller: its result is the payment. */
-const pay = { name: "pay", input_schema: { type: "object", properties: { euros: { type: "integer" } } } };
-
-export const modelFiles: Readonly<Record<string, string>> = {
-  "src/agents/asker.ts": `globalThis.kitPaid ??= [];
-export default {
-  kind: "kit.agent",
-  describe: async ({ id }) => ({
-    instructions: "Pay.",
-    tools: [{
-      name: "pay",
-      description: "Asks, and pays.",
-      input: { type: "object", properties: { euros: { type: "integer" } } },
-      execute: async (_, { ask }) => {
-        const answer = await ask({ message: "How much?", schema: { type: "integer" } });
-        if (answer.action !== "accept") return "Not paid.";
-        globalThis.kitPaid.push(id + ":" + answer.value);
-        return "Paid.";
-      },
-    }],
-  }),
-};
-`,
-  "src/agents/payer.ts": payer,
-  "src/agents/delegator.ts": payer,
-  "src/agents/called.ts": `export default { kind: "kit.agent", describe: async () => ({ instructions: "Pay." }) };\n`,
-};
 
 const leaseMs = 1_000;
 const timeoutMs = 5_000;
@@ -122,6 +68,11 @@ class ModelProcess {
     const model = createScriptedModel(({ prompt }) => {
       const last = prompt.at(-1);
       if (last?.role === "tool") return { text: "Done." };
+      // A rewind leaves nothing of what was said before it.
+      if (JSON.stringify(last).includes("Instead.")) {
+        const others = prompt.slice(0, -1).filter(({ role }) => role !== "system");
+        return { text: others.length > 0 ? `Still there: ${JSON.stringify(others)}` : "Instead." };
+      }
       const delegates = JSON.stringify(last).includes("Delegate.");
       const call = delegates
         ? { name: "task", input: { prompt: "Pay." } }
@@ -226,26 +177,6 @@ class ModelProcess {
   }
 }
 
-/** The answer to a person. */
-interface Answer {
-  readonly event: "approve" | "deny";
-  readonly isAccepted: boolean;
-  readonly first?: ApprovalDecision | undefined;
-}
-
-/** The outcome of a schedule. */
-export interface CallStory {
-  readonly schedule: readonly Scheduled[];
-  readonly answers: readonly Answer[];
-  readonly status: string | undefined;
-  readonly paid: readonly string[];
-  /** Whether the model was told that the outcome is unknown, because a process stopped after the log had the decision. */
-  readonly isUnknown: boolean;
-  readonly isCancelled: boolean;
-  readonly isExpired: boolean;
-  readonly waiting: number;
-}
-
 let stories = 0;
 const mostSteps = 120;
 
@@ -268,8 +199,9 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
   const instance_id = `i${stories}`;
   const paid = (): string[] => Reflect.get(globalThis, "kitPaid") ?? [];
   const answers: Answer[] = [];
-  const story = { isCancelled: false, isExpired: false };
   const { agent = "payer" } = place;
+  const story = { isCancelled: false, isExpired: false, isEdited: agent === "edited" };
+  const rewinds: string[] = [];
   const target = { agent, instance_id, session: "default" };
   let call: string | undefined;
   try {
@@ -277,7 +209,7 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
     // The first owner of all shards of a Postgres engine, and the holder of the lease of a folder.
     const text = agent === "delegator" ? "Delegate." : "Pay.";
     const tools = agent === "called" ? { tools: [pay] } : {};
-    const { dispatch_id } = await first.service.dispatch(target, text, tools);
+    const { dispatch_id, operation_id } = await first.service.dispatch(target, text, tools);
     await first.rest();
     await other.open(root);
     const { engine, approvals } = other.service;
@@ -294,12 +226,14 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
       call = (await approvals.list({ instance_id }))[0]?.approval_id ?? call;
       if (call === undefined) return;
       const approved = event === "approve";
-      const result = agent === "asker" ? { result: 5 } : agent === "called" ? { result: "Paid." } : {};
+      const results = { asker: { result: 5 }, called: { result: "Paid." }, edited: { args: { euros: 7 } } };
+      const result = agent in results ? results[agent as keyof typeof results] : {};
       const decision = { approved, by: event, ...(approved && result) };
       const answer = await approvals.decide(call, decision).then(
         () => ({ isAccepted: true }),
         (error: KitError) => ({
           isAccepted: false,
+          message: error.message,
           first: error.meta?.decision as ApprovalDecision | undefined,
         }),
       );
@@ -308,6 +242,13 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
     const happen = async (event: CallEvent): Promise<void> => {
       if (event === "approve" || event === "deny") return await decide(event);
       if (event === "cancel") {
+        if (await engine.cancelDispatch(dispatch_id)) story.isCancelled = true;
+        return;
+      }
+      if (event === "rewind") {
+        const sent = await other.service.dispatch(target, "Instead.", { rewind_before: operation_id });
+        rewinds.push(sent.dispatch_id);
+        // A page whose message is edited stops the operation, too.
         if (await engine.cancelDispatch(dispatch_id)) story.isCancelled = true;
         return;
       }
@@ -329,14 +270,20 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
       for (let count = 0; count < steps; count += 1) await step();
       await happen(event);
     }
-    const hasEnded = async (): Promise<boolean> =>
-      (await engine.getDispatch(dispatch_id))?.ended_at !== undefined;
+    const hasEnded = async (): Promise<boolean> => {
+      const all = await Promise.all([dispatch_id, ...rewinds].map((id) => engine.getDispatch(id)));
+      return all.every((dispatch) => dispatch?.ended_at !== undefined);
+    };
     for (let count = 0; count < mostSteps && !(await hasEnded()); count += 1) {
       await step();
       // If no person has decided, the call must still wait, and a last person ends it.
       if (count === mostSteps / 2 && !answers.some(({ isAccepted }) => isAccepted)) await decide("deny");
     }
     const status = (await engine.getDispatch(dispatch_id))?.status;
+    const ended = await Promise.all(rewinds.map((id) => engine.getDispatch(id)));
+    const rewound = ended.map((each) =>
+      each?.status === "completed" ? each.result : (each?.error ?? each?.status),
+    );
     // A process that was frozen in its tool call, or woke up late, must have time to do harm.
     for (let count = 0; count < 8; count += 1) await step();
     const waiting = (await approvals.list({ instance_id })).length;
@@ -349,7 +296,7 @@ export async function playOn(place: Place, root: string, schedule: readonly Sche
             .map(() => `${instance_id}:5`)
         : paid().filter((one) => one.startsWith(`${instance_id}:`));
     const isUnknown = JSON.stringify(entries).includes("outcome is unknown");
-    return { ...story, schedule, answers, status, paid: mine, waiting, isUnknown };
+    return { ...story, schedule, answers, status, rewound, paid: mine, waiting, isUnknown };
   } finally {
     await first.close();
     await other.close();
@@ -363,74 +310,4 @@ async function loseLeases(place: Place): Promise<void> {
   await database.run("UPDATE $s.shards SET fence = fence + 1, node = 'another'");
   await database.run("SELECT pg_terminate_backend(backend) FROM $s.nodes");
   await database.close();
-}
-
-/** The promises that a story breaks. */
-export function broken({
-  schedule,
-  answers,
-  status,
-  paid,
-  isUnknown,
-  isCancelled,
-  isExpired,
-  waiting,
-}: CallStory): readonly string[] {
-  const faults: string[] = [];
-  const accepted = answers.filter(({ isAccepted }) => isAccepted);
-  const [first] = accepted;
-  if (accepted.length > 1) faults.push("two decisions were accepted");
-  for (const { isAccepted, first: known } of answers) {
-    const isTrue =
-      known === undefined ? isCancelled : known.by === first?.event && (first !== undefined || isExpired);
-    if (!isAccepted && !isTrue) faults.push("a person was told another first decision");
-  }
-  if (paid.length > 1) faults.push("it was paid twice");
-  if (first?.event !== "approve" && paid.length > 0) faults.push("it was paid without an approval");
-  if (paid.some((one) => !one.endsWith(":5"))) faults.push("it was paid with other arguments");
-  if (first?.event === "approve" && !isCancelled && !isUnknown && paid.length === 0)
-    faults.push("an approved payment was not made");
-  if (isUnknown && !schedule.some(({ event }) => event === "freeze" || event === "lose"))
-    faults.push("its outcome is unknown");
-  if (status !== "completed" && !(isCancelled && status === "cancelled"))
-    faults.push(`the dispatch is ${status}`);
-  if (waiting > 0) faults.push("a call of ended work is listed");
-  return faults;
-}
-
-/** The steps after which a call is listed: the log has its request, and the engine its row. */
-const asked = 2;
-
-/** All orders of the events with up to `most` steps of the processes before and between them. */
-export function schedules(events: readonly CallEvent[], most: number): readonly (readonly Scheduled[])[] {
-  return orders(events)
-    .flatMap((order) =>
-      gaps(order.length, most).map((steps) => order.map((event, at) => ({ event, steps: steps[at] ?? 0 }))),
-    )
-    .filter(isPossible);
-}
-
-function isPossible(schedule: readonly Scheduled[]): boolean {
-  let total = 0;
-  let isFrozen = false;
-  for (const { event, steps } of schedule) {
-    total += steps;
-    // Before, no person knows of the call.
-    if ((event === "approve" || event === "deny") && total < asked) return false;
-    if (event === "wake" && !isFrozen) return false;
-    isFrozen ||= event === "freeze";
-  }
-  return true;
-}
-
-function orders(events: readonly CallEvent[]): CallEvent[][] {
-  if (events.length === 0) return [[]];
-  return events.flatMap((event, at) => orders(events.toSpliced(at, 1)).map((rest) => [event, ...rest]));
-}
-
-function gaps(count: number, most: number): number[][] {
-  if (count === 0) return [[]];
-  return Array.from({ length: most + 1 }, (_, steps) =>
-    gaps(count - 1, most - steps).map((rest) => [steps, ...rest]),
-  ).flat();
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
-import { broken, type CallEvent, modelFiles, play, schedules } from "./call-model.suite.ts";
+import { play } from "./call-model.suite.ts";
+import { broken, type CallEvent, modelFiles, schedules } from "./call-stories.suite.ts";
 
 let repository: TemporaryRepository;
 beforeAll(async () => {
@@ -16,6 +17,8 @@ const scenarios: readonly (readonly [most: number, events: readonly CallEvent[]]
   [15, ["approve", "cancel", "freeze"]],
   [15, ["deny", "expire", "freeze"]],
   [15, ["approve", "expire", "freeze", "wake"]],
+  [15, ["approve", "rewind", "freeze"]],
+  [10, ["approve", "rewind", "freeze", "wake"]],
 ];
 const isWhole = process.env.KIT_CALL_ORDERS === "all";
 
@@ -23,6 +26,7 @@ const kinds = [
   ["asker", "the answer to a question reaches its tool"],
   ["called", "the result of the caller reaches the model"],
   ["delegator", "an approved call of a task is made"],
+  ["edited", "a call with the arguments of its approver is made"],
 ] as const;
 
 test.each(

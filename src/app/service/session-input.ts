@@ -1,4 +1,5 @@
 import { checkCallerTools } from "../../agents/approvals/call-kinds.ts";
+import { isToolChoice } from "../../agents/define/profile-settings.ts";
 import type { ForkOrigin } from "../../agents/log/fork.ts";
 import { checkedText, isForkPlace, isPastMessage } from "../../agents/operations/options.ts";
 import { toFilePart, toImagePart } from "../../agents/prompt/input-files.ts";
@@ -76,7 +77,7 @@ export function toForkInput(request: PromptRequest, fork: ForkOrigin): unknown {
 /** Checks the settings of a program, which can be plain JavaScript. A custom backend cannot be stored. */
 function checkedSettings(settings: PromptSettings): PromptSettings {
   const { model, backend, client_id, role, thinking_level, omit_rules } = settings;
-  const { images, files, tools, history, rewind_before, attempts, fork } = settings;
+  const { images, files, tools, tool_choice, history, rewind_before, attempts, fork } = settings;
   if (model !== undefined && !isModelChoice(model)) throw invalid(`\`model\` must be ${modelChoiceForm}`);
   if (backend !== undefined && !backendNames.includes(backend)) {
     const near = typeof backend === "string" ? suggest(backend, backendNames) : undefined;
@@ -84,7 +85,9 @@ function checkedSettings(settings: PromptSettings): PromptSettings {
     throw invalid(near === undefined ? names : `${names}; did you mean ${near}?`);
   }
   const choices = { model, backend, client_id, role, thinking_level, omit_rules, attempts };
-  return { ...choices, images, files, tools, history, rewind_before, fork };
+  if (tool_choice !== undefined && !isToolChoice(tool_choice))
+    throw invalid('`tool_choice` must be auto, none, required, or { tool: "<name>" }');
+  return { ...choices, images, files, tools, tool_choice, history, rewind_before, fork };
 }
 
 /** The fields that a message can have which joins a running operation: what else it says, the operation has decided. */

@@ -200,7 +200,8 @@ export class TaskRun {
     const { ctx, branch } = this.#run;
     const tree = this.#verdict?.tree ?? this.#base;
     await this.#step(`ask ${this.#attempt}.${round}`, async () => {
-      this.#note("waiting", { diff: await branch.diff(this.#base, tree, mostOfDiff) });
+      const diff = await branch.diff(this.#base, tree, mostOfDiff);
+      this.#note("waiting", { diff, work_tree: this.#workTree.folder });
       return true;
     });
     return await ctx.waitFor<SpecTaskDecision>(decisionSignal(this.#task.number, tree), { schema: decision });

@@ -9,6 +9,7 @@ import type { ProjectService } from "../../app/service/service.ts";
 import { trustHint, untrustedCode } from "../../app/trust/trust.ts";
 import { withoutGrants } from "../../app/trust/untrusted-config.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { KitClient } from "../../client/kit-client.ts";
 import { contextWindowOf, modelsWithKeys } from "../../models/create-model-resolver.ts";
 import { openProject } from "../../project/open-project.ts";
 import { local } from "../../sandboxes/local/local-sandbox.ts";
@@ -33,6 +34,19 @@ export interface EditorProject {
   readonly models: readonly string[];
   /** The context window of a model in tokens, if kit knows it. */
   windowOf(model: string): number | undefined;
+  /**
+   * Finds the server that holds the folder, or opens the project's own engine in this process, whose runs survive it. Throws `conflict`
+   * if another process has it open.
+   */
+  openRuns(model: string | undefined): Promise<EditorRuns>;
+}
+
+/** The durable runs of a project, as a server serves them. */
+export interface EditorRuns {
+  readonly client: KitClient;
+  /** Whether another process does the work. */
+  readonly isServed: boolean;
+  close(): Promise<void>;
 }
 
 /**
@@ -56,22 +70,23 @@ export async function openEditorProject(
     note(`${safeLine(left.join(", "))}: not used, because you have not trusted this folder. ${trustHint}`);
   const { config, environment } = loaded;
   if (runsCode) useProjectPackages(root);
+  const project = await openProject({ root, config, background: true, signal: context.signal });
+  const profile = toProfile(config.agent);
+  const parts = {
+    ...{ project, loaded, isTerminal: true, housekeeping: false, endsIdle: false, code: runsCode },
+    onListenerError: (error: unknown) => note(describeError(error)),
+  };
+  const overridesOf = (model: string | undefined) => (model === undefined ? {} : { model });
   const service = await openProjectService({
-    project: await openProject({ root, config, background: true, signal: context.signal }),
-    loaded,
+    ...parts,
     closesProject: true,
     // Several editors, and a server, can have the folder open: they share the session store only.
     engine: "memory",
-    isTerminal: true,
     keepsWork: false,
-    housekeeping: false,
-    endsIdle: false,
-    code: runsCode,
-    defaults: askingProfile(toProfile(config.agent)),
-    overrides: models.length === 0 ? {} : { model: models[0] },
+    defaults: askingProfile(profile, ["write", "edit", "mkdir", "rm"]),
+    overrides: overridesOf(models[0]),
     sandbox: local({ root }),
     approvals,
-    onListenerError: (error) => note(describeError(error)),
   });
   const known = modelsWithKeys({ env: environment, providers: config.providers });
   const all = [...models, ...[config.agent?.model ?? []].flat(), ...known, "offline/guide"];
@@ -79,6 +94,30 @@ export async function openEditorProject(
     service,
     models: [...new Set(all)],
     windowOf: (model) => contextWindowOf(model, config.providers),
+    async openRuns(model) {
+      const { clientLocator } = await import("../client/open-client.ts");
+      const served = await (await clientLocator({ ...context, root, cwd: root }, undefined))();
+      if (served !== undefined) return { client: served, isServed: true, close: async () => undefined };
+      // Agents of a run change their work trees only, and a person gets the commits.
+      const defaults = askingProfile(profile, []);
+      const runs = await openProjectService({
+        ...parts,
+        defaults,
+        overrides: overridesOf(model ?? models[0]),
+      });
+      const [{ createServer }, { KitClient }] = await Promise.all([
+        import("../../server/create-server.ts"),
+        import("../../client/kit-client.ts"),
+      ]);
+      const server = createServer({ project, service: runs, console: false });
+      const fetch: typeof globalThis.fetch = async (input, init) =>
+        await server.fetch(new Request(input, init));
+      return {
+        client: new KitClient({ baseUrl: "http://localhost", fetch, retry: { attempts: 1 } }),
+        isServed: false,
+        close: () => runs.close({ timeoutMs: 0 }),
+      };
+    },
   };
 }
 
@@ -101,10 +140,16 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Returns the rights of agents in an editor: calls that the configuration does not permit wait for the person. */
-function askingProfile({ allowWrite, allowShell, approvals }: AgentProfile): AgentProfile {
+/**
+ * Returns the rights of agents in an editor: calls that the configuration does not permit wait for the person, and of those that
+ * change files, the named ones.
+ */
+function askingProfile(
+  { allowWrite, allowShell, approvals }: AgentProfile,
+  changing: readonly string[],
+): AgentProfile {
   const asked = [
-    ...(allowWrite === true ? [] : ["write", "edit", "mkdir", "rm"]),
+    ...(allowWrite === true ? [] : changing),
     ...(allowShell === true ? [] : ["bash"]),
     "mcp__*",
   ];

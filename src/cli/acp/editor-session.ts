@@ -11,13 +11,19 @@ import { thrownText } from "../../base/thrown.ts";
 import { commandContent, describeCall, diffOf } from "../../interfaces/acp/call-view.ts";
 import { AcpFold, type ReplayedMessage } from "../../interfaces/acp/fold.ts";
 import { toOptions, toVerdict } from "../../interfaces/acp/permission.ts";
-import { findCommand, toCommands, toEditorInput } from "../../interfaces/acp/prompt-blocks.ts";
+import {
+  findCommand,
+  findSpecCommand,
+  toCommands,
+  toEditorInput,
+} from "../../interfaces/acp/prompt-blocks.ts";
 import { type SessionSettings, toConfigOptions } from "../../interfaces/acp/session-settings.ts";
 import type { McpClient } from "../../mcp/create-mcp-client.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import { findChangedFile } from "../../protocol/call-change.ts";
 import { openClientServers } from "./client-servers.ts";
 import type { EditorProject } from "./editor-project.ts";
+import type { RunEditor } from "./editor-spec-run.ts";
 
 /** Messages that are read at a time for a replay. */
 const pageSize = 200;
@@ -113,20 +119,13 @@ export class EditorSession {
     const rules = await this.project.service.allowRules();
     const choices = rules.describe(request.allow_rules ?? []);
     const content = commandContent(request) ?? diffOf(request, folder, this.#before(request));
-    const permission: Acp.RequestPermissionRequest = {
-      sessionId: this.#agent.id,
-      toolCall: {
-        toolCallId: this.#fold.idOf(request) ?? request.tool_call_id,
-        status: "pending",
-        ...describeCall(request, folder),
-        ...(content && { content: [content] }),
-      },
-      options: toOptions(choices),
+    const toolCall: Acp.ToolCallUpdate = {
+      toolCallId: this.#fold.idOf(request) ?? request.tool_call_id,
+      status: "pending",
+      ...describeCall(request, folder),
+      ...(content && { content: [content] }),
     };
-    const outcome = await this.#client
-      .request(methods.client.session.requestPermission, permission, { cancellationSignal: signal })
-      .then((reply) => reply.outcome)
-      .catch(() => undefined);
+    const outcome = await this.#request({ toolCall, options: toOptions(choices) }, signal);
     const { approved, rule } = toVerdict(outcome, choices);
     if (rule !== undefined && !signal.aborted)
       await rules
@@ -147,6 +146,8 @@ export class EditorSession {
 
   async #answer(blocks: readonly Acp.ContentBlock[], signal: AbortSignal): Promise<Acp.StopReason> {
     const { text, ...attached } = toEditorInput(blocks, this.#folder);
+    const spec = findSpecCommand(text, this.#skills);
+    if (spec !== undefined) return await this.#runSpec(spec, signal);
     const tools = await this.#servers?.tools({
       signal,
       onProblem: ({ server, message }) => this.#remark(`MCP server "${server}": ${message}`),
@@ -159,6 +160,39 @@ export class EditorSession {
         ? await session.prompt<unknown>(text, options)
         : await session.skill(command.skill.name, { ...options, ...defined({ args: command.args }) });
     return stops[metadata.finish_reason] ?? "end_turn";
+  }
+
+  /** Works through the tasks of a spec, whose agents have sessions of their own. */
+  async #runSpec(words: string, signal: AbortSignal): Promise<Acp.StopReason> {
+    const { EditorSpecRun, toSpecRunBody } = await import("./editor-spec-run.ts");
+    const { name } = this.#agent;
+    const body = { ...toSpecRunBody(words), ...(name === "default" ? {} : { agent: name }) };
+    const runs = await this.project.openRuns(this.settings.model);
+    try {
+      if (runs.isServed)
+        this.#remark("The server of this project does the work, with the model that it has.");
+      const editor: RunEditor = {
+        send: (updates) => this.#send(updates),
+        ask: (toolCall, options, ended) => this.#request({ toolCall, options }, ended),
+        folder: this.#folder,
+      };
+      await new EditorSpecRun(runs.client, editor).toEnd(body, signal);
+      return "end_turn";
+    } finally {
+      await runs.close();
+    }
+  }
+
+  /** Asks the person in the editor; undefined if it gives no answer. */
+  async #request(
+    asked: Omit<Acp.RequestPermissionRequest, "sessionId">,
+    cancellationSignal: AbortSignal,
+  ): Promise<Acp.RequestPermissionOutcome | undefined> {
+    const permission = { sessionId: this.#agent.id, ...asked };
+    return await this.#client
+      .request(methods.client.session.requestPermission, permission, { cancellationSignal })
+      .then((reply) => reply.outcome)
+      .catch(() => undefined);
   }
 
   /** Sends updates, in order. The end of the connection is noticed elsewhere. */

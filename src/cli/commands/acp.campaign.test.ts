@@ -188,7 +188,10 @@ test("skills are slash commands, and the model and its thinking are options of t
   ]);
   await expect
     .poll(() => editor.updates.findLast(({ sessionId }) => sessionId === id)?.update)
-    .toMatchObject({ sessionUpdate: "available_commands_update", availableCommands: [{ name: "triage" }] });
+    .toMatchObject({
+      sessionUpdate: "available_commands_update",
+      availableCommands: [{ name: "triage" }, { name: "spec" }],
+    });
   await editor.agent.request(methods.agent.session.setConfigOption, {
     sessionId: id,
     configId: "model",

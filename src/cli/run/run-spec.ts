@@ -9,6 +9,7 @@ import {
   type SpecRunResult,
   specRunResultSchema,
   specRunWorkflow,
+  specTaskOf,
 } from "../../protocol/spec-run.ts";
 import { clientLocator } from "../client/open-client.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
@@ -17,7 +18,7 @@ import { count, printTable } from "../print/table.ts";
 import { safeLine } from "../text/safe-text.ts";
 import { createApprovalAnswers } from "./answer-approvals.ts";
 import { flagOf } from "./spec-options.ts";
-import { SpecTasks, taskOf } from "./spec-tasks.ts";
+import { SpecTasks } from "./spec-tasks.ts";
 import { openTerminalService, type TerminalServiceOptions } from "./terminal-service.ts";
 
 interface SpecRunOptions extends Omit<TerminalServiceOptions, "engine" | "options"> {
@@ -117,13 +118,14 @@ async function follow(
   { mayAsk }: { readonly mayAsk: boolean },
 ): Promise<ExitCode> {
   const { output, json, signal } = context;
-  const runId = await findOrStart(client, body, context);
+  const { runId, isOld: isContinued } = await findOrStart(client, body);
+  if (isContinued) output.note(`Goes on with the run ${runId}, as it was begun.`);
   const printer = createEventPrinter(context, { stream, answers: false });
   const approvals = createApprovalAnswers({ client, context, printer });
   const tasks = new SpecTasks({ client, context, runId, isQuiet: json });
   try {
     for await (const event of tasks.until(client.runs.stream(runId))) {
-      const task = taskOf(event);
+      const task = specTaskOf(event);
       if (task === undefined || (json && stream)) printer.onEvent(event);
       else {
         printer.end();
@@ -153,22 +155,21 @@ function isOld(event: KitEvent, tasks: SpecTasks): boolean {
   return event.type === "approval_request" && Date.parse(event.timestamp) < tasks.since;
 }
 
-async function findOrStart(
+/** Returns the open run of the feature, or starts one. */
+export async function findOrStart(
   client: KitClient,
   body: SpecRunBody,
-  { output }: CommandContext,
-): Promise<string> {
+): Promise<{ readonly runId: string; readonly isOld: boolean }> {
   const { runs } = await client.runs.list({ workflow: specRunWorkflow, limit: 1_000 });
   const open = runs.find(
     ({ ended_at, payload }) =>
       ended_at === undefined && isRecord(payload) && payload.feature === body.feature,
   );
-  if (open === undefined) return (await client.workflows.start(specRunWorkflow, body)).run_id;
-  output.note(`Goes on with the run ${open.run_id}, as it was begun.`);
-  return open.run_id;
+  if (open !== undefined) return { runId: open.run_id, isOld: true };
+  return { runId: (await client.workflows.start(specRunWorkflow, body)).run_id, isOld: false };
 }
 
-function failureOf(
+export function failureOf(
   runId: string,
   error: { readonly type: string; readonly message: string } | undefined,
 ): KitError {

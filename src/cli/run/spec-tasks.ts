@@ -1,19 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isRecord } from "../../base/record.ts";
 import type { KitClient } from "../../client/kit-client.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { decisionSignal, type SpecTaskProgress, specTaskProgressSchema } from "../../protocol/spec-run.ts";
+import { decisionSignal, type SpecTaskProgress } from "../../protocol/spec-run.ts";
 import type { CommandContext, ExitCode } from "../command.ts";
 import { canAsk, type Style } from "../print/output.ts";
 import { formatLocation } from "../print/table.ts";
 import { safeLine, safeLines, truncate } from "../text/safe-text.ts";
 import { askPerson } from "./terminal-approvals.ts";
-
-/** The progress of a task in an event of its run. */
-export function taskOf(event: KitEvent): SpecTaskProgress | undefined {
-  if (event.type !== "log" || !isRecord(event.data) || event.data.spec_task === undefined) return undefined;
-  return specTaskProgressSchema.safeParse(event.data.spec_task).data;
-}
 
 interface SpecTasksOptions {
   readonly client: KitClient;

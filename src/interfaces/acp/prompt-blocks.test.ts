@@ -2,7 +2,7 @@ import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { commandContent, describeCall } from "./call-view.ts";
 import { toOptions, toVerdict } from "./permission.ts";
-import { findCommand, toCommands, toEditorInput } from "./prompt-blocks.ts";
+import { findCommand, findSpecCommand, toCommands, toEditorInput } from "./prompt-blocks.ts";
 import { toConfigOptions, withChoice } from "./session-settings.ts";
 
 test("blocks of a prompt become a text with paths of the project, images and files", () => {
@@ -114,4 +114,15 @@ test("a question about a command shows the command, and what is cut or hidden in
   expect(title("write", { path: "a\u202emd.\u001b[2K" })).toBe("write a\\u202emd.\\u001b[2K");
   const choices = { choices: [{ rule: { tool: "bash" }, summary: "git\u202e\u0007", toml: "" }] };
   expect(toOptions(choices)[1]?.name).toBe("Always allow: git\\u202e\\u0007");
+});
+
+test("'/spec' is a command of kit, unless a skill has the name", () => {
+  const skill = { name: "spec", description: "Mine." };
+  expect(toCommands([]).map(({ name }) => name)).toEqual(["spec"]);
+  expect(toCommands([skill])).toMatchObject([{ name: "spec", description: "Mine." }]);
+  expect(findSpecCommand("/spec", [])).toBe("");
+  expect(findSpecCommand("/spec checkout 1.2\n", [])).toBe("checkout 1.2");
+  for (const text of ["/specs checkout", "see /spec checkout", "spec checkout"])
+    expect(findSpecCommand(text, [])).toBeUndefined();
+  expect(findSpecCommand("/spec checkout", [skill])).toBeUndefined();
 });

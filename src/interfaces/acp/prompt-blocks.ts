@@ -64,14 +64,32 @@ export interface CommandSkill {
   readonly inputSchema?: unknown;
 }
 
-/** Converts skills to the slash commands of an editor, which are single words. */
+/** The command that works through the tasks of a spec. */
+const specCommand: AvailableCommand = {
+  name: "spec",
+  description: "Work through the open tasks of a spec, as 'kit run --spec' does",
+  input: { hint: "the feature, such as checkout, and the tasks, such as 3 1.2; default: all that are open" },
+};
+
+/** Returns what follows `/spec`; undefined for another prompt, and where a skill has this name. */
+export function findSpecCommand(text: string, skills: readonly CommandSkill[]): string | undefined {
+  const found = /^\/spec(?:\s+(.*))?$/s.exec(text.trimEnd());
+  return found === null || hasOwnSpec(skills) ? undefined : (found[1] ?? "");
+}
+
+/** Converts skills to the slash commands of an editor, which are single words, and adds kit's own. */
 export function toCommands(skills: readonly CommandSkill[]): AvailableCommand[] {
-  return skills
+  const commands = skills
     .filter(({ name }) => !/\s/.test(name))
     .map((skill) => {
       const hint = propertiesOf(skill).join(", ") || "what it is about";
       return { name: skill.name, description: skill.description || skill.name, input: { hint } };
     });
+  return hasOwnSpec(skills) ? commands : [...commands, specCommand];
+}
+
+function hasOwnSpec(skills: readonly CommandSkill[]): boolean {
+  return skills.some(({ name }) => name === specCommand.name);
 }
 
 /**

@@ -175,6 +175,15 @@ export class AgUiFold {
         const name = data.agent ?? data.role ?? "task";
         return [{ type: "SUBAGENT_STARTED", subagentRunId, name, description: data.prompt.slice(0, 200) }];
       }
+      case "data-joined": {
+        const { id: messageId, data } = chunk;
+        this.#messages.push({ id: messageId, role: "user", content: data.text });
+        return [
+          { type: "TEXT_MESSAGE_START", messageId, role: "user" },
+          { type: "TEXT_MESSAGE_CONTENT", messageId, delta: data.text },
+          { type: "TEXT_MESSAGE_END", messageId },
+        ];
+      }
       case "error":
         this.#error = chunk.errorText;
         return [];

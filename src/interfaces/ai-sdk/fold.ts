@@ -2,6 +2,7 @@ import { isRecord } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { UiChunk, UiQuestion, UiTask } from "../../protocol/ui.ts";
 import { OpenWork } from "./open-work.ts";
+import { toMessageId } from "./user-message.ts";
 
 type EventOf<Type extends KitEvent["type"]> = Extract<KitEvent, { type: Type }>;
 type CallEvent = EventOf<"tool_start" | "tool_progress" | "tool_end" | "approval_request" | "approval">;
@@ -128,6 +129,14 @@ export class UiFold {
       case "file":
         // The text around it goes on.
         return this.#turn === undefined ? [] : [toUiAttachment(event)];
+      case "joined": {
+        const { message: text, client_id, joined_from } = event;
+        // `toUiMessage` leaves it out: the history has it as a message of the user.
+        return [
+          ...this.#close(),
+          { type: "data-joined", id: toMessageId(client_id ?? joined_from), data: { text } },
+        ];
+      }
       case "turn":
         if (event.purpose === "compaction") return [];
         this.#turn = undefined;

@@ -10,6 +10,14 @@ export interface UserInput {
 }
 
 /**
+ * The id of a user's message in a page, whose own id is its operation's unless a client gave it one: an answer has the id of the
+ * operation.
+ */
+export function toMessageId(name: string): string {
+  return name.startsWith("op_") ? `user-${name}` : name;
+}
+
+/**
  * Converts a user's message of a page, `path` in its request, to a prompt. Throws `invalid_request` for a text that is none, and for a file that is neither
  * data nor `https:`.
  */

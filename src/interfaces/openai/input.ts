@@ -2,14 +2,14 @@ import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
 import { thinkingLevels } from "../../protocol/enums.ts";
 import type { ChatCompletionBody, OpenAiItem, OpenAiPart, ResponseBody } from "../../protocol/openai.ts";
-import type { CallerTool, PastMessage, PromptSettings } from "../../protocol/prompt.ts";
+import type { CallerTool, PastMessage, PromptSettings, PromptToolChoice } from "../../protocol/prompt.ts";
 import type { UiPart } from "../../protocol/ui.ts";
 import { stringOf, toUserInput } from "../ai-sdk/user-message.ts";
 
 /** A request to an agent. */
 export interface OpenAiInput {
   readonly message: string;
-  readonly settings: Pick<PromptSettings, "images" | "files" | "thinking_level" | "tools">;
+  readonly settings: Pick<PromptSettings, "images" | "files" | "thinking_level" | "tools" | "tool_choice">;
   /** The messages before it, oldest first. */
   readonly history: readonly PastMessage[];
   /** The response that the client names as the last one. */
@@ -139,13 +139,14 @@ function toPrompt(
   const { message, ...files } = toUserInput({ parts }, `body.${path}`);
   if (message.trim() === "") throw refused(path, "must have a text");
   const level = effort === "none" ? "off" : thinkingLevels.find((known) => known === effort);
-  const tools = toCallerTools(body);
+  const { tools, choice } = toCallerTools(body);
   return {
     message,
     settings: {
       ...files,
       ...(level !== undefined && { thinking_level: level }),
       ...(tools.length > 0 && { tools }),
+      ...(choice !== undefined && { tool_choice: choice }),
     },
   };
 }
@@ -181,14 +182,15 @@ function toUiPart(part: OpenAiPart, path: string): UiPart {
   }
 }
 
-function toCallerTools({
-  tools,
-  tool_choice: choice = "auto",
-}: Pick<ResponseBody, "tools" | "tool_choice">): CallerTool[] {
-  if (choice === "none") return [];
-  if (choice !== "auto" && choice !== null)
-    throw refused("tool_choice", "must be auto or none: the agent chooses its tools");
-  return (tools ?? []).map((tool, at) => {
+/**
+ * Returns the functions of the caller that the agent may call, and how the first answer is forced to call one. `none` is about them
+ * only: how the agent uses its own tools is no matter of the caller.
+ */
+function toCallerTools({ tools: given, tool_choice: choice }: Pick<ResponseBody, "tools" | "tool_choice">): {
+  readonly tools: readonly CallerTool[];
+  readonly choice?: PromptToolChoice | undefined;
+} {
+  const tools = (given ?? []).map((tool, at): CallerTool => {
     const { name, description, parameters } = tool.function ?? tool;
     if (tool.type !== "function" || name === undefined)
       throw refused(`tools.${at}`, "must be a function with a name: other tools are those of the agent");
@@ -198,6 +200,45 @@ function toCallerTools({
       ...(parameters && { input_schema: { ...parameters } }),
     };
   });
+  const checked = (name: unknown): string => {
+    const found = tools.find((tool) => tool.name === name);
+    if (found === undefined) throw refused("tool_choice", "must name functions of `tools`");
+    return found.name;
+  };
+  switch (isRecord(choice) ? choice.type : (choice ?? "auto")) {
+    case "auto":
+      return { tools };
+    case "none":
+      return { tools: [] };
+    case "required":
+      if (tools.length === 0) throw refused("tool_choice", "cannot be required without `tools`");
+      return { tools, choice: "required" };
+    case "function":
+      return { tools, choice: { tool: checked(nameIn(choice)) } };
+    case "allowed_tools": {
+      const { mode, tools: allowed } = innerOf(choice, "allowed_tools");
+      const names = Array.isArray(allowed) ? allowed.map((tool) => checked(nameIn(tool))) : [];
+      if (names.length === 0 || (mode !== "auto" && mode !== "required"))
+        throw refused("tool_choice", "must have functions in `tools`, and the mode auto or required");
+      return {
+        tools: tools.filter(({ name }) => names.includes(name)),
+        ...(mode === "required" && { choice: mode }),
+      };
+    }
+    default:
+      throw refused("tool_choice", "must be auto, none, required, a function of `tools`, or allowed_tools");
+  }
+}
+
+/** The fields of an object that Chat Completions nests, and Responses does not. */
+function innerOf(value: unknown, field: "function" | "allowed_tools"): Readonly<Record<string, unknown>> {
+  if (!isRecord(value)) return {};
+  const inner = value[field];
+  return isRecord(inner) ? inner : value;
+}
+
+function nameIn(value: unknown): unknown {
+  return innerOf(value, "function").name;
 }
 
 /** Refuses fields with other values than those that mean what an agent does. */

@@ -312,8 +312,8 @@ export function newResponse(
     store: store ?? true,
     tools: (body.tools ?? []).map((tool) => ({ description: null, parameters: null, strict: null, ...tool })),
     reasoning: reasoning ? { effort: reasoning.effort ?? null, summary: null } : null,
+    tool_choice: body.tool_choice ?? "auto",
     // An agent chooses the following itself.
-    tool_choice: "auto",
     parallel_tool_calls: true,
     text: { format: { type: "text" } },
     truncation: "disabled",

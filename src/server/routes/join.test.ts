@@ -1,5 +1,8 @@
 /** Tests `join` of dispatches over HTTP on the databases that keep sessions and accepted work. */
+import { verifyEvents } from "@ag-ui/client";
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { type UIMessage, uiMessageChunkSchema } from "ai";
+import { from, lastValueFrom, toArray } from "rxjs";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { openService } from "../../app/service/open-service.ts";
 import { KitClient } from "../../client/index.ts";
@@ -115,6 +118,59 @@ test.each(["sqlite", "postgres"])("messages join the operation that runs: %s", a
   }))
     followed.push(event);
   expect(followed).toEqual([]);
+});
+
+test("streams of a page and of a front end have a message that joins, and the history has it once", async () => {
+  for (const interfaceName of ["ui", "agui"]) {
+    const { served, client, called, goOn } = await serve();
+    const begin = { id: "m-1", role: "user" };
+    const path = `/agents/steered/1/${interfaceName}`;
+    const reply = await served.stream(path, {
+      body:
+        interfaceName === "ui"
+          ? { messages: [{ ...begin, parts: [{ type: "text", text: "begin" }] }] }
+          : { threadId: "default", runId: "r", messages: [{ ...begin, content: "begin" }] },
+    });
+    await called;
+    const input = { id: "1", input: "left", join: "next_turn", client_id: "m-left" } as const;
+    await client.agents.dispatch("steered", input);
+    const { operation_id } = await client.agents.dispatch("steered", {
+      ...{ id: "1", input: "right", join: "next_turn" },
+    });
+    const key = { agent: "steered", instance_id: "1", session: "default" };
+    await expect.poll(() => served.service.engine.waitingInputs?.(key)).toHaveLength(2);
+    goOn();
+    const sent = (await reply.text())
+      .split("\n")
+      .flatMap((line) => (line.startsWith("data: {") ? [JSON.parse(line.slice(6))] : []));
+    if (interfaceName === "ui") {
+      expect(sent.filter(({ type }) => type === "data-joined")).toEqual([
+        { type: "data-joined", id: "m-left", data: { text: "left" } },
+        { type: "data-joined", id: `user-${operation_id}`, data: { text: "right" } },
+      ]);
+      const types = sent.map(({ type }) => type);
+      expect(types.indexOf("data-joined")).toBeGreaterThan(types.indexOf("tool-output-available"));
+      expect(types.lastIndexOf("data-joined")).toBeLessThan(types.indexOf("text-start"));
+      for (const chunk of sent)
+        expect(await uiMessageChunkSchema().validate?.(chunk), chunk.type).toMatchObject({ success: true });
+      const { body } = await served.send(`${path}/default/messages`);
+      expect(
+        body.messages.map(({ id, parts }: UIMessage) => [id, parts.map(({ type }) => type).join()]),
+      ).toEqual([
+        ["m-1", "text"],
+        ["m-left", "text"],
+        [`user-${operation_id}`, "text"],
+        [expect.stringMatching(/^op_/), expect.not.stringContaining("joined")],
+      ]);
+    } else {
+      await lastValueFrom(from(sent).pipe(verifyEvents(), toArray()));
+      expect(sent.filter(({ role }) => role === "user")).toMatchObject([
+        { type: "TEXT_MESSAGE_START", messageId: "m-left" },
+        { type: "TEXT_MESSAGE_START", messageId: `user-${operation_id}` },
+      ]);
+      expect(sent).toContainEqual({ type: "TEXT_MESSAGE_CONTENT", messageId: "m-left", delta: "left" });
+    }
+  }
 });
 
 test("a message of another principal does not join, and waits for its turn", async () => {

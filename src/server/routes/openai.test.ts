@@ -102,7 +102,7 @@ test("the messages of a client are the history of a new session, and a named ses
 test("kit refuses by the name of the field what no agent can do", async () => {
   const cases = [
     [{ tools: [{ type: "web_search" }] }, "tools.0"],
-    [{ tools: [{ type: "function", function: { name: "f" } }], tool_choice: "required" }, "tool_choice"],
+    [{ tools: [{ type: "function", function: { name: "f" } }], tool_choice: "always" }, "tool_choice"],
     [{ n: 2 }, "n"],
     [{ response_format: { type: "json_object" } }, "response_format"],
     [{ messages: [{ role: "assistant", content: "x" }] }, "messages"],

@@ -7,7 +7,7 @@ import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import { UiFold } from "../../interfaces/ai-sdk/fold.ts";
 import { toUiMessage } from "../../interfaces/ai-sdk/ui-message.ts";
-import { toUiFile, toUserInput } from "../../interfaces/ai-sdk/user-message.ts";
+import { toMessageId, toUiFile, toUserInput } from "../../interfaces/ai-sdk/user-message.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { uiRoutes } from "../../protocol/routes/ui-routes.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
@@ -195,14 +195,7 @@ function answersIn({ parts, metadata }: UiMessage): UiAnswers {
 /** The events that tell which calls wait. */
 const callEvents = ["tool_start", "approval_request", "approval", "tool_end"] as const;
 
-/**
- * The id of a user's message in a page, whose own id is its operation's unless a client gave it one: an answer has the id of the
- * operation. An edited message keeps its name, so each edit of it names it alike.
- */
-function idOf(name: string): string {
-  return name.startsWith("op_") ? `user-${name}` : name;
-}
-
+/** An edited message keeps its name, so each edit of it names it alike. */
 function nameOf(id: string): string {
   return id.replace(/^user-(?=op_)/, "");
 }
@@ -349,12 +342,13 @@ async function messagesOf(
     if (event.type === "operation_start" && event.operation_id === operation_id && messages.length === 0) {
       const { message, client_id } = event;
       const parts = [...(files.get(operation_id) ?? []), { type: "text", text: message ?? "" }];
-      if (message !== undefined) messages.push({ id: idOf(client_id ?? operation_id), role: "user", parts });
+      if (message !== undefined)
+        messages.push({ id: toMessageId(client_id ?? operation_id), role: "user", parts });
     }
     if (event.type === "joined" && event.operation_id === operation_id) {
       const { message, client_id, joined_from } = event;
       const parts = [...(files.get(joined_from) ?? []), { type: "text", text: message }];
-      messages.push({ id: idOf(client_id ?? joined_from), role: "user", parts });
+      messages.push({ id: toMessageId(client_id ?? joined_from), role: "user", parts });
     }
     chunks.push(...fold.push(event));
     last = event;

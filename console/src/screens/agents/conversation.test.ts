@@ -181,3 +181,22 @@ test("a failed message that a person tries again loses its failure, and another 
   expect(joinPast(live).map(toLine)).toEqual(["user: Why?", "end", "user: Why?"]);
   expect(joinPast(emptyTranscript)).toEqual(past);
 });
+
+test("a message that joins is shown where the agent reads it, and once if the history has it", () => {
+  const joined = { type: "joined", message: "Also this", joined_from: "op-7", dispatch_id: "d" };
+  const live = fold(
+    { type: "operation_start", operation_kind: "prompt", message: "Read", resumed: true },
+    { type: "tool_start", tool_call_id: "c1", tool: "read", args: {} },
+    { type: "tool_end", tool_call_id: "c1", tool: "read", result: "", is_error: false, duration_ms: 1 },
+    joined,
+  );
+  const entries = readTranscript(live, new Map());
+  expect(entries.map(toLine)).toEqual(["user: Read", "call", "user: Also this"]);
+  const past = { role: "user", content: text("Also this"), timestamp: at, position: 9 } as const;
+  const before = history.slice(0, 3);
+  const lines = (messages: typeof history): readonly string[] =>
+    joinEntries(readHistory(messages), entries).map(toLine);
+  expect(lines(before)).toContain("user: Also this");
+  const whole = [...before, { ...past, operation_id: "op-1", joined_from: "op-7" }];
+  expect(lines(whole).filter((line) => line === "user: Also this")).toHaveLength(1);
+});

@@ -3,6 +3,7 @@ import type {
   EndItem,
   HistoryMessage,
   HistoryPage,
+  JoinedItem,
   OperationItem,
   Transcript,
   TranscriptItem,
@@ -27,6 +28,8 @@ type UserEntry = Base & {
   readonly kind: "user";
   readonly text: string;
   readonly pictures: readonly Picture[];
+  /** Set for a message that joined the operation. */
+  readonly joined_from?: string | undefined;
 };
 
 /** The end of an operation whose events are not on this page. Its cost and time may not be known. */
@@ -38,7 +41,7 @@ export type PastEnd = Omit<EndItem, "usage" | "duration_ms" | "started_at"> & {
 
 /** A line of a conversation. */
 export type Entry =
-  | Exclude<TranscriptItem, { readonly kind: "turn" | "end" | "call" | "operation" }>
+  | Exclude<TranscriptItem, { readonly kind: "turn" | "end" | "call" | "operation" | "joined" }>
   | CallEntry
   | UserEntry
   | PastEnd
@@ -144,7 +147,10 @@ function readMessages(messages: readonly HistoryMessage[]): readonly Entry[] {
       const text = textOf(message.content);
       const entry = { ...base, id: name, text };
       if (message.source !== undefined) entries.push({ ...entry, kind: "kit", source: message.source });
-      else entries.push({ ...entry, kind: "user", pictures: picturesOf(message.content) });
+      else {
+        const { joined_from } = message;
+        entries.push({ ...entry, kind: "user", pictures: picturesOf(message.content), joined_from });
+      }
       continue;
     }
     for (const [at, part] of message.content.entries()) {
@@ -188,14 +194,18 @@ export function joinEntries(past: readonly Entry[], live: readonly Entry[]): rea
   const going = new Set(live.map(({ operation_id }) => operation_id));
   if (!past.some(({ operation_id }) => going.has(operation_id))) return [...past, ...live];
   const calls = new Set(live.flatMap((entry) => (entry.kind === "call" ? [callName(entry)] : [])));
-  const asked = new Set(past.flatMap((entry) => (entry.kind === "user" ? [entry.operation_id] : [])));
+  const asked = new Set(past.flatMap((entry) => (entry.kind === "user" ? [messageName(entry)] : [])));
   return [
     ...past.filter((entry) => {
       if (entry.kind === "end") return !going.has(entry.operation_id);
       return entry.kind !== "call" || entry.state !== "stopped" || !calls.has(callName(entry));
     }),
-    ...live.filter((entry) => entry.kind !== "user" || !asked.has(entry.operation_id)),
+    ...live.filter((entry) => entry.kind !== "user" || !asked.has(messageName(entry))),
   ];
+}
+
+function messageName({ operation_id, joined_from }: UserEntry): string {
+  return joined_from ?? operation_id;
 }
 
 function callName({ operation_id, tool_call_id }: CallEntry): string {
@@ -216,23 +226,24 @@ export function readTranscript(
   return items.flatMap((item): readonly Entry[] => {
     const isWaiting = item.kind === "call" && item.state === "waiting";
     if (item.kind === "turn" || (item.depth > 0 && !isWaiting)) return [];
-    if (item.kind !== "operation" && item.kind !== "end") return [item];
+    if (item.kind !== "operation" && item.kind !== "end" && item.kind !== "joined") return [item];
     if (item.kind === "operation" && item.message === undefined) return [];
-    const sent = pictures.get(item.operation_id) ?? [];
+    const sent = (item.kind === "operation" && pictures.get(item.operation_id)) || [];
     const known = entryOf.get(item);
     if (known !== undefined && (known.kind !== "user" || known.pictures.length === sent.length))
       return [known];
-    const entry = item.kind === "end" ? readLiveEnd(item) : readOperation(item, sent);
+    const entry = item.kind === "end" ? readLiveEnd(item) : readMessage(item, sent);
     entryOf.set(item, entry);
     return [entry];
   });
 }
 
-function readOperation(
-  { id, operation_id, message = "" }: OperationItem,
+function readMessage(
+  { id, operation_id, message = "", ...item }: OperationItem | JoinedItem,
   pictures: readonly Picture[],
 ): UserEntry {
-  return { id, operation_id, kind: "user", text: message, pictures };
+  const joined_from = item.kind === "joined" ? item.joined_from : undefined;
+  return { id, operation_id, kind: "user", text: message, pictures, joined_from };
 }
 
 function readLiveEnd({ usage, started_at: _, ...end }: EndItem): PastEnd {
