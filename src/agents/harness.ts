@@ -146,7 +146,7 @@ class LiveHarness implements Harness {
 
   async close(drain: boolean): Promise<void> {
     const { liveSessions } = this;
-    if (drain) await Promise.all(liveSessions.all().map((live) => live.queue.drained()));
+    if (drain && liveSessions.busy) await Promise.all(liveSessions.all().map((live) => live.queue.drained()));
     this.#closed = true;
     await Promise.all(liveSessions.all().map((live) => live.close()));
     liveSessions.clear();
