@@ -110,10 +110,10 @@ class LiveHarness implements Harness {
     return startTask(this, operation, task);
   }
 
-  liveSession(name: string, options: LiveSessionOptions = {}): LiveSession {
+  liveSession(name: string, options?: LiveSessionOptions): LiveSession {
     if (this.#closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
     const { liveSessions } = this;
-    return liveSessions.get(name) ?? liveSessions.add(name, new SessionInMemory(this, name, options));
+    return liveSessions.get(name) ?? liveSessions.add(name, new SessionInMemory(this, name, options ?? {}));
   }
 
   drop(live: LiveSession): void {
@@ -149,7 +149,6 @@ class LiveHarness implements Harness {
     if (drain && liveSessions.busy) await Promise.all(liveSessions.all().map((live) => live.queue.drained()));
     this.#closed = true;
     await Promise.all(liveSessions.all().map((live) => live.close()));
-    liveSessions.clear();
     this.#onClosed?.();
   }
 }
@@ -281,11 +280,6 @@ class LiveSessions {
   get busy(): boolean {
     for (const live of this.#sessions.values()) if (live.queue.busy) return true;
     return false;
-  }
-
-  clear(): void {
-    this.#sessions.clear();
-    this.#idle.clear();
   }
 
   #evictOldest(): void {

@@ -19,18 +19,19 @@ export class OpenSessionKey implements SessionKey {
   readonly instance_id: string;
   readonly session: string;
   readonly #name: string;
-  readonly #instance: string;
+  #instance: string | undefined;
 
   constructor({ agent, instance_id }: InstanceKey, session: string) {
     this.agent = agent;
     this.instance_id = instance_id;
     this.session = session;
-    this.#instance = `${agent}\0${instance_id}`;
-    this.#name = `${this.#instance}\0${session}`;
+    this.#name = `${agent}\0${instance_id}\0${session}`;
   }
 
   static instanceOf(key: InstanceKey): string | undefined {
-    return #instance in key ? key.#instance : undefined;
+    if (!(#instance in key)) return undefined;
+    key.#instance ??= `${key.agent}\0${key.instance_id}`;
+    return key.#instance;
   }
 
   static nameOf(key: SessionKey): string | undefined {
