@@ -37,59 +37,89 @@ export interface EventHub {
  * A listener is called at once, in the order of events. One that throws, or whose promise rejects,
  * is reported to `onListenerError` and gets the next event: listener errors never fail the run.
  */
-export function createEventHub(options: {
+export function createEventHub(options: EventHubOptions): EventHub {
+  return new ListenerHub(options);
+}
+
+interface EventHubOptions {
   readonly clock: Clock;
   /** The index of the newest event of the stream so far; default 0. */
   readonly last?: number | undefined;
   /** Further listeners for every event; the set may change at any time. */
   readonly observers?: ReadonlySet<EventListener>;
   readonly onListenerError?: ((error: unknown) => void) | undefined;
-}): EventHub {
-  const { observers = noObservers } = options;
-  const listeners = new Set<{ readonly listener: EventListener }>();
-  let index = options.last ?? 0;
-  const report = (error: unknown): void => {
+}
+
+/** A class, because each of thousands of instances has one: their methods are shared. */
+class ListenerHub implements EventHub {
+  readonly #clock: Clock;
+  readonly #observers: ReadonlySet<EventListener>;
+  readonly #onListenerError: EventHubOptions["onListenerError"];
+  #listeners: Set<{ readonly listener: EventListener }> | undefined;
+  #index: number;
+
+  constructor({ clock, last = 0, observers = noObservers, onListenerError }: EventHubOptions) {
+    this.#clock = clock;
+    this.#index = last;
+    this.#observers = observers;
+    this.#onListenerError = onListenerError;
+  }
+
+  get tracing(): Tracing | undefined {
+    if (this.#isUnheard()) return undefined;
+    return (
+      tracingOf(this.#observers) ??
+      tracingOf(Array.from(this.#listeners ?? noListeners, ({ listener }) => listener))
+    );
+  }
+
+  subscribe(listener: EventListener): () => void {
+    // An object of its own, so that subscribing the same listener twice means two listeners.
+    const entry = { listener };
+    this.#listeners ??= new Set();
+    this.#listeners.add(entry);
+    return () => this.#listeners?.delete(entry);
+  }
+
+  skip(): boolean {
+    if (!this.#isUnheard()) return false;
+    this.#index += 1;
+    return true;
+  }
+
+  publish(body: EventBody, scope: EventScope, turnId?: string): void {
+    this.#index += 1;
+    const timestamp = isoTime(this.#clock.now());
+    const eventFields = { index: this.#index, timestamp, turnId };
+    const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
+    const event = isDelta ? toDelta(body, scope, eventFields) : toEvent(body, scope, eventFields);
+    for (const observer of this.#observers) this.#notify(observer, event);
+    for (const { listener } of this.#listeners ?? noListeners) this.#notify(listener, event);
+  }
+
+  #isUnheard(): boolean {
+    return this.#observers.size === 0 && (this.#listeners === undefined || this.#listeners.size === 0);
+  }
+
+  #notify(listener: EventListener, event: KitEvent): void {
     try {
-      options.onListenerError?.(error);
+      const result = listener(event);
+      if (result instanceof Promise) result.catch((error: unknown) => this.#report(error));
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  #report(error: unknown): void {
+    try {
+      this.#onListenerError?.(error);
     } catch {
       // `onListenerError` itself threw; ignore it.
     }
-  };
-  const notify = (listener: EventListener, event: KitEvent): void => {
-    try {
-      const result = listener(event);
-      if (result instanceof Promise) result.catch(report);
-    } catch (error) {
-      report(error);
-    }
-  };
-  return {
-    get tracing() {
-      if (observers.size === 0 && listeners.size === 0) return undefined;
-      return tracingOf(observers) ?? tracingOf(Array.from(listeners, ({ listener }) => listener));
-    },
-    subscribe(listener) {
-      // An object of its own, so that subscribing the same listener twice means two listeners.
-      const entry = { listener };
-      listeners.add(entry);
-      return () => listeners.delete(entry);
-    },
-    skip() {
-      if (listeners.size > 0 || observers.size > 0) return false;
-      index += 1;
-      return true;
-    },
-    publish(body, scope, turnId) {
-      index += 1;
-      const timestamp = isoTime(options.clock.now());
-      const eventFields = { index, timestamp, turnId };
-      const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
-      const event = isDelta ? toDelta(body, scope, eventFields) : toEvent(body, scope, eventFields);
-      for (const observer of observers) notify(observer, event);
-      for (const { listener } of listeners) notify(listener, event);
-    },
-  };
+  }
 }
+
+const noListeners: readonly never[] = [];
 
 interface EventFields {
   readonly index: number;

@@ -2,10 +2,12 @@ import { KitError } from "../base/kit-error.ts";
 import { faultOfName } from "../base/names.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../protocol/approval.ts";
 import type { SessionInfo, SessionKey } from "../protocol/session-entry.ts";
-import type { AgentRuntime, Harness, LiveSession } from "./agent-runtime.ts";
+import type { PythonSession } from "../python/contract.ts";
+import type { SessionStore } from "../stores/contract.ts";
+import type { AgentRuntime, Harness, LiveSession, LiveSessionOptions } from "./agent-runtime.ts";
 import { notWaiting } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
-import { createEventHub, type EventListener } from "./events.ts";
+import { createEventHub, type EventHub, type EventListener } from "./events.ts";
 import { PythonSessions } from "./operations/run-python.ts";
 import { SessionInMemory } from "./session/live-session.ts";
 import { type Session, SessionHandle } from "./session/session.ts";
@@ -51,117 +53,169 @@ export interface AgentIdentity {
   readonly run_id?: string | undefined;
   /** The index of the newest event that the instance emitted in an earlier process; default 0. */
   readonly last_event?: number | undefined;
+  /** Called once the instance is closed. */
+  readonly onClosed?: (() => void) | undefined;
 }
 
 /** Creates an instance of an agent. Stores and sandboxes are opened on first use. */
 export function createHarness(identity: AgentIdentity, profile: AgentProfile, runtime: AgentRuntime): Agent {
-  const events = createEventHub({
-    clock: runtime.clock,
-    observers: runtime.observers,
-    last: identity.last_event,
-    onListenerError: runtime.onListenerError,
-  });
-  if (profile.onEvent !== undefined) events.subscribe(profile.onEvent);
-  const { guardStore = (agentStore) => agentStore } = runtime;
-  const store = profile.store === undefined ? runtime.store : guardStore(profile.store);
-  const liveSessions = new LiveSessions(runtime.maxIdleSessions);
-  // Thousands of instances may be idle: rarely needed parts are created on first use.
-  let pythons: PythonSessions | undefined;
-  let closed = false;
-  const harness: Harness = {
-    ...identity,
-    profile,
-    runtime,
-    store,
-    events,
-    liveSessions,
-    async startTask(operation, task) {
-      const { startTask } = await import("./operations/run-task.ts");
-      return startTask(harness, operation, task);
-    },
-    liveSession(name, options) {
-      if (closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
-      return (
-        liveSessions.get(name) ?? liveSessions.add(name, new SessionInMemory(harness, name, options ?? {}))
-      );
-    },
-    drop(live) {
-      liveSessions.drop(live);
-      pythons?.delete(live.key.session);
-    },
-    python(name) {
-      pythons ??= new PythonSessions(runtime.python, profile);
-      return pythons.get(name);
-    },
-  };
-  const owner = { agent: identity.name, instance_id: identity.id };
-  const open = (name = "default"): Session => new SessionHandle(harness, checkedName(name));
-  const keyOf = (name: string): SessionKey => ({
-    agent: identity.name,
-    instance_id: identity.id,
-    session: checkedName(name),
-  });
-  const agent: Agent = {
-    name: identity.name,
-    id: identity.id,
-    profile,
-    session: open,
-    sessions: {
-      async create(name) {
-        if ((await store.info(keyOf(name))) !== undefined) {
-          throw new KitError({
-            code: "conflict",
-            message: `A session named "${name}" exists already.`,
-            hint: "Use sessions.get(name).",
-          });
-        }
-        return open(name);
-      },
-      get: async (name) => ((await store.info(keyOf(name))) === undefined ? undefined : open(name)),
-      list: async () => store.list({ agent: identity.name, instance_id: identity.id }),
-      async delete(name) {
-        const key = keyOf(name);
-        const live = liveSessions.get(name);
-        if (live !== undefined) {
-          await live.close();
-          liveSessions.drop(live);
-        }
-        pythons?.delete(name);
-        await store.delete(key);
-        const { sandbox, projectRoot } = runtime;
-        const owner = projectRoot === undefined ? key : { ...key, project_root: projectRoot };
-        await (profile.sandbox ?? sandbox).remove?.(owner);
-      },
-    },
-    approvals: {
-      list: async (filter) => (await runtime.approvals?.list({ ...filter, ...owner })) ?? [],
-      async decide(approvalId, decision) {
-        if (runtime.approvals === undefined) throw notWaiting();
-        await runtime.approvals.decide(approvalId, decision, owner);
-      },
-    },
-    onEvent: (listener) => events.subscribe(listener),
-    get busy() {
-      return liveSessions.busy;
-    },
-    async close({ drain = false } = {}) {
-      if (drain) await Promise.all(liveSessions.all().map((live) => live.queue.drained()));
-      closed = true;
-      await Promise.all(liveSessions.all().map((live) => live.close()));
-      liveSessions.clear();
-    },
-  };
-  harnesses.set(agent, harness);
-  return agent;
+  return new LiveAgent(new LiveHarness(identity, profile, runtime));
 }
-
-const harnesses = new WeakMap<Agent, Harness>();
 
 /** The parts of an agent that is live in this process. */
 export function harnessOf(agent: Agent): Harness {
-  const harness = harnesses.get(agent);
-  if (harness === undefined) throw new TypeError("The agent comes from elsewhere.");
-  return harness;
+  if (agent instanceof LiveAgent) return agent.harness();
+  throw new TypeError("The agent comes from elsewhere.");
+}
+
+/** Classes, because thousands of instances may be idle: their methods are shared, and rarely needed parts are created on first use. */
+class LiveHarness implements Harness {
+  readonly name: string;
+  readonly file: string | undefined;
+  readonly id: string;
+  readonly run_id: string | undefined;
+  readonly profile: AgentProfile;
+  readonly runtime: AgentRuntime;
+  readonly store: SessionStore;
+  readonly events: EventHub;
+  readonly liveSessions: LiveSessions;
+  readonly #onClosed: AgentIdentity["onClosed"];
+  #pythons: PythonSessions | undefined;
+  #closed = false;
+
+  constructor(
+    { name, file, id, run_id, last_event, onClosed }: AgentIdentity,
+    profile: AgentProfile,
+    runtime: AgentRuntime,
+  ) {
+    const { clock, observers, onListenerError } = runtime;
+    this.name = name;
+    this.file = file;
+    this.id = id;
+    this.run_id = run_id;
+    this.#onClosed = onClosed;
+    this.profile = profile;
+    this.runtime = runtime;
+    this.store =
+      profile.store === undefined ? runtime.store : (runtime.guardStore?.(profile.store) ?? profile.store);
+    this.events = createEventHub({ clock, observers, last: last_event, onListenerError });
+    if (profile.onEvent !== undefined) this.events.subscribe(profile.onEvent);
+    this.liveSessions = new LiveSessions(runtime.maxIdleSessions);
+  }
+
+  async startTask(
+    ...[operation, task]: Parameters<Harness["startTask"]>
+  ): Promise<{ readonly text: string }> {
+    const { startTask } = await import("./operations/run-task.ts");
+    return startTask(this, operation, task);
+  }
+
+  liveSession(name: string, options?: LiveSessionOptions): LiveSession {
+    if (this.#closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
+    const { liveSessions } = this;
+    return liveSessions.get(name) ?? liveSessions.add(name, new SessionInMemory(this, name, options ?? {}));
+  }
+
+  drop(live: LiveSession): void {
+    this.liveSessions.drop(live);
+    this.#pythons?.delete(live.key.session);
+  }
+
+  python(name: string): PythonSession {
+    this.#pythons ??= new PythonSessions(this.runtime.python, this.profile);
+    return this.#pythons.get(name);
+  }
+
+  keyOf(name: string): SessionKey {
+    return { agent: this.name, instance_id: this.id, session: checkedName(name) };
+  }
+
+  async delete(name: string): Promise<void> {
+    const key = this.keyOf(name);
+    const live = this.liveSessions.get(name);
+    if (live !== undefined) {
+      await live.close();
+      this.liveSessions.drop(live);
+    }
+    this.#pythons?.delete(name);
+    await this.store.delete(key);
+    const { sandbox, projectRoot } = this.runtime;
+    const owner = projectRoot === undefined ? key : { ...key, project_root: projectRoot };
+    await (this.profile.sandbox ?? sandbox).remove?.(owner);
+  }
+
+  async close(drain: boolean): Promise<void> {
+    const { liveSessions } = this;
+    if (drain && liveSessions.busy) await Promise.all(liveSessions.all().map((live) => live.queue.drained()));
+    this.#closed = true;
+    await Promise.all(liveSessions.all().map((live) => live.close()));
+    this.#onClosed?.();
+  }
+}
+
+class LiveAgent implements Agent {
+  readonly name: string;
+  readonly id: string;
+  readonly profile: AgentProfile;
+  readonly #harness: LiveHarness;
+
+  constructor(harness: LiveHarness) {
+    this.name = harness.name;
+    this.id = harness.id;
+    this.profile = harness.profile;
+    this.#harness = harness;
+  }
+
+  harness(): Harness {
+    return this.#harness;
+  }
+
+  session(name = "default"): Session {
+    return new SessionHandle(this.#harness, checkedName(name));
+  }
+
+  get sessions(): Agent["sessions"] {
+    const harness = this.#harness;
+    const { store } = harness;
+    return {
+      create: async (name) => {
+        if ((await store.info(harness.keyOf(name))) === undefined) return this.session(name);
+        throw new KitError({
+          code: "conflict",
+          message: `A session named "${name}" exists already.`,
+          hint: "Use sessions.get(name).",
+        });
+      },
+      get: async (name) =>
+        (await store.info(harness.keyOf(name))) === undefined ? undefined : this.session(name),
+      list: async () => store.list({ agent: harness.name, instance_id: harness.id }),
+      delete: (name) => harness.delete(name),
+    };
+  }
+
+  get approvals(): Agent["approvals"] {
+    const { approvals } = this.#harness.runtime;
+    const owner = { agent: this.name, instance_id: this.id };
+    return {
+      list: async (filter) => (await approvals?.list({ ...filter, ...owner })) ?? [],
+      async decide(approvalId, decision) {
+        if (approvals === undefined) throw notWaiting();
+        await approvals.decide(approvalId, decision, owner);
+      },
+    };
+  }
+
+  onEvent(listener: EventListener): () => void {
+    return this.#harness.events.subscribe(listener);
+  }
+
+  get busy(): boolean {
+    return this.#harness.liveSessions.busy;
+  }
+
+  async close({ drain = false }: { readonly drain?: boolean } = {}): Promise<void> {
+    await this.#harness.close(drain);
+  }
 }
 
 function checkedName(name: string): string {
@@ -226,11 +280,6 @@ class LiveSessions {
   get busy(): boolean {
     for (const live of this.#sessions.values()) if (live.queue.busy) return true;
     return false;
-  }
-
-  clear(): void {
-    this.#sessions.clear();
-    this.#idle.clear();
   }
 
   #evictOldest(): void {

@@ -42,10 +42,16 @@ export interface LinkedSignals {
  * Creates one signal for work that can be stopped by several others. It replaces `AbortSignal.any`, whose signals
  * stay in memory, once they have a listener, as long as their sources: the sources of an engine or a pool live as
  * long as the process.
+ *
+ * `caller` is another source, which lives no longer than the work: it gets a listener of its own.
  */
-export function linkSignals(sources: readonly (AbortSignal | undefined)[]): LinkedSignals {
+export function linkSignals(
+  sources: readonly (AbortSignal | undefined)[],
+  caller?: AbortSignal,
+): LinkedSignals {
   const own = new AbortController();
   const stop = (reason: unknown): void => own.abort(reason);
+  const leaveCaller = caller && onAbort(caller, stop);
   for (const source of sources) {
     if (source === undefined) continue;
     if (source.aborted) own.abort(source.reason);
@@ -55,6 +61,7 @@ export function linkSignals(sources: readonly (AbortSignal | undefined)[]): Link
     signal: own.signal,
     abort: stop,
     unlink() {
+      leaveCaller?.();
       for (const source of sources) if (source !== undefined) stopping.get(source)?.delete(stop);
     },
   };

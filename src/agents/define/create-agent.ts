@@ -58,8 +58,17 @@ export function createAgent<Output = unknown>(source: AgentSource<Output>): Agen
   return {
     kind: "kit.agent",
     describe: async (context) =>
-      source({ signal: new AbortController().signal, ...noApplicationCalls, ...context }),
+      // A copy would read the signal, which most functions do not use.
+      source(
+        isWhole(context)
+          ? context
+          : { signal: new AbortController().signal, ...noApplicationCalls, ...context },
+      ),
   };
+}
+
+function isWhole(context: InstanceContext & Partial<AgentContext>): context is AgentContext {
+  return "signal" in context && "dispatch" in context && "startRun" in context && "getRun" in context;
 }
 
 export function isAgentDefinition(value: unknown): value is AgentDefinition {

@@ -29,6 +29,7 @@ import { defaultAgent, defaultAgentName, type ProjectSources, type Sources } fro
 import type { InstanceLimits } from "./instances.ts";
 import { origins } from "./observers.ts";
 import type { OpenProjectContext } from "./repositories.ts";
+import { copyOf, isSame } from "./same-profile.ts";
 import { createJsonValidator } from "./validate-json.ts";
 
 /** Wraps a virtual sandbox, so that the store persists its workspaces. Returns any other sandbox unchanged. */
@@ -61,6 +62,11 @@ export class AgentFactory {
     AgentProfile,
     { readonly loaded: ProjectSources; readonly profile: AgentProfile }
   >();
+  /** The newest profile of each definition, and a copy for comparisons: the function may change what it returned. */
+  readonly #newest = new WeakMap<
+    AgentDefinition,
+    { readonly profile: AgentProfile; readonly copy: unknown }
+  >();
 
   constructor(options: AgentFactoryOptions) {
     this.#options = options;
@@ -71,15 +77,17 @@ export class AgentFactory {
     const { id, env, payload, name, storeFor, ...identity } = request;
     const { runtime } = this.#options;
     const file = this.#options.sources.fileOf(definition);
-    const ended = new AbortController();
-    const context = this.#contextOf({ id, env, payload }, request.run_id, ended.signal);
+    const ending = new Ending();
+    const context = this.#contextOf({ id, env, payload }, request.run_id, ending);
     const ownProfile = await this.#describe(definition, context, file);
-    const agent = createHarness(
+    return createHarness(
       {
-        ...identity,
+        run_id: identity.run_id,
+        last_event: identity.last_event,
         id,
         name: name ?? file?.name ?? ownProfile.name ?? "agent",
         file: file?.path,
+        onClosed: () => ending.close(),
       },
       storeFor === undefined
         ? this.#profileOf(ownProfile)
@@ -88,18 +96,15 @@ export class AgentFactory {
         ? runtime
         : { ...this.#keptIn(storeFor(), runtime), store: storeFor(), guardStore: storeFor },
     );
-    const { close } = agent;
-    return Object.assign(agent, {
-      async close(how?: Parameters<Agent["close"]>[0]) {
-        await close(how);
-        ended.abort(new KitError({ code: "aborted", message: "The agent is closed." }));
-      },
-    });
   }
 
-  #contextOf(instance: InstanceContext, runId: string | undefined, signal: AbortSignal): AgentContext {
+  #contextOf(instance: InstanceContext, runId: string | undefined, ending: Ending): AgentContext {
     const { dispatch, startRun, getRun } = this.#options.runtime.callsOf?.(runId) ?? noApplicationCalls;
-    return { ...instance, signal, dispatch, startRun, getRun };
+    // A property of the object itself, so that copies of the context have the signal too.
+    return Object.defineProperty({ ...instance, dispatch, startRun, getRun }, "signal", {
+      enumerable: true,
+      get: () => ending.signal,
+    }) as AgentContext;
   }
 
   /** Creates the agent of that name, which can be the default agent. Throws `agent_not_found`. */
@@ -116,7 +121,7 @@ export class AgentFactory {
     const { sources, runtime } = this.#options;
     const file = sources.agent(agent);
     if (file === undefined) return runtime.sandbox;
-    const context = this.#contextOf(instance, undefined, new AbortController().signal);
+    const context = this.#contextOf(instance, undefined, new Ending());
     const ownProfile = await this.#describe(file.definition, context, file);
     return this.#profileOf(ownProfile).sandbox ?? runtime.sandbox;
   }
@@ -167,7 +172,9 @@ export class AgentFactory {
       if (error instanceof KitError) throw error;
       throw refuse(failureLine(describeFailure(error, this.#options.sources.root)), error);
     }
-    // Instances of an agent that is no function have the same profile, which was checked with the first one.
+    // A function mostly describes the same agent for each instance, which was checked and merged with the first one.
+    const newest = this.#newest.get(definition);
+    if (newest !== undefined && isSame(newest.copy, ownProfile)) return newest.profile;
     const fault = this.#profiles.has(ownProfile) ? undefined : faultOfProfile(ownProfile);
     if (fault !== undefined)
       throw refuse(
@@ -175,7 +182,31 @@ export class AgentFactory {
         undefined,
         file === undefined,
       );
+    this.#newest.set(definition, { profile: ownProfile, copy: copyOf(ownProfile) });
     return ownProfile;
+  }
+}
+
+/** The end of an instance. Its signal is created for an agent's function that reads it: most read none. */
+class Ending {
+  #controller: AbortController | undefined;
+  #isClosed = false;
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#isClosed) this.#abort();
+    }
+    return this.#controller.signal;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#abort();
+  }
+
+  #abort(): void {
+    this.#controller?.abort(new KitError({ code: "aborted", message: "The agent is closed." }));
   }
 }
 

@@ -27,11 +27,16 @@ function open(limits: InstanceLimits = {}, fenceOf?: () => number | undefined): 
         {},
         { name, id },
       );
-      const close: Agent["close"] = async (options) => {
-        await agent.close(options);
-        endOf(id).resolve();
-      };
-      return { ...agent, busy: id === "busy", close };
+      const close = agent.close.bind(agent);
+      return Object.defineProperties(agent, {
+        busy: { value: id === "busy" },
+        close: {
+          value: async (options: Parameters<Agent["close"]>[0]) => {
+            await close(options);
+            endOf(id).resolve();
+          },
+        },
+      });
     },
     limits,
     fenceOf,

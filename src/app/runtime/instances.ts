@@ -15,10 +15,10 @@ export type CreateInstance = (instance: InstanceKey, payload: AgentContext["payl
 
 interface Live {
   readonly agent: Promise<Agent>;
+  /** Undefined until the agent is created. */
+  created: Agent | undefined;
   /** The fence under which it was opened. */
   readonly fence: number | undefined;
-  /** False until the agent is created. */
-  busy(): boolean;
   usedAt: number;
 }
 
@@ -26,6 +26,8 @@ interface Live {
 export class Instances {
   readonly #create: CreateInstance;
   readonly #maxIdle: number;
+  /** Closes in batches: a map is slow to find its first key after many single deletions. */
+  readonly #closeBeyond: number;
   readonly #idleMs: number | undefined;
   readonly #fenceOf: (instance: InstanceKey) => number | undefined;
   // In the order of last use.
@@ -41,6 +43,7 @@ export class Instances {
     this.#fenceOf = fenceOf;
     this.#create = create;
     this.#maxIdle = maxIdle;
+    this.#closeBeyond = maxIdle + Math.floor(maxIdle / 32);
     this.#idleMs = idleMs;
   }
 
@@ -54,13 +57,13 @@ export class Instances {
     this.#alive.delete(key);
     this.#alive.set(key, live);
     if (existing === undefined) this.#sweepLater();
-    if (this.#alive.size > this.#maxIdle) void this.#endIdle(() => this.#alive.size > this.#maxIdle);
+    if (this.#alive.size > this.#closeBeyond) void this.#endIdle(() => this.#alive.size > this.#maxIdle);
     return live.agent;
   }
 
   /** Whether the instance is live and runs an operation. */
   isBusy(instance: InstanceKey): boolean {
-    return this.#alive.get(instanceName(instance))?.busy() === true;
+    return this.#alive.get(instanceName(instance))?.created?.busy === true;
   }
 
   /** Closes every instance after its operations have ended; the next call of `get` creates a new agent. */
@@ -136,15 +139,15 @@ export class Instances {
       await this.#ending.get(key);
       return this.#create(instance, payload);
     };
-    let created: Agent | undefined;
-    const agent = create().then((instance) => {
-      created = instance;
-      return instance;
-    });
-    const live: Live = { agent, fence, busy: () => created?.busy === true, usedAt: 0 };
-    live.agent.catch(() => {
-      if (this.#alive.get(key) === live) this.#alive.delete(key);
-    });
+    const live: Live = { agent: create(), created: undefined, fence, usedAt: 0 };
+    live.agent.then(
+      (agent) => {
+        live.created = agent;
+      },
+      () => {
+        if (this.#alive.get(key) === live) this.#alive.delete(key);
+      },
+    );
     return live;
   }
 

@@ -201,3 +201,40 @@ test("a program names an agent and a workflow by the default exports of their fi
     code: "workflow_not_found",
   });
 });
+
+test("the signal of an agent's function fires when the instance is closed, also in a copy and where it is read later", async () => {
+  const { root } = await repository();
+  const read: AbortSignal[] = [];
+  const contexts: { readonly signal: AbortSignal }[] = [];
+  const reads = createAgent((context) => {
+    read.push({ ...context }.signal, context.signal);
+    return {};
+  });
+  const readsLater = createAgent((context) => {
+    contexts.push(context);
+    return {};
+  });
+  for (const definition of [reads, readsLater]) {
+    const agent = await initAgent(definition, { root, env: {} });
+    expect(read.map(({ aborted }) => aborted)).toEqual(definition === reads ? [false, false] : [true, true]);
+    await agent.close();
+  }
+  expect(read.map(({ aborted }) => aborted)).toEqual([true, true]);
+  expect(contexts.map(({ signal }) => signal.aborted)).toEqual([true]);
+});
+
+test("instances share the profile of a function while it returns the same one, and have their own where it does not", async () => {
+  const { root } = await repository();
+  const definition = createAgent(({ payload }) => ({
+    instructions: `For ${String(payload.who)}.`,
+    compaction: { enabled: false },
+  }));
+  const app = await openAgents({ root, env: {} });
+  onTestFinished(() => app.close());
+  const profileFor = async (id: string, who: string) =>
+    (await app.init(definition, { id, payload: { who } })).profile;
+  const first = await profileFor("1", "Ann");
+  expect(await profileFor("2", "Ann")).toBe(first);
+  expect((await profileFor("3", "Bob")).instructions).toBe("For Bob.");
+  expect((await profileFor("4", "Ann")).instructions).toBe("For Ann.");
+});

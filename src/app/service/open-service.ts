@@ -110,7 +110,7 @@ export async function initAgent<Output = unknown>(
   const { app } = await open({ ...around, engine: "memory" }, inside);
   try {
     const agent = await app.init(definition, defined({ id, name, payload }));
-    const { close } = agent;
+    const close = agent.close.bind(agent);
     return Object.assign(agent, {
       async close(how?: Parameters<Agent["close"]>[0]) {
         await close(how);

@@ -11,6 +11,7 @@ import { isModelChoice, modelChoiceForm } from "../../models/known-models.ts";
 import { backendNames, maxModelAttempts } from "../../protocol/enums.ts";
 import type { JoinMode, PromptRequest, PromptSettings } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { OpenSessionKey } from "../../protocol/session-name.ts";
 import { promptKey } from "./stored-input.ts";
 
 const maxKeyLength = 256;
@@ -22,7 +23,7 @@ const maxKeyLength = 256;
 export function toSessionKey({ agent, instance_id, session }: SessionKey): SessionKey {
   check("id", instance_id);
   check("session", session);
-  return { agent, instance_id, session };
+  return new OpenSessionKey({ agent, instance_id }, session);
 }
 
 /** Throws `invalid_request` for an idempotency key that is empty, too long or not a text. */

@@ -81,7 +81,7 @@ export class AttachedCalls {
     work: (context: WorkContext) => Promise<Value>,
   ): Promise<Value> {
     const { fence, signal: leaseSignal } = this.#base.leaseOf(at);
-    const stop = linkSignals([leaseSignal, this.#base.stopping, signal]);
+    const stop = linkSignals([leaseSignal, this.#base.stopping], signal);
     try {
       const checkFence = (): Promise<void> => this.#base.checkLease(at, fence);
       return await work({ id, attempt: 1, fence, signal: stop.signal, releaseSlot, checkFence });

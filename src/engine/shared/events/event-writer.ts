@@ -45,6 +45,8 @@ export class EventWriter {
   readonly #streams = new Map<string, LiveStream>();
   readonly #dirty = new Set<LiveStream>();
   readonly #touched = new Set<LiveStream>();
+  /** The streams with written events in memory: those that a reader followed at their last write. */
+  readonly #kept = new Set<LiveStream>();
   /** The streams of the next claim: those that begin in one turn of the event loop, and those that begin during a claim. */
   #beginning: { readonly asked: Asked[]; readonly claimed: Promise<void> } | undefined;
   #claimed: Promise<unknown> = Promise.resolve();
@@ -156,16 +158,18 @@ export class EventWriter {
 
   /** Evicts the events of streams that were not used since the last call; true if a stream was used. */
   evictIdle(): boolean {
-    const { pace } = this.#rows;
-    const excess = this.#streams.size - keptStreams;
-    let evicted = 0;
+    const isIdle = (live: LiveStream): boolean => !this.#touched.has(live) && !this.#dirty.has(live);
+    for (const live of this.#kept) {
+      if (!isIdle(live)) continue;
+      trim(live, this.#options.isRead(live.name) ? this.#rows.pace.keptEvents : 0);
+      if (live.tail.length === 0) this.#kept.delete(live);
+    }
+    let excess = this.#streams.size - keptStreams;
     for (const live of this.#streams.values()) {
-      if (this.#touched.has(live) || this.#dirty.has(live)) continue;
-      const isRead = this.#options.isRead(live.name);
-      trim(live, isRead ? pace.keptEvents : 0);
-      if (evicted >= excess || isRead || live.open !== undefined) continue;
+      if (excess <= 0) break;
+      if (!isIdle(live) || this.#options.isRead(live.name) || live.open !== undefined) continue;
       this.#streams.delete(live.name);
-      evicted += 1;
+      excess -= 1;
     }
     const wasTouched = this.#touched.size > 0 || this.#dirty.size > 0;
     this.#touched.clear();
@@ -260,6 +264,7 @@ export class EventWriter {
     this.#streams.delete(live.name);
     this.#dirty.delete(live);
     this.#touched.delete(live);
+    this.#kept.delete(live);
     this.#unwrittenLength -= live.length;
     this.#options.onChange(live.name);
   }
@@ -319,6 +324,7 @@ export class EventWriter {
     if (stretch !== undefined) this.#stretches.push(stretch);
     const isRead = this.#options.isRead(live.name);
     trim(live, isRead ? Math.max(events.length, this.#rows.pace.keptEvents) : 0);
+    if (live.tail.length > live.unwritten) this.#kept.add(live);
   }
 
   #fullError(): Error {
