@@ -66,7 +66,10 @@ export default {
 `,
   "src/agents/payer.ts": payer,
   "src/agents/delegator.ts": payer,
-  "src/agents/edited.ts": payer.replace("needsApproval: true", "needsApproval: true, editableArguments: true"),
+  "src/agents/edited.ts": payer.replace(
+    "needsApproval: true",
+    "needsApproval: true, editableArguments: true",
+  ),
   "src/agents/called.ts": `export default { kind: "kit.agent", describe: async () => ({ instructions: "Pay." }) };\n`,
 };
 

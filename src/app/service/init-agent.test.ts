@@ -231,8 +231,8 @@ test("instances share the profile of a function while it returns the same one, a
   }));
   const app = await openAgents({ root, env: {} });
   onTestFinished(() => app.close());
-  const profileFor = async (id: string, who: string) =>
-    (await app.init(definition, { id, payload: { who } })).profile;
+  const profileFor = async (id: string, name: string) =>
+    (await app.init(definition, { id, payload: { who: name } })).profile;
   const first = await profileFor("1", "Ann");
   expect(await profileFor("2", "Ann")).toBe(first);
   expect((await profileFor("3", "Bob")).instructions).toBe("For Bob.");

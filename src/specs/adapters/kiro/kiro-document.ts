@@ -1,6 +1,12 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
-import { lineKinds, lineText, type MarkdownScan, scanMarkdown, textOfLines } from "../../markdown/scan-markdown.ts";
+import {
+  lineKinds,
+  lineText,
+  type MarkdownScan,
+  scanMarkdown,
+  textOfLines,
+} from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import type { LineRange } from "../../model/task-list.ts";
