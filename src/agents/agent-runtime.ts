@@ -200,8 +200,8 @@ export interface Operation {
   /** Appends what the operation adds to the history. */
   readonly log: OperationLog;
   emit(body: EventBody, turnId?: string): void;
-  /** Returns true if there is no listener; the hub then counts an event. */
-  skipped(): boolean;
+  /** Says before an event is made whether there is a listener for it. */
+  readonly events: Pick<EventHub, "skip">;
 }
 
 export interface OperationRequest {

@@ -26,7 +26,7 @@ export interface EventHub {
   subscribe(listener: EventListener): () => void;
   publish(body: EventBody, scope: EventScope, turnId?: string): void;
   /** Returns true if there is no listener; the hub then counts an event. */
-  readonly skip: () => boolean;
+  skip(): boolean;
   /** The tracing of the first listener that has one. */
   readonly tracing: Tracing | undefined;
 }

@@ -89,7 +89,7 @@ function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared
     operationId: operation.id,
     signal: operation.signal,
     emit: operation.emit,
-    skipped: operation.skipped,
+    events: operation.events,
     validateJson: runtime.validateJson,
     causeOf: runtime.causeOf,
     gate: new CallGate(harness, operation),

@@ -77,7 +77,7 @@ export async function runPrompt<Result>(
     partialResult,
     attempts: options.attempts,
   });
-  if (!operation.skipped()) operation.emit({ type: "agent_start", model: prepared.models.current.name });
+  if (!operation.events.skip()) operation.emit({ type: "agent_start", model: prepared.models.current.name });
   const schema = options.result === undefined ? undefined : jsonSchemaOf(options.result);
   const native =
     schema === undefined || progress.nativeRefused

@@ -41,7 +41,7 @@ export class RunningOperation implements FailureOptions {
   readonly attempt: OperationAttempt | undefined;
   readonly startedAt: number;
   readonly emit: Operation["emit"];
-  readonly skipped: Operation["skipped"];
+  readonly events: Operation["events"];
   readonly failures: OperationFailures;
   stopForwarding: (() => void) | undefined;
   /** Callbacks for its end; undefined until there is one. */
@@ -67,7 +67,7 @@ export class RunningOperation implements FailureOptions {
     this.startedAt = this.suspension?.startedAt ?? harness.runtime.clock.now();
     this.emit = emitterOf(this);
     // A suspension must see each body: it knows which events readers have.
-    this.skipped = this.suspension === undefined ? harness.events.skip : notSkipped;
+    this.events = this.suspension === undefined ? harness.events : neverSkipped;
     this.failures = new OperationFailures(this);
     this.stopForwarding = undefined;
     this.ended = undefined;
@@ -97,7 +97,7 @@ export class RunningOperation implements FailureOptions {
   /** Emits the start of the operation. */
   open(past?: PastOperation, state?: SessionState): void {
     this.#isOpen = true;
-    if (!this.skipped()) this.emit(startOf(this, past, state));
+    if (!this.events.skip()) this.emit(startOf(this, past, state));
   }
 
   toEventError(error: unknown): EventError {
@@ -111,9 +111,7 @@ export class RunningOperation implements FailureOptions {
   }
 }
 
-function notSkipped(): boolean {
-  return false;
-}
+const neverSkipped: Operation["events"] = { skip: () => false };
 
 /** A function, not a method: tools and turns get it without its operation. */
 function emitterOf(running: RunningOperation): Operation["emit"] {
@@ -271,10 +269,10 @@ function finish(running: RunningOperation, end: End): void {
 }
 
 function emitEnd(
-  { emit, harness, operation, request, skipped, startedAt }: RunningOperation,
+  { emit, events, harness, operation, request, startedAt }: RunningOperation,
   end: NonNullable<End>,
 ): void {
-  if (!skipped()) {
+  if (!events.skip()) {
     const usage = operation?.spending.usage;
     emit({
       type: "operation",
@@ -285,7 +283,7 @@ function emitEnd(
       ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
     });
   }
-  if (!skipped()) emit({ type: "idle" });
+  if (!events.skip()) emit({ type: "idle" });
 }
 
 function placeOf(
@@ -377,7 +375,7 @@ function toOperation(
     id,
     state,
     emit: running.emit,
-    skipped: running.skipped,
+    events: running.events,
     past,
     suspension: running.suspension,
     failures: running.failures,

@@ -44,7 +44,7 @@ export function storeReply(
   const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
   const calls = callsOf(message);
   const stored = (): AssistantMessage => {
-    if (operation.skipped()) return message;
+    if (operation.events.skip()) return message;
     if (calls.length > 0) operation.tracing?.notifyCalls({ turn_id: timing.turnId }, calls);
     operation.emit(
       {

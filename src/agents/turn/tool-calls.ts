@@ -10,7 +10,7 @@ import { callerKind, kindOf, toAnswer } from "../approvals/call-kinds.ts";
 import { passGate } from "../approvals/pass-gate.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
-import type { OperationTracing } from "../events.ts";
+import type { EventHub, OperationTracing } from "../events.ts";
 import { isSuspension, Postponed, type Suspension } from "../log/suspension.ts";
 import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
@@ -31,7 +31,7 @@ export interface ToolRunOptions {
   readonly operationId: string;
   readonly signal: AbortSignal;
   readonly emit: (body: EventBody, turnId: string) => void;
-  readonly skipped: () => boolean;
+  readonly events: Pick<EventHub, "skip">;
   readonly validateJson: ValidateJson;
   /** The session and application of the calls; undefined for an agent without an application. */
   readonly place?: CallContext | undefined;
@@ -105,7 +105,7 @@ async function runToolCall(
     options.gate.ended();
     return loggedResult;
   }
-  if (!options.skipped()) {
+  if (!options.events.skip()) {
     const definition = options.tools.get(tool);
     const mcp = definition?.servedBy?.(args);
     const kind = callerKind(definition);
@@ -135,7 +135,7 @@ async function runToolCall(
   }
   options.gate.ended();
   const result = toResult(call, outcome, options);
-  if (options.skipped()) return result;
+  if (options.events.skip()) return result;
   const cause = outcome.thrown === undefined ? undefined : options.causeOf?.(outcome.thrown, options.mask);
   options.emit(
     {

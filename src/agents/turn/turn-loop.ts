@@ -51,7 +51,8 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
       const calls = callsOf(message);
       toolCalls = calls.length;
       if (toolCalls > 0) await runTools(loop, calls, { turnId });
-      if (!loop.operation.skipped()) loop.operation.emit({ type: "turn_end", tool_calls: toolCalls }, turnId);
+      if (!loop.operation.events.skip())
+        loop.operation.emit({ type: "turn_end", tool_calls: toolCalls }, turnId);
       turnId = undefined;
       if (toolCalls === 0) {
         loop.work.runs += 1;
@@ -149,7 +150,7 @@ export async function runModelTurn(
     const { name: model } = resolved;
     const { provider } = resolved.model;
     const settings = callSettingsOf(loop, operation.spending.turns);
-    if (!loop.operation.skipped()) {
+    if (!loop.operation.events.skip()) {
       const stored = {
         head: loop.session.keepHead(loop, settings),
         log_position: loop.operation.state.position,
@@ -242,7 +243,7 @@ class TurnDeltas implements DeltaSource, AnswerReader {
 
   emit(body: EventBody): void {
     const { hidesDeltas, operation } = this.#loop;
-    if (hidesDeltas !== true && !operation.skipped()) operation.emit(body, this.#turnId);
+    if (hidesDeltas !== true && !operation.events.skip()) operation.emit(body, this.#turnId);
   }
 
   kindOf(tool: string): ReturnType<typeof callerKind> {
