@@ -1,3 +1,4 @@
+import { createOpenResponses } from "@ai-sdk/open-responses";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
@@ -262,9 +263,15 @@ const modelsOf = (baseURL: string) => {
       baseURL,
       includeUsage: true,
     }).chatModel(model),
+    "@ai-sdk/open-responses": createOpenResponses({ name: "kit", url: `${baseURL}/responses` })(model),
   };
 };
-const names = ["responses of @ai-sdk/openai", "chat of @ai-sdk/openai", "@ai-sdk/openai-compatible"] as const;
+const names = [
+  "responses of @ai-sdk/openai",
+  "chat of @ai-sdk/openai",
+  "@ai-sdk/openai-compatible",
+  "@ai-sdk/open-responses",
+] as const;
 
 test.each(names)("%s generates, streams, and goes on with a conversation", async (name) => {
   const kit = modelsOf(`${served.url}/v1`)[name];
