@@ -90,21 +90,3 @@ test("a#1.1", () => {
   expect(checksOf(verdict)).toBe("refused flaky");
   expect(readFileSync(target, "utf8")).toBe("safe");
 });
-
-wallTest("a test finds nothing in /tmp that the run before it left there", async () => {
-  const test = `import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { test } from "node:test";
-import { say } from "./a.mjs";
-test("a#1.1", () => {
-  writeFileSync("/tmp/said", "", { flag: "wx" });
-  assert.equal(say(), 1);
-});
-`;
-  const verdict = await judgeChange(
-    before,
-    { "a.mjs": "export function say() {\n  return 1;\n}\n", "a.test.mjs": test },
-    { criteria: ["a#1.1"] },
-  );
-  expect(checksOf(verdict)).toBe("closed");
-});

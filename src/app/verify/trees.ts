@@ -120,13 +120,6 @@ export class Trees implements AsyncDisposable {
     return files;
   }
 
-  /** The bytes that the files of a tree take in memory, by pages. */
-  async size(tree: string): Promise<number> {
-    const files = await this.#run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree]);
-    const sizes = files.matchAll(/(?:^|\0)\d+ blob [0-9a-f]+ +(\d+)\t/g);
-    return sizes.reduce((bytes, [, size]) => bytes + Math.ceil(Number(size) / 4_096) * 4_096, 0);
-  }
-
   /** The tree of a listing. */
   async write(listing: Listing): Promise<string> {
     const index = await this.#fill(listing);

@@ -5,7 +5,6 @@ import { recordResults } from "../../project/results/record-results.ts";
 import type { Verdict } from "../../protocol/verdict.ts";
 import { BaseRuns } from "./base-runs.ts";
 import { checkRulesOfChange } from "./check-rules-of-change.ts";
-import { checkoutsFolder } from "./checkouts-folder.ts";
 import { isCode } from "./faults.ts";
 import { Judge } from "./judge.ts";
 import type { JudgedChange } from "./judged-change.ts";
@@ -56,7 +55,6 @@ export async function verifyWorkTree(project: Project, options: WorkTreeOptions)
   const workplace = {
     trees,
     runner,
-    parent: await checkoutsFolder(await trees.size(tree)),
     setup: settings.setup ?? defaults.setup,
     timeoutMs: (settings.timeout_seconds ?? defaults.timeoutS) * 1_000,
     isolation,

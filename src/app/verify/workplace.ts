@@ -1,4 +1,5 @@
 import { lstat, mkdir, mkdtemp, readdir, readlink, realpath, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, relative } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { createFileFinder, type ReportedTest, readReport } from "../../project/results/record-results.ts";
@@ -7,7 +8,6 @@ import { createHostSandbox } from "../../sandboxes/host/create-host-sandbox.ts";
 import { removeAtExit, removeNow } from "../../sandboxes/host/wall/own-folders.ts";
 import { isInside } from "../../sandboxes/host/workspace-path.ts";
 import type { CheckPlace } from "../rule-checks/run-check.ts";
-import { checkoutPrefix } from "./checkouts-folder.ts";
 import type { Runner } from "./runners.ts";
 import type { Listing, Trees } from "./trees.ts";
 
@@ -31,8 +31,6 @@ export interface TestRun {
 export interface WorkplaceOptions {
   readonly trees: Trees;
   readonly runner: Runner;
-  /** The folder in which the checkout is made. */
-  readonly parent: string;
   /** How dependencies get into a checkout: `link`, `none`, or a command that puts them there. */
   readonly setup: string;
   readonly timeoutMs: number;
@@ -71,7 +69,7 @@ export class Workplace implements AsyncDisposable {
   /** Throws `unavailable` if the setup command fails. */
   static async open(options: WorkplaceOptions, listing: Listing): Promise<Workplace> {
     const { trees, setup, isolation, timeoutMs, signal } = options;
-    const folder = await realpath(await mkdtemp(join(options.parent, checkoutPrefix)));
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-verify-")));
     removeAtExit(folder);
     const root = join(folder, "work");
     for (const path of [root, join(root, "tree"), join(root, "out"), join(folder, "own", "home")])
@@ -131,10 +129,6 @@ export class Workplace implements AsyncDisposable {
     const existing = files?.filter((path) => this.#listing.has(`${this.#options.trees.prefix}${path}`));
     if (existing?.length === 0)
       return { cases: [], timed_out: false, duration_ms: 0, output: "", report: "" };
-    // Where the system shows this folder as /tmp, a test would find what the run before it left.
-    const temporary = join(this.#folder, "own", "tmp");
-    await rm(temporary, { recursive: true, force: true });
-    await mkdir(temporary, { mode: 0o700 });
     const result = await this.#sandbox.exec({
       command: this.#options.runner.command(join(this.#folder, "work", name), existing),
       cwd: this.#cwd,
