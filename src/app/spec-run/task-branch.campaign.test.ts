@@ -45,6 +45,46 @@ const close = (branch: TaskBranch, base: string, tree: string): Promise<string |
     createSpecRegistry(),
   );
 
+/** The states in which a killed `git worktree add` leaves its record: a file that is empty or not there. */
+const halfMade = ["gitdir", "commondir", "HEAD"].flatMap((file) => [
+  { file, end: "empty", spoil: (path: string) => writeFile(path, "") },
+  { file, end: "missing", spoil: (path: string) => rm(path) },
+]);
+
+test.each(halfMade)(
+  "a work tree is made anew after Git was killed with $file $end",
+  async ({ file, spoil }) => {
+    await using repository = await repositoryOf();
+    const branch = await TaskBranch.open(repository.root, "cart");
+    const base = await branch.begin();
+    const workOf = (name: string) => new TaskWorkTree(branch, join(repository.root, ".kit/work", name));
+    await workOf("cart.1").create(base);
+    const record = join(repository.root, ".git/worktrees/cart.1");
+    await spoil(join(record, file));
+    await writeFile(join(record, "locked"), "initializing\n");
+    // A task beside it is not held up, and the task itself begins again.
+    for (const name of ["cart.2", "cart.1"]) {
+      await workOf(name).create(base);
+      expect(await readFile(join(workOf(name).root, "src/b.mjs"), "utf8")).toBe("b\n");
+    }
+    await Promise.all(["cart.1", "cart.2"].map((name) => workOf(name).remove()));
+    expect(await repository.git("worktree", "list")).toMatch(/^[^\n]+\n?$/);
+  },
+);
+
+test("work trees are linked at once, and a half-made one of the user is left alone and named", async () => {
+  await using repository = await repositoryOf();
+  const branch = await TaskBranch.open(repository.root, "cart");
+  const base = await branch.begin();
+  const workOf = (name: string) => new TaskWorkTree(branch, join(repository.root, ".kit/work", name));
+  await Promise.all(Array.from({ length: 8 }, (_, index) => workOf(`cart.${index}`).create(base)));
+  const own = join(repository.root, ".kit/own");
+  await repository.git("worktree", "add", "--detach", own);
+  await writeFile(join(repository.root, ".git/worktrees/own/commondir"), "");
+  await expect(workOf("cart.9").create(base)).rejects.toThrow(/failed to read .*worktrees\/own\/commondir/);
+  expect(existsSync(join(own, ".git"))).toBe(true);
+});
+
 test("a task is worked on in a linked work tree, and its commit has exactly that tree with the ticks", async () => {
   await using repository = await repositoryOf();
   await writeFile(join(repository.root, "src/b.mjs"), "what the user types\n");

@@ -1,8 +1,10 @@
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { KitError } from "../../base/kit-error.ts";
 import { type GitArguments, type RunGitOptions, runGit } from "../../processes/git.ts";
 import { Trees, textOf } from "../verify/trees.ts";
+import { recordedPath, removeRecords } from "./work-tree-records.ts";
 
 /** The name and address of a commit's author. */
 export interface Identity {
@@ -19,6 +21,10 @@ export interface TaskCommit {
   /** In ms since 1970. */
   readonly at: number;
 }
+
+/** How often a work tree is linked, and the pause between, in ms: a Git that lives needs a moment for a record. */
+const maxLinks = 30;
+const linkPauseMs = 100;
 
 const kit: Identity = { name: "kit", email: "kit@localhost" };
 
@@ -132,15 +138,49 @@ export class TaskBranch {
   /** Links a new work tree at a commit; the folder gets no files yet. */
   async link(folder: string, commit: string): Promise<void> {
     await this.unlink(folder);
-    await this.#text(["worktree", "add", "--no-checkout", "--detach", "--force", folder, commit]);
+    // The second `--force` is for a record that Git takes for locked.
+    const add = [
+      "worktree",
+      "add",
+      "--no-checkout",
+      "--detach",
+      "--force",
+      "--force",
+      folder,
+      commit,
+    ] as const;
+    for (let attempt = 1; ; attempt += 1) {
+      const result = await this.#run(add);
+      // Git reads the records of all work trees. Another Git is making one, or was killed in the middle.
+      const isHalfMade = result.status === "failed" && /worktrees\/.*\/commondir/.test(result.stderr);
+      if (!isHalfMade || attempt === maxLinks) {
+        textOf(result, "Git could not link a work tree.");
+        return;
+      }
+      if (attempt === maxLinks - 1) {
+        const parent = dirname(await recordedPath(folder));
+        await removeRecords(
+          await this.#commonFolder(),
+          (record) => !record.isWhole && record.folder !== undefined && dirname(record.folder) === parent,
+        );
+      } else await delay(linkPauseMs, undefined, { signal: this.#signal });
+    }
   }
 
-  /** Removes a work tree with all that is in it. Does nothing without one. */
+  /** Removes a work tree with all that is in it, also one that a killed Git has left half-made. Does nothing without one. */
   async unlink(folder: string): Promise<void> {
     const removed = await this.#run(["worktree", "remove", "--force", "--force", folder]);
     if (removed.status === "ok") return;
     await rm(folder, { recursive: true, force: true });
-    await this.#run(["worktree", "prune"]);
+    const path = await recordedPath(folder);
+    await removeRecords(
+      await this.#commonFolder(),
+      (record) => (record.folder ?? (record.isWhole ? "" : join(dirname(path), record.name))) === path,
+    );
+  }
+
+  async #commonFolder(): Promise<string> {
+    return await this.#text(["rev-parse", "--path-format=absolute", "--git-common-dir"]);
   }
 
   /** The path of the project in a work tree. */
