@@ -3,15 +3,33 @@ import { copyOf, isSame } from "./same-profile.ts";
 
 const execute = (): string => "done";
 
-test("a profile is the same as an equal one, with the same functions and objects in it", () => {
+test("a profile is the same as an equal one, with the same tools and objects in it", () => {
   const url = new URL("https://kit.test");
+  const pay = { name: "pay", execute };
   const make = () => ({
     model: "a/b",
     compaction: { enabled: false },
-    tools: [{ name: "pay", execute, url }],
+    tools: [pay],
+    place: { url },
     role: undefined,
   });
   expect(isSame(copyOf(make()), make())).toBe(true);
+});
+
+test("an object with methods, symbols, hidden properties or accessors is the same only if it is the very one", () => {
+  const same = (make: () => object): boolean => isSame(copyOf({ model: make() }), { model: make() });
+  const symbol = Symbol("tenant");
+  expect(same(() => ({ execute, said: [] }))).toBe(false);
+  expect(same(() => ({ name: "pay", [symbol]: "ann" }))).toBe(false);
+  expect(same(() => Object.defineProperty({ name: "pay" }, "tenant", { value: "ann" }))).toBe(false);
+  expect(
+    same(() => ({
+      get tenant() {
+        return "ann";
+      },
+    })),
+  ).toBe(false);
+  expect(same(() => ({ name: "pay", tenant: undefined }))).toBe(true);
 });
 
 test("another text, function, object, order or key makes another profile", () => {

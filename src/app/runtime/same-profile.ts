@@ -5,12 +5,12 @@ const maxDepth = 4;
 /** A longer list or object counts as different each time: comparing it could cost more than it saves. */
 const maxItems = 200;
 
-/** Copies lists and plain objects, so that later changes of the value do not change the copy. Other objects and functions stay the same. */
+/** Copies lists and objects of data, so that later changes of the value do not change the copy. All else stays the same. */
 export function copyOf(value: unknown, depth = 0): unknown {
   if (depth === maxDepth) return value;
   if (Array.isArray(value))
     return value.length > maxItems ? differs() : value.map((item) => copyOf(item, depth + 1));
-  if (!isPlain(value)) return value;
+  if (!isData(value)) return value;
   const entries = Object.entries(value);
   if (entries.length > maxItems) return differs();
   return Object.fromEntries(entries.map(([key, item]) => [key, copyOf(item, depth + 1)]));
@@ -18,7 +18,7 @@ export function copyOf(value: unknown, depth = 0): unknown {
 
 const differs = (): symbol => Symbol("differs");
 
-/** Whether a value has the same lists and plain objects as a copy, with the same values and objects in them. */
+/** Whether a value has the same lists and objects of data as a copy, with the same values and other objects in them. */
 export function isSame(copy: unknown, value: unknown, depth = 0): boolean {
   if (Object.is(copy, value)) return true;
   if (depth === maxDepth) return false;
@@ -28,7 +28,7 @@ export function isSame(copy: unknown, value: unknown, depth = 0): boolean {
       copy.length === value.length &&
       copy.every((item, index) => isSame(item, value[index], depth + 1))
     );
-  if (!isPlain(copy) || !isPlain(value)) return false;
+  if (!isData(copy) || !isData(value)) return false;
   const keys = Object.keys(copy);
   return (
     keys.length === Object.keys(value).length &&
@@ -36,6 +36,19 @@ export function isSame(copy: unknown, value: unknown, depth = 0): boolean {
   );
 }
 
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isRecord(value) && Object.getPrototypeOf(value) === Object.prototype;
+/**
+ * A plain object whose properties are all values that anyone can list. A method of another object could read what that object
+ * alone has, over `this`, so such an object is the same only if it is the very one.
+ */
+function isData(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return false;
+  return Reflect.ownKeys(value).every((key) => {
+    const property = Object.getOwnPropertyDescriptor(value, key);
+    return (
+      typeof key === "string" &&
+      property?.enumerable === true &&
+      "value" in property &&
+      typeof property.value !== "function"
+    );
+  });
 }

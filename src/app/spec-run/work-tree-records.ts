@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-/** What Git keeps about a linked work tree in its folder `worktrees`. */
+/** The record of a linked work tree in the folder `worktrees` of Git. */
 export interface WorkTreeRecord {
   readonly name: string;
   /** The work tree; undefined if Git has not written it. */

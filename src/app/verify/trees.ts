@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { type GitArguments, type GitResult, type RunGitOptions, runGit } from "../../processes/git.ts";
-import { findMergeBase } from "../../project/scan/git/branches.ts";
-import { findBase } from "../../project/scan/git/git-state.ts";
+import { findBase, findMergeBase } from "../../project/scan/git/git-state.ts";
 import { readObjects } from "../../project/scan/git/read-objects.ts";
 import { removeAtExit, removeNow } from "../../sandboxes/host/wall/own-folders.ts";
 

@@ -68,9 +68,18 @@ export class Workplace implements AsyncDisposable {
 
   /** Throws `unavailable` if the setup command fails. */
   static async open(options: WorkplaceOptions, listing: Listing): Promise<Workplace> {
-    const { trees, setup, isolation, timeoutMs, signal } = options;
     const folder = await realpath(await mkdtemp(join(tmpdir(), "kit-verify-")));
     removeAtExit(folder);
+    try {
+      return await Workplace.#make(options, listing, folder);
+    } catch (error) {
+      await removeNow(folder);
+      throw error;
+    }
+  }
+
+  static async #make(options: WorkplaceOptions, listing: Listing, folder: string): Promise<Workplace> {
+    const { trees, setup, isolation, timeoutMs, signal } = options;
     const root = join(folder, "work");
     for (const path of [root, join(root, "tree"), join(root, "out"), join(folder, "own", "home")])
       await mkdir(path, { recursive: true, mode: 0o700 });
@@ -106,7 +115,7 @@ export class Workplace implements AsyncDisposable {
         signal,
       });
       if (exit_code !== 0) {
-        await place[Symbol.asyncDispose]();
+        await sandbox.close();
         throw new KitError({
           code: "unavailable",
           message: `The setup of the checkout failed: ${place.#withoutPaths(tailOf(`${stdout}\n${stderr}`))}`,

@@ -1,7 +1,7 @@
 import { defined } from "../../base/record.ts";
 import { featurePathOf } from "../../specs/coverage/list-criteria.ts";
 import type { Project } from "../project.ts";
-import { findMergeBase } from "../scan/git/branches.ts";
+import { findMergeBase } from "../scan/git/git-state.ts";
 import {
   adapterNameOf,
   type Delta,

@@ -7,11 +7,10 @@ import {
   findBranch,
   findBranches,
   findMainBranch,
-  findMergeBase,
   type InRepository,
   readDifference,
 } from "../scan/git/branches.ts";
-import { readChangedFiles, readFilesAt, readGitState } from "../scan/git/git-state.ts";
+import { findMergeBase, readChangedFiles, readFilesAt, readGitState } from "../scan/git/git-state.ts";
 import { decodeText } from "../scan/source-reader.ts";
 import { readFileInside } from "./write-file.ts";
 

@@ -92,14 +92,6 @@ export async function findBranch({ root, signal }: InRepository, name: string): 
   return { name, commit: await resolveRevision({ root, since: name, ...(signal && { signal }) }) };
 }
 
-/** The last commit that two have in common; undefined for unrelated ones, and where a shallow clone ends before it. */
-export async function findMergeBase(
-  repository: InRepository,
-  [one, other]: readonly [string, string],
-): Promise<string | undefined> {
-  return (await ask(repository, ["merge-base", one, other]))?.trim();
-}
-
 /** The files that differ between two commits, by path: whether the second one has them. */
 export async function readDifference(
   repository: InRepository,

@@ -171,11 +171,20 @@ export function toChangedPaths(changes: readonly ChangedFile[]): readonly string
 
 /** The merge base of HEAD with a revision. Throws like `readChangedFiles`. */
 export async function findBase(options: ChangedFilesOptions): Promise<string> {
-  const { root: cwd, signal } = options;
+  const { root, signal } = options;
   const commit = await resolveRevision(options);
-  const mergeBase = await runGit(["merge-base", commit, "HEAD"], { cwd, signal });
   // Unrelated histories, and clones too shallow to tell, have no merge base.
-  return mergeBase.status === "ok" ? mergeBase.stdout.toString().trim() : commit;
+  return (await findMergeBase({ root, signal }, [commit, "HEAD"])) ?? commit;
+}
+
+/** The last commit that two have in common; undefined for unrelated ones, and where a shallow clone ends before it. */
+export async function findMergeBase(
+  { root, signal }: { readonly root: string; readonly signal?: AbortSignal | undefined },
+  commits: readonly [string, string],
+): Promise<string | undefined> {
+  const result = await runGit(["merge-base", ...commits], { cwd: root, signal, timeoutMs: 120_000 });
+  // No answer in time is no answer: the commits may have a base.
+  return result.status === "failed" ? undefined : outputOf(result).trim();
 }
 
 /** The bytes of files as the merge base with `since` has them, by path; without those that it does not have. */
