@@ -9,6 +9,7 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { AssistantMessage, ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Operation } from "../agent-runtime.ts";
+import type { ToolGate } from "../approvals/call-gate.ts";
 import { callerKind } from "../approvals/call-kinds.ts";
 import { type CallSettings, callSettingsOf, reportedSettings } from "../define/profile-settings.ts";
 import { createDeltas, type DeltaSource, type DeltaStream, type DeltaType } from "../events.ts";
@@ -105,12 +106,7 @@ export async function runTools(
   const toolRun = toolRunOf(loop);
   const outcomes = await runToolCalls(calls, turn, toolRun);
   if (!isComplete(outcomes)) {
-    // The turn continues when the operation resumes, with the results so far.
-    const done = outcomes.flatMap((result, at) =>
-      result === undefined ? [] : [[keyOf(turn, at), result] as const],
-    );
-    await toolRun.gate.keepResults(new Map(done));
-    if (isSuspension(loop.operation.signal)) loop.operation.signal.reason.turnId = id;
+    await keepResults(loop.operation.signal, turn, { gate: toolRun.gate, outcomes });
     throw loop.operation.signal.aborted ? loop.operation.signal.reason : turn.postponed;
   }
   const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
@@ -129,6 +125,19 @@ export async function runTools(
     if (written !== undefined) await written;
   }
   return outcomes;
+}
+
+/** The turn continues when the operation resumes, with the results so far. */
+async function keepResults(
+  signal: AbortSignal,
+  turn: ToolTurn,
+  { gate, outcomes }: { readonly gate: ToolGate; readonly outcomes: readonly (ToolResultPart | undefined)[] },
+): Promise<void> {
+  const done = outcomes.flatMap((result, at) =>
+    result === undefined ? [] : [[keyOf(turn, at), result] as const],
+  );
+  await gate.keepResults(new Map(done));
+  if (isSuspension(signal)) signal.reason.turnId = turn.id;
 }
 
 function isComplete(
