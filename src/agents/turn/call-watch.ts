@@ -24,6 +24,8 @@ export class CallWatch implements Disposable, Timed {
   readonly #onAbort = (): void => this.stop(this.#options.signal.reason);
   #controller = new AbortController();
   #timer: NodeJS.Timeout | undefined;
+  earlier: Timed | undefined = undefined;
+  later: Timed | undefined = undefined;
   #silentTicks = 0;
   #runs = false;
   #refuse: ((reason: unknown) => void) | undefined;

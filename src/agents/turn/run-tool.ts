@@ -50,6 +50,8 @@ class ToolWork implements Timed {
   #leftMs: number;
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
+  earlier: Timed | undefined = undefined;
+  later: Timed | undefined = undefined;
 
   constructor(tool: ToolDefinition, run: Execution) {
     this.#tool = tool;
