@@ -100,6 +100,11 @@ export class OperationLog {
     );
   }
 
+  /** Like `commit`, for entries that cannot be produced again: see `orKeep`. */
+  commitOrKeep(entries: readonly SessionEntry[]): MaybePromise<void> {
+    return this.orKeep(entries, () => this.commit(entries));
+  }
+
   /**
    * Like `commit`, for a caller that calls the model without waiting for the store: the state has the entries at once;
    * the log gets them in the next turn of the event loop, or together with an earlier answer. The next commit or

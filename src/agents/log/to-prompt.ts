@@ -4,6 +4,7 @@ import type {
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
 import { isoTime } from "../../base/clock.ts";
+import { mapPacked } from "../../base/map-packed.ts";
 import { isRecord } from "../../base/record.ts";
 import type {
   FilePart,
@@ -22,19 +23,11 @@ type Prompt<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 export function toPromptMessage(message: Message): LanguageModelV4Message {
   switch (message.role) {
     case "user":
-      return { role: "user", content: message.content.map(toUserPart) };
+      return { role: "user", content: mapPacked(message.content, toUserPart) };
     case "tool":
-      return {
-        role: "tool",
-        content: message.content.map((part) => ({
-          type: "tool-result",
-          toolCallId: part.tool_call_id,
-          toolName: toolName(part.tool),
-          output: toOutput(part),
-        })),
-      };
+      return { role: "tool", content: mapPacked(message.content, toResultPart) };
     case "assistant":
-      return { role: "assistant", content: message.content.filter(hasContent).map(toAssistantPart) };
+      return { role: "assistant", content: mapPacked(message.content.filter(hasContent), toAssistantPart) };
   }
 }
 
@@ -48,6 +41,15 @@ function toFileData(part: ImagePart | FilePart): { type: "url"; url: URL } | { t
   return part.data.startsWith("https:")
     ? { type: "url", url: new URL(part.data) }
     : { type: "data", data: part.data };
+}
+
+function toResultPart(part: ToolResultPart): Prompt<"tool">["content"][number] {
+  return {
+    type: "tool-result",
+    toolCallId: part.tool_call_id,
+    toolName: toolName(part.tool),
+    output: toOutput(part),
+  };
 }
 
 type AssistantPart = Extract<Message, { role: "assistant" }>["content"][number];

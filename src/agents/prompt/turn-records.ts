@@ -91,11 +91,22 @@ export class TurnRecords {
       this.#repeated = undefined;
     }
     const counted = this.#counted;
-    const { state } = loop.operation;
-    const { turn, listed } = state;
+    const { turn } = loop.operation.state;
     const { digest } = counted.fullReceipt;
     const isLogged = turn?.prefix === counted.prefix.digest && turn.receipt === digest;
-    if (isLogged && this.#repeated !== undefined) return this.#repeated;
+    return isLogged && this.#repeated !== undefined
+      ? this.#repeated
+      : this.#recorded(counted, loop.operation, { turnId, isLogged });
+  }
+
+  /** A function of its own: most turns repeat a record, and V8 compiles `record` early. */
+  #recorded(
+    counted: Counted,
+    { state }: PromptSource["operation"],
+    { turnId, isLogged }: { readonly turnId: string; readonly isLogged: boolean },
+  ): RecordedPrompt {
+    const { turn, listed } = state;
+    const { digest } = counted.fullReceipt;
     const changed = turn === undefined ? [] : changesOf(turn, { parts: counted.parts, state });
     const prefix = changed.length === 0 ? counted.prefix : { ...counted.prefix, changed };
     const receipt = receiptOf(counted, this.#listed);
@@ -134,7 +145,10 @@ const lastCounts = new WeakMap<SystemPrompt, Counted>();
 
 function countedOf(loop: PromptSource): Counted {
   const last = lastCounts.get(loop.prompt.current);
-  if (last !== undefined && isSameState(last.promptState, loop)) return last;
+  return last !== undefined && isSameState(last.promptState, loop) ? last : countAgain(loop);
+}
+
+function countAgain(loop: PromptSource): Counted {
   const { prompt, tools, resolved, settings } = loop;
   const { state, rulesLeftOut } = loop.operation;
   const { receiptItems, compactedAt } = state;

@@ -6,6 +6,7 @@ import type {
 } from "@ai-sdk/provider";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { mapPacked } from "../../base/map-packed.ts";
 import type { EventBody } from "../../protocol/event.ts";
 import type {
   FinishReason,
@@ -303,8 +304,8 @@ function callId({ parts }: Draft, providerId: string): string {
 
 function toReply(draft: Draft, finishReason: FinishReason): ModelReply {
   const parts = draft.parts.filter(hasContent);
-  // `map` allocates the exact length, which matters for arrays that stay in the history.
-  const content = parts.map(toContent);
+  // An array of the exact length, which matters for arrays that stay in the history.
+  const content = mapPacked(parts, toContent);
   return { content, finishReason, usage: draft.usage, metadata: draft.metadata };
 }
 

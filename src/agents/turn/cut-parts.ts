@@ -1,3 +1,4 @@
+import { mapPacked } from "../../base/map-packed.ts";
 import { codePointsIn } from "../../base/text-size.ts";
 import type { ImagePart, TextPart } from "../../protocol/message.ts";
 
@@ -21,7 +22,7 @@ export function cutParts(parts: readonly Part[], limit: number): readonly Part[]
   const total = parts.reduce((sum, part) => sum + lengthOf(part), 0);
   const head = Math.ceil(limit * 0.7);
   // Providers refuse half of a surrogate pair, which a tool or a cut may leave.
-  if (total <= limit) return parts.map(wellFormed);
+  if (total <= limit) return mapPacked(parts, wellFormed);
   let start = 0;
   const pieces = parts.map((part) => {
     const [cutFrom, cutTo] = [head - start, total - (limit - head) - start];

@@ -6,6 +6,7 @@ import { isUnstarted, outageOf } from "../../protocol/outage.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolReturn } from "../define/tool.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
+import { armLater, disarm, type Timed } from "./late-timers.ts";
 import {
   failed,
   isGenerator,
@@ -38,7 +39,7 @@ export function execute(tool: ToolDefinition, run: Execution): Outcome | Promise
 }
 
 /** The work of a tool in one call. A class: functions for each of its steps would cost more than a short call. */
-class ToolWork {
+class ToolWork implements Timed {
   readonly #tool: ToolDefinition;
   readonly #run: Execution;
   #ended: (() => void) | undefined;
@@ -49,6 +50,8 @@ class ToolWork {
   #leftMs: number;
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
+  earlier: Timed | undefined = undefined;
+  later: Timed | undefined = undefined;
 
   constructor(tool: ToolDefinition, run: Execution) {
     this.#tool = tool;
@@ -80,9 +83,13 @@ class ToolWork {
     if (isAsking) this.#pause();
     else if (!this.#isOver) this.#ended = this.#run.begin();
     if (this.#outcome === undefined) return;
-    clearTimeout(this.#timer);
-    if (isAsking) this.#leftMs -= performance.now() - this.#since;
-    else this.#setTimer();
+    if (!isAsking) {
+      this.#since = performance.now();
+      this.arm();
+      return;
+    }
+    this.#clearTimer();
+    this.#leftMs -= performance.now() - this.#since;
   }
 
   readonly #onAbort = (): void => {
@@ -98,7 +105,8 @@ class ToolWork {
     const { context, signal } = this.#run;
     const outcome = Promise.withResolvers<Outcome>();
     this.#outcome = outcome;
-    if (!context.isAsking) this.#setTimer();
+    this.#since = performance.now();
+    if (!context.isAsking) armLater(this);
     signal.addEventListener("abort", this.#onAbort, { once: true });
     work.then(
       (output) => {
@@ -115,9 +123,14 @@ class ToolWork {
     return outcome.promise;
   }
 
-  #setTimer(): void {
-    this.#since = performance.now();
-    this.#timer = setTimeout(() => this.#expire(), Math.max(0, this.#leftMs));
+  arm(): void {
+    const leftMs = this.#leftMs - (performance.now() - this.#since);
+    this.#timer = setTimeout(() => this.#expire(), Math.max(0, leftMs));
+  }
+
+  #clearTimer(): void {
+    disarm(this);
+    clearTimeout(this.#timer);
   }
 
   #expire(): void {
@@ -142,7 +155,7 @@ class ToolWork {
     const outcome = this.#outcome;
     if (outcome === undefined) return;
     this.#outcome = undefined;
-    clearTimeout(this.#timer);
+    this.#clearTimer();
     this.#run.context.leaveQuestions();
     this.#run.signal.removeEventListener("abort", this.#onAbort);
     if (ended instanceof Postponed) outcome.reject(ended);

@@ -42,28 +42,54 @@ export function storeReply(
   const logged = turn === undefined ? entry : withTurn(entry, turn);
   const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
   const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
-  const calls = callsOf(message);
-  const stored = (): AssistantMessage => {
-    if (operation.events.skip()) return message;
-    if (calls.length > 0) operation.tracing?.notifyCalls({ turn_id: timing.turnId }, calls);
-    operation.emit(
-      {
-        type: "turn",
-        model: message.model,
-        usage: message.usage,
-        finish_reason: message.finish_reason,
-        purpose: loop.purpose,
-        log_position: operation.state.position - entries.length + 1,
-        ...reply.metadata,
-        duration_ms: now - timing.started,
-      },
-      timing.turnId,
-    );
-    return message;
-  };
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
-  const written = calls.length === 0 ? log.orKeep(entries, () => log.commit(entries)) : log.commit(entries);
-  return written === undefined ? stored() : written.then(stored);
+  const written = callsOf(message).length === 0 ? log.commitOrKeep(entries) : log.commit(entries);
+  if (written === undefined && operation.events.skip()) return message;
+  const { metadata } = reply;
+  const stored = { message, metadata, entries: entries.length, duration_ms: now - timing.started };
+  return written === undefined
+    ? emitReply(loop, timing, stored)
+    : emitWhenWritten(written, [loop, timing, stored]);
+}
+
+interface StoredReply extends Pick<ModelReply, "metadata"> {
+  readonly message: AssistantMessage;
+  /** The number of its entries. */
+  readonly entries: number;
+  readonly duration_ms: number;
+}
+
+/** A function of its own: a closure would have `storeReply` keep its variables in the heap, also where the store is synchronous. */
+function emitWhenWritten(
+  written: Promise<void>,
+  [loop, timing, stored]: Parameters<typeof emitReply>,
+): Promise<AssistantMessage> {
+  return written.then(() =>
+    loop.operation.events.skip() ? stored.message : emitReply(loop, timing, stored),
+  );
+}
+
+function emitReply(
+  { operation, purpose }: TurnLoop,
+  { turnId }: Timing,
+  { message, metadata, entries, duration_ms }: StoredReply,
+): AssistantMessage {
+  const calls = callsOf(message);
+  if (calls.length > 0) operation.tracing?.notifyCalls({ turn_id: turnId }, calls);
+  operation.emit(
+    {
+      type: "turn",
+      model: message.model,
+      usage: message.usage,
+      finish_reason: message.finish_reason,
+      purpose,
+      log_position: operation.state.position - entries + 1,
+      ...metadata,
+      duration_ms,
+    },
+    turnId,
+  );
+  return message;
 }
 
 /** Appends the part of an answer that readers have already seen; its tool calls never ran. */

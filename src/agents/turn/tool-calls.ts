@@ -99,21 +99,13 @@ async function runToolCall(
   options: ToolRunOptions,
 ): Promise<ToolResultPart | undefined> {
   const { call, key } = keyedCall;
-  const { tool_call_id, tool, args } = call;
+  const { tool_call_id, tool } = call;
   const loggedResult = turn.interrupted === true ? options.gate.record(key).result : undefined;
   if (loggedResult !== undefined) {
     options.gate.ended();
     return loggedResult;
   }
-  if (!options.events.skip()) {
-    const definition = options.tools.get(tool);
-    const mcp = definition?.servedBy?.(args);
-    const kind = callerKind(definition);
-    options.emit(
-      { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }), ...kind },
-      turn.id,
-    );
-  }
+  if (!options.events.skip()) emitStart(call, turn, options);
   const started = turn.suspension?.startOf(tool_call_id) ?? performance.now();
   let outcome: Outcome;
   try {
@@ -124,32 +116,65 @@ async function runToolCall(
       ? outcomeOf(keyedCall, turn, options)
       : hookedOutcome(keyedCall, turn, { ...options, hooks }));
   } catch (error) {
-    // The call has not run if an outage kept it from its checks or its approval.
-    const isPostponed = error instanceof Postponed;
-    const outage = isPostponed ? error.cause : outageOf(error);
-    if (outage !== undefined) turn.postponed ??= outage;
-    if (isPostponed ? error.isUnstarted : outage !== undefined) options.gate.unstarted(key);
-    if (isSuspension(options.signal)) options.signal.reason.add(tool_call_id, started);
-    if (outage !== undefined || isPostponed) return undefined;
+    if (postpones(error, keyedCall, { turn, options, started })) return undefined;
     outcome = thrownOutcome(error);
   }
   options.gate.ended();
   const result = toResult(call, outcome, options);
-  if (options.events.skip()) return result;
-  const cause = outcome.thrown === undefined ? undefined : options.causeOf?.(outcome.thrown, options.mask);
+  if (!options.events.skip()) emitEnd(result, outcome, { turn, options, started });
+  return result;
+}
+
+interface StartedCall {
+  readonly turn: ToolTurn;
+  readonly options: ToolRunOptions;
+  readonly started: number;
+}
+
+/** Whether the error postpones the call, which is then noted. */
+function postpones(
+  error: unknown,
+  { call, key }: KeyedCall,
+  { turn, options, started }: StartedCall,
+): boolean {
+  // The call has not run if an outage kept it from its checks or its approval.
+  const isPostponed = error instanceof Postponed;
+  const outage = isPostponed ? error.cause : outageOf(error);
+  if (outage !== undefined) turn.postponed ??= outage;
+  if (isPostponed ? error.isUnstarted : outage !== undefined) options.gate.unstarted(key);
+  if (isSuspension(options.signal)) options.signal.reason.add(call.tool_call_id, started);
+  return outage !== undefined || isPostponed;
+}
+
+function emitStart(
+  { tool_call_id, tool, args }: ToolCallPart,
+  turn: ToolTurn,
+  options: ToolRunOptions,
+): void {
+  const definition = options.tools.get(tool);
+  const mcp = definition?.servedBy?.(args);
+  const kind = callerKind(definition);
+  options.emit(
+    { type: "tool_start", tool_call_id, tool, args, ...(mcp === undefined ? undefined : { mcp }), ...kind },
+    turn.id,
+  );
+}
+
+function emitEnd(result: ToolResultPart, { thrown }: Outcome, { turn, options, started }: StartedCall): void {
+  const { tool_call_id, tool, is_error } = result;
+  const cause = thrown === undefined ? undefined : options.causeOf?.(thrown, options.mask);
   options.emit(
     {
       type: "tool_end",
       tool_call_id,
       tool,
       result: resultText(result),
-      is_error: result.is_error,
+      is_error,
       ...(cause === undefined ? undefined : { cause }),
       duration_ms: Math.round(performance.now() - started),
     },
     turn.id,
   );
-  return result;
 }
 
 /** Runs a call, with the hooks before and after it. */
@@ -177,20 +202,22 @@ function outcomeOf(
   options: ToolRunOptions,
 ): Outcome | Promise<Outcome> {
   const tool = options.tools.get(call.tool);
-  if (tool === undefined) {
-    const names = options.tools.names().join(", ");
-    const unknown = builtInToolNames.has(call.tool)
-      ? `"${call.tool}" is not allowed to this agent.`
-      : `There is no tool named "${call.tool}".`;
-    const why = options.tools.whyMissing?.(call.tool) ?? unknown;
-    return failed(`${why} The tools are: ${names === "" ? "none" : names}.`);
-  }
+  if (tool === undefined) return unknownTool(call, options.tools);
   if (call.invalid === true)
     return failed("The arguments are not valid JSON. Call the tool again with valid JSON.");
   const input = validateInput(tool, call.args, options);
   return input instanceof Promise
     ? runWhenChecked({ call, key, modelArgs, tool, input }, turn, options)
     : runChecked({ call, key, modelArgs, tool, input }, turn, options);
+}
+
+function unknownTool({ tool }: ToolCallPart, tools: ToolLookup): Outcome {
+  const names = tools.names().join(", ");
+  const unknown = builtInToolNames.has(tool)
+    ? `"${tool}" is not allowed to this agent.`
+    : `There is no tool named "${tool}".`;
+  const why = tools.whyMissing?.(tool) ?? unknown;
+  return failed(`${why} The tools are: ${names === "" ? "none" : names}.`);
 }
 
 /** A call with its tool, and its arguments as that tool's schema has checked them. */

@@ -9,6 +9,7 @@ import type { EventBody } from "../../protocol/event.ts";
 import type { AssistantMessage, ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Operation } from "../agent-runtime.ts";
+import type { ToolGate } from "../approvals/call-gate.ts";
 import { callerKind } from "../approvals/call-kinds.ts";
 import { type CallSettings, callSettingsOf, reportedSettings } from "../define/profile-settings.ts";
 import { createDeltas, type DeltaSource, type DeltaStream, type DeltaType } from "../events.ts";
@@ -17,6 +18,7 @@ import { isSuspension, type Suspension, willResume } from "../log/suspension.ts"
 import { composedEntry } from "../log/to-prompt.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
+import type { RecordedPrompt } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
 import type { Attachment } from "./attachments.ts";
 import { spentEntry, toUsage } from "./budget.ts";
@@ -104,12 +106,7 @@ export async function runTools(
   const toolRun = toolRunOf(loop);
   const outcomes = await runToolCalls(calls, turn, toolRun);
   if (!isComplete(outcomes)) {
-    // The turn continues when the operation resumes, with the results so far.
-    const done = outcomes.flatMap((result, at) =>
-      result === undefined ? [] : [[keyOf(turn, at), result] as const],
-    );
-    await toolRun.gate.keepResults(new Map(done));
-    if (isSuspension(loop.operation.signal)) loop.operation.signal.reason.turnId = id;
+    await keepResults(loop.operation.signal, turn, { gate: toolRun.gate, outcomes });
     throw loop.operation.signal.aborted ? loop.operation.signal.reason : turn.postponed;
   }
   const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
@@ -130,6 +127,19 @@ export async function runTools(
   return outcomes;
 }
 
+/** The turn continues when the operation resumes, with the results so far. */
+async function keepResults(
+  signal: AbortSignal,
+  turn: ToolTurn,
+  { gate, outcomes }: { readonly gate: ToolGate; readonly outcomes: readonly (ToolResultPart | undefined)[] },
+): Promise<void> {
+  const done = outcomes.flatMap((result, at) =>
+    result === undefined ? [] : [[keyOf(turn, at), result] as const],
+  );
+  await gate.keepResults(new Map(done));
+  if (isSuspension(signal)) signal.reason.turnId = turn.id;
+}
+
 function isComplete(
   outcomes: readonly (ToolResultPart | undefined)[],
 ): outcomes is readonly ToolResultPart[] {
@@ -142,35 +152,22 @@ export async function runModelTurn(
   turnId: string,
   watch: CallWatch,
 ): Promise<AssistantMessage> {
-  let overflowed = false;
-  let loop = withModel(configured);
-  for (let attempt = 1; ; attempt += 1) {
+  let attempt: Attempt = { loop: withModel(configured), number: 1, overflowed: false };
+  for (;;) {
+    const { loop } = attempt;
+    const { operation } = loop;
     const { reported, logged } = loop.prompt.records.record(loop, turnId);
-    const { operation, resolved, purpose, clock, retry } = loop;
-    const { name: model } = resolved;
-    const { provider } = resolved.model;
     const settings = callSettingsOf(loop, operation.spending.turns);
-    if (!loop.operation.events.skip()) {
-      const stored = {
-        head: loop.session.keepHead(loop, settings),
-        log_position: loop.operation.state.position,
-      };
-      const facts = { settings: reportedSettings(settings), compacted: wasCompacted(loop.operation.state) };
-      loop.operation.emit(
-        { type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored, ...facts },
-        turnId,
-      );
-    }
+    if (!operation.events.skip()) emitRequest(attempt, turnId, { reported, settings });
+    const { limiter } = loop.resolved;
     const admission =
-      loop.resolved.limiter === undefined
-        ? undefined
-        : await loop.resolved.limiter.admit(loop.operation.state.tokens, loop.operation.signal);
-    const started = clock.now();
-    const timing: Timing = { turnId, started, logged };
+      limiter === undefined ? undefined : await limiter.admit(operation.state.tokens, operation.signal);
+    const timing: Timing = { turnId, started: loop.clock.now(), logged };
     const answering = new TurnDeltas(loop, turnId);
     try {
       const loopOptions = callOptions(loop, settings);
-      const options = loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, model);
+      const options =
+        loop.hooks === undefined ? loopOptions : await loop.hooks.before(loopOptions, loop.resolved.name);
       if (
         loop.sent !== undefined ||
         loopOptions.prompt !== options.prompt ||
@@ -192,35 +189,75 @@ export async function runModelTurn(
     } catch (error) {
       if (!(error instanceof InterruptedReply)) throw error;
       answering.end();
-      if (loop.operation.signal.aborted) {
-        // A postponed operation repeats this turn from its beginning.
-        if (!willResume(loop.operation.signal)) await storePartial(loop, error.partial, timing);
-        throw loop.operation.signal.reason;
-      }
-      const plan = planRetry(error.cause, attempt, { clock, retry, failures: operation.failures });
-      const compacts = plan.failure.overflow && !overflowed && needsRoom(loop, "overflow");
-      const next = plan.retries || compacts ? undefined : await nextModel(loop, plan.failure);
-      const mayDropSchema = loop.mayDropSchema === true && isRefusal(plan.failure.error);
-      const event = next === undefined ? plan.event : { ...plan.event, next_model: next };
-      if (plan.retries || compacts || next !== undefined || mayDropSchema)
-        loop.operation.emit({ ...event, will_retry: true }, turnId);
-      else await loop.operation.failures.report(plan.failure.error, turnId);
-      if (compacts) {
-        overflowed = true;
-        await loop.session.makeRoom("overflow");
-      } else if (plan.retries) {
-        await loop.operation.log.stored();
-        await clock.sleep(plan.delayMs, operation.signal);
-      } else if (next !== undefined) {
-        loop = withModel(configured);
-        attempt = 0;
-        overflowed = false;
-      } else {
-        await storePartial(loop, error.partial, timing);
-        throw plan.failure.error;
-      }
+      attempt = await nextAttempt(attempt, timing, { configured, interrupted: error });
     }
   }
+}
+
+/** One model call of a turn. */
+interface Attempt {
+  readonly loop: TurnLoop;
+  /** 1 for the first call of a model. */
+  readonly number: number;
+  /** Whether the history was compacted because it was too long for the model. */
+  readonly overflowed: boolean;
+}
+
+function emitRequest(
+  { loop, number: attempt }: Attempt,
+  turnId: string,
+  { reported, settings }: Pick<RecordedPrompt, "reported"> & { readonly settings: CallSettings },
+): void {
+  const { operation, purpose, resolved } = loop;
+  const { name: model } = resolved;
+  const { provider } = resolved.model;
+  const stored = { head: loop.session.keepHead(loop, settings), log_position: operation.state.position };
+  const facts = { settings: reportedSettings(settings), compacted: wasCompacted(operation.state) };
+  operation.emit(
+    { type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored, ...facts },
+    turnId,
+  );
+}
+
+/**
+ * Decides about an interrupted call, and waits until the next one may start. Throws if there is none.
+ *
+ * A function of its own: V8 compiles `runModelTurn` early, and this is most of its code.
+ */
+async function nextAttempt(
+  attempt: Attempt,
+  timing: Timing,
+  { configured, interrupted }: { readonly configured: TurnLoop; readonly interrupted: InterruptedReply },
+): Promise<Attempt> {
+  const { loop, number, overflowed } = attempt;
+  const { clock, operation, retry, session } = loop;
+  const { signal } = operation;
+  const { turnId } = timing;
+  if (signal.aborted) {
+    // A postponed operation repeats this turn from its beginning.
+    if (!willResume(signal)) await storePartial(loop, interrupted.partial, timing);
+    throw signal.reason;
+  }
+  const plan = planRetry(interrupted.cause, number, { clock, retry, failures: operation.failures });
+  const compacts = plan.failure.overflow && !overflowed && needsRoom(loop, "overflow");
+  const next = plan.retries || compacts ? undefined : await nextModel(loop, plan.failure);
+  const mayDropSchema = loop.mayDropSchema === true && isRefusal(plan.failure.error);
+  const event = next === undefined ? plan.event : { ...plan.event, next_model: next };
+  if (plan.retries || compacts || next !== undefined || mayDropSchema)
+    operation.emit({ ...event, will_retry: true }, turnId);
+  else await operation.failures.report(plan.failure.error, turnId);
+  if (compacts) {
+    await session.makeRoom("overflow");
+    return { loop, number: number + 1, overflowed: true };
+  }
+  if (plan.retries) {
+    await operation.log.stored();
+    await clock.sleep(plan.delayMs, signal);
+    return { loop, number: number + 1, overflowed };
+  }
+  if (next !== undefined) return { loop: withModel(configured), number: 1, overflowed: false };
+  await storePartial(loop, interrupted.partial, timing);
+  throw plan.failure.error;
 }
 
 /** Emits the answer of a turn while it arrives. A class: functions would live as long as the answer takes. */
