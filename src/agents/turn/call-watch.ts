@@ -1,6 +1,5 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { KitError } from "../../base/kit-error.ts";
-import { armLater, disarm, type Timed } from "./late-timers.ts";
 
 /** Ticks per idle timeout: silence is noticed at most one tick late. */
 const ticks = 10;
@@ -19,13 +18,11 @@ interface WatchOptions {
  * One watch serves all turns of an operation, because its timer and signal cost more than the rest of a short turn.
  * Dispose of it after the last call.
  */
-export class CallWatch implements Disposable, Timed {
+export class CallWatch implements Disposable {
   readonly #options: WatchOptions;
   readonly #onAbort = (): void => this.stop(this.#options.signal.reason);
   #controller = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  earlier: Timed | undefined = undefined;
-  later: Timed | undefined = undefined;
   #silentTicks = 0;
   #runs = false;
   #refuse: ((reason: unknown) => void) | undefined;
@@ -49,14 +46,10 @@ export class CallWatch implements Disposable, Timed {
     this.stopped = undefined;
     this.#runs = true;
     this.#silentTicks = 0;
-    if (this.#timer === undefined) armLater(this);
+    this.#timer ??= setInterval(() => this.#tick(), this.#options.idleTimeoutMs / ticks);
     if (this.aborted) this.#onAbort();
     this.#refuse = refuse;
     return this.#controller.signal;
-  }
-
-  arm(): void {
-    this.#timer = setInterval(() => this.#tick(), this.#options.idleTimeoutMs / ticks);
   }
 
   /** Notes the reader of the answer, which has started. */
@@ -86,7 +79,6 @@ export class CallWatch implements Disposable, Timed {
   }
 
   [Symbol.dispose](): void {
-    disarm(this);
     clearInterval(this.#timer);
     this.#options.signal.removeEventListener("abort", this.#onAbort);
   }

@@ -6,7 +6,6 @@ import { isUnstarted, outageOf } from "../../protocol/outage.ts";
 import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolReturn } from "../define/tool.ts";
 import { Postponed, willResume } from "../log/suspension.ts";
-import { armLater, disarm, type Timed } from "./late-timers.ts";
 import {
   failed,
   isGenerator,
@@ -39,7 +38,7 @@ export function execute(tool: ToolDefinition, run: Execution): Outcome | Promise
 }
 
 /** The work of a tool in one call. A class: functions for each of its steps would cost more than a short call. */
-class ToolWork implements Timed {
+class ToolWork {
   readonly #tool: ToolDefinition;
   readonly #run: Execution;
   #ended: (() => void) | undefined;
@@ -50,8 +49,6 @@ class ToolWork implements Timed {
   #leftMs: number;
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
-  earlier: Timed | undefined = undefined;
-  later: Timed | undefined = undefined;
 
   constructor(tool: ToolDefinition, run: Execution) {
     this.#tool = tool;
@@ -83,13 +80,9 @@ class ToolWork implements Timed {
     if (isAsking) this.#pause();
     else if (!this.#isOver) this.#ended = this.#run.begin();
     if (this.#outcome === undefined) return;
-    if (!isAsking) {
-      this.#since = performance.now();
-      this.arm();
-      return;
-    }
-    this.#clearTimer();
-    this.#leftMs -= performance.now() - this.#since;
+    clearTimeout(this.#timer);
+    if (isAsking) this.#leftMs -= performance.now() - this.#since;
+    else this.#setTimer();
   }
 
   readonly #onAbort = (): void => {
@@ -105,8 +98,7 @@ class ToolWork implements Timed {
     const { context, signal } = this.#run;
     const outcome = Promise.withResolvers<Outcome>();
     this.#outcome = outcome;
-    this.#since = performance.now();
-    if (!context.isAsking) armLater(this);
+    if (!context.isAsking) this.#setTimer();
     signal.addEventListener("abort", this.#onAbort, { once: true });
     work.then(
       (output) => {
@@ -123,14 +115,9 @@ class ToolWork implements Timed {
     return outcome.promise;
   }
 
-  arm(): void {
-    const leftMs = this.#leftMs - (performance.now() - this.#since);
-    this.#timer = setTimeout(() => this.#expire(), Math.max(0, leftMs));
-  }
-
-  #clearTimer(): void {
-    disarm(this);
-    clearTimeout(this.#timer);
+  #setTimer(): void {
+    this.#since = performance.now();
+    this.#timer = setTimeout(() => this.#expire(), Math.max(0, this.#leftMs));
   }
 
   #expire(): void {
@@ -155,7 +142,7 @@ class ToolWork implements Timed {
     const outcome = this.#outcome;
     if (outcome === undefined) return;
     this.#outcome = undefined;
-    this.#clearTimer();
+    clearTimeout(this.#timer);
     this.#run.context.leaveQuestions();
     this.#run.signal.removeEventListener("abort", this.#onAbort);
     if (ended instanceof Postponed) outcome.reject(ended);
