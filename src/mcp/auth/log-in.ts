@@ -10,7 +10,7 @@ import { times } from "../limits.ts";
 import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import { type CallbackServer, isCallbackAddress, openCallbackServer } from "./callback-server.ts";
-import { isSafeForTokens } from "./guarded-fetch.ts";
+import { isAllowedScheme, isSafeForTokens } from "./guarded-fetch.ts";
 import { toLoginFailure } from "./login-failure.ts";
 import type { PendingLogin } from "./login-file.ts";
 import { isDocument, issuerOf, type ServerLogin, toTokens } from "./server-login.ts";
@@ -216,10 +216,11 @@ function createAttempt(
       throw new ServerFailure("Its authorization server does not accept the login.", { outcome: "refused" });
     },
     redirectToAuthorization: (address) => {
-      if (!/^https?:$/.test(address.protocol))
-        throw new ServerFailure("Its authorization server has no web address for logins.", {
-          outcome: "refused",
-        });
+      if (!isAllowedScheme(address, login.url))
+        throw new ServerFailure(
+          `Its authorization server has its login page at an address without https (${address.protocol}//${address.host}), where kit sends no browser.`,
+          { outcome: "refused" },
+        );
       attempt.address = address;
     },
   };
