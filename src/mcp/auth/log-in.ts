@@ -108,7 +108,7 @@ export async function beginLogin(
 
 /**
  * Finishes a login with the parameters that the browser came back with, whose `state` the caller has compared. Replaces an earlier
- * login only if this one succeeds. Rejects with `ServerFailure`.
+ * login only if this one succeeds, and leaves a login that a browser has begun. Rejects with `ServerFailure`.
  */
 export async function finishLogin(
   login: ServerLogin,
@@ -140,7 +140,9 @@ export async function finishLogin(
     const issuer = issuerOf(discovery);
     if (attempt.tokens === undefined) throw new Error("There are no tokens.");
     const tokens = toTokens(attempt.tokens, { issuer, scope });
-    await login.file.change(async (_, write) => write({ tokens, discovery, clients: attempt.clients }));
+    await login.file.change(async ({ pending: begun, clients }, write) =>
+      write({ tokens, discovery, clients: { ...clients, ...attempt.clients }, pending: begun }),
+    );
     return { issuer, scope: tokens.scope };
   });
 }
