@@ -87,7 +87,7 @@ export class Browser {
       headers: { origin: url, "sec-fetch-site": "same-origin", ...this.#headers },
     });
     const [cookie] = reply.headers.getSetCookie();
-    this.#keep(cookie);
+    this.#storeCookie(cookie);
     return { ...reply, setCookie: cookie ?? "" };
   }
 
@@ -103,11 +103,11 @@ export class Browser {
     const cookie = [...this.cookies].map((pair) => pair.join("=")).join("; ");
     const sent = get(address, { headers: { ...headers, ...(cookie === "" ? {} : { cookie }) } });
     const [reply] = (await once(sent, "response")) as [IncomingMessage];
-    this.#keep(reply.headers["set-cookie"]?.[0]);
+    this.#storeCookie(reply.headers["set-cookie"]?.[0]);
     return { status: reply.statusCode, headers: reply.headers, text: await text(reply) };
   }
 
-  #keep(header: string | undefined): void {
+  #storeCookie(header: string | undefined): void {
     const [, name, value = ""] = /^([^=]+)=([^;]*)/.exec(header ?? "") ?? [];
     if (name === undefined) return;
     if (header?.includes("Max-Age=0;")) this.cookies.delete(name);
