@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { callTool, openServer } from "../client.suite.ts";
 import { logOut } from "./log-out.ts";
 import { logInNow, serveWithLogin } from "./login.suite.ts";
+import { browse } from "./oauth-server.suite.ts";
 
 const redirect = "https://kit.example/logins/s/callback";
 
@@ -32,7 +33,7 @@ test("a server that asks for a login waits for it in every process, over restart
   expect(await second.tools()).not.toEqual([]);
 });
 
-test("a login that a browser began costs no earlier one, and the command line takes over from it", async () => {
+test("a login that a browser began costs no earlier one, and a login of the command line leaves it open", async () => {
   const { config, logins, login, oauth } = await serveWithLogin();
   await logInNow(login);
   const { tokens } = login.file.read();
@@ -46,8 +47,24 @@ test("a login that a browser began costs no earlier one, and the command line ta
   await logInNow(login);
   expect(login.file.read().tokens?.access_token).not.toBe(tokens?.access_token);
   const answer = await visit(begun?.address ?? new URL("none:"));
-  expect(await client.logins.finish("s", { secret: begun?.secret ?? "", answer })).toBeUndefined();
+  expect(login.file.read().pending).toBeDefined();
+  expect(await client.logins.finish("s", { secret: begun?.secret ?? "", answer })).toBeDefined();
+  expect(login.file.read().pending).toBeUndefined();
   expect(await client.tools()).not.toEqual([]);
+});
+
+test("a login keeps how kit is known at other authorization servers", async () => {
+  const { login } = await serveWithLogin();
+  const other = { "https://other.example": { client_id: "other" } };
+  const show = (address: URL): void =>
+    void login.file
+      .change(async (current, write) => write({ ...current, clients: other }))
+      .then(() => browse(address));
+  await logInNow(login, { show });
+  expect(login.file.read().clients).toEqual({
+    ...other,
+    [login.file.read().tokens?.issuer ?? ""]: expect.objectContaining({ client_id: "client-0" }),
+  });
 });
 
 test("a login that has ended waits for a person, with the time when it ended", async () => {

@@ -21,6 +21,8 @@ export interface BegunBrowserLogin {
   /** The address for the browser to open. */
   readonly address: URL;
   readonly secret: string;
+  /** The browser brings it back. The authorization server knows it, too. */
+  readonly state: string;
   readonly until: number;
 }
 
@@ -71,12 +73,13 @@ export function createBrowserLogins(links: readonly ServerLink[]): BrowserLogins
       // The server says what it asks for.
       if (requested === undefined && tokens === undefined) await link.catalogue();
       const secret = randomBytes(32).toString("base64url");
-      const { address, pending } = await beginLogin(login, { redirect, state: stateOf(secret) });
+      const state = stateOf(secret);
+      const { address, pending } = await beginLogin(login, { redirect, state });
       const until = Date.now() + times.browserLogin;
       await explained(() =>
         login.file.change(async (current, write) => write({ ...current, pending: { ...pending, until } })),
       );
-      return { address, secret, until };
+      return { address, secret, state, until };
     },
     async finish(server, { secret, answer }) {
       const found = find(server);

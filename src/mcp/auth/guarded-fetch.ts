@@ -50,10 +50,7 @@ export async function assertAllowed(
 ): Promise<(address: string) => ServerFailure | undefined> {
   const { server, issuer } = place;
   const host = hostOf(url);
-  if (
-    url.protocol !== "https:" &&
-    !(url.protocol === "http:" && isOfLoopback(host) && isOfLoopback(hostOf(server)))
-  )
+  if (!isAllowedScheme(url, server))
     throw refused(`is not at an address with https (${url.protocol}//${url.host})`);
   // The configuration names these hosts.
   if (url.host === server.host || url.host === URL.parse(issuer ?? "")?.host) return () => undefined;
@@ -67,6 +64,12 @@ export async function assertAllowed(
   if (target.some(isTooNear)) throw fault;
   // A proxy of the person resolves the name itself, and the request is connected to it.
   return (address) => (!isProxied() && isTooNear(address) ? fault : undefined);
+}
+
+/** Whether a server may name `url`: with https, or with http on the loopback interface like the server itself. */
+export function isAllowedScheme(url: URL, server: URL): boolean {
+  if (url.protocol === "https:") return true;
+  return url.protocol === "http:" && isOfLoopback(hostOf(url)) && isOfLoopback(hostOf(server));
 }
 
 /** Whether `fetch` goes through the proxies that the environment names. */

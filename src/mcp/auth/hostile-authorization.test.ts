@@ -59,6 +59,11 @@ test.each([
     "as OAuth asks",
   ],
   [
+    "a login page without https on another machine",
+    setting(metadata, { authorization_endpoint: "http://192.168.1.1/reboot?now=1" }),
+    "at an address without https (http://192.168.1.1), where kit sends no browser",
+  ],
+  [
     "an answer of another authorization server",
     setting("/authorize", { iss: "https://bank.example" }),
     "(issuer)",

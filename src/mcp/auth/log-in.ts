@@ -10,7 +10,7 @@ import { times } from "../limits.ts";
 import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
 import { type CallbackServer, isCallbackAddress, openCallbackServer } from "./callback-server.ts";
-import { isSafeForTokens } from "./guarded-fetch.ts";
+import { isAllowedScheme, isSafeForTokens } from "./guarded-fetch.ts";
 import { toLoginFailure } from "./login-failure.ts";
 import type { PendingLogin } from "./login-file.ts";
 import { isDocument, issuerOf, type ServerLogin, toTokens } from "./server-login.ts";
@@ -108,7 +108,7 @@ export async function beginLogin(
 
 /**
  * Finishes a login with the parameters that the browser came back with, whose `state` the caller has compared. Replaces an earlier
- * login only if this one succeeds. Rejects with `ServerFailure`.
+ * login only if this one succeeds, and leaves a login that a browser has begun. Rejects with `ServerFailure`.
  */
 export async function finishLogin(
   login: ServerLogin,
@@ -140,7 +140,9 @@ export async function finishLogin(
     const issuer = issuerOf(discovery);
     if (attempt.tokens === undefined) throw new Error("There are no tokens.");
     const tokens = toTokens(attempt.tokens, { issuer, scope });
-    await login.file.change(async (_, write) => write({ tokens, discovery, clients: attempt.clients }));
+    await login.file.change(async ({ pending: begun, clients }, write) =>
+      write({ tokens, discovery, clients: { ...clients, ...attempt.clients }, pending: begun }),
+    );
     return { issuer, scope: tokens.scope };
   });
 }
@@ -216,10 +218,11 @@ function createAttempt(
       throw new ServerFailure("Its authorization server does not accept the login.", { outcome: "refused" });
     },
     redirectToAuthorization: (address) => {
-      if (!/^https?:$/.test(address.protocol))
-        throw new ServerFailure("Its authorization server has no web address for logins.", {
-          outcome: "refused",
-        });
+      if (!isAllowedScheme(address, login.url))
+        throw new ServerFailure(
+          `Its authorization server has its login page at an address without https (${address.protocol}//${address.host}), where kit sends no browser.`,
+          { outcome: "refused" },
+        );
       attempt.address = address;
     },
   };

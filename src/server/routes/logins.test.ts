@@ -37,7 +37,7 @@ test("a server that asks for a login waits in the inbox, a browser logs in, and 
   expect(status).toBe(200);
   expect(body).toEqual(begunLoginSchema.parse(body));
   expect(setCookie).toMatch(
-    /^kit_login_tracker=[\w-]{43}; Path=\/logins\/tracker\/callback; Max-Age=[56]\d\d; HttpOnly; SameSite=Lax$/,
+    /^kit_login_[\w-]{16}=[\w-]{43}; Path=\/logins\/tracker\/callback; Max-Age=[56]\d\d; HttpOnly; SameSite=Lax$/,
   );
   const address = new URL(body.url);
   expect(address.origin).toBe(served.origin);
@@ -46,12 +46,15 @@ test("a server that asks for a login waits in the inbox, a browser logs in, and 
     code_challenge_method: "S256",
     scope: "read",
   });
-  expect(body.url).not.toContain(browser.cookie.split("=")[1]);
+  expect(body.url).not.toContain([...browser.cookies.values()][0]);
 
   const back = await browser.visit(body.url);
   const page = await browser.open(back);
   expect(page.status).toBe(200);
   expect(page.text).toContain("Logged in at tracker");
+  expect(page.headers["set-cookie"]).toEqual([
+    setCookie.replace(/=[\w-]{43};/, "=;").replace(/Max-Age=\d+/, "Max-Age=0"),
+  ]);
   expect(page.headers["content-security-policy"]).toContain("default-src 'none'");
   expect(page.headers["referrer-policy"]).toBe("no-referrer");
   expect(oauth.last.token?.get("code_verifier")).toBeTruthy();
@@ -68,8 +71,11 @@ test("the codes, states and tokens of a login are in no event, log, error or rep
   wrong.searchParams.set("iss", "https://bank.example");
   const refused = await browser.open(wrong, "application/json");
   const { body } = await browser.begin();
+  const cookies = [...browser.cookies.values()];
   const back = await browser.visit(body.url);
   const page = await browser.open(back, "application/json");
+  expect(cookies).toHaveLength(2);
+  expect(browser.cookies.size).toBe(1);
   const done = JSON.parse(page.text);
   expect(done).toEqual({ server: "tracker", issuer: served.origin, scope: "read" });
   expect(done).toEqual(finishedLoginSchema.parse(done));
@@ -92,7 +98,7 @@ test("the codes, states and tokens of a login are in no event, log, error or rep
     tokens.access_token,
     tokens.refresh_token,
     ...[back, wrong].flatMap(({ searchParams }) => [searchParams.get("code"), searchParams.get("state")]),
-    browser.cookie.split("=")[1],
+    ...cookies,
   ]) {
     expect(secret).toMatch(/.{20}/);
     expect(texts).not.toContain(secret);
@@ -106,7 +112,7 @@ test("a login ends only in the browser that began it, and only once", async () =
   const back = await browser.visit(body.url);
   const other = new Browser(served);
   expect(await other.open(back)).toMatchObject({ status: 404 });
-  other.cookie = "kit_login_tracker=forged";
+  for (const name of browser.cookies.keys()) other.cookies.set(name, "forged");
   const stolen = await other.open(back);
   expect(stolen.text).toContain("This browser has no open login");
   // The answer of an attacker's login, in the browser of the person.
@@ -117,6 +123,62 @@ test("a login ends only in the browser that began it, and only once", async () =
   expect(await browser.open(back)).toMatchObject({ status: 200 });
   expect(await browser.open(back)).toMatchObject({ status: 404 });
   expect(served.oauth.counts["/token"]).toBe(1);
+});
+
+test("a login ends while another one that began meanwhile stays open", async () => {
+  const [arrived, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let tokens = 0;
+  const served = await serveLogins(
+    {},
+    {
+      meddle: (path, value, reply) => {
+        if (path !== "/token") return false;
+        tokens += 1;
+        if (tokens > 1) return false;
+        arrived.resolve();
+        void answered.promise.then(() =>
+          reply.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value)),
+        );
+        return true;
+      },
+    },
+  );
+  const [first, second] = [new Browser(served), new Browser(served)];
+  const early = await first.visit((await first.begin()).body.url);
+  const slow = first.open(early);
+  await arrived.promise;
+  const late = await second.visit((await second.begin()).body.url);
+  answered.resolve();
+  expect(await slow).toMatchObject({ status: 200 });
+  expect(await second.open(late)).toMatchObject({ status: 200 });
+  expect(tokens).toBe(2);
+});
+
+test("two servers of one host keep the cookies of each other's logins, although their MCP servers have one name", async () => {
+  const [one, two] = [await serveLogins(), await serveLogins()];
+  const first = new Browser(one);
+  const second = new Browser(two, {}, first.cookies);
+  const [early, late] = [
+    await first.visit((await first.begin()).body.url),
+    await second.visit((await second.begin()).body.url),
+  ];
+  expect(first.cookies.size).toBe(2);
+  // One that another port of the host has set.
+  first.cookies.set("kit_login_tracker", "forged");
+  expect(await first.open(early)).toMatchObject({ status: 200 });
+  expect(await second.open(late)).toMatchObject({ status: 200 });
+  expect([...first.cookies.keys()]).toEqual(["kit_login_tracker"]);
+});
+
+test("a page about no login has no text of the sender of its link", async () => {
+  const served = await serveLogins({ access: { apiKeys: ["the-key"] } });
+  const browser = new Browser(served);
+  const path = "/logins/your%20bank.%20Call%20+1%20555/callback?state=1&code=1&error=Call_me&iss=Call";
+  browser.cookies.set("kit_login_1", "planted");
+  const page = await browser.open(new URL(path, served.url));
+  expect(page.status).toBe(404);
+  expect(page.text).toContain("<h1>Not logged in</h1>");
+  expect(page.text).not.toMatch(/bank|call/i);
 });
 
 test("a login that begins again ends the one before", async () => {
@@ -142,7 +204,9 @@ test("a login that was refused or whose answer is of another issuer is over, and
   }).toString();
   const page = await browser.open(denied);
   expect(page.status).toBe(403);
+  expect(page.text).toContain("<h1>Not logged in at tracker</h1>");
   expect(page.text).toContain("Its authorization server refuses the login (access_denied).");
+  expect(browser.cookies.size).toBe(0);
   expect(page.text).not.toContain("<b>No");
   expect(await browser.open(denied)).toMatchObject({ status: 404 });
   const back = await browser.visit((await browser.begin()).body.url);
@@ -242,9 +306,20 @@ test("the browser comes back to the configured address, with a cookie that needs
   const config = { server: { public_url: publicUrl, allowed_hosts: ["kit.example"] } };
   const server = createConfiguredServer({ project, service: served.service, loaded: { config } });
   const { cookie, body } = await beginAt(server, "kit.example", "https://kit.example");
-  expect(cookie).toMatch(/; Path=\/base\/logins\/tracker\/callback; .*; Secure$/);
+  expect(cookie).toMatch(
+    /^__Secure-kit_login_[\w-]{16}=[\w-]{43}; Path=\/base\/logins\/tracker\/callback; .*; Secure$/,
+  );
   const { searchParams } = new URL(body.url);
   expect(searchParams.get("redirect_uri")).toBe(`${publicUrl}/logins/tracker/callback`);
+  const back = await server.fetch(
+    new Request(`https://kit.example/logins/tracker/callback?error=no&state=${searchParams.get("state")}`, {
+      headers: { host: "kit.example", accept: "text/html", cookie: cookie?.split(";")[0] ?? "" },
+    }),
+  );
+  expect(back.status).toBe(403);
+  expect(back.headers.get("set-cookie")).toMatch(
+    /^__Secure-kit_login_[\w-]{16}=; Path=\/base\/logins\/tracker\/callback; Max-Age=0; .*; Secure$/,
+  );
   const elsewhere = await beginAt(server, "localhost:2024", "http://localhost:2024");
   expect(elsewhere).toMatchObject({ status: 400, cookie: null });
   expect(elsewhere.body.error.message).toContain("begin the login there");

@@ -1,5 +1,4 @@
 import { KitError } from "../../base/kit-error.ts";
-import type { LoggedIn } from "../../mcp/auth/log-in.ts";
 import { ServerFailure } from "../../mcp/servers/server-failure.ts";
 import { errorCodes } from "../../protocol/error-code.ts";
 import { loginRoutes } from "../../protocol/routes/mcp-routes.ts";
@@ -20,55 +19,45 @@ export function bindLoginRoutes(
   { service, authorization, masked }: ServiceContext,
   site: Site,
 ): readonly Route[] {
-  const finish = async (
-    server: string,
-    { header, url }: Pick<RouteRequest, "header" | "url">,
-  ): Promise<LoggedIn> => {
-    const secret = cookieOf(header("cookie"), cookieName(server));
-    const browser = secret === undefined ? undefined : { secret, answer: new URL(url).searchParams };
-    const done = browser && (await service.logins?.finish(server, browser).catch(toLoginError(server)));
-    if (done !== undefined) return done;
-    throw new KitError({
-      code: "not_found",
-      message:
-        "This browser has no open login: it is finished, took longer than ten minutes, or began in another browser. Begin again.",
-    });
-  };
   const handlers: Handlers<typeof loginRoutes> = {
     async "POST /logins/{server}"({ principal, action, segment, header }) {
       const server = segment("server");
       await authorization.check({ principal, action, mcp_server: server });
-      const redirect = new URL(`logins/${encodeURIComponent(server)}/callback`, addressFor(site, header));
+      const redirect = callbackAt(addressFor(site, header), server);
       const begun = await service.logins?.begin(server, redirect.href).catch(toLoginError(server));
       if (begun === undefined)
         throw new KitError({
           code: "not_found",
           message: `There is no MCP server ${JSON.stringify(server)} at which a person logs in.`,
         });
-      const { address, secret, until } = begun;
+      const { address, secret, state, until } = begun;
       const seconds = Math.floor((until - Date.now()) / 1_000);
-      const attributes = `Path=${redirect.pathname}; Max-Age=${seconds}; HttpOnly; SameSite=Lax`;
-      const cookie = `${cookieName(server)}=${secret}; ${attributes}`;
-      const { body, ...rest } = jsonParts(
-        { url: address.href, expires_at: new Date(until).toISOString() },
-        {
-          status: 200,
-          headers: { "set-cookie": redirect.protocol === "https:" ? `${cookie}; Secure` : cookie },
-        },
-      );
-      return new Response(body, rest);
+      const headers = { "set-cookie": loginCookie(redirect, state).write(secret, seconds) };
+      return replyWith(headers, { url: address.href, expires_at: new Date(until).toISOString() });
     },
-    async "GET /logins/{server}/callback"({ segment, accept, ...request }) {
+    async "GET /logins/{server}/callback"({ segment, accept, header, url }) {
       const server = segment("server");
       const isPage = accept.includes("text/html");
+      const answer = new URL(url).searchParams;
+      const base = toBase(site.publicUrl ?? "http://localhost");
+      const cookie = loginCookie(callbackAt(base, server), answer.get("state") ?? "");
+      const secret = cookie.read(header("cookie"));
+      // With its answer, a login is over.
+      const headers = secret === undefined ? {} : { "set-cookie": cookie.write("", 0) };
       try {
-        const { issuer, scope } = await finish(server, request);
-        const done = masked({ server, issuer, ...(scope === undefined ? {} : { scope }) });
-        return isPage ? page(`Logged in at ${server}`, { text: "Agents can use it from now on." }) : done;
+        const browser = secret === undefined ? undefined : { secret, answer };
+        const done = browser && (await service.logins?.finish(server, browser).catch(toLoginError(server)));
+        if (done === undefined) throw noOpenLogin();
+        const text = "Agents can use it from now on.";
+        if (isPage) return page(`Logged in at ${server}`, { text, status: 200, headers });
+        const { issuer, scope } = done;
+        return replyWith(headers, masked({ server, issuer, ...(scope === undefined ? {} : { scope }) }));
       } catch (error) {
         if (!isPage || !(error instanceof KitError)) throw error;
         const { status } = errorCodes[error.code as keyof typeof errorCodes];
-        return page(`Not logged in at ${server}`, { text: masked(error.message), status });
+        // Without a login, the name is a text of whoever sent the person here.
+        const title = error.code === "not_found" ? "Not logged in" : `Not logged in at ${server}`;
+        return page(title, { text: masked(error.message), status, headers });
       }
     },
   };
@@ -91,7 +80,7 @@ function addressFor({ publicUrl, port }: Site, header: RouteRequest["header"]): 
       message:
         "This server does not know the address to which browsers come back. Set server.public_url in its configuration.",
     });
-  const base = new URL(address.endsWith("/") ? address : `${address}/`);
+  const base = toBase(address);
   // The cookie would belong to another host than the one that the browser comes back to.
   if (origin !== undefined && origin !== base.origin)
     throw new KitError({
@@ -103,13 +92,50 @@ function addressFor({ publicUrl, port }: Site, header: RouteRequest["header"]): 
 
 const ownNames: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
-function cookieName(server: string): string {
-  return `kit_login_${server}`;
+function toBase(address: string): URL {
+  return new URL(address.endsWith("/") ? address : `${address}/`);
 }
 
-function cookieOf(header: string | undefined, name: string): string | undefined {
-  const cookies = (header ?? "").split(";").map((cookie) => cookie.trim());
-  return cookies.find((cookie) => cookie.startsWith(`${name}=`))?.slice(name.length + 1);
+/** The address at which a login at an MCP server ends. */
+function callbackAt(base: URL, server: string): URL {
+  return new URL(`logins/${encodeURIComponent(server)}/callback`, base);
+}
+
+interface LoginCookie {
+  /** The value in the header of a request. */
+  read(header: string | undefined): string | undefined;
+  /** The header of a reply; zero seconds remove the cookie. */
+  write(value: string, seconds: number): string;
+}
+
+/**
+ * The cookie of one login. Browsers send it to every port of a host, so its name is of the login: a server of another project replaces
+ * nothing. Over https, the prefix keeps servers without https from setting it.
+ */
+function loginCookie({ protocol, pathname }: URL, state: string): LoginCookie {
+  const isSecure = protocol === "https:";
+  const name = `${isSecure ? "__Secure-" : ""}kit_login_${state.slice(0, 16)}`;
+  const attributes = `HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+  return {
+    read: (header = "") => {
+      const cookies = header.split(";").map((cookie) => cookie.trim());
+      return cookies.find((cookie) => cookie.startsWith(`${name}=`))?.slice(name.length + 1);
+    },
+    write: (value, seconds) => `${name}=${value}; Path=${pathname}; Max-Age=${seconds}; ${attributes}`,
+  };
+}
+
+function replyWith(headers: Readonly<Record<string, string>>, value: unknown): Response {
+  const { body, ...rest } = jsonParts(value, { status: 200, headers });
+  return new Response(body, rest);
+}
+
+function noOpenLogin(): KitError {
+  return new KitError({
+    code: "not_found",
+    message:
+      "This browser has no open login: it is finished, took longer than ten minutes, or began in another browser. Begin again.",
+  });
 }
 
 const policy =
@@ -118,7 +144,15 @@ const policy =
 /** The page at which a login ends. It has the colours of the console. */
 function page(
   title: string,
-  { text, status = 200 }: { readonly text: string; readonly status?: number },
+  {
+    text,
+    status,
+    headers,
+  }: {
+    readonly text: string;
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+  },
 ): Response {
   const isDone = status < 400;
   const html = `<!doctype html>
@@ -140,7 +174,7 @@ function page(
 </main>
 </html>
 `;
-  return htmlReply(html, { policy, status });
+  return htmlReply(html, { policy, status, headers });
 }
 
 function escapeHtml(text: string): string {

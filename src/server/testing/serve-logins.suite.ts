@@ -63,15 +63,21 @@ export async function serveLogins(
   return { ...served, oauth, origin, logins: join(state, "kit", "mcp-logins"), requests };
 }
 
-/** A browser with the cookies of one server. */
+/** A browser at one server. Cookies know no ports: `cookies` can be those of a browser at another server, too. */
 export class Browser {
   readonly #served: ServedService;
   readonly #headers: Readonly<Record<string, string>>;
-  cookie = "";
+  /** Values by name. */
+  readonly cookies: Map<string, string>;
 
-  constructor(served: ServedService, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    served: ServedService,
+    headers: Readonly<Record<string, string>> = {},
+    cookies = new Map<string, string>(),
+  ) {
     this.#served = served;
     this.#headers = headers;
+    this.cookies = cookies;
   }
 
   async begin(server = "tracker") {
@@ -81,7 +87,7 @@ export class Browser {
       headers: { origin: url, "sec-fetch-site": "same-origin", ...this.#headers },
     });
     const [cookie] = reply.headers.getSetCookie();
-    if (cookie !== undefined) this.cookie = cookie.split(";", 1)[0] ?? "";
+    this.#storeCookie(cookie);
     return { ...reply, setCookie: cookie ?? "" };
   }
 
@@ -94,10 +100,17 @@ export class Browser {
   /** Comes back from another site. `fetch` would mark its requests otherwise. */
   async open(address: URL, accept = "text/html") {
     const headers = { accept, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" };
-    const sent = get(address, {
-      headers: { ...headers, ...(this.cookie === "" ? {} : { cookie: this.cookie }) },
-    });
+    const cookie = [...this.cookies].map((pair) => pair.join("=")).join("; ");
+    const sent = get(address, { headers: { ...headers, ...(cookie === "" ? {} : { cookie }) } });
     const [reply] = (await once(sent, "response")) as [IncomingMessage];
+    this.#storeCookie(reply.headers["set-cookie"]?.[0]);
     return { status: reply.statusCode, headers: reply.headers, text: await text(reply) };
+  }
+
+  #storeCookie(header: string | undefined): void {
+    const [, name, value = ""] = /^([^=]+)=([^;]*)/.exec(header ?? "") ?? [];
+    if (name === undefined) return;
+    if (header?.includes("Max-Age=0;")) this.cookies.delete(name);
+    else this.cookies.set(name, value);
   }
 }

@@ -31,6 +31,26 @@ test("a person logs in from the inbox in a new tab, and the inbox is empty after
   expect(opened.faults).toEqual([]);
 });
 
+test("a phone shows long hosts whole: their end says whose they are", async () => {
+  const served = await serveLogins();
+  await served.send("/agents/echo/1", { body: { message: "Hello" } });
+  await using opened = await openScreen(browser, { url: served.url, path: "/", width: 390 });
+  const { page } = opened;
+  const host = `login.bank.example.${"a".repeat(60)}.attacker.example`;
+  await page.route(/\/waiting\b|\/logins\//, async (route) => {
+    const response = await route.fetch();
+    const json = (await response.text()).replaceAll(new URL(served.origin).host, host);
+    await route.fulfill({ response, body: json });
+  });
+  await page.goto(`${served.url}/console/approvals`);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("link", { name: `Continue at ${host}` }).waitFor();
+  const hidden = await page.evaluate(`[...document.querySelectorAll("main li, main li *")]
+    .filter(({ scrollWidth, clientWidth }) => clientWidth > 1 && scrollWidth > clientWidth)
+    .map(({ outerHTML }) => outerHTML.slice(0, 100))`);
+  expect(hidden).toEqual([]);
+});
+
 test("a login that cannot begin says why, and the page fits each window", async () => {
   const served = await serveLogins(
     {},

@@ -16,7 +16,7 @@ export function LoginCard({ item }: { readonly item: WaitingLogin }): ReactNode 
         <h2 className="font-semibold text-sm">
           <span className="font-mono foreign">{visible(server)}</span> needs a login
         </h2>
-        <span className="text-soft">
+        <span className="text-soft foreign">
           MCP server at <bdi>{visible(host)}</bdi>
         </span>
         <span className="ml-auto text-faint text-xs">
@@ -45,14 +45,15 @@ export function LoginCard({ item }: { readonly item: WaitingLogin }): ReactNode 
             href={begin.data.url}
             target="_blank"
             rel="noreferrer"
-            className="inline-flex h-8 max-w-full items-center rounded-md bg-solid px-3 font-medium text-sm text-white hover:brightness-110"
+            className="inline-flex min-h-8 items-center rounded-md bg-solid px-3 py-1.5 font-medium text-sm text-white hover:brightness-110"
           >
-            <span className="truncate">Continue at {visible(new URL(begin.data.url).host)}</span>
+            {/* Whole: the end of a host says whose it is. */}
+            <span className="foreign">Continue at {visible(new URL(begin.data.url).host)}</span>
           </a>
           <Button variant="quiet" isBusy={begin.isPending} onClick={() => begin.mutate(undefined)}>
             Begin again
           </Button>
-          <p className="text-soft text-sm" role="status">
+          <p className="w-full text-soft text-sm" role="status">
             It opens in a new tab, and you have until <Moment at={begin.data.expires_at} />. This entry goes
             away once you are logged in.
           </p>
