@@ -9,7 +9,7 @@ import { type PatchHunk, readPatch } from "./patch.ts";
 const hunksOf = (patch: string): readonly PatchHunk[] =>
   readPatch(patch).filter((part) => typeof part !== "string");
 
-// What could pass for a head, or for the end of a line.
+// A reader could take each for a head, or for the end of a line.
 const piece = fc.constantFrom(
   ...["diff --git a/x b/x", "--- a/x", "-- a/x", "+++ b/x", "++ b/x", "@@ -1 +1 @@", "@@ -9,9 +9,9 @@"],
   ...[
