@@ -80,7 +80,8 @@ export const specTaskProgressSchema = z
     commit: z.string().optional().meta({ description: "The commit of a closed task." }),
     reason: z.string().optional().meta({ description: "Why the task was not closed." }),
     work_tree: z.string().optional().meta({
-      description: "The folder with the work on a task that waits for a person, or was not closed.",
+      description:
+        "The folder with the work on a task that is worked on, waits for a person, or was not closed.",
     }),
     cost: z.number().nullable().meta({ description: "US dollars so far; null if a price is unknown." }),
   })

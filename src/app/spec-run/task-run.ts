@@ -287,6 +287,7 @@ export class TaskRun {
       attempt: this.#attempt,
       cost: this.#run.spending.total,
       ...defined({ session: this.#session, verdict: this.#verdict }),
+      ...(state === "working" ? { work_tree: this.#workTree.folder } : {}),
       ...more,
     };
   }

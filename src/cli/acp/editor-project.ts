@@ -71,7 +71,6 @@ export async function openEditorProject(
   const { config, environment } = loaded;
   if (runsCode) useProjectPackages(root);
   const project = await openProject({ root, config, background: true, signal: context.signal });
-  const profile = toProfile(config.agent);
   const parts = {
     ...{ project, loaded, isTerminal: true, housekeeping: false, endsIdle: false, code: runsCode },
     onListenerError: (error: unknown) => note(describeError(error)),
@@ -83,7 +82,7 @@ export async function openEditorProject(
     // Several editors, and a server, can have the folder open: they share the session store only.
     engine: "memory",
     keepsWork: false,
-    defaults: askingProfile(profile, ["write", "edit", "mkdir", "rm"]),
+    defaults: askingProfile(toProfile(config.agent)),
     overrides: overridesOf(models[0]),
     sandbox: local({ root }),
     approvals,
@@ -98,11 +97,9 @@ export async function openEditorProject(
       const { clientLocator } = await import("../client/open-client.ts");
       const served = await (await clientLocator({ ...context, root, cwd: root }, undefined))();
       if (served !== undefined) return { client: served, isServed: true, close: async () => undefined };
-      // Agents of a run change their work trees only, and a person gets the commits.
-      const defaults = askingProfile(profile, []);
+      // The engine also does other work that waits in it, without a person who is asked: it has no rights but the configured ones.
       const runs = await openProjectService({
         ...parts,
-        defaults,
         overrides: overridesOf(model ?? models[0]),
       });
       const [{ createServer }, { KitClient }] = await Promise.all([
@@ -140,16 +137,10 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/**
- * Returns the rights of agents in an editor: calls that the configuration does not permit wait for the person, and of those that
- * change files, the named ones.
- */
-function askingProfile(
-  { allowWrite, allowShell, approvals }: AgentProfile,
-  changing: readonly string[],
-): AgentProfile {
+/** Returns the rights of agents in an editor: calls that the configuration does not permit wait for the person. */
+function askingProfile({ allowWrite, allowShell, approvals }: AgentProfile): AgentProfile {
   const asked = [
-    ...(allowWrite === true ? [] : changing),
+    ...(allowWrite === true ? [] : ["write", "edit", "mkdir", "rm"]),
     ...(allowShell === true ? [] : ["bash"]),
     "mcp__*",
   ];

@@ -23,7 +23,7 @@ import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.
 import { findChangedFile } from "../../protocol/call-change.ts";
 import { openClientServers } from "./client-servers.ts";
 import type { EditorProject } from "./editor-project.ts";
-import type { RunEditor } from "./editor-spec-run.ts";
+import type { PromptSignals, RunEditor } from "./editor-spec-run.ts";
 
 /** Messages that are read at a time for a replay. */
 const pageSize = 200;
@@ -42,7 +42,8 @@ export class EditorSession {
   readonly #client: Acp.AgentContext;
   readonly #servers: McpClient | undefined;
   readonly #fold: AcpFold;
-  readonly #running = new Set<AbortController>();
+  readonly #running = new Set<{ readonly stop: AbortController; readonly leave: AbortController }>();
+  readonly #specRuns = new Set<Promise<unknown>>();
   readonly #stopListening: () => void;
 
   constructor(
@@ -92,25 +93,27 @@ export class EditorSession {
 
   /** Prompts the agent, or runs the skill whose command the prompt begins with. */
   async prompt(blocks: readonly Acp.ContentBlock[], signal: AbortSignal): Promise<Acp.StopReason> {
-    const stopping = new AbortController();
-    this.#running.add(stopping);
-    const ending = AbortSignal.any([stopping.signal, signal]);
+    const running = { stop: new AbortController(), leave: new AbortController() };
+    this.#running.add(running);
+    // The end of the connection fires it.
+    const leave = AbortSignal.any([running.leave.signal, signal]);
+    const ending = AbortSignal.any([running.stop.signal, leave]);
     try {
-      return await this.#answer(blocks, ending);
+      return await this.#answer(blocks, { stop: running.stop.signal, leave }, ending);
     } catch (error) {
       const code = error instanceof KitError ? error.code : undefined;
       if (ending.aborted || code === "aborted") return "cancelled";
       if (code === "budget_exceeded") return "max_turn_requests";
       throw maskError(error, this.project.service.app.mask);
     } finally {
-      this.#running.delete(stopping);
+      this.#running.delete(running);
       if (this.#running.size === 0) this.#send(this.#fold.endOpen());
     }
   }
 
   /** Stops the running prompts. */
   cancel(): void {
-    for (const stopping of this.#running) stopping.abort();
+    for (const { stop } of this.#running) stop.abort();
   }
 
   /** Asks the person in the editor about a waiting call. An answer that is no clear yes is a no. */
@@ -134,9 +137,11 @@ export class EditorSession {
     return { approved, by: "editor", ...(approved ? {} : { reason: "Denied in the editor." }) };
   }
 
+  /** Ends the prompts. A spec run is left as it is, for the next command. */
   async close(): Promise<void> {
-    this.cancel();
+    for (const { leave } of this.#running) leave.abort();
     this.#stopListening();
+    await Promise.allSettled(this.#specRuns);
     await this.#servers?.close();
   }
 
@@ -144,10 +149,18 @@ export class EditorSession {
     return this.#agent.profile.skills ?? [];
   }
 
-  async #answer(blocks: readonly Acp.ContentBlock[], signal: AbortSignal): Promise<Acp.StopReason> {
+  async #answer(
+    blocks: readonly Acp.ContentBlock[],
+    signals: PromptSignals,
+    signal: AbortSignal,
+  ): Promise<Acp.StopReason> {
     const { text, ...attached } = toEditorInput(blocks, this.#folder);
     const spec = findSpecCommand(text, this.#skills);
-    if (spec !== undefined) return await this.#runSpec(spec, signal);
+    if (spec !== undefined) {
+      const run = this.#runSpec(spec, signals);
+      this.#specRuns.add(run);
+      return await run.finally(() => this.#specRuns.delete(run));
+    }
     const tools = await this.#servers?.tools({
       signal,
       onProblem: ({ server, message }) => this.#remark(`MCP server "${server}": ${message}`),
@@ -163,7 +176,7 @@ export class EditorSession {
   }
 
   /** Works through the tasks of a spec, whose agents have sessions of their own. */
-  async #runSpec(words: string, signal: AbortSignal): Promise<Acp.StopReason> {
+  async #runSpec(words: string, signals: PromptSignals): Promise<Acp.StopReason> {
     const { EditorSpecRun, toSpecRunBody } = await import("./editor-spec-run.ts");
     const { name } = this.#agent;
     const body = { ...toSpecRunBody(words), ...(name === "default" ? {} : { agent: name }) };
@@ -174,13 +187,20 @@ export class EditorSession {
       const editor: RunEditor = {
         send: (updates) => this.#send(updates),
         ask: (toolCall, options, ended) => this.#request({ toolCall, options }, ended),
-        folder: this.#folder,
+        prefix: await this.#prefix(),
       };
-      await new EditorSpecRun(runs.client, editor).toEnd(body, signal);
+      await new EditorSpecRun(runs.client, editor).toEnd(body, signals);
       return "end_turn";
     } finally {
       await runs.close();
     }
+  }
+
+  /** The path of the project in its repository. */
+  async #prefix(): Promise<string> {
+    const { runGit } = await import("../../processes/git.ts");
+    const found = await runGit(["rev-parse", "--show-prefix"], { cwd: this.project.service.app.root });
+    return found.status === "ok" ? found.stdout.toString().trim() : "";
   }
 
   /** Asks the person in the editor; undefined if it gives no answer. */

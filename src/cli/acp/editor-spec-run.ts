@@ -10,7 +10,13 @@ import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
 import { thrownText } from "../../base/thrown.ts";
 import type { KitClient } from "../../client/kit-client.ts";
-import { commandContent, diffOf, textContent, visibleLine } from "../../interfaces/acp/call-view.ts";
+import {
+  commandContent,
+  diffOf,
+  textContent,
+  visibleLine,
+  visibleText,
+} from "../../interfaces/acp/call-view.ts";
 import { toOptions, toVerdict } from "../../interfaces/acp/permission.ts";
 import {
   callIdOf,
@@ -18,6 +24,7 @@ import {
   describeTaskCall,
   type PlannedTask,
   SpecRunFold,
+  taskOfCall,
 } from "../../interfaces/acp/spec-run-fold.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import {
@@ -31,8 +38,8 @@ import { failureOf, findOrStart } from "../run/run-spec.ts";
 
 /** The editor, as a spec run uses it. */
 export interface RunEditor {
-  /** The folder of the session, as the editor names it. */
-  readonly folder: string;
+  /** The path of the project in its repository: `""`, or it ends with a slash. */
+  readonly prefix: string;
   send(updates: readonly SessionUpdate[]): void;
   /** Asks the person; undefined if the editor gives no answer. */
   ask(
@@ -40,6 +47,12 @@ export interface RunEditor {
     options: PermissionOption[],
     signal: AbortSignal,
   ): Promise<RequestPermissionOutcome | undefined>;
+}
+
+/** How a person ends a prompt: a stop is about the run, and whoever leaves has decided nothing. */
+export interface PromptSignals {
+  readonly stop: AbortSignal;
+  readonly leave: AbortSignal;
 }
 
 type ApprovalRequested = Extract<KitEvent, { type: "approval_request" }>;
@@ -62,7 +75,9 @@ export class EditorSpecRun {
   readonly #questions = new Map<string, AbortController>();
   /** Tasks and calls that wait in what has been read of the run. */
   readonly #waiting = new Map<string, SpecTaskProgress | ApprovalRequested>();
-  /** Ends the reading of the run. */
+  /** The folders of the tasks, by task. */
+  readonly #workTrees = new Map<string, string>();
+  /** Ends the reading of the run, and the questions. */
   readonly #leaving = new AbortController();
   #runId = "";
   #hasPlan = false;
@@ -73,44 +88,58 @@ export class EditorSpecRun {
   }
 
   /**
-   * Works through the tasks until the run ends, or a task waits without an answer. The signal cancels the run. Throws what made the
-   * run fail.
+   * Works through the tasks until the run ends, or a task waits without an answer. A stop cancels the run; without it, the run stays
+   * open. Throws what made the run fail.
    */
-  async toEnd(body: SpecRunBody, signal: AbortSignal): Promise<void> {
-    const { runId, isOld } = await findOrStart(this.#client, body);
+  async toEnd(body: SpecRunBody, { stop, leave }: PromptSignals): Promise<void> {
+    const ended = AbortSignal.any([stop, leave]);
+    const { runId, isOld } = await findOrStart(this.#client, body, ended);
     this.#runId = runId;
-    if (isOld) this.#send(`Goes on with the run ${runId}, as it was begun.`);
-    let cancelling: Promise<void> | undefined;
-    const stop = onAbort(signal, () => {
-      cancelling = this.#cancel();
-    });
+    if (isOld) {
+      // The person has not seen this run, so the stop is not about it.
+      if (ended.aborted) this.#send(`The run ${runId} is left as it was.`);
+      ended.throwIfAborted();
+      this.#send(`Goes on with the run ${runId}, as it was begun.`);
+    }
+    let cancelling: Promise<string | undefined> | undefined;
+    const endings = [
+      onAbort(stop, () => {
+        cancelling = this.#cancel();
+      }),
+      onAbort(leave, () => this.#leaving.abort()),
+    ];
     try {
       await this.#follow(await this.#catchUp());
-      if (signal.aborted) throw signal.reason;
+      ended.throwIfAborted();
       if (!this.#leaving.signal.aborted) await this.#end();
     } catch (error) {
-      if (!signal.aborted) throw error;
-      this.#send(
-        `Stopped. Closed tasks stay closed, and \`/spec ${visibleLine(body.feature)}\` begins with those that are left.`,
-      );
-      throw signal.reason;
+      if (!ended.aborted) throw error;
+      if (cancelling !== undefined)
+        this.#send(
+          (await cancelling) ??
+            `Stopped. Closed tasks stay closed, and \`/spec ${visibleLine(body.feature)}\` begins with those that are left.`,
+        );
+      throw ended.reason;
     } finally {
-      stop();
+      for (const remove of endings) remove();
       await cancelling;
-      this.#endQuestions();
+      this.#leaving.abort();
       this.#editor.send(this.#fold.endOpen());
     }
   }
 
-  #endQuestions(): void {
-    for (const question of this.#questions.values()) question.abort();
-  }
-
-  async #cancel(): Promise<void> {
+  /** Returns why the run was not cancelled. */
+  async #cancel(): Promise<string | undefined> {
     // Editors answer their questions as cancelled, which is no answer to them.
-    this.#endQuestions();
-    await this.#client.runs.cancel(this.#runId).catch(() => undefined);
-    this.#leaving.abort();
+    for (const question of this.#questions.values()) question.abort();
+    try {
+      const isCancelled = await this.#client.runs.cancel(this.#runId);
+      return isCancelled ? undefined : `The run ${this.#runId} had already ended.`;
+    } catch (error) {
+      return `The run ${this.#runId} was not stopped, and can go on: ${visibleLine(thrownText(error))} \`kit runs cancel ${this.#runId}\` ends it.`;
+    } finally {
+      this.#leaving.abort();
+    }
   }
 
   /** Shows what has happened before, and returns the index of the last event. */
@@ -149,6 +178,7 @@ export class EditorSpecRun {
   /** Returns the key of what waits since this event. */
   async #show(event: KitEvent): Promise<string | undefined> {
     const task = specTaskOf(event);
+    if (task?.work_tree !== undefined) this.#workTrees.set(task.task, task.work_tree);
     if (task !== undefined && !this.#hasPlan) {
       this.#hasPlan = true;
       this.#editor.send(this.#fold.plan(await this.#plan()));
@@ -187,13 +217,13 @@ export class EditorSpecRun {
 
   #ask(key: string): void {
     const waits = this.#waiting.get(key);
-    if (waits === undefined) return;
+    if (waits === undefined || this.#leaving.signal.aborted) return;
     const question = new AbortController();
     this.#questions.set(key, question);
-    const { signal } = question;
+    const signal = AbortSignal.any([question.signal, this.#leaving.signal]);
     const asked = "approval_id" in waits ? this.#askCall(waits, signal) : this.#askTask(waits, signal);
     asked.catch((error: unknown) => {
-      if (signal.aborted || this.#leaving.signal.aborted) return;
+      if (signal.aborted) return;
       this.#send(`The answer did not arrive: ${visibleLine(thrownText(error))}`);
     });
   }
@@ -204,10 +234,8 @@ export class EditorSpecRun {
     const title = visibleLine(`Accept the task ${task.task} ${task.title}?`);
     const call = { toolCallId, title, kind: "other", content: contentOfTask(task) } as const;
     this.#editor.send([{ sessionUpdate: "tool_call", status: "pending", ...call }]);
-    const outcome = await this.#editor.ask({ ...call, status: "pending" }, taskOptions, signal);
+    const outcome = await this.#answer(call, taskOptions, signal);
     const choice = outcome?.outcome === "selected" ? outcome.optionId : undefined;
-    // An editor that stops the run also answers its questions, and the answer can come first.
-    if (choice === undefined) await sleep(graceMs, undefined, { signal }).catch(() => undefined);
     const approved = choice === "accept";
     const status = approved ? "completed" : "failed";
     this.#editor.send([{ sessionUpdate: "tool_call_update", toolCallId, status }]);
@@ -219,9 +247,19 @@ export class EditorSpecRun {
     await this.#client.runs.signal(this.#runId, { name, payload: { approved } });
   }
 
+  async #answer(
+    call: Omit<ToolCallUpdate, "status">,
+    options: PermissionOption[],
+    signal: AbortSignal,
+  ): Promise<RequestPermissionOutcome | undefined> {
+    const outcome = await this.#editor.ask({ ...call, status: "pending" }, options, signal);
+    // An editor that stops the run or closes also answers its questions, and the answer can come first.
+    if (outcome?.outcome !== "selected") await sleep(graceMs, undefined, { signal }).catch(() => undefined);
+    return outcome;
+  }
+
   async #askCall(event: ApprovalRequested, signal: AbortSignal): Promise<void> {
     const { approval_id, agent = "", instance_id: id } = event;
-    const { folder } = this.#editor;
     if (event.kind === "question") {
       const reason = "An editor shows no forms.";
       return await this.#client.agents.approve(agent, { id, approval_id, approved: false, reason });
@@ -229,10 +267,15 @@ export class EditorSpecRun {
     const choices = await this.#client.agents
       .allowRules(agent, { id, approval_id })
       .catch(() => ({ choices: [] }));
+    const workTree = this.#workTrees.get(taskOfCall(event));
+    const root = workTree && `${workTree}/${this.#editor.prefix}`.replace(/\/$/, "");
     const content =
-      commandContent(event) ?? diffOf(event, folder, undefined) ?? textContent(JSON.stringify(event.args));
+      commandContent(event) ??
+      // Without its folder, the difference would seem to be one of the editor's file.
+      (root === undefined ? undefined : diffOf(event, root, undefined)) ??
+      textContent(visibleText(JSON.stringify(event.args ?? {})));
     const call = { toolCallId: callIdOf(event), ...describeTaskCall(event), content: [content] };
-    const outcome = await this.#editor.ask({ ...call, status: "pending" }, toOptions(choices), signal);
+    const outcome = await this.#answer(call, toOptions(choices), signal);
     if (signal.aborted) return;
     const { approved, rule } = toVerdict(outcome, choices);
     if (rule !== undefined)

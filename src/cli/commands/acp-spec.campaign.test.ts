@@ -146,6 +146,27 @@ test("a stop ends the run, and an editor that gives no answer leaves the task wa
   expect(await repository.git("log", "--oneline", "main..kit/cart")).toBe("");
 }, 240_000);
 
+test("an editor that closes with an open question leaves the run, and another process goes on with it", async () => {
+  const asked = Promise.withResolvers<void>();
+  editor.decide = () => {
+    asked.resolve();
+    return Promise.withResolvers<RequestPermissionResponse>().promise;
+  };
+  editor.prompt(session, "/spec cart 2").catch(() => undefined);
+  await asked.promise;
+  expect(await editor.leave()).toBe(0);
+  const listed = await runKit(["runs", "list", "--json"], { cwd: repository.root });
+  // Leaving the engine can come before the wait.
+  expect(JSON.parse(listed.stdout).runs).toEqual([
+    expect.objectContaining({ status: expect.stringMatching(/^(?:waiting|queued)$/) }),
+  ]);
+
+  await begin("honest");
+  editor.decide = () => choose("accept");
+  expect(await editor.prompt(session, "/spec cart")).toBe("end_turn");
+  expect(editor.said(session)).toMatch(/^Goes on with the run run_\w+.*\*\*2 Tidy up\*\*: closed/s);
+}, 240_000);
+
 wallTest(
   "a server that holds the folder does the work, and a person is asked in the editor",
   async () => {

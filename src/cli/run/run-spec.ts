@@ -155,17 +155,20 @@ function isOld(event: KitEvent, tasks: SpecTasks): boolean {
   return event.type === "approval_request" && Date.parse(event.timestamp) < tasks.since;
 }
 
-/** Returns the open run of the feature, or starts one. */
+/** Returns the open run of the feature, or starts one unless the signal has fired. */
 export async function findOrStart(
   client: KitClient,
   body: SpecRunBody,
+  signal?: AbortSignal,
 ): Promise<{ readonly runId: string; readonly isOld: boolean }> {
+  signal?.throwIfAborted();
   const { runs } = await client.runs.list({ workflow: specRunWorkflow, limit: 1_000 });
   const open = runs.find(
     ({ ended_at, payload }) =>
       ended_at === undefined && isRecord(payload) && payload.feature === body.feature,
   );
   if (open !== undefined) return { runId: open.run_id, isOld: true };
+  signal?.throwIfAborted();
   return { runId: (await client.workflows.start(specRunWorkflow, body)).run_id, isOld: false };
 }
 

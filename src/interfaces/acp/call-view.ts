@@ -54,18 +54,20 @@ export function describeCall(
 /** The whole command of a call of `bash`, as a title may show a part of it; undefined for other calls. */
 export function commandContent(call: CallShape): ToolCallContent | undefined {
   const command = commandOf(call);
-  return command === undefined ? undefined : textContent(escaped(command));
+  return command === undefined ? undefined : textContent(visibleText(command));
 }
 
 /** A text on one line, with escapes for the characters that hide or reorder text. */
 export function visibleLine(text: string): string {
-  return escaped(text.replaceAll(/\s+/g, " ")).trim();
+  return visibleText(text.replaceAll(/\s+/g, " ")).trim();
 }
 
-// C0 and C1 controls but line feeds and tabs, byte order marks, and the marks that reorder text (Unicode Bidi_Control).
-const unsafe = /(?![\n\t])[\p{Cc}\uFEFF\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+// C0 and C1 controls but tabs and line ends, other characters that end a line for some programs, byte order marks, and the marks that
+// reorder text (Unicode Bidi_Control).
+const unsafe = /(?!\r?\n|\t)[\p{Cc}\u2028\u2029\uFEFF\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
-function escaped(text: string): string {
+/** A text with escapes for the characters that hide or reorder text, or end its lines for some programs. */
+export function visibleText(text: string): string {
   return text.replaceAll(unsafe, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
@@ -92,8 +94,8 @@ export function diffOf(
   return {
     type: "diff",
     path: absolute(path, root),
-    ...(oldText === undefined ? {} : { oldText }),
-    newText: change.after,
+    ...(oldText === undefined ? {} : { oldText: oldText && visibleText(oldText) }),
+    newText: visibleText(change.after),
   };
 }
 

@@ -126,3 +126,25 @@ new mode 100755
   const cut = contentOfTask({ ...task, diff: `${diff.slice(0, 110)}\n… 900 more characters.\n` });
   expect(JSON.stringify(cut)).toContain("… 900 more characters.");
 });
+
+test("a line of a file that imitates heads hides nothing from the person, and its separators are visible", () => {
+  const diff = `diff --git a/a.ts b/a.ts
+--- a/a.ts
++++ b/a.ts
+@@ -1 +1,5 @@
+ one\r
++// ok \u2028diff --git a/docs/x.md b/docs/x.md
++steal(\u202E);
++// \u2028+++ b/docs/x.md\u2028@@ -1 +1 @@
++// nice \rcomment
+`;
+  const content = contentOfTask({ ...base, state: "waiting", work_tree: "/work", diff });
+  expect(content).toEqual([
+    { type: "content", content: { type: "text", text: expect.stringContaining("written as escapes") } },
+    {
+      ...{ type: "diff", path: "/work/a.ts", oldText: "one\r\n" },
+      newText:
+        "one\r\n// ok \\u2028diff --git a/docs/x.md b/docs/x.md\nsteal(\\u202e);\n// \\u2028+++ b/docs/x.md\\u2028@@ -1 +1 @@\n// nice \\u000dcomment\n",
+    },
+  ]);
+});

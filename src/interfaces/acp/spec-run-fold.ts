@@ -6,7 +6,8 @@ import {
   type SpecTaskState,
   specTaskOf,
 } from "../../protocol/spec-run.ts";
-import { describeCall, textContent, visibleLine } from "./call-view.ts";
+import { describeCall, textContent, visibleLine, visibleText } from "./call-view.ts";
+import { readPatch } from "./patch.ts";
 
 /** A task as the plan of the run has it. */
 export type PlannedTask = Pick<SpecTaskProgress, "task" | "title">;
@@ -112,9 +113,17 @@ export function describeTaskCall(call: {
   readonly session?: string | undefined;
 }) {
   const { title, kind, rawInput } = describeCall(call, "");
-  const task = call.session?.split(" ").slice(1).join(" ") ?? "";
-  return { title: visibleLine(`${task} ${title}`), kind, rawInput };
+  return { title: visibleLine(`${taskOfCall(call)} ${title}`), kind, rawInput };
 }
+
+/** The number of the task whose agent makes a call: its session has it after its purpose. */
+export function taskOfCall({ session = "" }: { readonly session?: string | undefined }): string {
+  return session.split(" ").slice(1).join(" ");
+}
+
+/** An escape looks as if it were in the file, so a change from one to its character would show no difference. */
+const escapesNote =
+  "The changes have control characters, line separators or marks that reorder text. They are written as escapes here, such as \\u2028.";
 
 /** The content of the question whether a task is done: why kit asks, and each changed file. */
 export function contentOfTask(task: SpecTaskProgress): ToolCallContent[] {
@@ -124,28 +133,18 @@ export function contentOfTask(task: SpecTaskProgress): ToolCallContent[] {
 
 /** The parts of a diff of Git as diffs of the editor, and what is none, such as a binary file, as text. */
 function toDiffs(diff: string, folder = ""): ToolCallContent[] {
-  return diff.split(/^(?=diff --git )/m).flatMap((section): ToolCallContent[] => {
-    const [head = "", ...hunks] = section.split(/^(?=@@ )/m);
-    const path = /^\+\+\+ b\/(.*?)\t?$/m.exec(head)?.[1] ?? /^--- a\/(.*?)\t?$/m.exec(head)?.[1];
-    if (hunks.length === 0 || path === undefined)
-      return section.trim() === "" ? [] : [textContent(visibleLines(section))];
-    const isNew = /^--- \/dev\/null$/m.test(head);
-    return hunks.map((hunk) => {
-      const lines = hunk.split("\n").slice(1);
-      const of = (signs: string): string =>
-        lines
-          .filter((line) => line !== "" && signs.includes(line.charAt(0)))
-          .map((line) => `${line.slice(1)}\n`)
-          .join("");
-      const rest = lines.find((line) => line.startsWith("… "));
-      return {
-        type: "diff",
-        path: `${folder}/${path}`,
-        oldText: isNew ? null : of(" -"),
-        newText: `${of(" +")}${rest === undefined ? "" : `${rest}\n`}`,
-      };
-    });
+  const escapes = visibleText(diff) === diff ? [] : [textContent(escapesNote)];
+  const parts = readPatch(diff).map((part): ToolCallContent => {
+    if (typeof part === "string") return textContent(visibleText(part));
+    const { path, isNewFile, oldText, newText } = part;
+    return {
+      type: "diff",
+      path: `${folder}/${visibleText(path)}`,
+      oldText: isNewFile ? null : visibleText(oldText),
+      newText: visibleText(newText),
+    };
   });
+  return [...escapes, ...parts];
 }
 
 function messageOf(task: SpecTaskProgress): string | undefined {
