@@ -89,7 +89,7 @@ test("Chat Completions forces a function, any, one of some, or none", async () =
   expect(offered()).toEqual([]);
 });
 
-test("what a caller forces is a call of its own functions, and no tool of the agent runs for it", async () => {
+test("a caller forces calls of its own functions, and no tool of the agent runs for it", async () => {
   const before = ownRuns();
   const some = { type: "allowed_tools", mode: "required", tools: ofResponses.slice(0, 2) } as const;
   for (const [tools, tool_choice] of [
