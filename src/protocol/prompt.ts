@@ -198,7 +198,7 @@ const promptSettings = {
   }),
   tool_choice: toolChoiceField.optional().meta({
     description:
-      "`required`, and a tool of the agent or of `tools` by its name, force the first answer of the model to call one; then the model decides, as with `auto`. `none`: the model calls no tool. `invalid_request` for a tool that is not there. Default: `modelSettings.toolChoice` of the agent.",
+      "`required`, and a tool of the agent or of `tools` by its name, force the first answer of the model to call one, `required` one of `tools` if there are some; then the model decides, as with `auto`. `none`: the model calls no tool. `invalid_request` for a tool that is not there, and for a forced call of an agent whose own choice is `none`, which stays. Default: `modelSettings.toolChoice` of the agent.",
   }),
   history: z
     .array(pastMessageSchema, { error: needed("must be a list of messages") })

@@ -16,10 +16,10 @@ import {
 } from "../../base/settings.ts";
 import { maxModelAttempts, thinkingLevels } from "../../protocol/enums.ts";
 import type { Message, Usage } from "../../protocol/message.ts";
-import type { CallerTool, ForkPlace, PastMessage } from "../../protocol/prompt.ts";
+import type { CallerTool, ForkPlace, PastMessage, PromptToolChoice } from "../../protocol/prompt.ts";
 import type { PythonRunOptions } from "../../python/contract.ts";
 import { backend, commands, type Role, schemaOrJson, tools } from "../define/agent-profile.ts";
-import { budget, modelSettings, profileModel } from "../define/profile-settings.ts";
+import { budget, isToolChoice, modelSettings, profileModel } from "../define/profile-settings.ts";
 import type { OutputSchema } from "../output/typed-output.ts";
 import type { FileInput, ImageInput } from "../prompt/input-files.ts";
 
@@ -65,6 +65,11 @@ const promptFields = {
   commands,
   /** Tools that the caller runs: a call waits until `app.approvals` decides it with a `result`. For this call only. */
   callerTools: list(live<CallerTool>("a tool of the caller", isRecord), "a list of tools"),
+  /**
+   * The caller's choice of tools, in the place of `modelSettings.toolChoice`. `"required"` forces one of `callerTools`, if there are
+   * some. The agent's `toolChoice: "none"` stays: a choice that forces a call then throws `invalid_request`.
+   */
+  callerToolChoice: live<PromptToolChoice>('auto, none, required or { tool: "<name>" }', isToolChoice),
   images: list(live<ImageInput>("an image", isRecord), "a list of images"),
   /** Documents and recordings, such as a PDF; a type that the model does not read fails with `invalid_request`. */
   files: list(live<FileInput>("a file", isRecord), "a list of files"),

@@ -1,7 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { digestOf } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { defined } from "../../base/record.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
@@ -9,7 +8,7 @@ import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation, Toolkit, ToolSource } from "../agent-runtime.ts";
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { AgentHooks } from "../define/hooks.ts";
-import type { ModelSettings, ModelSource, ProfileModel } from "../define/profile-settings.ts";
+import type { ModelSource, ProfileModel } from "../define/profile-settings.ts";
 import type { ToolLookup } from "../define/tool.ts";
 import { instructionsWithout } from "../log/left-out-rules.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
@@ -21,15 +20,15 @@ import type { TurnLoop } from "../turn/loop-parts.ts";
 import type { ModelFailure } from "../turn/retry.ts";
 import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
+import { type TurnSettings, turnSettings } from "./turn-settings.ts";
 
 /** The parts of an agent that a prompt uses. */
 export type PromptHost = Pick<Harness, "name" | "file" | "run_id" | "runtime" | "store">;
 
 /** Everything one operation works with, resolved from the profile, the role and the call's options. */
-export interface Prepared extends Toolkit {
+export interface Prepared extends Toolkit, TurnSettings {
   readonly models: ModelLine;
   readonly thinkingLevel: ThinkingLevel | undefined;
-  readonly modelSettings: ModelSettings | undefined;
   readonly prompt: OperationPrompt;
   /** Entries that report changes of the working place to the model. */
   readonly news: readonly SessionEntry[];
@@ -109,7 +108,7 @@ export async function prepare(
     tools: toolkit.tools,
     schemas: toolkit.schemas,
     models: await ModelLine.open(modelName, harness.runtime),
-    modelSettings: settingsOf(profile.modelSettings, options.modelSettings, toolkit),
+    ...turnSettings(profile.modelSettings, options, toolkit),
     thinkingLevel: options.thinkingLevel ?? role?.thinkingLevel ?? profile.thinkingLevel,
     prompt,
     news: operation.mask === undefined ? news : maskValue(news, operation.mask),
@@ -171,24 +170,6 @@ async function hooksAt(
   const { agent, instance_id: instance, session } = live.key;
   const context = { hooks, at: { agent, instance, session, operationId: id, signal }, mask };
   return { ofTurns: turnHooks(context), ofTools: toolHooks(context) };
-}
-
-function settingsOf(
-  base: ModelSettings | undefined,
-  over: ModelSettings | undefined,
-  { tools }: Toolkit,
-): ModelSettings | undefined {
-  if (base === undefined && over === undefined) return undefined;
-  const merged = { ...base, ...defined(over ?? {}) };
-  const { toolChoice } = merged;
-  if (typeof toolChoice === "object" && tools.get(toolChoice.tool) === undefined) {
-    throw new KitError({
-      code: "invalid_request",
-      message: `The choice of tools names the tool "${toolChoice.tool}", which the agent does not have.`,
-      hint: `The tools are: ${tools.names().join(", ")}.`,
-    });
-  }
-  return merged;
 }
 
 /** Describes the isolation and rights of an agent's commands; "" if it runs none. */

@@ -293,6 +293,7 @@ function toLoop(
         ? noSettings
         : { reasoning: thinkingLevel === "off" ? "none" : thinkingLevel },
     modelSettings: prepared.modelSettings,
+    forcedTools: prepared.forcedTools,
     hooks: prepared.hooks?.ofTurns,
     purpose: "agent",
     retry: attempts === undefined ? runtime.retry : { ...runtime.retry, attempts, isFinal: true },

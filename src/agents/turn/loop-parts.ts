@@ -51,6 +51,8 @@ export interface TurnLoop {
   >;
   /** The settings of the profile and the call; those that the turn itself needs win. */
   readonly modelSettings?: ModelSettings | undefined;
+  /** The only tools of the operation's first turn, by name; every later turn has all. */
+  readonly forcedTools?: readonly string[] | undefined;
   readonly hooks?: TurnHooks | undefined;
   /** Whether the caller asks again in words if the provider refuses the response format. */
   readonly mayDropSchema?: boolean;

@@ -148,10 +148,11 @@ function isComplete(
 
 /** Gets one answer of the model and appends it; retries while nothing of it was appended. */
 export async function runModelTurn(
-  configured: TurnLoop,
+  given: TurnLoop,
   turnId: string,
   watch: CallWatch,
 ): Promise<AssistantMessage> {
+  const configured = given.forcedTools === undefined ? given : withForced(given, given.forcedTools);
   let attempt: Attempt = { loop: withModel(configured), number: 1, overflowed: false };
   for (;;) {
     const { loop } = attempt;
@@ -308,6 +309,14 @@ async function askAfterModel(loop: TurnLoop, hooks: TurnHooks, answer: ModelRepl
     loop.operation.spending.addUnlogged(toUsage(answer.usage, loop.resolved.price));
     throw error;
   }
+}
+
+/** Offers the forced tools alone in the first turn. A turn that a backend offers without them is not forced. */
+function withForced(loop: TurnLoop, forced: readonly string[]): TurnLoop {
+  if (loop.operation.spending.turns > 0) return loop;
+  const tools = loop.tools.filter(({ name }) => forced.includes(name));
+  if (tools.length > 0) return { ...loop, tools };
+  return { ...loop, modelSettings: { ...loop.modelSettings, toolChoice: undefined } };
 }
 
 /** Returns the loop with the model that is in use now. */

@@ -3,7 +3,7 @@ import type { AgUiMessage } from "../../protocol/ag-ui.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { UiPart } from "../../protocol/ui.ts";
 import { toCallId } from "../ai-sdk/fold.ts";
-import { stringOf, toUserInput, type UserInput } from "../ai-sdk/user-message.ts";
+import { stringOf, toMessageId, toUserInput, type UserInput } from "../ai-sdk/user-message.ts";
 
 /** Converts a user's message of AG-UI to a prompt. Throws `invalid_request`. */
 export function toAgUiInput({ content }: AgUiMessage): UserInput {
@@ -22,7 +22,7 @@ function toUiPart(part: UiPart): UiPart {
   return { type: "file", mediaType: mimeType, url: address, filename: part.filename };
 }
 
-/** Converts a stored message to those of AG-UI; `id` is unique in its thread, and `operationId` is that of its operation. */
+/** Converts a stored message to those of AG-UI; `id` is unique in its thread, and `operationId` is that of its operation. The user's have the ids of streams. */
 export function toAgUiMessages(
   message: Message,
   { id, operationId }: { readonly id: string; readonly operationId: string },
@@ -36,7 +36,10 @@ export function toAgUiMessages(
   // Messages that kit wrote are for the model.
   if (message.source !== undefined) return [];
   const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-  if (message.role === "user") return [{ id: message.client_id ?? id, role: "user", content: text }];
+  if (message.role === "user") {
+    const name = message.client_id ?? message.joined_from;
+    return [{ id: name === undefined ? id : toMessageId(name), role: "user", content: text }];
+  }
   const toolCalls = message.content.flatMap((part) =>
     part.type === "tool_call"
       ? [

@@ -258,3 +258,31 @@ test.each(scenarios)(
     expect(resting.length > 0).toBe(scenario.rests ?? false);
   },
 );
+
+const at = (index: number, type: string, fields: object = {}): KitEvent =>
+  ({ index, type, operation_id: "op_1", turn_id: `turn_${index}`, ...fields }) as unknown as KitEvent;
+
+test("calls of one answer have ids of their own, however often the provider repeats one", () => {
+  const fold = new UiFold("op_1");
+  const call = { tool_call_id: "same", tool: "look", args: {}, result: "", is_error: false };
+  const chunks = [0, 1, 2].flatMap((turn) => [
+    ...fold.push(at(2 * turn + 1, "tool_start", call)),
+    ...fold.push(at(2 * turn + 2, "tool_end", call)),
+  ]);
+  const ids = chunks.flatMap((chunk) => (chunk.type === "tool-input-available" ? [chunk.toolCallId] : []));
+  expect(ids).toEqual(["op_1-same", "op_1-same-2", "op_1-same-3"]);
+});
+
+test("a message that joins after a killed process is not taken back with the text before it", () => {
+  const fold = new UiFold("op_1");
+  const types = [
+    at(1, "operation_start"),
+    at(2, "turn_request", { purpose: "agent" }),
+    at(3, "text_delta", { text: "Half", turn_id: "turn_2" }),
+    at(4, "operation_start"),
+    at(5, "joined", { message: "left", client_id: "m-left", joined_from: "op_2" }),
+    at(6, "turn_request", { purpose: "agent" }),
+  ].flatMap((event) => fold.push(event).map(({ type }) => type));
+  expect(types).toContain("reset-step");
+  expect(types.lastIndexOf("reset-step")).toBeLessThan(types.indexOf("data-joined"));
+});

@@ -32,6 +32,8 @@ export class UiFold {
   /** The work that has not ended. */
   readonly work: OpenWork;
   readonly #calls = new Map<string, UiCall>();
+  /** The ids of all calls that have started: a provider can use one of its own again and again. */
+  readonly #callIds = new Set<string>();
   readonly #tasks = new Map<string, UiTask>();
   /** The calls whose arguments the model writes, until they start: what the page has of them. */
   readonly #written = new Map<string, { readonly id: string; length: number }>();
@@ -132,8 +134,11 @@ export class UiFold {
       case "joined": {
         const { message: text, client_id, joined_from } = event;
         // `toUiMessage` leaves it out: the history has it as a message of the user.
+        // It joins before a turn: what an ended process had of that turn is void, and is not voided again after it.
+        const voided = this.#turn === undefined ? this.#close() : this.#reset();
+        this.#turn = undefined;
         return [
-          ...this.#close(),
+          ...voided,
           { type: "data-joined", id: toMessageId(client_id ?? joined_from), data: { text } },
         ];
       }
@@ -186,6 +191,7 @@ export class UiFold {
         hasEnded: false,
       };
       this.#calls.set(key, call);
+      this.#callIds.add(call.id);
       this.#written.delete(key);
       return isOwn ? [...this.#close(), toInput(call, event.args)] : [];
     }
@@ -270,10 +276,9 @@ export class UiFold {
   /** A call that starts again after a killed process keeps its id. */
   #callId(id: string, before: UiCall | undefined): string {
     if (before?.hasEnded === false) return before.id;
-    const used = new Set([...this.#calls.values()].map((call) => call.id));
     const first = toCallId(this.#operationId, id);
     let own = first;
-    for (let count = 2; used.has(own); count += 1) own = `${first}-${count}`;
+    for (let count = 2; this.#callIds.has(own); count += 1) own = `${first}-${count}`;
     return own;
   }
 

@@ -4,10 +4,12 @@ import { KitError } from "../../base/kit-error.ts";
 import { isRecord } from "../../base/record.ts";
 import { AgUiFold } from "../../interfaces/ag-ui/fold.ts";
 import { toAgUiInput, toAgUiMessages } from "../../interfaces/ag-ui/messages.ts";
+import { toMessageId } from "../../interfaces/ai-sdk/user-message.ts";
 import type { AgUiBody, AgUiEvent, AgUiResume } from "../../protocol/ag-ui.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../protocol/approval.ts";
 import type { ErrorEnvelope } from "../../protocol/errors.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import type { Message, UserMessage } from "../../protocol/message.ts";
 import { agUiRoutes } from "../../protocol/routes/ag-ui-routes.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { OperationRecord } from "../../protocol/trace.ts";
@@ -51,11 +53,19 @@ export function bindAgUiRoutes(context: ServiceContext): readonly Route[] {
         const newest = await newestOf(context, key);
         const running = newest !== undefined && isOpen(newest) ? newest : undefined;
         const page = await service.historyPage(key, { limit: 200 }).catch(ignoreMissing);
-        const messages = (page?.entries ?? []).flatMap(({ message, position, operation_id }) =>
-          operation_id === running?.operation_id && message.role !== "user"
-            ? []
-            : toAgUiMessages(message, { id: `message-${position}`, operationId: operation_id }),
+        const before = (page?.entries ?? []).filter((entry) => entry.operation_id !== running?.operation_id);
+        const begun = new Set<string>();
+        const messages = before.flatMap(({ message, position, operation_id }) => {
+          const begins = isOfUser(message) && message.joined_from === undefined && !begun.has(operation_id);
+          if (begins) begun.add(operation_id);
+          const id = begins ? toMessageId(operation_id) : `message-${position}`;
+          return toAgUiMessages(message, { id, operationId: operation_id });
+        });
+        // A message that had joined another operation, which then died, begins one of its own.
+        const hasFirst = before.some(
+          ({ message }) => isOfUser(message) && message.joined_from === running?.operation_id,
         );
+        if (running !== undefined && !hasFirst) messages.push(...(await firstOf(context, key, running)));
         const snapshot = { type: "MESSAGES_SNAPSHOT", messages };
         const { threadId } = body;
         if (running !== undefined) {
@@ -76,6 +86,27 @@ export function bindAgUiRoutes(context: ServiceContext): readonly Route[] {
 
 async function newestOf({ service }: ServiceContext, key: SessionKey): Promise<OperationRecord | undefined> {
   return (await service.operations(key, { session: key.session, limit: 1 })).operations[0];
+}
+
+function isOfUser(message: Message): message is UserMessage {
+  return message.role === "user" && message.source === undefined;
+}
+
+/** The message that began an operation: its stream has everything after it, also the messages that join. */
+async function firstOf(
+  context: ServiceContext,
+  key: SessionKey,
+  { operation_id, first_index }: OperationRecord,
+): Promise<readonly object[]> {
+  const types = ["operation_start"] as const;
+  for await (const event of eventsOf(context, key, { operation_id, first_index, types })) {
+    if (event.type !== "operation_start" || event.operation_id !== operation_id) continue;
+    const { message: content, client_id } = event;
+    return content === undefined
+      ? []
+      : [{ id: toMessageId(client_id ?? operation_id), role: "user", content }];
+  }
+  return [];
 }
 
 type Decisions = ReadonlyMap<string, Omit<ApprovalDecision, "by">>;

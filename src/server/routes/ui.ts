@@ -320,7 +320,10 @@ async function filesOf(
   );
 }
 
-/** The user's messages of an operation, also those that have joined it, and, unless the operation runs, the answer. */
+/**
+ * The user's messages of an operation, also those that have joined it, and the answer. Of one that runs, only the message that began
+ * it: the stream that the page takes up has the others.
+ */
 async function messagesOf(
   context: ServiceContext,
   {
@@ -337,6 +340,7 @@ async function messagesOf(
   const fold = new UiFold(operation_id);
   const chunks: UiChunk[] = [];
   const messages: UiMessage[] = [];
+  const joined: UiMessage[] = [];
   let last: KitEvent | undefined;
   for await (const event of eventsOf(context, target, operation)) {
     if (event.type === "operation_start" && event.operation_id === operation_id && messages.length === 0) {
@@ -348,7 +352,7 @@ async function messagesOf(
     if (event.type === "joined" && event.operation_id === operation_id) {
       const { message, client_id, joined_from } = event;
       const parts = [...(files.get(joined_from) ?? []), { type: "text", text: message }];
-      messages.push({ id: toMessageId(client_id ?? joined_from), role: "user", parts });
+      joined.push({ id: toMessageId(client_id ?? joined_from), role: "user", parts });
     }
     chunks.push(...fold.push(event));
     last = event;
@@ -357,6 +361,7 @@ async function messagesOf(
     if (last === undefined || !(await restsNow(context.service, target, fold.work))) return messages;
     chunks.push(...fold.handOver(last));
   }
+  messages.push(...joined);
   const answer = toUiMessage(operation_id, chunks);
   return answer.parts.length === 0 ? messages : [...messages, answer];
 }
