@@ -27,10 +27,10 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/specs": { packages: ["yaml"], kilobytes: 300 },
   "kit/guidelines": { packages: ["@noble/hashes", "yaml"], kilobytes: 162 },
   "kit/project": { packages: [], kilobytes: 270 },
-  "kit/client": { packages: [], kilobytes: 112, download: 19 },
+  "kit/client": { packages: [], kilobytes: 114, download: 19 },
   "kit/server": {
     packages: ["@hono/node-server", "hono", "ws", "zod"],
-    kilobytes: 840,
+    kilobytes: 856,
   },
   "kit/engines/restate": { packages: ["croner"], kilobytes: 420 },
   "kit/mcp": { packages: ["@modelcontextprotocol/server", "yaml", "zod"], kilobytes: 560 },
@@ -50,7 +50,7 @@ const budgets: Readonly<Record<string, Budget>> = {
   "kit/stores/postgres": { packages: [], kilobytes: 165 },
   "kit/stores/sqlite": { packages: [], kilobytes: 164 },
   "kit/webhooks": { packages: [], kilobytes: 40 },
-  "kit/testing": { packages: [], kilobytes: 798 },
+  "kit/testing": { packages: [], kilobytes: 815 },
 };
 
 /** Modules that Node 20 lacks: kit loads them by `process.getBuiltinModule` when it needs them. */
