@@ -227,7 +227,9 @@ export async function resolveRevision({ root: cwd, since, signal }: ChangedFiles
     });
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
   if (since === "" || since.startsWith("-") || since.length > 256 || /[\u0000-\u001f\u007f]/.test(since)) {
-    throw unknown("A revision is a name of 1 to 256 characters that does not start with a dash.");
+    throw unknown(
+      `A revision is a name of 1 to 256 characters that does not start with a dash, not ${JSON.stringify(since.slice(0, 80))}.`,
+    );
   }
   const result = await runGit(["rev-parse", "--verify", "--quiet", "--end-of-options", `${since}^{commit}`], {
     cwd,
