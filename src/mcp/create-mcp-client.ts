@@ -1,7 +1,8 @@
 import type { AnyTool, ValidateJson } from "../agents/define/tool.ts";
 import { maskSecrets } from "../agents/secrets.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
-import { type BrowserLogins, createBrowserLogins } from "./auth/browser-login.ts";
+import { createBrowserLogins } from "./auth/browser-login.ts";
+import type { BrowserLogins } from "./auth/browser-logins.ts";
 import { cleanLine } from "./clean-text.ts";
 import { limits } from "./limits.ts";
 import type { McpConfig } from "./servers/mcp-config.ts";

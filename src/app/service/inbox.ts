@@ -1,6 +1,6 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { Engine, WaitingListing, WaitingPlace } from "../../engine/contract.ts";
-import type { BrowserLogins } from "../../mcp/auth/browser-login.ts";
+import type { BrowserLogins } from "../../mcp/auth/browser-logins.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { sessionName } from "../../protocol/session-name.ts";

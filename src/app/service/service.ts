@@ -1,7 +1,7 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { KitError } from "../../base/kit-error.ts";
 import type { Engine, RunReceipt } from "../../engine/contract.ts";
-import type { BrowserLogins } from "../../mcp/auth/browser-login.ts";
+import type { BrowserLogins } from "../../mcp/auth/browser-logins.ts";
 import type { DispatchReceipt } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { GuidelineUsage } from "../../protocol/guideline-usage.ts";

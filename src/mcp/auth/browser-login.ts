@@ -1,50 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { times } from "../limits.ts";
 import type { ServerLink } from "../servers/server-link.ts";
-import { beginLogin, explained, finishLogin, type LoggedIn } from "./log-in.ts";
+import type { BrowserLogins } from "./browser-logins.ts";
+import { beginLogin, explained, finishLogin } from "./log-in.ts";
 import type { PendingLogin } from "./login-file.ts";
 import type { ServerLogin } from "./server-login.ts";
-
-/** A server at which a person has to log in, before agents can use it, or use all of it. */
-export interface NeededLogin {
-  readonly server: string;
-  /** The host of its address. */
-  readonly host: string;
-  /** When it first asked in vain; ISO 8601. */
-  readonly since: string;
-  /** The scope that it asks for, if it names one. */
-  readonly scope?: string | undefined;
-}
-
-/** A login that the browser which gets `secret` can finish, until `until` (milliseconds since 1970). */
-export interface BegunBrowserLogin {
-  /** The address for the browser to open. */
-  readonly address: URL;
-  readonly secret: string;
-  /** The browser brings it back. The authorization server knows it, too. */
-  readonly state: string;
-  readonly until: number;
-}
-
-/** The browser that comes back. */
-export interface ReturnedBrowser {
-  /** The secret of the login that the browser began. */
-  readonly secret: string;
-  /** The parameters that the authorization server gave it. */
-  readonly answer: URLSearchParams;
-}
-
-/**
- * Logins of persons whose browsers come back to kit's server. What a login needs meanwhile is in the file of the login, so each process
- * that uses the login can finish it. `begin` and `finish` reject with `ServerFailure`.
- */
-export interface BrowserLogins {
-  needed(): readonly NeededLogin[];
-  /** Begins a login that ends at `redirect`, in place of one that has begun before; `undefined` if no person can log in at a server of this name. */
-  begin(server: string, redirect: string): Promise<BegunBrowserLogin | undefined>;
-  /** Finishes a login, once; `undefined` if this browser has begun none that is open. */
-  finish(server: string, browser: ReturnedBrowser): Promise<LoggedIn | undefined>;
-}
 
 /** Creates the logins at the servers of `links`. */
 export function createBrowserLogins(links: readonly ServerLink[]): BrowserLogins {

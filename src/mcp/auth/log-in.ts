@@ -9,6 +9,7 @@ import { defined } from "../../base/record.ts";
 import { times } from "../limits.ts";
 import { loadSdk, type McpSdk } from "../servers/load-mcp-sdk.ts";
 import { ServerFailure } from "../servers/server-failure.ts";
+import type { LoggedIn } from "./browser-logins.ts";
 import { type CallbackServer, isCallbackAddress, openCallbackServer } from "./callback-server.ts";
 import { isAllowedScheme, isSafeForTokens } from "./guarded-fetch.ts";
 import { toLoginFailure } from "./login-failure.ts";
@@ -23,14 +24,6 @@ export interface LogInOptions {
   readonly signal: AbortSignal;
   /** Milliseconds that the person has; default 5 minutes. */
   readonly timeoutMs?: number | undefined;
-}
-
-/** The result of a login. */
-export interface LoggedIn {
-  /** The authorization server. */
-  readonly issuer: string;
-  /** The scope of the login, if the authorization server names it. */
-  readonly scope?: string | undefined;
 }
 
 /**
