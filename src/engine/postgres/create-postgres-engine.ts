@@ -311,6 +311,7 @@ class PostgresEngine {
       this.#dispatches.onQueued({ agent: id, instance_id: news[2], session: news[3] });
     else if (kind === "run") this.#runs.onQueued(id);
     else if (kind === "signal") this.#runs.onSignal(id);
+    else if (kind === "unexecuted") void this.#runs.onUnexecuted(id).catch(() => undefined);
     else if (kind === "stream") this.#events.onWritten(id);
     else if (kind === "approval") this.#waitingCalls.onNews(id);
     else if (kind === "schedule") void this.#schedules.arm().catch(() => undefined);

@@ -4,15 +4,16 @@ import { openConnection } from "../../postgres/pool.ts";
 import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
 
 /**
- * Messages between nodes. They only save time: the receiver would find the same in the rows a moment later.
+ * Messages between nodes. They only save time: the receiver would find the same in the rows a moment later. A node receives its own
+ * news too, so the handler of a news must not send it again.
  * `session`: an input was queued; `run`: a run was queued; `ended`: a dispatch or a run has ended; `cancel`: a running
- * dispatch or run was cancelled; `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was
- * decided; `schedule`: schedules were changed; `shards`: shards are free; `echo`: a node tests whether notifications
- * arrive.
+ * dispatch or run was cancelled; `unexecuted`: a run was cancelled that no node executed, and its owner is another node;
+ * `signal`: a run has a signal; `stream`: events were written; `approval`: a tool call was decided; `schedule`: schedules
+ * were changed; `shards`: shards are free; `echo`: a node tests whether notifications arrive.
  */
 export type News =
   | readonly ["session", agent: string, instance_id: string, session: string]
-  | readonly ["run" | "ended" | "cancel" | "signal" | "stream" | "approval" | "echo", id: string]
+  | readonly ["run" | "ended" | "unexecuted" | "cancel" | "signal" | "stream" | "approval" | "echo", id: string]
   | readonly ["schedule" | "shards"];
 
 export interface NewsOptions {

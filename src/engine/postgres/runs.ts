@@ -3,6 +3,7 @@ import type { WaitingSignal } from "../../protocol/waiting.ts";
 import type { Page, RunReceipt, RunRequest, RunSignal, WaitingListing } from "../contract.ts";
 import { runStream } from "../event-log-contract.ts";
 import { sleepUntil } from "../shared/durable-time.ts";
+import { recordCancelled } from "../shared/runs/run-jobs.ts";
 import { lineOfRun, type QueuedRun, type RunRow } from "../shared/runs/run-store.ts";
 import { Runs, type RunsOptions } from "../shared/runs/runs.ts";
 import { listWaitingSignals } from "./lists.ts";
@@ -72,10 +73,17 @@ export class PostgresRuns extends Runs<PostgresBase> {
     if (this.#isOwn(runId)) this.enqueueNew();
   }
 
-  /** Handles the news that a run has ended. Another node can have cancelled one whose stream this node writes. */
+  /** Handles the news that a run has ended. */
   onEnded(runId: string): void {
-    if (this.#isOwn(runId)) this.#recordEnd(runId).catch(() => undefined);
     this.ends.wake(runId);
+  }
+
+  /** Handles the news that another node has cancelled a run that no node executed: its owner writes the stream. */
+  async onUnexecuted(runId: string): Promise<void> {
+    if (!this.#isOwn(runId)) return;
+    const row = await this.#rows.find(runId);
+    if (row?.status === "cancelled") await recordCancelled(this.events, row, this.base.clock.now());
+    super.noteEnd(runId);
   }
 
   /** Handles the news that a running run was cancelled. */
@@ -92,7 +100,7 @@ export class PostgresRuns extends Runs<PostgresBase> {
 
   /** Requeues the runs that former owners of shards were executing, and enqueues the queued runs. */
   async takeOver(shards: readonly number[]): Promise<void> {
-    for (const { run_id } of await recoverRuns(this.base, shards)) await this.#recordEnd(run_id);
+    for (const row of await recoverRuns(this.base, shards)) await this.recordEnd(row);
     await queueHeld(this.base, shards);
     for (const run_id of await awaitedEnds(this.base, shards)) await this.#wakeAwaiting(run_id);
     await this.#polls.add(null);
@@ -228,8 +236,9 @@ export class PostgresRuns extends Runs<PostgresBase> {
     }
   }
 
-  async #recordEnd(runId: string): Promise<void> {
-    await this.recordEnd(await this.#rows.find(runId), runId);
+  protected override async recordEnd(row: RunRow): Promise<void> {
+    await super.recordEnd(row);
+    if (!this.#isOwn(row.run_id)) this.base.news.publish(["unexecuted", row.run_id]);
   }
 
   protected override noteCancelled(runId: string): void {

@@ -139,9 +139,9 @@ export abstract class Runs<Base extends EngineBase> implements RunCalls {
   }
 
   /** Ends the stream of a run that ended without being executed. */
-  protected async recordEnd(row: RunRow | undefined, runId: string): Promise<void> {
-    if (row?.status === "cancelled") await recordCancelled(this.events, row, this.base.clock.now());
-    this.noteEnd(runId);
+  protected async recordEnd(row: RunRow): Promise<void> {
+    if (row.status === "cancelled") await recordCancelled(this.events, row, this.base.clock.now());
+    this.noteEnd(row.run_id);
   }
 
   async #cancel(runId: string): Promise<boolean> {
@@ -150,7 +150,7 @@ export abstract class Runs<Base extends EngineBase> implements RunCalls {
     if (row.status === "running") this.noteCancelled(runId);
     else {
       this.base.queue.leave({ id: runId, line: lineOfRun(row) });
-      await this.recordEnd(row, runId);
+      await this.recordEnd(row);
     }
     return true;
   }
