@@ -60,3 +60,20 @@ test("dispatches at once share their statements and flushes", async () => {
   const costs = await cluster.costsOf(() => cluster.dispatch(count, 24));
   check("one of 300 dispatches at once", each(costs, count));
 });
+
+test("three nodes share a little more work, and ask nothing for work that has ended", async () => {
+  const count = 300;
+  const three = await AgentCluster.start(3);
+  try {
+    await three.dispatch(400, 24);
+    const costs = await three.costsOf(() => three.dispatch(count, 24));
+    check("one of 300 dispatches at once, three nodes", {
+      ...each({ ...costs, seconds: 3 * costs.seconds }, count),
+    });
+    const after = await three.costsOf(() => delay(10_000));
+    const perSecond = after.statements / after.seconds / 3;
+    check("a node at rest, per second", { statements: perSecond, flushes: after.flushes });
+  } finally {
+    await three.stop();
+  }
+});

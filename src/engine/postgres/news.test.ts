@@ -29,9 +29,9 @@ test("nodes send no news once all work has ended, and the owner of a run that an
     const key = { agent: "a", instance_id: `i${number}`, session: "default" };
     const { dispatch_id } = await node.admit({ ...key, input: "x" });
     expect(await node.awaitDispatch(dispatch_id)).toMatchObject({ status: "completed" });
-    await expect.poll(async () => (await node.getRun(run_id))?.status).toBe("waiting");
   }
   for (const run_id of runs) {
+    await expect.poll(async () => (await nodes[0]?.getRun(run_id))?.status).toBe("waiting");
     const owner = nodes.find((node) => node.cluster?.owns({ run_id }));
     const other = nodes.find((node) => node !== owner);
     expect(await other?.cancelRun(run_id)).toBe(true);

@@ -13,7 +13,10 @@ import type { DatabaseClock, EngineDatabase } from "./engine-database.ts";
  */
 export type News =
   | readonly ["session", agent: string, instance_id: string, session: string]
-  | readonly ["run" | "ended" | "unexecuted" | "cancel" | "signal" | "stream" | "approval" | "echo", id: string]
+  | readonly [
+      "run" | "ended" | "unexecuted" | "cancel" | "signal" | "stream" | "approval" | "echo",
+      id: string,
+    ]
   | readonly ["schedule" | "shards"];
 
 export interface NewsOptions {

@@ -305,6 +305,15 @@ export class RunRows implements RunStore {
     );
     return rows.map(({ run_id }) => run_id);
   }
+
+  /** Whether these shards have runs that have not ended. */
+  async areOpen(shards: readonly number[]): Promise<boolean> {
+    const row = await this.#base.database.row(
+      "SELECT 1 FROM $s.runs WHERE status IN ('queued', 'running', 'waiting') AND shard = ANY($1) LIMIT 1",
+      [shards],
+    );
+    return row !== undefined;
+  }
 }
 
 /**

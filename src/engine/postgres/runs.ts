@@ -100,6 +100,8 @@ export class PostgresRuns extends Runs<PostgresBase> {
 
   /** Requeues the runs that former owners of shards were executing, and enqueues the queued runs. */
   async takeOver(shards: readonly number[]): Promise<void> {
+    // A node without open runs, which looks every few seconds, asks nothing else.
+    if (!(await this.#rows.areOpen(shards))) return;
     for (const row of await recoverRuns(this.base, shards)) await this.recordEnd(row);
     await queueHeld(this.base, shards);
     for (const run_id of await awaitedEnds(this.base, shards)) await this.#wakeAwaiting(run_id);
@@ -215,19 +217,20 @@ export class PostgresRuns extends Runs<PostgresBase> {
     const alarm = new AbortController();
     this.#alarm = alarm;
     try {
-      const woken = await database.rows(
-        `UPDATE $s.runs SET status = 'queued', wake_at = NULL, queued_as = nextval('$s.run_queue')
-         WHERE id IN (SELECT id FROM $s.runs WHERE wake_at <= $1 AND status = 'waiting' AND shard = ANY($2)
-           ORDER BY wake_at LIMIT ${wokenAtATime} FOR UPDATE SKIP LOCKED) RETURNING 1`,
+      const due = await database.row<{ woken: number; next: number | null }>(
+        `WITH woken AS (
+           UPDATE $s.runs SET status = 'queued', wake_at = NULL, queued_as = nextval('$s.run_queue')
+           WHERE id IN (SELECT id FROM $s.runs WHERE wake_at <= $1 AND status = 'waiting' AND shard = ANY($2)
+             ORDER BY wake_at LIMIT ${wokenAtATime} FOR UPDATE SKIP LOCKED) RETURNING 1)
+         SELECT (SELECT count(*)::int FROM woken) AS woken,
+           (SELECT min(wake_at) FROM $s.runs WHERE wake_at > $1 AND shard = ANY($2)) AS next`,
         [time.now(), ownership.shards],
       );
-      if (woken.length > 0) this.enqueueNew();
-      const next = await database.row<{ at: number | null }>(
-        "SELECT min(wake_at) AS at FROM $s.runs WHERE wake_at IS NOT NULL AND shard = ANY($1)",
-        [ownership.shards],
-      );
-      if (next?.at === null || next?.at === undefined || alarm.signal.aborted) return;
-      sleepUntil(time, next.at, alarm.signal).then(
+      const { woken = 0, next = null } = due ?? {};
+      if (woken > 0) this.enqueueNew();
+      const at = woken === wokenAtATime ? time.now() : next;
+      if (at === null || alarm.signal.aborted) return;
+      sleepUntil(time, at, alarm.signal).then(
         () => void this.#arm(),
         () => undefined,
       );
