@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { OperationOrigin, Origins } from "../../agents/agent-runtime.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { AdmitRequest, Engine } from "../../engine/contract.ts";
-import { agentStream, runStream } from "../../engine/event-log-contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";
+import { agentStream, runStream } from "../../protocol/session-name.ts";
 import { type TraceContext, type Tracing, tracingOf } from "../../protocol/tracing.ts";
 
 /** The listeners of a whole application. */

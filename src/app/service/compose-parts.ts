@@ -1,9 +1,10 @@
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { Engine, EngineHandlers } from "../../engine/contract.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { AgentFactory, type RuntimeParts, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { type CreateInstance, Instances } from "../runtime/instances.ts";

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
-import { agentStream } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { Instances } from "../runtime/instances.ts";
 import { endOperation } from "./input-ends.ts";

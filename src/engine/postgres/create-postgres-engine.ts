@@ -1,7 +1,7 @@
 import { version } from "../../base/own-package.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
-import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { closing, defaultLimits, leaseLost } from "../shared/engine-base.ts";
 import { type EngineOwnership, EngineShell, Stops } from "../shared/engine-shell.ts";

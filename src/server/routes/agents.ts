@@ -1,7 +1,7 @@
 import type { InstanceTarget, PromptCall } from "../../app/service/service.ts";
 import type { OperationEventsQuery } from "../../app/service/trace.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream, type StreamState } from "../../engine/event-log-contract.ts";
+import type { StreamState } from "../../engine/event-log-contract.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -9,6 +9,7 @@ import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/
 import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts";
 import { streamHeader } from "../../protocol/routes/route.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { ConnectionSlot } from "../access/connection-slots.ts";
 import { emptyReply } from "../reply.ts";
 import {

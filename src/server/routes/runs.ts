@@ -2,7 +2,6 @@ import { toSentDispatch } from "../../app/service/stored-input.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { toTimes } from "../../base/time-range.ts";
 import { clusterStateOf } from "../../engine/cluster-state.ts";
-import { runStream } from "../../engine/event-log-contract.ts";
 import type { CallFilter } from "../../engine/waiting-calls-contract.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import type {
@@ -14,6 +13,7 @@ import type {
 import { openDispatchStatuses, openRunStatuses } from "../../protocol/enums.ts";
 import { clusterRoutes, dispatchRoutes, runRoutes } from "../../protocol/routes/run-routes.ts";
 import type { CancelRunsBody, RetryRunsBody, RunRecord, RunStatus } from "../../protocol/run.ts";
+import { runStream } from "../../protocol/session-name.ts";
 import { emptyReply } from "../reply.ts";
 import { isReconnect, readEventPosition, readIdempotencyKey } from "../request/read-request.ts";
 import { bindRoutes, type Guard, type Handlers, type Route, type RouteRequest } from "../route.ts";

@@ -7,7 +7,7 @@ import type {
 } from "../../protocol/session-entry.ts";
 import { sessionName } from "../../protocol/session-name.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
-import { DatabaseFile, isBusy, isFileFault, StoreFaults } from "../../sqlite/database-file.ts";
+import { DatabaseFile, isBusy, isFileFault, LockedWrites, StoreFaults } from "../../sqlite/database-file.ts";
 import { createTransaction, type Database, type Transaction } from "../../sqlite/statements.ts";
 import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
@@ -19,7 +19,6 @@ import {
   type SummaryChange,
   summarize,
 } from "../session-summary.ts";
-import { LockedWrites } from "./locked-writes.ts";
 import { createSessionList } from "./session-list.ts";
 import {
   insertEntries,

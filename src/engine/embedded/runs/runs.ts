@@ -1,3 +1,4 @@
+import { runStream } from "../../../protocol/session-name.ts";
 import type { WaitingSignal } from "../../../protocol/waiting.ts";
 import { query } from "../../../sqlite/statements.ts";
 import type {
@@ -8,7 +9,6 @@ import type {
   RunSignal,
   WaitingListing,
 } from "../../contract.ts";
-import { runStream } from "../../event-log-contract.ts";
 import type { EngineLimits } from "../../shared/engine-base.ts";
 import {
   forgetFailures,

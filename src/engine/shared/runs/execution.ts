@@ -1,8 +1,9 @@
 import { linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableError } from "../../../protocol/error-code.ts";
+import { runStream } from "../../../protocol/session-name.ts";
 import type { EngineHandlers, RunContext, RunEventBody } from "../../contract.ts";
-import { type EventLog, runStream } from "../../event-log-contract.ts";
+import type { EventLog } from "../../event-log-contract.ts";
 import { type EngineBase, isLost } from "../engine-base.ts";
 import { checkJson } from "../json-values.ts";
 import { principalOf } from "../queue/owners.ts";
