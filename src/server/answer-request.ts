@@ -23,10 +23,7 @@ import {
 import type { Route, RouteServer, ServerContext, ServerEnv } from "./route.ts";
 
 /** Answers a request with the result of `work` if the gate admits it; otherwise with the refusal. */
-type AnswerRequest = (
-  context: ServerContext,
-  work: () => Response | Promise<Response>,
-) => Promise<Response>;
+type AnswerRequest = (context: ServerContext, work: () => Response | Promise<Response>) => Promise<Response>;
 
 interface MountOptions extends RouteServer {
   readonly answer: AnswerRequest;
@@ -42,15 +39,16 @@ export function mountRoutes(
 ): void {
   const byPath = Map.groupBy(routes, (route) => route.path.replace(/\{(\w+)\}/g, ":$1"));
   for (const [path, ofPath] of byPath) {
+    // Other paths of the page are no routes.
+    const home = path === "/" ? page : undefined;
     const allow = allowedMethods(ofPath);
     const byMethod = new Map<string, Route>(ofPath.map((route) => [route.method, route]));
     app.all(path, async (context) => {
-      const { method, path: requestPath, raw } = context.req;
+      const { method, raw } = context.req;
       const route = byMethod.get(method === "HEAD" ? "GET" : method);
       const reply = await answer(context, () => {
-        if (page !== undefined && isPageRequest({ method, path: requestPath, headers: raw.headers })) {
-          return page.answer({ path: requestPath, headers: raw.headers });
-        }
+        if (home !== undefined && isPageRequest({ method, path, headers: raw.headers }))
+          return home.answer({ path, headers: raw.headers });
         if (route !== undefined) return route.answer(context, server);
         if (method === "OPTIONS") return emptyReply({ allow: allow.join(", ") });
         throw notAllowed(allow);

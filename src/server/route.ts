@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { z } from "zod";
@@ -14,9 +15,8 @@ import type {
   RouteMethod,
   RouteSpec,
 } from "../protocol/routes/route.ts";
-import { receivedAtOf } from "./arrivals.ts";
 import type { ServerLimits } from "./limits.ts";
-import { eventStreamReply, jsonReply } from "./reply.ts";
+import { eventStreamHeaders, jsonReply } from "./reply.ts";
 import {
   type BodySource,
   checkInput,
@@ -136,7 +136,7 @@ export function bindRoutes<Table extends Readonly<Record<RouteKey, RouteSpec>>>(
     const bound = handlers[key as keyof Table & RouteKey] as unknown as
       | BoundHandler
       | Binding<RouteKey, RouteSpec>;
-    const { handle, aliases = {} } = typeof bound === "function" ? { handle: bound } : bound;
+    const { handle, aliases } = typeof bound === "function" ? { handle: bound, aliases: undefined } : bound;
     const [method, path = ""] = key.split(" ") as [RouteMethod, string];
     return toRoute({ ...spec, method, path }, { handle: handle as BoundHandler, aliases, guard });
   });
@@ -146,7 +146,7 @@ type BoundHandler = (input: RouteRequest & { readonly query: unknown; readonly b
 
 interface BoundRoute {
   readonly handle: BoundHandler;
-  readonly aliases: Aliases;
+  readonly aliases: Aliases | undefined;
   readonly guard: Guard | undefined;
 }
 
@@ -166,7 +166,8 @@ function toRoute(
       const request = toRouteRequest(context, names, spec);
       if (spec.action !== undefined) await guard?.(request);
       // A stream without a reader would stay open.
-      if (spec.stream === "always" && request.raw.method === "HEAD") return eventStreamReply(null);
+      if (spec.stream === "always" && request.raw.method === "HEAD")
+        return new Response(null, { headers: eventStreamHeaders });
       const query =
         spec.query && checkInput("query", toQuery(readQuery(request.url, isKnown), aliases), spec.query);
       const bodyBytes = Math.max(limits.bodyBytes, spec.bodyBytes ?? 0);
@@ -185,6 +186,9 @@ function toRoute(
   };
 }
 
+/** When each request came that came over a connection of this process. */
+export const arrivals: WeakMap<IncomingMessage, number> = new WeakMap();
+
 /** The requests of live signals: a request without a reference is garbage-collected, and its signal then never fires. */
 const requestsOf = new WeakMap<AbortSignal, Request>();
 
@@ -197,7 +201,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
     itemAction: spec.itemAction,
     raw: req.raw,
     incoming: env?.incoming,
-    receivedAt: receivedAtOf(env?.incoming),
+    receivedAt: (env?.incoming && arrivals.get(env.incoming)) ?? performance.now(),
     url: req.url,
     accept: req.header("accept") ?? "",
     header: (name) => req.header(name),
@@ -234,7 +238,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
 }
 
 // In a URL every value is text; the schemas say which are numbers.
-function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
+function toQuery(query: Record<string, unknown>, aliases: Aliases | undefined): Record<string, unknown> {
   for (const name of [
     "limit",
     "after",
@@ -250,14 +254,15 @@ function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<strin
   }
   for (const name of ["rules", "count", "parents_only"])
     if (query[name] === "true" || query[name] === "false") query[name] = query[name] === "true";
-  return withAliases(query, aliases);
+  return aliases === undefined ? query : withAliases(query, aliases);
 }
 
 /** Unwraps a body whose only key is `payload`. */
-function toBody(body: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
+function toBody(body: Record<string, unknown>, aliases: Aliases | undefined): Record<string, unknown> {
   const { payload } = body;
   const wraps = isRecord(payload) && Object.keys(body).length === 1;
-  return withAliases(wraps ? payload : body, aliases);
+  const input = wraps ? payload : body;
+  return aliases === undefined ? input : withAliases(input, aliases);
 }
 
 function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {

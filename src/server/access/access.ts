@@ -90,9 +90,9 @@ export class Gate {
       this.#advise(error, head);
       throw error;
     }
-    // Health checks and CORS preflights are not counted.
-    const isFree = isHealth(head.path) || head.method === "OPTIONS" || this.#options.isPage?.(head);
-    if (isFree !== true) this.count(principal, head.remoteAddress);
+    // Health checks, CORS preflights and the console are not counted.
+    if (this.#limiter !== undefined && !isHealth(head.path) && head.method !== "OPTIONS")
+      if (this.#options.isPage?.(head) !== true) this.count(principal, head.remoteAddress);
     this.#options.refuse?.(head);
     return principal;
   }
@@ -288,7 +288,7 @@ export function checkHost(header: string | undefined, rules: HostRules): void {
   if (name === undefined) {
     throw new KitError({ code: "invalid_request", message: "The Host header is missing or malformed." });
   }
-  if (isLoopbackName(name) || rules.allowedHosts.has(name)) return;
+  if (name === "[::1]" || isLoopbackAddress(name) || rules.allowedHosts.has(name)) return;
   if (!isLoopbackAddress(rules.localAddress)) {
     if (isIP(name.replace(/^\[|\]$/g, "")) !== 0) return;
     if (rules.guarded && rules.allowedHosts.size === 0) return;
@@ -309,10 +309,6 @@ export function hostNameOf(header: string | undefined): string | undefined {
 export function isLoopbackAddress(address: string): boolean {
   const plain = address.toLowerCase().replace(/^::ffff:/, "");
   return plain === "localhost" || plain === "::1" || (isIP(plain) === 4 && plain.startsWith("127."));
-}
-
-function isLoopbackName(name: string): boolean {
-  return name === "[::1]" || isLoopbackAddress(name);
 }
 
 function adviceForPage(origin: string | null): string {
