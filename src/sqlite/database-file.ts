@@ -1,6 +1,5 @@
 import { constants, statSync } from "node:fs";
 import { basename, dirname, resolve, sep } from "node:path";
-import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { accessObstacle, openObstacle, spaceObstacle } from "../files/obstacle.ts";
 import { storeUnavailable } from "../protocol/error-code.ts";
@@ -76,7 +75,11 @@ interface FileIdentity {
 
 function identityOf(file: string): FileIdentity | undefined {
   // An unreadable folder counts as a missing file.
-  return attempt(() => statSync(file, { throwIfNoEntry: false }));
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
