@@ -1,6 +1,6 @@
-import type { Clock } from "../../../base/clock.ts";
+import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import type { Job, JobEnd, LineScope } from "./job.ts";
-import { Chain, type Link, type Owner, ServiceTimes, Turns } from "./owners.ts";
+import { Chain, type Link, type Owner, type Service, ServiceTimes, Turns } from "./owners.ts";
 
 interface Line extends Link<Line> {
   readonly name: string;
@@ -43,7 +43,7 @@ const usualMs = 1_000;
 export class JobQueue {
   readonly #clock: Clock;
   readonly #slots: number;
-  readonly #isLate: () => boolean;
+  readonly #isLate: (() => boolean) | undefined;
   readonly #lines = new Map<string, Line>();
   readonly #positions = new Map<string, Waiting>();
   readonly #turns: Turns<Line>;
@@ -63,7 +63,7 @@ export class JobQueue {
   /** Slots that were requested from suspendable work and are not released yet. */
   #requested = 0;
 
-  constructor({ clock, slots, isLate = () => false }: JobQueueOptions) {
+  constructor({ clock, slots, isLate }: JobQueueOptions) {
     this.#clock = clock;
     this.#slots = slots;
     this.#isLate = isLate;
@@ -160,7 +160,7 @@ export class JobQueue {
   retryDelay(scope: LineScope): number | undefined {
     if (!this.#isOpen) return undefined;
     const expected = { usualMs: this.#times.meanMs ?? usualMs, waiting: this.waiting(scope) };
-    return this.#timesOf(scope)?.retryDelay(this.#clock.now(), expected);
+    return this.#timesOf(scope)?.retryDelay(elapsedOf(this.#clock), expected);
   }
 
   open(): void {
@@ -214,7 +214,7 @@ export class JobQueue {
       const next = this.#turns.next(this.#running);
       const waiting = next?.line.queue.first;
       if (next === undefined || waiting === undefined) break;
-      if (this.#isLate()) {
+      if (this.#isLate?.() === true) {
         this.#pause();
         return;
       }
@@ -250,14 +250,14 @@ export class JobQueue {
     line.head = job;
     line.times ??= new ServiceTimes();
     this.#takeOut(waiting);
-    const now = this.#clock.now();
-    const measured = [this.#times, owner.times, line.times].map((scope) => ({
-      scope,
-      service: scope.begin(now),
-    }));
+    const now = elapsedOf(this.#clock);
+    const scopes = [this.#times, owner.times, line.times];
+    const services: Service[] = [];
+    for (const scope of scopes) services.push(scope.begin(now));
     const slot = this.#createSlot(owner, () => this.#leaveLine(line, job));
     const end = (how: JobEnd): void => {
-      for (const { scope, service } of measured) scope.end(service, this.#clock.now());
+      const endedAt = elapsedOf(this.#clock);
+      for (const [at, service] of services.entries()) scopes[at]?.end(service, endedAt);
       this.#finish(line, job, how);
       // `#finish` has given the line its next turn, so this owner comes after the owner of the next job.
       slot.end();
@@ -272,7 +272,8 @@ export class JobQueue {
 
   #countSlots(owner: Owner<Line>, change: 1 | -1): void {
     this.#running += change;
-    this.#turns.count(owner, change);
+    owner.running += change;
+    this.#turns.reorder(owner);
   }
 
   /**
@@ -350,7 +351,7 @@ export class JobQueue {
     this.#forgetRetry(line);
     const waiting: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
     this.#positions.set(job.id, waiting);
-    line.queue.unshift(waiting);
+    line.queue.push(waiting, line.queue.first);
     if (job.joins === true) this.#joining += 1;
     this.#count(waiting.owner, 1);
   }
