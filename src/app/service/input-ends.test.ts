@@ -39,7 +39,7 @@ async function open(events: readonly Pick<KitEvent, "type">[], entries: readonly
   const instances = new Instances(() => Promise.reject(new Error("The module of the agent is broken.")));
   const observed: string[] = [];
   const observers = new Set([({ type }: KitEvent) => void observed.push(type)]);
-  const record = (name: string, event: KitEvent): void => engine.events.append(name, event);
+  const record = (name: string) => (event: KitEvent) => engine.events.append(name, event);
   const parts = { store, events: engine.events, instances, observers, record };
   return {
     observed,
