@@ -182,12 +182,12 @@ const afterMs = 500;
 /** Notices that this process did nothing for a while: requests that it then reads, `until` a time, can be of callers who have given up. */
 function watchPauses(): { until: number; readonly timer: NodeJS.Timeout } {
   let lastLook = performance.now();
-  const look = (): void => {
+  const check = (): void => {
     const now = performance.now();
     if (now - lastLook > pausedMs) pauses.until = now + afterMs;
     lastLook = now;
   };
-  const pauses = { until: 0, timer: setInterval(look, lookMs).unref() };
+  const pauses = { until: 0, timer: setInterval(check, lookMs).unref() };
   return pauses;
 }
 

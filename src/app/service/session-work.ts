@@ -66,36 +66,15 @@ export class SessionWork {
       try {
         const done = input.instead && (await input.instead(live, signal));
         if (done !== undefined) return done;
-        const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
-        const {
-          model,
-          backend,
-          role,
-          images,
-          files,
-          omit_rules: omitRules,
-          tools: callerTools,
-          tool_choice: callerToolChoice,
-          history,
-          rewind_before: rewindBefore,
-          attempts,
-          fork,
-        } = rest;
+        const { message, model, backend, role, images, files, history, attempts, fork } = request;
         const choices = defined({
-          model,
-          backend,
-          role,
-          images,
-          files,
-          thinkingLevel,
-          omitRules,
-          clientId,
-          callerTools,
-          callerToolChoice,
-          history,
-          rewindBefore,
-          attempts,
-          fork,
+          ...{ model, backend, role, images, files, history, attempts, fork },
+          thinkingLevel: request.thinking_level,
+          omitRules: request.omit_rules,
+          clientId: request.client_id,
+          callerTools: request.tools,
+          callerToolChoice: request.tool_choice,
+          rewindBefore: request.rewind_before,
         });
         const how = { signal, operationId, resumes: resting !== undefined };
         return toReply(await live.session(key.session).prompt(message, { ...choices, ...how }));

@@ -3,7 +3,6 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { type AgentDefinition, mergeProfiles } from "../../agents/define/create-agent.ts";
-import type { SourceGuard } from "../../agents/project-context.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isReservedName } from "../../protocol/built-in-workflows.ts";
@@ -45,7 +44,8 @@ export interface OpenSourcesOptions {
 export class Sources {
   /** The project's folder; a real path. */
   readonly root: string;
-  readonly #writes: AgentWrites;
+  /** Records the files that models write, so that the process does not run them. */
+  readonly guard: AgentWrites;
   readonly #hooks: SourceHooks;
   readonly #code: boolean;
   /** Also holds replaced definitions: runs and programs continue with the code with which they started. */
@@ -62,10 +62,10 @@ export class Sources {
     this.#modules = modules;
     this.root = realpathSync(root);
     this.#code = code !== false;
-    this.#writes = new AgentWrites(this.root, { stored: keepsWrites !== false });
+    this.guard = new AgentWrites(this.root, { stored: keepsWrites !== false });
     this.#hooks =
       modules === undefined
-        ? followSources(this.root, (file, requested) => this.#writes.check(file, requested))
+        ? followSources(this.root, (file, requested) => this.guard.check(file, requested))
         : noHooks;
   }
 
@@ -79,11 +79,6 @@ export class Sources {
       sources.#hooks.deregister();
       throw error;
     }
-  }
-
-  /** Records the files that models write, so that the process does not run them. */
-  get guard(): SourceGuard & Pick<AgentWrites, "check"> {
-    return this.#writes;
   }
 
   /** `App.agents`. */
@@ -179,7 +174,7 @@ export class Sources {
   }
 
   close(): void {
-    this.#writes.close();
+    this.guard.close();
     this.#hooks.deregister();
   }
 
@@ -188,7 +183,7 @@ export class Sources {
       code: this.#code,
       modules: this.#modules,
       before: this.loaded,
-      ...this.#writes.loading(),
+      ...this.guard.loading(),
     });
     const faults = await commandListProblems(loaded.agents, this.#defaults);
     this.loaded = { ...loaded, problems: [...loaded.problems, ...faults] };
@@ -199,7 +194,7 @@ export class Sources {
   }
 
   async #versionNow(): Promise<string> {
-    return `${this.#writes.version()} ${await sourceVersion(this.root, this.#hooks.files(), this.#modules)}`;
+    return `${this.guard.version()} ${await sourceVersion(this.root, this.#hooks.files(), this.#modules)}`;
   }
 }
 

@@ -56,7 +56,8 @@ export class Gate {
   readonly #hookTimeoutMs: number;
   readonly #keyOf: ReturnType<typeof createKeyCheck>;
   readonly #needsKey: boolean;
-  readonly #guarded: boolean;
+  /** Whether every request needs a key, or must pass the configuration's `auth`. */
+  readonly isGuarded: boolean;
   readonly #tokens: TokenCheck | undefined;
   readonly #allowedHosts: ReadonlySet<string>;
   readonly #allowedOrigins: ReadonlySet<string>;
@@ -69,7 +70,7 @@ export class Gate {
     this.#hookTimeoutMs = hookTimeoutMs;
     this.#keyOf = createKeyCheck(apiKeys);
     this.#needsKey = apiKeys.length > 0;
-    this.#guarded = this.#needsKey || auth !== undefined || oauth !== undefined;
+    this.isGuarded = this.#needsKey || auth !== undefined || oauth !== undefined;
     this.#tokens = oauth && createTokenCheck(oauth, options.onError);
     this.#allowedHosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
     this.#allowedOrigins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
@@ -105,14 +106,9 @@ export class Gate {
     );
   }
 
-  /** Whether every request needs a key, or must pass the configuration's `auth`. */
-  get isGuarded(): boolean {
-    return this.#guarded;
-  }
-
   /** Throws `forbidden` for an address that other machines can reach if the server requires no key. */
   checkBinding(host: string): void {
-    if (this.#guarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
+    if (this.isGuarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
     throw new KitError({
       code: "forbidden",
       message: `kit does not listen on ${host} without keys: every machine that reaches it could use the server.`,
@@ -128,14 +124,15 @@ export class Gate {
 
   async #senderOf(head: RequestHead): Promise<Principal | undefined> {
     const { method, path, headers, host, localAddress } = head;
-    checkHost(host, { localAddress, allowedHosts: this.#allowedHosts, guarded: this.#guarded });
+    checkHost(host, { localAddress, allowedHosts: this.#allowedHosts, guarded: this.isGuarded });
     checkOrigin(headers, host, this.#allowedOrigins);
-    if (!this.#guarded || isHealth(path) || method === "OPTIONS") return undefined;
+    if (!this.isGuarded || isHealth(path) || method === "OPTIONS") return undefined;
     if (this.#options.isPage?.(head) === true) return undefined;
     // Senders of webhooks have no key: they sign their requests, and the route checks the signature.
     if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
     // Clients without a token learn here where to get one.
-    if (method === "GET" && isResourceMetadata(path)) return undefined;
+    if (method === "GET" && /^\/\.well-known\/oauth-protected-resource(?:\/mcp)?$/.test(path))
+      return undefined;
     // Browsers come back from an authorization server without a key, and the route checks their cookie.
     if (method === "GET" && /^\/logins\/[^/]+\/callback$/.test(path)) return undefined;
     const authorization = headers.get("authorization") ?? undefined;
@@ -387,10 +384,6 @@ export function createRateLimiter(
     }
     bucket.tokens -= 1;
   };
-}
-
-function isResourceMetadata(path: string): boolean {
-  return /^\/\.well-known\/oauth-protected-resource(?:\/mcp)?$/.test(path);
 }
 
 function isHealth(path: string): boolean {

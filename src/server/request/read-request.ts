@@ -104,14 +104,10 @@ function invalidQuery(issue: ErrorIssue): KitError {
  */
 export function readSegment(raw: string, options: { name: string; maxBytes?: number }): string {
   // Most names are not percent-encoded.
-  const text = raw.includes("%") ? decodeSegment(raw) : raw;
+  const text = raw.includes("%") ? attempt(() => decodeURIComponent(raw)) : raw;
   const fault = text === undefined ? "must be percent-encoded UTF-8" : faultOfName(text, options.maxBytes);
   if (text !== undefined && fault === undefined) return text;
   throw invalidSegment(options.name, fault ?? "");
-}
-
-function decodeSegment(raw: string): string | undefined {
-  return attempt(() => decodeURIComponent(raw));
 }
 
 /** The error for a path segment that cannot be a name or id. */

@@ -336,7 +336,8 @@ async function streamPrompt(
   const started = Promise.withResolvers<void>();
   const queue = createFrameBuffer({
     maxLength: limits.unreadBytes,
-    onOverflow: () => controller.abort(tooSlow()),
+    onOverflow: () =>
+      controller.abort(new KitError({ code: "aborted", message: "The client did not read fast enough." })),
   });
   const onEvent = (event: KitEvent): void => {
     queue.push(toDelta(event) ?? encodeEvent(event));
@@ -377,8 +378,4 @@ async function streamPrompt(
     abort();
     throw error;
   }
-}
-
-function tooSlow(): KitError {
-  return new KitError({ code: "aborted", message: "The client did not read fast enough." });
 }

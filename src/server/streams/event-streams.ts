@@ -242,10 +242,8 @@ function encodeComment(text: string): string {
 
 /** Whether a client prefers a stream of events. */
 export function acceptsEvents(accept: string): boolean {
-  return accept
-    .split(",")
-    .some(
-      (range) =>
-        /^\s*text\/event-stream\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range),
-    );
+  for (const range of accept.split(","))
+    if (/^\s*text\/event-stream\s*(?:;|$)/i.test(range))
+      if (!/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)) return true;
+  return false;
 }

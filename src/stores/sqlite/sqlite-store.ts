@@ -125,12 +125,12 @@ export class SqliteSessionStore implements SessionStore {
    */
   append(request: AppendRequest): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    if (this.#queuedAppends.length === 0) setImmediate(() => this.#writeDue());
+    if (this.#queuedAppends.length === 0) setImmediate(this.#writeDue);
     this.#queuedAppends.push({ request, resolve, reject });
     return promise;
   }
 
-  #writeDue(): void {
+  readonly #writeDue = (): void => {
     const appends = this.#queuedAppends;
     if (appends.length === 0) return;
     this.#queuedAppends = [];
@@ -142,7 +142,7 @@ export class SqliteSessionStore implements SessionStore {
     } catch (error) {
       refuse(error);
     }
-  }
+  };
 
   /** Writes all appends in one transaction. Throws if the transaction fails; then none of them is in the file. */
   #writeTogether(appends: readonly DueAppend[]): void {

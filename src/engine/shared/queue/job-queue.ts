@@ -20,6 +20,13 @@ interface Waiting extends Link<Waiting> {
   readonly owner: Owner<Line>;
 }
 
+/** The slot of a job that has begun. */
+interface Slot {
+  /** The number of its parts that have released it. */
+  waits: number;
+  ended: boolean;
+}
+
 export interface JobQueueOptions {
   readonly clock: Clock;
   /** How many jobs can run at a time. */
@@ -254,20 +261,22 @@ export class JobQueue {
     const scopes = [this.#times, owner.times, line.times];
     const services: Service[] = [];
     for (const scope of scopes) services.push(scope.begin(now));
-    const slot = this.#createSlot(owner, () => this.#leaveLine(line, job));
+    this.#countSlots(owner, 1);
+    const slot: Slot = { waits: 0, ended: false };
     const end = (how: JobEnd): void => {
       const endedAt = elapsedOf(this.#clock);
       for (const [at, service] of services.entries()) scopes[at]?.end(service, endedAt);
       this.#finish(line, job, how);
       // `#finish` has given the line its next turn, so this owner comes after the owner of the next job.
-      slot.end();
+      slot.ended = true;
+      if (slot.waits === 0) this.#countSlots(owner, -1);
       owner.works -= 1;
       this.#turns.forget(owner);
       this.#beginWhatMay();
       this.#noteSlotsFree();
       if (this.#begun === 0) for (const resolve of this.#idlers.splice(0)) resolve();
     };
-    job.begin(slot.releaseSlot).then(end, () => end({ ended: true }));
+    job.begin(() => this.#releaseSlot(slot, waiting)).then(end, () => end({ ended: true }));
   }
 
   #countSlots(owner: Owner<Line>, change: 1 | -1): void {
@@ -277,34 +286,23 @@ export class JobQueue {
   }
 
   /**
-   * Creates the slot of one job. Several parts of the job can release it at the same time; the slot counts as used again
-   * once all of them have taken it back, even if all slots are in use by then.
+   * Releases the slot of a job; the result takes it back. Several parts of the job can release it at the same time; the slot counts as
+   * used again once all of them have taken it back, even if all slots are in use by then.
    */
-  #createSlot(owner: Owner<Line>, released: () => void) {
-    let waits = 0;
-    let ended = false;
-    this.#countSlots(owner, 1);
-    return {
-      releaseSlot: (): (() => void) => {
-        let isBack = false;
-        waits += 1;
-        if (waits === 1 && !ended) {
-          this.#countSlots(owner, -1);
-          released();
-          this.#beginWhatMay();
-          this.#noteSlotsFree();
-        }
-        return () => {
-          if (isBack) return;
-          isBack = true;
-          waits -= 1;
-          if (waits === 0 && !ended) this.#countSlots(owner, 1);
-        };
-      },
-      end: (): void => {
-        ended = true;
-        if (waits === 0) this.#countSlots(owner, -1);
-      },
+  #releaseSlot(slot: Slot, { line, job, owner }: Waiting): () => void {
+    let isBack = false;
+    slot.waits += 1;
+    if (slot.waits === 1 && !slot.ended) {
+      this.#countSlots(owner, -1);
+      this.#leaveLine(line, job);
+      this.#beginWhatMay();
+      this.#noteSlotsFree();
+    }
+    return () => {
+      if (isBack) return;
+      isBack = true;
+      slot.waits -= 1;
+      if (slot.waits === 0 && !slot.ended) this.#countSlots(owner, 1);
     };
   }
 

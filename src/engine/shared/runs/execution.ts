@@ -60,6 +60,7 @@ export class Execution implements ExecutionCore {
   readonly #replay: Replay;
   readonly #ending = Promise.withResolvers<ExecutionEnd>();
   readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly #calls: GuardedCalls;
   readonly #deliveries: Deliveries;
   readonly #waits: Waits;
@@ -96,10 +97,6 @@ export class Execution implements ExecutionCore {
     this.#waits = new Waits(this);
     // The handler starts in the next turn of the event loop, once the caller has stored the execution.
     setImmediate(() => void this.#work());
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   get lastEnd(): number {
