@@ -4,10 +4,10 @@ import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { checkDirect } from "./check-direct.ts";
-import { HangWatch } from "./hang-watch.ts";
 import { type Beat, beatMs, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
 import * as times from "./ownership-times.ts";
+import { HangWatch } from "./ownership-times.ts";
 import { FreeShardSearch } from "./searches.ts";
 import {
   freeShards,
