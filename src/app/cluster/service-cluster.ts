@@ -50,8 +50,7 @@ export class ServiceCluster {
   /** Answers other nodes about the streams that this node writes. */
   readonly streamAnswers: StreamAnswers;
   readonly #cluster: EngineCluster;
-  /** The address at which other nodes reach this one. */
-  address: string | undefined;
+  #address: string | undefined;
   readonly #client: NodeClient;
   readonly #usedSignatures = new UsedSignatures();
   /** The last prompt of each session that is being sent to another node. */
@@ -60,7 +59,7 @@ export class ServiceCluster {
 
   constructor({ cluster, events, address }: ServiceClusterOptions) {
     this.#cluster = cluster;
-    this.address = address;
+    this.#address = address;
     this.#client = new NodeClient(cluster);
     this.events = createSharedEvents({ events, cluster, client: this.#client });
     this.streamAnswers = createStreamAnswers(events, cluster);
@@ -73,8 +72,13 @@ export class ServiceCluster {
 
   /** Announces the address of this node; the configured address takes precedence over that of its listener. */
   async announce(listening: string): Promise<void> {
-    this.address ??= listening;
-    await this.#cluster.announce(this.address);
+    this.#address ??= listening;
+    await this.#cluster.announce(this.#address);
+  }
+
+  /** The address at which other nodes reach this one. */
+  get address(): string | undefined {
+    return this.#address;
   }
 
   /** Whether a node of the cluster has signed this call recently, and the call comes for the first time. */
