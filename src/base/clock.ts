@@ -28,18 +28,15 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         reject(signal?.reason);
       };
-      const end = (): void => {
+      const end = (left: number): void => {
+        if (left > 0) {
+          timer = setTimeout(end, Math.min(left, longestTimerMs), left - longestTimerMs);
+          return;
+        }
         signal?.removeEventListener("abort", stop);
         resolve();
       };
-      let timer: ReturnType<typeof setTimeout>;
-      const wait = (left: number): void => {
-        timer =
-          left > longestTimerMs
-            ? setTimeout(wait, longestTimerMs, left - longestTimerMs)
-            : setTimeout(end, left);
-      };
-      wait(ms);
+      let timer = setTimeout(end, Math.min(ms, longestTimerMs), ms - longestTimerMs);
       signal?.addEventListener("abort", stop, { once: true });
     }),
 };

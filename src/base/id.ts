@@ -27,17 +27,14 @@ export function createUlid(now: number = Date.now()): string {
     // After a million ids in one millisecond, the next ids carry the next millisecond.
     if (count === countLimit) start(lastMs + 1);
   }
-  return prefix + countedText(count);
-}
-
-/** The last digits, as one text: the general way makes a text for every digit. */
-function countedText(value: number): string {
-  return String.fromCharCode(
-    alphabet.charCodeAt(value >> 15),
-    alphabet.charCodeAt((value >> 10) & 31),
-    alphabet.charCodeAt((value >> 5) & 31),
-    alphabet.charCodeAt(value & 31),
+  // The last digits as one text: the general way makes a text for every digit.
+  const counted = String.fromCharCode(
+    alphabet.charCodeAt(count >> 15),
+    alphabet.charCodeAt((count >> 10) & 31),
+    alphabet.charCodeAt((count >> 5) & 31),
+    alphabet.charCodeAt(count & 31),
   );
+  return prefix + counted;
 }
 
 function start(ms: number): void {

@@ -76,7 +76,9 @@ function readStructure(text: string, maxDepth: number): Structure {
         const end = endOfString(text, at);
         const keys = expectsKey ? open.at(-1) : undefined;
         if (keys !== undefined && duplicate === undefined) {
-          const key = unescapeKey(text.slice(at + 1, end));
+          const raw = text.slice(at + 1, end);
+          // `"\u0061"` and `"a"` are the same key.
+          const key = raw.includes("\\") ? attempt(() => String(JSON.parse(`"${raw}"`)), raw) : raw;
           if (keys.has(key)) duplicate = key;
           keys.add(key);
         }
@@ -99,10 +101,4 @@ function endOfString(text: string, start: number): number {
     end = text.indexOf('"', end + 1);
   }
   return text.length;
-}
-
-/** `"\u0061"` and `"a"` are the same key. */
-function unescapeKey(raw: string): string {
-  if (!raw.includes("\\")) return raw;
-  return attempt(() => String(JSON.parse(`"${raw}"`)), raw);
 }

@@ -7,9 +7,9 @@ type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefine
 
 /** Returns the object without the keys that hold `undefined`. */
 export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Defined<Fields>;
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) kept[name] = value;
+  return kept as Defined<Fields>;
 }
 
 /** A value of which any part can be missing, such as an object that a model is still writing. */

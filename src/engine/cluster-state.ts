@@ -1,9 +1,8 @@
 import { hostname } from "node:os";
 import { isoTime } from "../base/clock.ts";
 import { version } from "../base/own-package.ts";
-import type { ClusterState } from "../protocol/cluster.ts";
-import type { Engine } from "./contract.ts";
-import { heldRuns } from "./shared/runs/held-runs.ts";
+import type { ClusterProblem, ClusterState } from "../protocol/cluster.ts";
+import type { Engine, EngineLoad } from "./contract.ts";
 
 /** The nodes of an engine and their work; for an engine without `state`, this process as the only node. */
 export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
@@ -41,4 +40,16 @@ export async function clusterStateOf(engine: Engine): Promise<ClusterState> {
       ...heldRuns(load),
     ],
   };
+}
+
+/** The problem for the operator if runs wait because of their code. */
+export function heldRuns({ held_runs: count = 0 }: Pick<EngineLoad, "held_runs">): ClusterProblem[] {
+  if (count === 0) return [];
+  return [
+    {
+      code: "held_runs",
+      message: `${count === 1 ? "A run waits" : `${count} runs wait`}, because code is missing, broken or does not match the journal.`,
+      hint: "`kit runs list --status waiting` shows why. The runs continue after a start with code that fits; cancelling ends them.",
+    },
+  ];
 }

@@ -54,13 +54,3 @@ export interface EventSubscription {
   readonly id?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
-
-/** The name of the stream of an agent's instance, with the events of all its sessions. */
-export function agentStream(agent: string, instanceId: string): string {
-  return `agent/${agent}/${instanceId}`;
-}
-
-/** The name of a run's stream. */
-export function runStream(runId: string): string {
-  return `run/${runId}`;
-}

@@ -189,13 +189,9 @@ function makeOne(path: string, { mayMiss }: { readonly mayMiss: boolean }): bool
   } catch (error) {
     if (mayMiss && hasCode(error, "ENOENT")) return false;
     // Some file systems report another error for an existing folder, such as EROFS.
-    if (!isFolder(path)) throw error;
+    if (!attempt(() => statSync(path).isDirectory(), false)) throw error;
   }
   return true;
-}
-
-function isFolder(path: string): boolean {
-  return attempt(() => statSync(path).isDirectory(), false);
 }
 
 /**

@@ -34,7 +34,8 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
   #next = 0;
   #length = 0;
   #end: { readonly error?: unknown } | undefined;
-  #readers: (() => void)[] = [];
+  /** Resolves for all readers that wait. */
+  #news: PromiseWithResolvers<void> | undefined;
 
   constructor(options: EventBufferOptions<Item>) {
     this.#options = options;
@@ -105,7 +106,8 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
         if ("error" in this.#end) throw this.#end.error;
         return undefined;
       }
-      await new Promise<void>((resolve) => this.#readers.push(resolve));
+      this.#news ??= Promise.withResolvers();
+      await this.#news.promise;
     }
   }
 
@@ -120,10 +122,8 @@ export class EventBuffer<Item> implements AsyncIterable<Item, undefined> {
   }
 
   #wake(): void {
-    if (this.#readers.length === 0) return;
-    const readers = this.#readers;
-    this.#readers = [];
-    for (const resume of readers) resume();
+    this.#news?.resolve();
+    this.#news = undefined;
   }
 
   #join(item: Item): Item | undefined {

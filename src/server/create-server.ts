@@ -1,19 +1,22 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Hono } from "hono";
-import { maskValue } from "../agents/secrets.ts";
 import type { KitConfig } from "../app/config/config-schema.ts";
 import type { Exposure, RateLimit } from "../app/config/server-schema.ts";
 import type { Service } from "../app/service/service.ts";
-import { KitError } from "../base/kit-error.ts";
 import { defined } from "../base/record.ts";
 import type { Project } from "../project/project.ts";
 import type { AuthorizeHook } from "../protocol/access.ts";
-import { errorCodes } from "../protocol/error-code.ts";
-import type { ErrorEnvelope } from "../protocol/errors.ts";
 import { type AccessOptions, Gate, isLoopbackAddress } from "./access/access.ts";
 import { createAuthorization } from "./access/authorize.ts";
 import { createConnectionSlots } from "./access/connection-slots.ts";
-import { createAnswer, type RequestEntry } from "./answer-request.ts";
+import {
+  createAnswer,
+  createPathRouter,
+  createReplies,
+  mountRoutes,
+  pathAsSent,
+  type RequestEntry,
+} from "./answer-request.ts";
 import { type ConsoleMode, checkLooksOnly, isPageRequest } from "./console/console-request.ts";
 import { createConsole } from "./console/create-console.ts";
 import { defaultLimits, type ServerLimits } from "./limits.ts";
@@ -26,8 +29,7 @@ import {
 } from "./listen.ts";
 import type { McpSettings } from "./mcp/mcp-work.ts";
 import { createNodeAnswers } from "./nodes/answer-nodes.ts";
-import { type ReplyParts, toErrorEnvelope, toErrorReply } from "./reply.ts";
-import { type Connection, createPathRouter, mountRoutes, type Route, type ServerEnv } from "./route.ts";
+import type { Connection, Route, ServerEnv } from "./route.ts";
 import { bindA2aRoutes } from "./routes/a2a.ts";
 import { type A2aSettings, isCardPath } from "./routes/a2a-work.ts";
 import { bindAgUiRoutes } from "./routes/ag-ui.ts";
@@ -266,32 +268,6 @@ export function createServer(options: ServerOptions): KitServer {
   };
 }
 
-/** Creates the error replies, without secrets, and reports errors that clients did not cause to `onError`. */
-function createReplies(options: ServerOptions, mask: (text: string) => string) {
-  const dev = options.dev ?? false;
-  const masked = <Value>(value: Value): Value => maskValue(value, mask);
-  const report = (error: unknown): void => {
-    // The service reports why a run failed, in the process that ran it; the record has no more details.
-    if (error instanceof KitError && error.meta?.run_id !== undefined) return;
-    options.onError?.(error);
-  };
-  const toReply = (error: unknown): ReplyParts => {
-    const reply = toErrorReply(error, { dev, masked });
-    if (reply.status === errorCodes.internal_error.status) report(error);
-    return reply;
-  };
-  const toResponse = (error: unknown): Response => {
-    const { body, ...rest } = toReply(error);
-    return new Response(body, rest);
-  };
-  const toEnvelope = (error: unknown): ErrorEnvelope => {
-    const envelope = toErrorEnvelope(error, { dev, masked });
-    if (envelope.error.type === "internal_error") report(error);
-    return envelope;
-  };
-  return { masked, report, toReply, toResponse, toEnvelope };
-}
-
 /** The routes of a server with a service. */
 function bindServiceRoutes(
   context: ServiceContext,
@@ -314,11 +290,4 @@ function bindServiceRoutes(
     ...bindRunRoutes(context),
     ...bindWebhookRoutes(context),
   ];
-}
-
-// Hono's default decodes the path before it matches; kit decodes ids once, after it has split the path.
-function pathAsSent(request: Request): string {
-  const start = request.url.indexOf("/", request.url.indexOf("//") + 2);
-  const end = request.url.indexOf("?", start);
-  return request.url.slice(start, end === -1 ? undefined : end);
 }

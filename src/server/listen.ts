@@ -10,12 +10,10 @@ import type { Duplex } from "node:stream";
 import { getRequestListener, type Http2Bindings, type HttpBindings, RequestError } from "@hono/node-server";
 import type { Hono } from "hono";
 import { KitError } from "../base/kit-error.ts";
-import { noteArrival } from "./arrivals.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { NodeAnswers } from "./nodes/answer-nodes.ts";
-import { PauseWatch, untilRead } from "./pause-watch.ts";
 import type { ReplyParts } from "./reply.ts";
-import type { ServerEnv } from "./route.ts";
+import { arrivals, type ServerEnv } from "./route.ts";
 import type { SocketServer } from "./sockets/socket-server.ts";
 
 export interface ListenOptions {
@@ -55,7 +53,9 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
   const answer = (request: Request, env: HttpBindings | Http2Bindings): Response | Promise<Response> => {
     const { incoming } = env as HttpBindings;
     const reply = app.fetch(request, env as HttpBindings);
-    return hasBody(incoming) ? afterBody(reply, incoming) : reply;
+    const { headers } = incoming;
+    const hasBody = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+    return hasBody ? afterBody(reply, incoming) : reply;
   };
   const handle = getRequestListener(answer, {
     errorHandler: (error) => {
@@ -74,7 +74,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
   // The started replies: no error reply can be written after one has started.
   const replies = new WeakMap<Duplex, ServerResponse>();
   const underWay = new WeakMap<Duplex, number>();
-  const pauses = new PauseWatch();
+  const pauses = watchPauses();
   const server = createServer(
     {
       headersTimeout: limits.headersTimeoutMs,
@@ -93,7 +93,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
         sockets !== undefined && headers.upgrade?.toLowerCase() === "websocket",
     },
     (incoming, outgoing) => {
-      noteArrival(incoming);
+      arrivals.set(incoming, performance.now());
       const { socket } = incoming;
       const count = (underWay.get(socket) ?? 0) + 1;
       // Node holds their replies in memory until the first reply has ended, which can be an endless stream.
@@ -101,7 +101,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
       underWay.set(socket, count);
       outgoing.once("close", () => underWay.set(socket, (underWay.get(socket) ?? 1) - 1));
       replies.set(socket, outgoing);
-      if (!pauses.hasJustEnded) return answerNode(incoming, outgoing);
+      if (performance.now() >= pauses.until) return answerNode(incoming, outgoing);
       // A caller who has left has sent the request again elsewhere, and may have cancelled its work since.
       void untilRead().then(() => incoming.destroyed || answerNode(incoming, outgoing));
     },
@@ -142,7 +142,7 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
     handle: answerNode,
     listen: (options) => listen(server, options),
     async close() {
-      pauses.close();
+      clearInterval(pauses.timer);
       sockets?.close();
       await close(server, limits.closeGraceMs, () => {
         for (const socket of handshakes) socket.destroy();
@@ -150,10 +150,6 @@ export function createListener({ app, limits, toReply, sockets, nodes }: Listene
       });
     },
   };
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 }
 
 /** Returns the reply after the rest of the request's body has arrived, also if the handler did not read it. */
@@ -174,11 +170,30 @@ function faultOf({ rawHeaders, url = "" }: IncomingMessage, limits: ServerLimits
   if (hosts !== 1) return "There must be one Host header.";
   // A target in a proxy's form (http://name/path) could name another host than the header.
   if (!url.startsWith("/")) return "The request target must be a path.";
-  return hasDotSegment(url) ? "The path must not hold dot segments." : undefined;
+  return /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(url) ? "The path must not hold dot segments." : undefined;
 }
 
-function hasDotSegment(url: string): boolean {
-  return /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(url.split("?", 1)[0] ?? "");
+const lookMs = 250;
+/** A process that did nothing for this time was frozen, or its event loop was blocked. */
+const pausedMs = 1_000;
+/** The process reads within this time what its connections held meanwhile. */
+const afterMs = 500;
+
+/** Notices that this process did nothing for a while: requests that it then reads, `until` a time, can be of callers who have given up. */
+function watchPauses(): { until: number; readonly timer: NodeJS.Timeout } {
+  let lastLook = performance.now();
+  const check = (): void => {
+    const now = performance.now();
+    if (now - lastLook > pausedMs) pauses.until = now + afterMs;
+    lastLook = now;
+  };
+  const pauses = { until: 0, timer: setInterval(check, lookMs).unref() };
+  return pauses;
+}
+
+/** Resolves once the process has read what its connections hold: a request, and then the end of its connection. */
+async function untilRead(): Promise<void> {
+  for (let turns = 0; turns < 3; turns += 1) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 function send({ status, headers, body }: ReplyParts, outgoing: ServerResponse): void {

@@ -21,7 +21,8 @@ const jsonHeaders = {
   "content-type": "application/json; charset=utf-8",
 };
 
-const eventStreamHeaders = {
+/** The headers of a stream of events; they ask proxies not to buffer it. */
+export const eventStreamHeaders = {
   ...commonHeaders,
   "cache-control": "no-store, no-transform",
   "content-type": "text/event-stream; charset=utf-8",
@@ -38,11 +39,6 @@ export interface ReplyParts {
 /** Creates a JSON reply with the headers of every reply. */
 export function jsonReply(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: jsonHeaders });
-}
-
-/** Creates a reply with a stream of events. Its headers ask proxies not to buffer it. */
-export function eventStreamReply(body: ReadableStream<Uint8Array> | null): Response {
-  return new Response(body, { status: 200, headers: eventStreamHeaders });
 }
 
 /** Creates the parts of a JSON reply with any status and additional headers. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createPathRouter } from "./route.ts";
+import { createPathRouter } from "./answer-request.ts";
 
 const paths = [
   "/",

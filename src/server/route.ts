@@ -1,10 +1,9 @@
+import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
-import type { Context, Hono } from "hono";
-import type { Result, Router } from "hono/router";
+import type { Context } from "hono";
 import { z } from "zod";
 import { KitError } from "../base/kit-error.ts";
 import { isRecord } from "../base/record.ts";
-import { toA2aError } from "../interfaces/a2a/error.ts";
 import type { Principal } from "../protocol/access.ts";
 import type {
   BodyOf,
@@ -16,11 +15,8 @@ import type {
   RouteMethod,
   RouteSpec,
 } from "../protocol/routes/route.ts";
-import { receivedAtOf } from "./arrivals.ts";
-import { isPagePath, isPageRequest } from "./console/console-request.ts";
-import type { Console } from "./console/create-console.ts";
 import type { ServerLimits } from "./limits.ts";
-import { emptyReply, eventStreamReply, jsonReply, toOpenAiReply, toPlainReply, toRpcReply } from "./reply.ts";
+import { eventStreamHeaders, jsonReply } from "./reply.ts";
 import {
   type BodySource,
   checkInput,
@@ -140,7 +136,7 @@ export function bindRoutes<Table extends Readonly<Record<RouteKey, RouteSpec>>>(
     const bound = handlers[key as keyof Table & RouteKey] as unknown as
       | BoundHandler
       | Binding<RouteKey, RouteSpec>;
-    const { handle, aliases = {} } = typeof bound === "function" ? { handle: bound } : bound;
+    const { handle, aliases } = typeof bound === "function" ? { handle: bound, aliases: undefined } : bound;
     const [method, path = ""] = key.split(" ") as [RouteMethod, string];
     return toRoute({ ...spec, method, path }, { handle: handle as BoundHandler, aliases, guard });
   });
@@ -150,7 +146,7 @@ type BoundHandler = (input: RouteRequest & { readonly query: unknown; readonly b
 
 interface BoundRoute {
   readonly handle: BoundHandler;
-  readonly aliases: Aliases;
+  readonly aliases: Aliases | undefined;
   readonly guard: Guard | undefined;
 }
 
@@ -170,7 +166,8 @@ function toRoute(
       const request = toRouteRequest(context, names, spec);
       if (spec.action !== undefined) await guard?.(request);
       // A stream without a reader would stay open.
-      if (spec.stream === "always" && request.raw.method === "HEAD") return eventStreamReply(null);
+      if (spec.stream === "always" && request.raw.method === "HEAD")
+        return new Response(null, { headers: eventStreamHeaders });
       const query =
         spec.query && checkInput("query", toQuery(readQuery(request.url, isKnown), aliases), spec.query);
       const bodyBytes = Math.max(limits.bodyBytes, spec.bodyBytes ?? 0);
@@ -189,6 +186,9 @@ function toRoute(
   };
 }
 
+/** When each request came that came over a connection of this process. */
+export const arrivals: WeakMap<IncomingMessage, number> = new WeakMap();
+
 /** The requests of live signals: a request without a reference is garbage-collected, and its signal then never fires. */
 const requestsOf = new WeakMap<AbortSignal, Request>();
 
@@ -201,7 +201,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
     itemAction: spec.itemAction,
     raw: req.raw,
     incoming: env?.incoming,
-    receivedAt: receivedAtOf(env?.incoming),
+    receivedAt: (env?.incoming && arrivals.get(env.incoming)) ?? performance.now(),
     url: req.url,
     accept: req.header("accept") ?? "",
     header: (name) => req.header(name),
@@ -238,7 +238,7 @@ function toRouteRequest(context: ServerContext, names: readonly string[], spec: 
 }
 
 // In a URL every value is text; the schemas say which are numbers.
-function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
+function toQuery(query: Record<string, unknown>, aliases: Aliases | undefined): Record<string, unknown> {
   for (const name of [
     "limit",
     "after",
@@ -254,14 +254,15 @@ function toQuery(query: Record<string, unknown>, aliases: Aliases): Record<strin
   }
   for (const name of ["rules", "count", "parents_only"])
     if (query[name] === "true" || query[name] === "false") query[name] = query[name] === "true";
-  return withAliases(query, aliases);
+  return aliases === undefined ? query : withAliases(query, aliases);
 }
 
 /** Unwraps a body whose only key is `payload`. */
-function toBody(body: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
+function toBody(body: Record<string, unknown>, aliases: Aliases | undefined): Record<string, unknown> {
   const { payload } = body;
   const wraps = isRecord(payload) && Object.keys(body).length === 1;
-  return withAliases(wraps ? payload : body, aliases);
+  const input = wraps ? payload : body;
+  return aliases === undefined ? input : withAliases(input, aliases);
 }
 
 function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<string, unknown> {
@@ -270,119 +271,4 @@ function withAliases(input: Record<string, unknown>, aliases: Aliases): Record<s
     if (typeof given === "string") input[field] = resolve(given) ?? given;
   }
   return input;
-}
-
-/** Answers a request with the result of `work` if the gate admits it; otherwise with the refusal. */
-export type AnswerRequest = (
-  context: ServerContext,
-  work: () => Response | Promise<Response>,
-) => Promise<Response>;
-
-interface MountOptions extends RouteServer {
-  readonly answer: AnswerRequest;
-  /** The web page, if the server has one. */
-  readonly page?: Console | undefined;
-}
-
-/** Mounts routes. Other methods on their paths answer 405, all other paths 404. */
-export function mountRoutes(
-  app: Hono<ServerEnv>,
-  routes: readonly Route[],
-  { answer, page, ...server }: MountOptions,
-): void {
-  const byPath = Map.groupBy(routes, (route) => route.path.replace(/\{(\w+)\}/g, ":$1"));
-  for (const [path, ofPath] of byPath) {
-    const allow = allowedMethods(ofPath);
-    const byMethod = new Map<string, Route>(ofPath.map((route) => [route.method, route]));
-    app.all(path, async (context) => {
-      const { method, path: requestPath, raw } = context.req;
-      const route = byMethod.get(method === "HEAD" ? "GET" : method);
-      const reply = await answer(context, () => {
-        if (page !== undefined && isPageRequest({ method, path: requestPath, headers: raw.headers })) {
-          return page.answer({ path: requestPath, headers: raw.headers });
-        }
-        if (route !== undefined) return route.answer(context, server);
-        if (method === "OPTIONS") return emptyReply({ allow: allow.join(", ") });
-        throw notAllowed(allow);
-      });
-      if (reply.status < 400) return reply;
-      if (route?.hasPlainErrors) return await toPlainReply(reply);
-      if (ofPath.some(({ hasOpenAiErrors }) => hasOpenAiErrors)) return await toOpenAiReply(reply);
-      const rpc = ofPath.find(({ hasRpcErrors }) => hasRpcErrors)?.hasRpcErrors;
-      return rpc === undefined ? reply : await toRpcReply(reply, rpc === "a2a" ? toA2aError : undefined);
-    });
-  }
-  app.all("*", (context) =>
-    answer(context, () => {
-      const { method, path, raw } = context.req;
-      if (page !== undefined && isPagePath(path)) {
-        if (method === "GET" || method === "HEAD") return page.answer({ path, headers: raw.headers });
-        if (method === "OPTIONS") return emptyReply({ allow: pageMethods.join(", ") });
-        throw notAllowed(pageMethods);
-      }
-      throw new KitError({
-        code: "not_found",
-        message: "There is no such route: GET /openapi.json lists them.",
-      });
-    }),
-  );
-}
-
-const pageMethods = ["GET", "HEAD", "OPTIONS"];
-
-function notAllowed(allow: readonly string[]): KitError {
-  return new KitError({
-    code: "method_not_allowed",
-    message: "This method is not allowed here.",
-    meta: { allow },
-  });
-}
-
-function allowedMethods(routes: readonly Route[]): string[] {
-  const methods = routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-  return [...new Set([...methods, "OPTIONS"])];
-}
-
-/**
- * Hono's routers try every rule that could match, because handlers can call the next one. Here a path has one handler.
- * A fixed path is looked up first, so that `/api/specs/graph` never means the spec with the id "graph"; the others are
- * compared part by part. `*` matches if no other path does.
- */
-export function createPathRouter<Handler>(): Router<Handler> {
-  const fixed = new Map<string, Result<Handler>>();
-  const patterns = new Map<number, Pattern<Handler>[]>();
-  let rest: Result<Handler> = [[]];
-  return {
-    name: "PathRouter",
-    add(_, path, handler) {
-      const result: Result<Handler> = [[[handler, {}]]];
-      if (path === "/*") rest = result;
-      else if (!path.includes("/:")) fixed.set(path, result);
-      else {
-        const parts = path.split("/");
-        patterns.set(parts.length, [...(patterns.get(parts.length) ?? []), { parts, result }]);
-      }
-    },
-    match(_, path) {
-      const fixedRoute = fixed.get(path);
-      if (fixedRoute !== undefined) return fixedRoute;
-      const parts = path.split("/");
-      for (const pattern of patterns.get(parts.length) ?? [])
-        if (isMatch(pattern.parts, parts)) return pattern.result;
-      return rest;
-    },
-  };
-}
-
-interface Pattern<Handler> {
-  readonly parts: readonly string[];
-  readonly result: Result<Handler>;
-}
-
-function isMatch(pattern: readonly string[], parts: readonly string[]): boolean {
-  for (const [at, part] of parts.entries()) {
-    const expected = pattern[at] ?? "";
-    if (expected.startsWith(":") ? part === "" : part !== expected) return false;
-  }
-  return true;
 }

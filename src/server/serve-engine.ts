@@ -3,9 +3,10 @@ import type { Engine } from "../engine/contract.ts";
 import { workflowRoutes } from "../protocol/routes/run-routes.ts";
 import { createAuthorization } from "./access/authorize.ts";
 import { createConnectionSlots } from "./access/connection-slots.ts";
+import { createPathRouter, mountRoutes } from "./answer-request.ts";
 import { defaultLimits as limits } from "./limits.ts";
 import { toErrorEnvelope, toErrorReply } from "./reply.ts";
-import { bindRoutes, createPathRouter, type Handlers, mountRoutes, type ServerEnv } from "./route.ts";
+import { bindRoutes, type Handlers, type ServerEnv } from "./route.ts";
 import { bindClusterRoutes, bindDispatchRoutes, bindRunRoutes } from "./routes/runs.ts";
 import { createEventStreams } from "./streams/event-streams.ts";
 

@@ -1,6 +1,5 @@
 import { constants, statSync } from "node:fs";
 import { basename, dirname, resolve, sep } from "node:path";
-import { attempt } from "../base/attempt.ts";
 import { KitError } from "../base/kit-error.ts";
 import { accessObstacle, openObstacle, spaceObstacle } from "../files/obstacle.ts";
 import { storeUnavailable } from "../protocol/error-code.ts";
@@ -76,7 +75,11 @@ interface FileIdentity {
 
 function identityOf(file: string): FileIdentity | undefined {
   // An unreadable folder counts as a missing file.
-  return attempt(() => statSync(file, { throwIfNoEntry: false }));
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
@@ -252,5 +255,65 @@ export class StoreFaults {
   /** Call after a successful write: the next fault starts a new outage. */
   passed(): void {
     this.#since = undefined;
+  }
+}
+
+/** How long a write waits for another process's lock. */
+const maxWaitMs = 5_000;
+const retryMs = 10;
+
+interface WaitingWrite {
+  readonly write: () => void;
+  readonly since: number;
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * Queues writes while another process has locked the file, without blocking this process. Throws or rejects with
+ * `unavailable` if the file cannot be written.
+ */
+export class LockedWrites {
+  readonly #waiting: WaitingWrite[] = [];
+  readonly #faults: StoreFaults;
+
+  constructor(faults: StoreFaults) {
+    this.#faults = faults;
+  }
+
+  /** Usually writes at once and returns nothing; returns a promise if the write has to wait. */
+  run(write: () => void): void | Promise<void> {
+    if (this.#waiting.length === 0 && this.#tryWrite(write)) return;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ write, since: performance.now(), resolve, reject });
+      if (this.#waiting.length === 1) setTimeout(() => this.#retry(), retryMs);
+    });
+  }
+
+  /** Runs waiting writes until one finds the file still locked. */
+  #retry(): void {
+    for (const next of [...this.#waiting]) {
+      try {
+        const { write, since } = next;
+        if (this.#tryWrite(write, performance.now() - since < maxWaitMs)) next.resolve();
+        else break;
+      } catch (error) {
+        next.reject(error);
+      }
+      this.#waiting.shift();
+    }
+    if (this.#waiting.length > 0) setTimeout(() => this.#retry(), retryMs);
+  }
+
+  /** Returns false if the file is locked and the write can be retried. */
+  #tryWrite(write: () => void, mayWait = true): boolean {
+    try {
+      write();
+      this.#faults.passed();
+      return true;
+    } catch (error) {
+      if (mayWait && isBusy(error)) return false;
+      throw this.#faults.toError(error);
+    }
   }
 }

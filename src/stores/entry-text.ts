@@ -13,14 +13,16 @@ export function encodeEntry(entry: SessionEntry): string {
   const { message, operation_id } = entry;
   const { role, content, timestamp } = message;
   if (role === "assistant") {
-    if (!isPlain(message)) return JSON.stringify(entry);
     const { model, finish_reason, usage } = message;
     const { input, output, cache_read, cache_write, total_tokens, cost, reasoning } = usage;
     const tokens = [input, output, cache_read, cache_write, total_tokens];
     if (reasoning !== undefined) tokens.push(reasoning);
-    const costs = isUnknown(cost)
-      ? 0
-      : [cost.input, cost.output, cost.cache_read, cost.cache_write, cost.total];
+    if (!hasKeys(message, 6) || !hasKeys(usage, tokens.length + 1) || !hasKeys(cost, 5))
+      return JSON.stringify(entry);
+    const { input: sent, output: received, cache_read: read, cache_write: written, total } = cost;
+    const isUnknown =
+      sent === null && received === null && read === null && written === null && total === null;
+    const costs = isUnknown ? 0 : [sent, received, read, written, total];
     return JSON.stringify([2, role, operation_id, timestamp, content, model, finish_reason, tokens, costs]);
   }
   if (role === "user" && message.source !== undefined) {
@@ -121,16 +123,6 @@ function toMessage(row: MessageRow): Message {
 
 function toCost([input, output, cache_read, cache_write, total]: CostRow): Cost {
   return { input, output, cache_read, cache_write, total };
-}
-
-function isPlain(message: AssistantMessage): boolean {
-  const { usage } = message;
-  const count = usage.reasoning === undefined ? 6 : 7;
-  return hasKeys(message, 6) && hasKeys(usage, count) && hasKeys(usage.cost, 5);
-}
-
-function isUnknown({ input, output, cache_read, cache_write, total }: Cost): boolean {
-  return input === null && output === null && cache_read === null && cache_write === null && total === null;
 }
 
 /** Whether the value has no fields beyond those of its type, which the list would lose. */

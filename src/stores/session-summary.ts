@@ -38,9 +38,9 @@ const forkNote = "fork";
 
 /**
  * Returns what entries change about the summary of the session to which they are appended. Every store uses it, so that lists
- * need not read a log. It looks only at the entries that are appended.
+ * need not read a log. It looks only at the entries that are appended. `hasTitle`: the session needs no title.
  */
-export function summarize(entries: readonly SessionEntry[]): SummaryChange {
+export function summarize(entries: readonly SessionEntry[], hasTitle = false): SummaryChange {
   const change: Writable<SummaryChange> = {
     title: undefined,
     state: undefined,
@@ -54,7 +54,8 @@ export function summarize(entries: readonly SessionEntry[]): SummaryChange {
       change.state = "idle";
       change.error = undefined;
       if (message.role === "assistant" && message.source === undefined) addUsage(change, message.usage);
-      if (message.role === "user" && message.source === undefined) change.title ??= toTitle(textOf(message));
+      if (!hasTitle && message.role === "user" && message.source === undefined)
+        change.title ??= toTitle(textOf(message));
     } else if (entry.type === "note") {
       const { name, value } = entry;
       if (name === endNote) [change.state, change.error] = readEnd(value);

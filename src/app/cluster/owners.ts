@@ -74,8 +74,8 @@ export interface Fences extends RunStores {
   writeFence(instance: InstanceKey): number | undefined;
   /** Returns an agent's own store for instances. */
   guard(store: SessionStore): SessionStore;
-  /** Takes an instance over under a fence for an input, until `endInput`. */
-  takeOver(instance: InstanceKey, fence: number): Promise<void>;
+  /** Takes an instance over under a fence for an input, until `endInput`. Returns `fenceOf`. */
+  takeOver(instance: InstanceKey, fence: number): Promise<number | undefined>;
   endInput(instance: InstanceKey): void;
 }
 
@@ -98,8 +98,9 @@ export class SoleFence implements Fences {
   forgetRun: Fences["forgetRun"] = ignore;
   endInput: Fences["endInput"] = ignore;
 
-  async takeOver(_instance: InstanceKey, fence: number): Promise<void> {
+  async takeOver(_instance: InstanceKey, fence: number): Promise<number | undefined> {
     if (this.#isDurable) this.#fence = fence;
+    return this.#fence;
   }
 }
 

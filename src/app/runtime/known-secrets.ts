@@ -1,5 +1,5 @@
 import { createSecretMask, type SecretMask } from "../../agents/secrets.ts";
-import { keyPattern } from "../../base/key-pattern.ts";
+import { keyPattern } from "../../base/names.ts";
 import { percentDecoded } from "../../base/percent.ts";
 import type { KitConfig } from "../config/config-schema.ts";
 import { toEngineTable } from "../config/engine-config.ts";

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { OperationOrigin, Origins } from "../../agents/agent-runtime.ts";
 import type { EventListener } from "../../agents/events.ts";
 import type { AdmitRequest, Engine } from "../../engine/contract.ts";
-import { agentStream, runStream } from "../../engine/event-log-contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";
+import { agentStream, runStream } from "../../protocol/session-name.ts";
 import { type TraceContext, type Tracing, tracingOf } from "../../protocol/tracing.ts";
 
 /** The listeners of a whole application. */
@@ -20,18 +20,20 @@ export interface Observers {
 export function createObservers(onError?: (error: unknown) => void): Observers {
   const observers = new Set<EventListener>();
   const report = (error: unknown): void => onError?.(error);
-  return {
+  const all: Observers & { tracing: Tracing | undefined } = {
     all: observers,
-    get tracing() {
-      return tracingOf(observers);
-    },
+    tracing: undefined,
     add(observer) {
       // A new function for each call, so that the same observer can be added twice.
       const forward: EventListener = (event) => observer(event);
       const tracing = tracingOf([observer]);
       const entry = tracing === undefined ? forward : Object.assign(forward, { tracing });
       observers.add(entry);
-      return () => observers.delete(entry);
+      all.tracing ??= tracing;
+      return () => {
+        observers.delete(entry);
+        all.tracing = tracingOf(observers);
+      };
     },
     publish(event) {
       for (const observer of observers) {
@@ -44,6 +46,7 @@ export function createObservers(onError?: (error: unknown) => void): Observers {
       }
     },
   };
+  return all;
 }
 
 const storage = new AsyncLocalStorage<OperationOrigin>();

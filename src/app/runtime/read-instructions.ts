@@ -82,7 +82,12 @@ export function createInstructionReader(): (
     if (reading !== undefined && holds(reading.seen, now)) return reading.instructions;
     const marks = marksOf(locations);
     const seen = glanceAt(now);
-    if (reading === undefined || !isSame(reading.marks, marks))
+    const before = reading?.marks;
+    if (
+      reading === undefined ||
+      marks.length !== before?.length ||
+      marks.some((mark, at) => mark !== before[at])
+    )
       return readAgain(locations, key, { marks, seen });
     reading.seen = seen;
     return reading.instructions;
@@ -110,10 +115,6 @@ function statOf(path: string): Stats | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isSame(left: readonly number[], right: readonly number[]): boolean {
-  return left.length === right.length && left.every((mark, index) => mark === right[index]);
 }
 
 async function readAll(locations: readonly Place[]): Promise<ProjectInstructions> {

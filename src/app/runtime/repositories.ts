@@ -14,7 +14,6 @@ import { openProject } from "../../project/open-project.ts";
 import type { Project, ProjectRule } from "../../project/project.ts";
 import { indexOf } from "../../project/project-index.ts";
 import type { AppliedGuideline } from "../../protocol/guideline-query.ts";
-import type { WorkspaceLocation } from "../../sandboxes/contract.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { createInstructionReader, type Glance, glanceAt, holds } from "./read-instructions.ts";
 
@@ -39,8 +38,9 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
     ),
     toAgentTool(ownProject, specImpactTool, (work) => repositories.use(root, work)),
   ];
+  const { repository } = indexOf(ownProject);
   const stateOf = sharedRead((root) => {
-    if (root === ownProject.root) return indexOf(ownProject).repository.current();
+    if (root === ownProject.root) return repository.current();
     const commit = headCommitOf(root);
     // Nothing watches a repository other than the project's.
     return commit === undefined ? undefined : { commit };
@@ -100,18 +100,14 @@ export function createProjectContext(ownProject: Project, idle?: IdleIndexes): O
     },
     stateAt(location) {
       if (location === undefined) return undefined;
-      return stateOf(rootAt(location));
+      const { shared, above } = location;
+      if (shared) return stateOf(repositoryRoot(location.folder, ownProject.root));
+      // The folder of a session is computed only where there is one.
+      const isOwn = above === undefined || hasWorkspaces(above);
+      return stateOf(isOwn && existsSync(join(location.folder, ".git")) ? location.folder : ownProject.root);
     },
     close: repositories.close,
   };
-
-  function rootAt(location: WorkspaceLocation): string {
-    const { shared, above } = location;
-    if (shared) return repositoryRoot(location.folder, ownProject.root);
-    // The folder of a session is computed only where there is one.
-    if (above !== undefined && !hasWorkspaces(above)) return ownProject.root;
-    return existsSync(join(location.folder, ".git")) ? location.folder : ownProject.root;
-  }
 
   /** A workspace that only its sandbox can read has instructions, but no index. */
   function elsewhere({ cwd, sandbox }: Workplace): Repository {

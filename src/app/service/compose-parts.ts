@@ -1,9 +1,7 @@
-import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { Engine, EngineHandlers } from "../../engine/contract.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
-import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { AgentFactory, type RuntimeParts, toAgentRuntime } from "../runtime/agent-factory.ts";
 import { type CreateInstance, Instances } from "../runtime/instances.ts";
@@ -17,7 +15,7 @@ import type { BuiltInParts } from "./built-in-workflow.ts";
 import { BuiltInWorkflows } from "./built-in-workflows.ts";
 import type { HousekeepingOptions } from "./housekeeping.ts";
 import { createInstanceAdmin } from "./instance-calls.ts";
-import { OperationListeners, Prompts } from "./prompts.ts";
+import { createRecorder, OperationListeners, Prompts } from "./prompts.ts";
 import { createRetention } from "./retention.ts";
 import { SessionWork } from "./session-work.ts";
 import { toSharedParts } from "./shared-parts.ts";
@@ -126,8 +124,7 @@ function openAgents(base: Base) {
     guardStore: (store) => fences.guard(store),
     approvals: approvals && slots.freeWhileDeciding(approvals),
     joins: engine.waitingInputs && {
-      // A tool that a message causes to run has the principal of the operation, so only the same principal's messages join.
-      ids: (session) => engine.waitingInputs?.({ ...session, ...slots.principal() }) ?? [],
+      ids: slots.joining(engine),
       read: async (id) => (await import("./joined-input.ts")).readJoining(engine, id),
     },
   });
@@ -137,12 +134,12 @@ function openAgents(base: Base) {
   // A node appends events to its own log, which numbers them; `engine.events` has those of all nodes.
   const log = keepsEvents(options) ? options.engine.events : undefined;
   const listeners = new OperationListeners(onError);
-  const record = eventRecorder(log, listeners);
+  const record = createRecorder(log, listeners);
   const create: CreateInstance = async ({ agent: name, instance_id: id }, payload) => {
     const stream = agentStream(name, id);
     const last_event = (await log?.last(stream)) ?? 0;
     const agent = await factory.createNamed(name, { env, id, payload, last_event });
-    agent.onEvent((event) => record(stream, event));
+    agent.onEvent(record(stream));
     return agent;
   };
   const instances = new Instances(create, runtimeParts.instances, (instance) => fences.fenceOf(instance));
@@ -174,23 +171,6 @@ function openRuns(base: Base, agents: ReturnType<typeof openAgents>): WorkflowRu
     toAdmitted: (...input) => calls.toAdmitted(...input),
   };
   return new WorkflowRuns({ sources, builtIns, engine, slots, runtime, traces, onFailure: onError });
-}
-
-/** Stores an event in its stream, and passes it to the listeners of its operation. */
-type EventRecorder = (stream: string, event: KitEvent) => void;
-
-function eventRecorder(log: EventLog | undefined, listeners: OperationListeners): EventRecorder {
-  return (stream, event) => {
-    try {
-      log?.append(stream, event);
-    } catch (error) {
-      // This process has lost the lease: its late events are dropped.
-      if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
-    } finally {
-      // Listeners of the prompt receive the event even if the event log rejects it.
-      listeners.receive(event);
-    }
-  };
 }
 
 /** Whether the engine of a service stores the events of its instances. */

@@ -160,7 +160,7 @@ export class FencedStore implements Fences {
   /**
    * Takes an instance over under a fence for an input, until `endInput`: other nodes may have written for it under earlier ones.
    */
-  async takeOver(instance: InstanceKey, fence: number): Promise<void> {
+  async takeOver(instance: InstanceKey, fence: number): Promise<number> {
     const name = instanceName(instance);
     const previous = this.#heldInstances.get(name);
     const instanceClaim =
@@ -172,6 +172,7 @@ export class FencedStore implements Fences {
     this.#heldInstances.delete(name);
     this.#heldInstances.set(name, instanceClaim);
     this.#inputs.set(name, (this.#inputs.get(name) ?? 0) + 1);
+    return fence;
   }
 
   /** Called when an input that took its instance over has ended. */

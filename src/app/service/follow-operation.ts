@@ -1,9 +1,10 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import { toDelta } from "../../protocol/event-buffer.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import { eventsBetween, type Instance, pageSize } from "./events-between.ts";
 import { dispatchOf, operationOf } from "./stored-input.ts";
 import { readOperationEvents } from "./trace.ts";

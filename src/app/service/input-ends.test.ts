@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
-import { agentStream } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { Instances } from "../runtime/instances.ts";
 import { endOperation } from "./input-ends.ts";
@@ -39,7 +39,7 @@ async function open(events: readonly Pick<KitEvent, "type">[], entries: readonly
   const instances = new Instances(() => Promise.reject(new Error("The module of the agent is broken.")));
   const observed: string[] = [];
   const observers = new Set([({ type }: KitEvent) => void observed.push(type)]);
-  const record = (name: string, event: KitEvent): void => engine.events.append(name, event);
+  const record = (name: string) => (event: KitEvent) => engine.events.append(name, event);
   const parts = { store, events: engine.events, instances, observers, record };
   return {
     observed,

@@ -6,13 +6,14 @@ import { unsavedOf } from "../../agents/log/unsaved-work.ts";
 import { isoTime, systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { AdmitRequest, InputEnd } from "../../engine/contract.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
-import type { KitEvent } from "../../protocol/event.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import { type OperationEnd, operationEndNote } from "../../protocol/operation-end.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { Instances } from "../runtime/instances.ts";
 import { newestBoundary } from "./log-page.ts";
+import type { EventRecorder } from "./prompts.ts";
 import { operationOf } from "./stored-input.ts";
 
 export interface InputEndParts {
@@ -22,7 +23,7 @@ export interface InputEndParts {
   readonly instances: Pick<Instances, "withLive">;
   readonly observers: ReadonlySet<EventListener>;
   /** Stores an event of an instance that is not in memory, and passes it to the listeners. */
-  readonly record: (stream: string, event: KitEvent) => void;
+  readonly record: EventRecorder;
 }
 
 /** Conflicts with other writers before the end stays out of the session's log. */
@@ -81,7 +82,7 @@ export async function endOperation(
       // The indexes of a live agent's events come from its hub.
       if (live !== undefined) return publish(harnessOf(live).events);
       const hub = createEventHub({ clock: systemClock, observers, last: await events.last(stream) });
-      hub.subscribe((event) => record(stream, event));
+      hub.subscribe(record(stream));
       publish(hub);
     });
   }

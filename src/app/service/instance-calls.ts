@@ -2,10 +2,10 @@ import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { endsWithin } from "../../base/abort.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { agentStream } from "../../engine/event-log-contract.ts";
 import type { DispatchStatus } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { FullStore } from "../../stores/full-store.ts";
 import type { AbortTarget, NodeCalls } from "../cluster/node-calls.ts";
 import type { Owners } from "../cluster/owners.ts";
@@ -134,46 +134,35 @@ export function createInstanceAdmin({
     },
   };
   const log = owners.events;
+  const checked = <Target extends { readonly agent: string }>(target: Target): Target => {
+    sources.checkAgent(target.agent);
+    return target;
+  };
   const routed: InstanceAdmin["routed"] = {
     async operations(target, query = {}) {
-      sources.checkAgent(target.agent);
       const { listOperations } = await import("./list-operations.ts");
-      return await listOperations({ events: log, engine, approvals }, target, query);
+      return await listOperations({ events: log, engine, approvals }, checked(target), query);
     },
     async operationEvents(target, query = {}) {
-      sources.checkAgent(target.agent);
       const { readOperationEvents } = await import("./trace.ts");
-      return await readOperationEvents({ events: log }, target, query);
+      return await readOperationEvents({ events: log }, checked(target), query);
     },
     async followOperation(target, options) {
-      sources.checkAgent(target.agent);
       const { followOperation } = await import("./follow-operation.ts");
-      return await followOperation({ events: log, engine }, target, options);
+      return await followOperation({ events: log, engine }, checked(target), options);
     },
     async turn(target, query = {}) {
-      sources.checkAgent(target.agent);
       const { readTurn } = await import("./trace.ts");
-      return await readTurn({ store, events: log }, target, query);
+      return await readTurn({ store, events: log }, checked(target), query);
     },
-    async history(target) {
-      sources.checkAgent(target.agent);
-      return await owners.read("history", target);
-    },
-    async historyPage(target, query) {
-      sources.checkAgent(target.agent);
-      return await owners.read("historyPage", { target, query });
-    },
+    history: async (target) => await owners.read("history", checked(target)),
+    historyPage: async (target, query) =>
+      await owners.read("historyPage", { target: checked(target), query }),
     atWork: () => owners.atWork(),
-    async abort(target) {
-      sources.checkAgent(target.agent);
-      return await owners.ask("abort", target);
-    },
-    async remove(target) {
-      sources.checkAgent(target.agent);
-      return await owners.ask("remove", target);
-    },
+    abort: async (target) => await owners.ask("abort", checked(target)),
+    remove: async (target) => await owners.ask("remove", checked(target)),
     events(target, { session, ...subscription }) {
-      sources.checkAgent(target.agent);
+      checked(target);
       const all = log.subscribe(agentStream(target.agent, target.instance_id), subscription);
       return session === undefined ? all : ofSession(all, session);
     },

@@ -1,8 +1,9 @@
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { OperationPage, OperationRecord, OperationsQuery } from "../../protocol/trace.ts";
 import { type EventOf, eventsBetween, type Instance, pageSize } from "./events-between.ts";
 

@@ -1,9 +1,10 @@
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type OperationEnd, readOperationEnd } from "../../protocol/operation-end.ts";
 import { createBranch } from "../../protocol/rewind.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 
 export interface LogPageQuery {

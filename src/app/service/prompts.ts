@@ -3,11 +3,12 @@ import { systemClock } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Engine } from "../../engine/contract.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { NodeCalls } from "../cluster/node-calls.ts";
 import type { Owners } from "../cluster/owners.ts";
 import type { WorkTraces } from "../runtime/observers.ts";
@@ -64,16 +65,21 @@ export class Prompts {
   }
 
   /** Prompts a session and returns the reply. */
-  async prompt(target: SessionKey, request: PromptRequest, call: PromptCall = {}): Promise<PromptReply> {
+  readonly prompt = async (
+    target: SessionKey,
+    request: PromptRequest,
+    call: PromptCall = {},
+  ): Promise<PromptReply> => {
     const { sources, owners, engine } = this.#options;
     sources.checkAgent(target.agent);
     const key = toSessionKey(target);
     const { principal, idempotencyKey, ...listeners } = call;
-    await checkCallerCalls(engine, key, { tools: request.tools, idempotencyKey });
+    const { tools } = request;
+    if (tools !== undefined) await checkCallerCalls(engine, key, { tools, idempotencyKey });
     return idempotencyKey === undefined
       ? await owners.prompt({ target: key, request, principal }, listeners)
       : await this.#promptOnce(key, request, call);
-  }
+  };
 
   /**
    * Prompts under an idempotency key: the engine stores the input, and callers with the same key wait for the same reply.
@@ -156,6 +162,23 @@ export class OperationListeners {
 interface Family {
   readonly listener: EventListener;
   readonly members: Set<string>;
+}
+
+/** Returns a listener for the events of an instance: it stores them in a stream, and passes them to the listeners of their operations. */
+export type EventRecorder = (stream: string) => (event: KitEvent) => void;
+
+export function createRecorder(log: EventLog | undefined, listeners: OperationListeners): EventRecorder {
+  return (stream) => (event) => {
+    try {
+      log?.append(stream, event);
+    } catch (error) {
+      // This process has lost the lease: its late events are dropped.
+      if (!(error instanceof KitError && error.code === "lease_lost")) throw error;
+    } finally {
+      // Listeners of the prompt receive the event even if the event log rejects it.
+      listeners.receive(event);
+    }
+  };
 }
 
 /** Events that are read at a time once the work has ended. */

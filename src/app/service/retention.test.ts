@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { agentStream } from "../../engine/event-log-contract.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { SandboxFactory } from "../../sandboxes/contract.ts";
 import { virtual } from "../../sandboxes/virtual/virtual-sandbox.ts";
 import { SqliteSessionStore } from "../../stores/sqlite/sqlite-store.ts";

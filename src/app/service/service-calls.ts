@@ -94,7 +94,7 @@ export function toService(parts: ComposedParts, upkeep: Upkeep): ProjectService 
       return allowRules;
     },
     sessions,
-    prompt: (target, request, call) => prompts.prompt(target, request, call),
+    prompt: prompts.prompt,
     problem: upkeep.problem,
     async dispatch({ agent, instance_id: id, session }, input, { principal, receivedAt, ...how } = {}) {
       const receipt = await calls.dispatch([agent, { ...how, id, session, input }], {
@@ -141,7 +141,7 @@ function toApp(parts: ComposedParts, ownMethods: Pick<App, "problems" | "reload"
     root: sources.root,
     env: runtimeParts.env,
     mask: runtimeParts.mask ?? ((text) => text),
-    agents: () => sources.loaded.agents,
+    agents: sources.agents,
     workflows: () => sources.loaded.workflows,
     webhooks: () => sources.loaded.webhooks,
     skills: () => sources.loaded.skills,

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream } from "../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { noUsage, textOf } from "../../protocol/read-records.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";

@@ -2,10 +2,10 @@ import type { Agent } from "../../agents/harness.ts";
 import type { PromptResult } from "../../agents/operations/options.ts";
 import { defined } from "../../base/record.ts";
 import type { WorkContext } from "../../engine/contract.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { PromptReply } from "../../protocol/prompt.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
-import { instanceName } from "../../protocol/session-name.ts";
+import { agentStream, instanceName } from "../../protocol/session-name.ts";
 import type { AbortTarget } from "../cluster/node-calls.ts";
 import type { Fences } from "../cluster/owners.ts";
 import type { Instances } from "../runtime/instances.ts";
@@ -57,7 +57,8 @@ export class SessionWork {
   async #run<Outcome>(context: WorkContext, input: Input<Outcome>): Promise<PromptReply | Outcome> {
     const { instances, fences } = this.#options;
     const { key, request, resting, operationId, prepare } = input;
-    await this.#takeOver(key, context);
+    // If another process can have worked for the instance, the next one reads what that process wrote.
+    await instances.releaseUnless(key, await fences.takeOver(key, context.fence));
     // While an operation rests, nothing keeps its instance in memory.
     let live: Agent | undefined;
     const attempt = async (signal: AbortSignal): Promise<PromptReply | Outcome> => {
@@ -65,36 +66,15 @@ export class SessionWork {
       try {
         const done = input.instead && (await input.instead(live, signal));
         if (done !== undefined) return done;
-        const { message, thinking_level: thinkingLevel, client_id: clientId, ...rest } = request;
-        const {
-          model,
-          backend,
-          role,
-          images,
-          files,
-          omit_rules: omitRules,
-          tools: callerTools,
-          tool_choice: callerToolChoice,
-          history,
-          rewind_before: rewindBefore,
-          attempts,
-          fork,
-        } = rest;
+        const { message, model, backend, role, images, files, history, attempts, fork } = request;
         const choices = defined({
-          model,
-          backend,
-          role,
-          images,
-          files,
-          thinkingLevel,
-          omitRules,
-          clientId,
-          callerTools,
-          callerToolChoice,
-          history,
-          rewindBefore,
-          attempts,
-          fork,
+          ...{ model, backend, role, images, files, history, attempts, fork },
+          thinkingLevel: request.thinking_level,
+          omitRules: request.omit_rules,
+          clientId: request.client_id,
+          callerTools: request.tools,
+          callerToolChoice: request.tool_choice,
+          rewindBefore: request.rewind_before,
         });
         const how = { signal, operationId, resumes: resting !== undefined };
         return toReply(await live.session(key.session).prompt(message, { ...choices, ...how }));
@@ -104,25 +84,30 @@ export class SessionWork {
     };
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const abort = async (): Promise<boolean> => (await live?.session(key.session).abort()) ?? false;
-    const remove = this.#add({ key, operationId, abort, ended });
+    const name = instanceName(key);
+    const running = this.#running.get(name) ?? new Set();
+    const entry: RunningInput = { key, operationId, abort, ended };
+    this.#running.set(name, running.add(entry));
     // The only reader of the reply is the caller: a second one would end the asynchronous stack of an error here.
     try {
       await prepare?.();
       return await (resting === undefined ? attempt(context.signal) : resting.run(attempt));
     } finally {
       fences.endInput(key);
-      remove();
+      running.delete(entry);
+      if (running.size === 0 && this.#running.get(name) === running) this.#running.delete(name);
       end();
     }
   }
 
   /** Calls `end` for an input that has no running attempt. `context` holds the session's place in line. */
   async end(context: Pick<WorkContext, "fence">, key: SessionKey, end: () => Promise<void>): Promise<void> {
-    await this.#takeOver(key, context);
+    const { instances, fences } = this.#options;
+    await instances.releaseUnless(key, await fences.takeOver(key, context.fence));
     try {
       await end();
     } finally {
-      this.#options.fences.endInput(key);
+      fences.endInput(key);
     }
   }
 
@@ -143,23 +128,6 @@ export class SessionWork {
   /** Whether no other node can have worked for the instance since this node opened it. `fence` is that of its owner. */
   isCurrent(instance: InstanceTarget, fence: number | undefined): boolean {
     return fence === undefined || (fence > 0 && this.#options.fences.fenceOf(instance) === fence);
-  }
-
-  /** Closes the instance if another process can have worked for it: the next one reads what that process wrote. */
-  async #takeOver(key: SessionKey, { fence }: Pick<WorkContext, "fence">): Promise<void> {
-    const { instances, fences } = this.#options;
-    await fences.takeOver(key, fence);
-    await instances.releaseUnless(key, fences.fenceOf(key));
-  }
-
-  #add(input: RunningInput): () => void {
-    const name = instanceName(input.key);
-    const running = this.#running.get(name) ?? new Set();
-    this.#running.set(name, running.add(input));
-    return () => {
-      running.delete(input);
-      if (running.size === 0 && this.#running.get(name) === running) this.#running.delete(name);
-    };
   }
 }
 

@@ -37,7 +37,7 @@ export function toSentDispatch(record: DispatchRecord): DispatchRecord {
   return {
     ...record,
     ...(isPrompt(input) ? { input: "input" in input ? input.input : input[promptKey] } : {}),
-    ...(key === undefined ? {} : { idempotency_key: keyAsSent(key) }),
+    ...(key === undefined ? {} : { idempotency_key: key.replace(ownerPattern, "") }),
   };
 }
 
@@ -74,9 +74,4 @@ export function keyOfSender(principal: Principal | undefined, key: string): stri
   if (principal === undefined) return key;
   const owner = createHash("sha256").update(principal.id).digest("hex").slice(0, ownerDigits);
   return `${owner}${separator}${key}`;
-}
-
-/** Returns a stored key as its sender wrote it. */
-function keyAsSent(key: string): string {
-  return key.replace(ownerPattern, "");
 }

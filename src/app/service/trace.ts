@@ -3,15 +3,15 @@ import { promptOf, stateOf } from "../../agents/log/session-state.ts";
 import { type ComposedPrompt, composedNote, toPromptMessage } from "../../agents/log/to-prompt.ts";
 import type { PromptHead } from "../../agents/prompt/turn-records.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream, type EventLog } from "../../engine/event-log-contract.ts";
+import type { EventLog } from "../../engine/event-log-contract.ts";
 import type { EventType, KitEvent } from "../../protocol/event.ts";
 import { createReceiptReader } from "../../protocol/read-records.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { OperationEvents, PromptMessage, TurnDetail, TurnQuery } from "../../protocol/trace.ts";
 import type { FullStore } from "../../stores/full-store.ts";
 import { type EventOf, eventsBetween, type Instance, pageSize } from "./events-between.ts";
-import { type PromptForm, toPublicMessage } from "./public-message.ts";
 
 export interface TraceSources {
   readonly store: FullStore;
@@ -269,4 +269,53 @@ function answerAt(entries: readonly SessionEntry[], position: number | undefined
   return message && message.role === "assistant"
     ? toPublicMessage(toPromptMessage(message) as PromptForm)
     : undefined;
+}
+
+/** A message in the form of the AI SDK, read back from JSON or just made. */
+interface PromptForm {
+  readonly role: PromptMessage["role"];
+  readonly content: string | readonly Readonly<Record<string, unknown>>[];
+}
+
+/** A message as the routes give it. */
+function toPublicMessage({ role, content }: PromptForm): PromptMessage {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return { role, content: parts.map(toPublicPart) };
+}
+
+type PublicPart = PromptMessage["content"][number];
+
+function toPublicPart(part: Readonly<Record<string, unknown>>): PublicPart {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return { type: part.type, text: part.text };
+    case "tool-call":
+      return { type: "tool_call", tool_call_id: part.toolCallId, tool: part.toolName, args: part.input };
+    case "tool-result": {
+      const output = part.output as { readonly type: string; readonly value?: unknown };
+      const { value } = output;
+      return {
+        type: "tool_result",
+        tool_call_id: part.toolCallId,
+        tool: part.toolName,
+        is_error: output.type.startsWith("error"),
+        content: Array.isArray(value)
+          ? value.map((item) => toPublicPart(item as Readonly<Record<string, unknown>>))
+          : [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }],
+      };
+    }
+    case "file": {
+      const { data: source, mediaType: media_type, filename } = part;
+      const { url, data } = source as { readonly url?: URL | string; readonly data?: unknown };
+      return {
+        type: String(media_type).startsWith("image/") ? "image" : "file",
+        media_type,
+        ...(filename === undefined ? {} : { filename }),
+        data: url === undefined ? data : String(url),
+      };
+    }
+    default:
+      return { ...part, type: String(part.type) };
+  }
 }

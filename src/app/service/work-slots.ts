@@ -3,9 +3,10 @@ import type { OperationName } from "../../agents/agent-runtime.ts";
 import type { Approvals } from "../../agents/approvals/approvals.ts";
 import { isSuspension } from "../../agents/log/suspension.ts";
 import { defined } from "../../base/record.ts";
-import type { WorkContext } from "../../engine/contract.ts";
+import type { Engine, WorkContext } from "../../engine/contract.ts";
 import type { CallWork } from "../../engine/waiting-calls-contract.ts";
 import type { ApprovalRequest } from "../../protocol/approval.ts";
+import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { WorkCause } from "../../protocol/work-cause.ts";
 import type { Caller, Input } from "./input.ts";
 import type { Ask, RestingWork, Wait } from "./resting-work.ts";
@@ -48,6 +49,14 @@ export class WorkSlots {
   principal(): Pick<Caller, "principal"> {
     const principal = this.#current.getStore()?.caller.principal;
     return principal === undefined ? {} : { principal };
+  }
+
+  /**
+   * Returns a function that finds the waiting inputs that can join the running work. A tool that a message causes to run has the
+   * principal of the operation, so only the same principal's messages join.
+   */
+  joining(engine: Pick<Engine, "waitingInputs">): (session: SessionKey) => readonly string[] {
+    return (session) => engine.waitingInputs?.({ ...session, ...this.principal() }) ?? [];
   }
 
   /** Returns the cause of work that tools and agents start: their operation, else the running prompt, else the run. */

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { createEmbeddedEngine } from "../../engine/embedded/create-embedded-engine.ts";
-import { runStream } from "../../engine/event-log-contract.ts";
+import { runStream } from "../../protocol/session-name.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openTestParts } from "../../testing/test-app.ts";

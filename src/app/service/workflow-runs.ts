@@ -10,7 +10,6 @@ import type {
   RunRequest,
   RunSignal,
 } from "../../engine/contract.ts";
-import { runStream } from "../../engine/event-log-contract.ts";
 import { isBuiltInName } from "../../protocol/built-in-workflows.ts";
 import { causeLine, fromErrorCause } from "../../protocol/error-cause.ts";
 import type { EventError } from "../../protocol/event.ts";
@@ -23,6 +22,7 @@ import type {
   StartRunOptions,
   WorkflowReference,
 } from "../../protocol/run-calls.ts";
+import { runStream } from "../../protocol/session-name.ts";
 import type { WorkflowSchema } from "../../workflows/workflow-context.ts";
 import type { WorkTraces } from "../runtime/observers.ts";
 import type { ProjectRuns, RunOrigin } from "../runtime/run-children.ts";

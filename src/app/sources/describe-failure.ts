@@ -59,13 +59,9 @@ export function withLine(sentence: string, file: string): string {
     name === undefined
       ? new RegExp(`(?<![\\w$])${field?.replaceAll("$", "\\$")}\\s*[:,(}]`)
       : new RegExp(`["'\`]${name.replace(/[^\w]/g, "\\$&")}["'\`]`);
-  const lines = readText(file).split("\n");
+  const lines = attempt(() => readFileSync(file, "utf8"), "").split("\n");
   const at = field === undefined && name === undefined ? -1 : lines.findIndex((line) => pattern.test(line));
   return at === -1 ? sentence : `${sentence} (line ${at + 1})`;
-}
-
-function readText(file: string): string {
-  return attempt(() => readFileSync(file, "utf8"), "");
 }
 
 function adviceFor(error: Error): string {

@@ -73,7 +73,7 @@ async function schemaOf(
   if (value === undefined || value === null) return fields.schema(`${from.kind}_schema`);
   const isFile = typeof value === "string" && value.endsWith(".json") && !value.trimStart().startsWith("{");
   const text = isFile && from.folder !== undefined ? await readBeside(from.folder, value, fields) : value;
-  const schema = typeof text === "string" ? jsonOf(text) : text;
+  const schema = typeof text === "string" ? attempt(() => JSON.parse(text)) : text;
   if (!isRecord(schema)) {
     throw fields.refuse(
       `\`metadata.${key}\` must be a JSON Schema as JSON, or the name of a file next to the skill that contains one`,
@@ -82,11 +82,6 @@ async function schemaOf(
   const fault = faultOfJsonSchema(schema);
   if (fault !== undefined) throw fields.refuse(`\`metadata.${key}\` ${fault}`);
   return schema;
-}
-
-/** Parses a text as JSON; returns undefined if it is not JSON. */
-function jsonOf(text: string): unknown {
-  return attempt(() => JSON.parse(text));
 }
 
 async function readBeside(folder: string, name: string, fields: FieldReader): Promise<string> {

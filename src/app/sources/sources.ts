@@ -3,7 +3,6 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentProfile } from "../../agents/define/agent-profile.ts";
 import { type AgentDefinition, mergeProfiles } from "../../agents/define/create-agent.ts";
-import type { SourceGuard } from "../../agents/project-context.ts";
 import { toSentence } from "../../base/error-text.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isReservedName } from "../../protocol/built-in-workflows.ts";
@@ -45,14 +44,17 @@ export interface OpenSourcesOptions {
 export class Sources {
   /** The project's folder; a real path. */
   readonly root: string;
-  readonly #writes: AgentWrites;
+  /** Records the files that models write, so that the process does not run them. */
+  readonly guard: AgentWrites;
   readonly #hooks: SourceHooks;
   readonly #code: boolean;
   /** Also holds replaced definitions: runs and programs continue with the code with which they started. */
   readonly #names = new WeakMap<object, string>();
   readonly #defaults: AgentProfile | undefined;
   readonly #modules: SourceModules | undefined;
-  #loaded: ProjectSources = noSources;
+  /** A new object after each `reload`. */
+  loaded: ProjectSources = noSources;
+  #byName: ReadonlyMap<string, LoadedAgent> = new Map();
   #version = "";
 
   private constructor(root: string, { code, keepsWrites, defaults, modules }: OpenSourcesOptions) {
@@ -60,10 +62,10 @@ export class Sources {
     this.#modules = modules;
     this.root = realpathSync(root);
     this.#code = code !== false;
-    this.#writes = new AgentWrites(this.root, { stored: keepsWrites !== false });
+    this.guard = new AgentWrites(this.root, { stored: keepsWrites !== false });
     this.#hooks =
       modules === undefined
-        ? followSources(this.root, (file, requested) => this.#writes.check(file, requested))
+        ? followSources(this.root, (file, requested) => this.guard.check(file, requested))
         : noHooks;
   }
 
@@ -79,18 +81,11 @@ export class Sources {
     }
   }
 
-  /** A new object after each `reload`. */
-  get loaded(): ProjectSources {
-    return this.#loaded;
-  }
-
-  /** Records the files that models write, so that the process does not run them. */
-  get guard(): SourceGuard & Pick<AgentWrites, "check"> {
-    return this.#writes;
-  }
+  /** `App.agents`. */
+  readonly agents = (): readonly LoadedAgent[] => this.loaded.agents;
 
   agent(name: string): LoadedAgent | undefined {
-    return this.#loaded.agents.find((agent) => agent.name === name);
+    return this.#byName.get(name);
   }
 
   /** The definition of an agent, also of the default one. Throws `agent_not_found`. */
@@ -101,12 +96,12 @@ export class Sources {
 
   /** The file that exports the definition. */
   fileOf(definition: AgentDefinition): LoadedAgent | undefined {
-    return this.#loaded.agents.find((agent) => agent.definition === definition);
+    return this.loaded.agents.find((agent) => agent.definition === definition);
   }
 
   /** Throws `agent_not_found` for a name that no agent has; the hint says why a broken file cannot be used. */
   checkAgent(name: string): void {
-    if (this.agent(name) === undefined && name !== defaultAgentName) throw this.unknown("agent", name);
+    if (!this.#byName.has(name) && name !== defaultAgentName) throw this.unknown("agent", name);
   }
 
   /** Returns the name under which an agent gets inputs. Throws `agent_not_found`, also for a definition that no file exports. */
@@ -139,14 +134,14 @@ export class Sources {
 
   /** Throws `workflow_not_found`; the hint says why a broken file cannot be used. */
   workflow(name: string): LoadedWorkflow {
-    const workflow = this.#loaded.workflows.find((item) => item.name === name);
+    const workflow = this.loaded.workflows.find((item) => item.name === name);
     if (workflow === undefined) throw this.unknown("workflow", name);
     return workflow;
   }
 
   /** Creates the error for a name without a usable file. */
   unknown(kind: "agent" | "workflow", name: string): KitError {
-    const { agents, workflows, problems } = this.#loaded;
+    const { agents, workflows, problems } = this.loaded;
     const broken = problems.find(({ source }) => source?.kind === kind && source.name === name);
     const names = (kind === "agent" ? agents : workflows).map((item) => item.name).join(", ");
     const isReserved = kind === "workflow" && isReservedName(name);
@@ -179,7 +174,7 @@ export class Sources {
   }
 
   close(): void {
-    this.#writes.close();
+    this.guard.close();
     this.#hooks.deregister();
   }
 
@@ -187,18 +182,19 @@ export class Sources {
     const loaded = await loadProjectSources(this.root, {
       code: this.#code,
       modules: this.#modules,
-      before: this.#loaded,
-      ...this.#writes.loading(),
+      before: this.loaded,
+      ...this.guard.loading(),
     });
     const faults = await commandListProblems(loaded.agents, this.#defaults);
-    this.#loaded = { ...loaded, problems: [...loaded.problems, ...faults] };
-    for (const { name, definition } of [...this.#loaded.agents, ...this.#loaded.workflows])
+    this.loaded = { ...loaded, problems: [...loaded.problems, ...faults] };
+    this.#byName = new Map(loaded.agents.map((agent) => [agent.name, agent]));
+    for (const { name, definition } of [...this.loaded.agents, ...this.loaded.workflows])
       if (definition !== undefined) this.#names.set(definition, name);
     this.#version = await this.#versionNow();
   }
 
   async #versionNow(): Promise<string> {
-    return `${this.#writes.version()} ${await sourceVersion(this.root, this.#hooks.files(), this.#modules)}`;
+    return `${this.guard.version()} ${await sourceVersion(this.root, this.#hooks.files(), this.#modules)}`;
   }
 }
 

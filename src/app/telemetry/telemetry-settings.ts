@@ -36,7 +36,7 @@ export type SamplerName = (typeof samplers)[number];
 
 /** Whether the environment turns telemetry on. */
 export function hasTelemetrySettings(environment: Environment): boolean {
-  if (isOn(environment.OTEL_SDK_DISABLED)) return false;
+  if (environment.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return false;
   return ["", "_TRACES", "_METRICS"].some(
     (signal) => textOf(environment, `OTEL_EXPORTER_OTLP${signal}_ENDPOINT`) !== undefined,
   );
@@ -149,8 +149,4 @@ function samplerOf(environment: Environment, remarks: string[]): TelemetrySettin
 function textOf(environment: Environment, name: string): string | undefined {
   const text = environment[name]?.trim();
   return text === "" ? undefined : text;
-}
-
-function isOn(text: string | undefined): boolean {
-  return text?.trim().toLowerCase() === "true";
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ContractCase } from "../../base/contract-case.ts";
 import { KitError } from "../../base/kit-error.ts";
+import { runStream } from "../../protocol/session-name.ts";
 import type { RunContext } from "../contract.ts";
-import { runStream } from "../event-log-contract.ts";
 import { type EngineCheck, type EngineSubject, gate, handlers, toCases } from "./engine-check.ts";
 
 /** The promises about failed runs that are continued. */

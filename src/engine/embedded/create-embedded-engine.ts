@@ -1,8 +1,8 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import { type Database, query } from "../../sqlite/statements.ts";
 import type { Engine, EngineLoad } from "../contract.ts";
-import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { createMachineClock } from "../shared/durable-time.ts";
 import { closing, defaultLimits, type EngineLimits } from "../shared/engine-base.ts";

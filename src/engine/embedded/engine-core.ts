@@ -82,8 +82,8 @@ export function createEngineCore({ folder, clock, limits, onCommit, ...options }
     lease,
     blobs,
     database,
-    stopping: stops.stopping,
-    draining: stops.draining,
+    stopping: stops.stopping.signal,
+    draining: stops.draining.signal,
     leaseOf: () => ({ fence: lease.fence, signal: lease.signal }),
     checkLease: (_owned, fence) => base.commit(() => undefined, { fence }),
     queue: new JobQueue({ clock: time, slots: limits.running }),
@@ -213,12 +213,12 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
     if (lease.isHeld) await core.blobs.sweep(clock.now());
   }
 
-  const background = core.isShared ? [every(() => limits.pollMs, noticeWrites)] : [];
+  const background = core.isShared ? [every(limits.pollMs, noticeWrites)] : [];
 
   /** Repeats a task until the end of the tenure. A failed task runs again after the next pause. */
-  async function every(ms: () => number, task: () => Promise<void>): Promise<void> {
+  async function every(ms: number | (() => number), task: () => Promise<void>): Promise<void> {
     while (!over.signal.aborted) {
-      await clock.sleep(ms(), over.signal).catch(() => undefined);
+      await clock.sleep(typeof ms === "number" ? ms : ms(), over.signal).catch(() => undefined);
       if (!over.signal.aborted) await task().catch(() => undefined);
     }
   }
@@ -230,8 +230,8 @@ export function createTenure(core: EngineCore, parts: readonly EnginePart[]): Te
       const pause = (): number => (lease.isHeld ? limits.leaseMs / 5 : Math.min(limits.leaseMs / 5, 100));
       background.push(
         every(pause, () => beat(handlers)),
-        every(() => pruneEveryMs, prune),
-        every(() => sweepEveryMs, sweep),
+        every(pruneEveryMs, prune),
+        every(sweepEveryMs, sweep),
       );
     },
     async end() {

@@ -56,10 +56,8 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
     "UPDATE lease SET owner = NULL, locked = 0, expires_at = 0 WHERE owner = ? AND fence = ?",
   );
 
-  let fence = 0;
   /** The fence that `acquire` gained. */
   let nextFence = 0;
-  let holderDied = false;
   let watched: { readonly row: LeaseRow; readonly since: number } | undefined;
   let tenure = new AbortController();
   tenure.abort(leaseLost());
@@ -97,37 +95,32 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
     return row?.owner === owner && row.fence === expected;
   }
 
-  return {
-    get fence() {
-      return fence;
-    },
-    get signal() {
-      return tenure.signal;
-    },
+  const holder: LeaseHolder & { fence: number; signal: AbortSignal; holderDied: boolean } = {
+    fence: 0,
+    signal: tenure.signal,
+    holderDied: false,
     get isHeld() {
       return !tenure.signal.aborted;
     },
-    get holderDied() {
-      return holderDied;
-    },
     isFree: () => vacancy() !== undefined,
-    isOurs: () => isOurs(fence),
+    isOurs: () => isOurs(holder.fence),
     acquire() {
       const reason = vacancy();
       if (reason === undefined) return false;
-      holderDied = reason === "dead";
+      holder.holderDied = reason === "dead";
       nextFence = Number(take.get(owner, Number(lock.tryHold()), clock.now() + ttlMs)?.fence);
       return true;
     },
     begin() {
-      fence = nextFence;
+      holder.fence = nextFence;
       tenure = new AbortController();
+      holder.signal = tenure.signal;
     },
     renew() {
       // Tries to get the lock again: an earlier holder that was frozen may have woken and released it.
-      return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, fence) > 0;
+      return extend.run(Number(lock.tryHold()), clock.now() + ttlMs, owner, holder.fence) > 0;
     },
-    check(expected = fence) {
+    check(expected = holder.fence) {
       if (tenure.signal.aborted || !isOurs(expected)) throw leaseLost();
     },
     lose() {
@@ -135,9 +128,10 @@ export function createLease(database: Database, options: LeaseOptions): LeaseHol
       tenure.abort(leaseLost());
     },
     release() {
-      free.run(owner, fence);
+      free.run(owner, holder.fence);
     },
   };
+  return holder;
 }
 
 /** The lock of a process that is the only user of its store: an earlier holder is always dead. */
@@ -247,6 +241,7 @@ export function createTimeline(database: Database, clock: Clock): Timeline {
   resume();
   return {
     sleep: clock.sleep,
+    ...(clock.elapsed && { elapsed: clock.elapsed }),
     now,
     toWall: (ms) => Math.round(ms + offset + drift()),
     resume,

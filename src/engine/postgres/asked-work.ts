@@ -36,7 +36,7 @@ const restPollMs = 25;
 export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
   readonly #base: PostgresBase;
   readonly #options: AskedWorkOptions;
-  #takesAll = false;
+  takesAll = false;
   #hasResumed = false;
 
   constructor(base: PostgresBase, options: AskedWorkOptions) {
@@ -44,13 +44,9 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
     this.#options = options;
   }
 
-  get takesAll(): boolean {
-    return this.#takesAll;
-  }
-
   async takeDue(): Promise<void> {
     const { ownership, clock } = this.#base;
-    this.#takesAll = true;
+    this.takesAll = true;
     // The node that holds shard 0 does the chores of the whole database.
     ownership.want([0]);
     await ownership.beatNow();
@@ -77,7 +73,7 @@ export class AskedWork implements Pick<BriefEngine, "takeDue" | "atRest"> {
   /** Requests the unowned shards with due work, as many as there are free slots. */
   async poll(): Promise<void> {
     const { database, ownership, clock, queue, draining } = this.#base;
-    const requested = this.#takesAll ? null : ownership.everRequested;
+    const requested = this.takesAll ? null : ownership.everRequested;
     if (requested?.length === 0 || draining.aborted) return;
     const rows = await database.rows<{ readonly shard: number }>(
       `SELECT shard FROM (

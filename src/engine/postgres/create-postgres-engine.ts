@@ -1,7 +1,7 @@
 import { version } from "../../base/own-package.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { Engine, EngineHandlers } from "../contract.ts";
-import { agentStream } from "../event-log-contract.ts";
 import { Deliveries } from "../shared/deliveries.ts";
 import { closing, defaultLimits, leaseLost } from "../shared/engine-base.ts";
 import { type EngineOwnership, EngineShell, Stops } from "../shared/engine-shell.ts";
@@ -128,8 +128,8 @@ class PostgresEngine {
       news: this.#news,
       blobs: { store: async (value) => toText(value), load: parseStored, size: (text) => text.length },
       queue: new JobQueue({ clock, slots: limits.running, isLate: () => !this.#ownership.isInTouch }),
-      stopping: this.#stops.stopping,
-      draining: this.#stops.draining,
+      stopping: this.#stops.stopping.signal,
+      draining: this.#stops.draining.signal,
       leavesAtSteps: takes === "asked",
       leaseOf: (owned) => this.#ownership.leaseOfShard(shardOf(owned)),
       checkLease: (owned, fence) => this.#checkLease(shardOf(owned), fence),

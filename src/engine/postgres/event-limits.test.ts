@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { createId } from "../../base/id.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { handlers } from "../cases/engine-check.ts";
-import { agentStream } from "../event-log-contract.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 import { openEngineDatabase } from "./engine-database.ts";
 import { PostgresEventRows } from "./event-rows.ts";

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { expect, test, vi } from "vitest";
+import { agentStream } from "../../protocol/session-name.ts";
 import { postgresForTests } from "../../testing/postgres-for-tests.ts";
 import { handlers } from "../cases/engine-check.ts";
 import type { OpenEventLog } from "../cases/event-log-cases.ts";
 import { said } from "../cases/sample-events.ts";
-import { agentStream } from "../event-log-contract.ts";
 import { eventLogContract } from "../events.suite.ts";
 import { createPostgresEngine } from "./create-postgres-engine.ts";
 

@@ -4,10 +4,10 @@ import { Batcher } from "../../postgres/batcher.ts";
 import { type OwnConnection, openConnection } from "../../postgres/pool.ts";
 import { type Lease, leaseLost } from "../shared/engine-base.ts";
 import { checkDirect } from "./check-direct.ts";
-import { HangWatch } from "./hang-watch.ts";
 import { type Beat, beatMs, removeDeadNodes, silenceMs, writeNode } from "./node-rows.ts";
 import type { OwnershipOptions } from "./ownership-options.ts";
 import * as times from "./ownership-times.ts";
+import { HangWatch } from "./ownership-times.ts";
 import { FreeShardSearch } from "./searches.ts";
 import {
   freeShards,
@@ -70,7 +70,8 @@ export class Ownership {
   /** When this node takes charges back next, and when it stops, by `performance.now`. */
   #takesBack = { next: 0, until: 0 };
   readonly #search = new FreeShardSearch();
-  #address: string | undefined;
+  /** The URL under which other nodes reach this node. */
+  address: string | undefined;
   #threaded: ThreadedBeats | undefined;
   #isDraining = false;
 
@@ -113,13 +114,8 @@ export class Ownership {
     return this.#options.takes;
   }
 
-  /** The URL under which other nodes reach this node. */
-  get address(): string | undefined {
-    return this.#address;
-  }
-
   async announce(address: string): Promise<void> {
-    this.#address = address;
+    this.address = address;
     // Each heartbeat writes the address again, so a failure here has no consequence.
     await this.#options.database
       .run("UPDATE $s.nodes SET address = $2 WHERE node = $1", [this.node, address])
@@ -300,7 +296,7 @@ export class Ownership {
   async #writeBeat(connection: OwnConnection, { isNew = false } = {}): ReturnType<typeof writeNode> {
     const { database, version, takes, project, newsAgeMs, problem } = this.#options;
     const { node, host, schedules } = this;
-    const record = { node, host, schedules, address: this.#address, isDraining: this.#isDraining };
+    const record = { node, host, schedules, address: this.address, isDraining: this.#isDraining };
     const state = { ...record, version, takes, project, newsAgeMs: newsAgeMs(), problem: problem(), isNew };
     return await writeNode(connection, database, state);
   }

@@ -1,7 +1,7 @@
 import { isoTime } from "../../base/clock.ts";
 import type { ClusterNodeState, ClusterProblem, ClusterState } from "../../protocol/cluster.ts";
+import { heldRuns } from "../cluster-state.ts";
 import type { EngineLoad } from "../contract.ts";
-import { heldRuns } from "../shared/runs/held-runs.ts";
 import { databaseNow } from "./engine-database.ts";
 import type { PostgresBase } from "./postgres-base.ts";
 import { functionPrefix, shardCount } from "./shards.ts";

@@ -1,7 +1,7 @@
 import { Batcher } from "../../postgres/batcher.ts";
+import { runStream } from "../../protocol/session-name.ts";
 import type { WaitingSignal } from "../../protocol/waiting.ts";
 import type { Page, RunReceipt, RunRequest, RunSignal, WaitingListing } from "../contract.ts";
-import { runStream } from "../event-log-contract.ts";
 import { sleepUntil } from "../shared/durable-time.ts";
 import { recordCancelled } from "../shared/runs/run-jobs.ts";
 import { lineOfRun, type QueuedRun, type RunRow } from "../shared/runs/run-store.ts";

@@ -31,28 +31,10 @@ export interface EngineOwnership {
   end(): Promise<void>;
 }
 
-/** The two moments of a drain. */
+/** The two moments of a drain, for `EngineBase.draining` and `stopping`. */
 export class Stops {
-  readonly #draining = new AbortController();
-  readonly #stopping = new AbortController();
-
-  /** `EngineBase.draining`. */
-  get draining(): AbortSignal {
-    return this.#draining.signal;
-  }
-
-  /** `EngineBase.stopping`. */
-  get stopping(): AbortSignal {
-    return this.#stopping.signal;
-  }
-
-  drain(): void {
-    this.#draining.abort(stopped());
-  }
-
-  stop(): void {
-    this.#stopping.abort(stopped());
-  }
+  readonly draining = new AbortController();
+  readonly stopping = new AbortController();
 }
 
 type Parts = Parameters<typeof engineCalls>[0];
@@ -81,7 +63,7 @@ export class EngineShell {
 
   /** Whether it does work: it was started, and no drain has begun. */
   get isWorking(): boolean {
-    return this.#state === "started" && !this.#parts.stops.draining.aborted;
+    return this.#state === "started" && !this.#parts.stops.draining.signal.aborted;
   }
 
   get isClosed(): boolean {
@@ -162,9 +144,9 @@ export class EngineShell {
 
   async #leave(): Promise<void> {
     const { queue, stops, ownership } = this.#parts;
-    if (stops.draining.aborted) return;
+    if (stops.draining.signal.aborted) return;
     queue.close({ clear: true });
-    stops.drain();
+    stops.draining.abort(stopped());
     await ownership.leave?.();
   }
 
@@ -177,7 +159,7 @@ export class EngineShell {
     if (await endsWithin(timeoutMs, queue.slotsFree(), clock)) {
       await endsWithin(Math.min(timeoutMs, approvalPatienceMs), queue.idle(), clock);
     }
-    stops.stop();
+    stops.stopping.abort(stopped());
     await endsWithin(abortPatienceMs, queue.idle(), clock);
     await ownership.settle?.();
     await deliveries.close();

@@ -1,4 +1,4 @@
-import { keyPattern } from "../../base/key-pattern.ts";
+import { keyPattern } from "../../base/names.ts";
 import { isRecord } from "../../base/record.ts";
 import type { McpSource, ToolTarget } from "../../protocol/enums.ts";
 import { type ServerField, serverSettingsOf, toolSettings } from "./tool-settings.ts";

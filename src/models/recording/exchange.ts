@@ -38,12 +38,8 @@ export function toRecordedRequest(
   return {
     method: init?.method ?? "GET",
     url: mask(withoutKeys(input instanceof Request ? input.url : String(input))),
-    body: parsed(body),
+    body: attempt(() => JSON.parse(body), body),
   };
-}
-
-function parsed(text: string): unknown {
-  return attempt(() => JSON.parse(text), text);
 }
 
 /** An address without what may be a key: Google's API takes one in the query. */

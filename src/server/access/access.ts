@@ -56,7 +56,8 @@ export class Gate {
   readonly #hookTimeoutMs: number;
   readonly #keyOf: ReturnType<typeof createKeyCheck>;
   readonly #needsKey: boolean;
-  readonly #guarded: boolean;
+  /** Whether every request needs a key, or must pass the configuration's `auth`. */
+  readonly isGuarded: boolean;
   readonly #tokens: TokenCheck | undefined;
   readonly #allowedHosts: ReadonlySet<string>;
   readonly #allowedOrigins: ReadonlySet<string>;
@@ -69,7 +70,7 @@ export class Gate {
     this.#hookTimeoutMs = hookTimeoutMs;
     this.#keyOf = createKeyCheck(apiKeys);
     this.#needsKey = apiKeys.length > 0;
-    this.#guarded = this.#needsKey || auth !== undefined || oauth !== undefined;
+    this.isGuarded = this.#needsKey || auth !== undefined || oauth !== undefined;
     this.#tokens = oauth && createTokenCheck(oauth, options.onError);
     this.#allowedHosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
     this.#allowedOrigins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
@@ -90,9 +91,9 @@ export class Gate {
       this.#advise(error, head);
       throw error;
     }
-    // Health checks and CORS preflights are not counted.
-    const isFree = isHealth(head.path) || head.method === "OPTIONS" || this.#options.isPage?.(head);
-    if (isFree !== true) this.count(principal, head.remoteAddress);
+    // Health checks, CORS preflights and the console are not counted.
+    if (this.#limiter !== undefined && !isHealth(head.path) && head.method !== "OPTIONS")
+      if (this.#options.isPage?.(head) !== true) this.count(principal, head.remoteAddress);
     this.#options.refuse?.(head);
     return principal;
   }
@@ -105,14 +106,9 @@ export class Gate {
     );
   }
 
-  /** Whether every request needs a key, or must pass the configuration's `auth`. */
-  get isGuarded(): boolean {
-    return this.#guarded;
-  }
-
   /** Throws `forbidden` for an address that other machines can reach if the server requires no key. */
   checkBinding(host: string): void {
-    if (this.#guarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
+    if (this.isGuarded || this.#options.insecure === true || isLoopbackAddress(host)) return;
     throw new KitError({
       code: "forbidden",
       message: `kit does not listen on ${host} without keys: every machine that reaches it could use the server.`,
@@ -128,14 +124,15 @@ export class Gate {
 
   async #senderOf(head: RequestHead): Promise<Principal | undefined> {
     const { method, path, headers, host, localAddress } = head;
-    checkHost(host, { localAddress, allowedHosts: this.#allowedHosts, guarded: this.#guarded });
+    checkHost(host, { localAddress, allowedHosts: this.#allowedHosts, guarded: this.isGuarded });
     checkOrigin(headers, host, this.#allowedOrigins);
-    if (!this.#guarded || isHealth(path) || method === "OPTIONS") return undefined;
+    if (!this.isGuarded || isHealth(path) || method === "OPTIONS") return undefined;
     if (this.#options.isPage?.(head) === true) return undefined;
     // Senders of webhooks have no key: they sign their requests, and the route checks the signature.
     if (method === "POST" && /^\/webhooks\/[^/]+$/.test(path)) return undefined;
     // Clients without a token learn here where to get one.
-    if (method === "GET" && isResourceMetadata(path)) return undefined;
+    if (method === "GET" && /^\/\.well-known\/oauth-protected-resource(?:\/mcp)?$/.test(path))
+      return undefined;
     // Browsers come back from an authorization server without a key, and the route checks their cookie.
     if (method === "GET" && /^\/logins\/[^/]+\/callback$/.test(path)) return undefined;
     const authorization = headers.get("authorization") ?? undefined;
@@ -288,7 +285,7 @@ export function checkHost(header: string | undefined, rules: HostRules): void {
   if (name === undefined) {
     throw new KitError({ code: "invalid_request", message: "The Host header is missing or malformed." });
   }
-  if (isLoopbackName(name) || rules.allowedHosts.has(name)) return;
+  if (name === "[::1]" || isLoopbackAddress(name) || rules.allowedHosts.has(name)) return;
   if (!isLoopbackAddress(rules.localAddress)) {
     if (isIP(name.replace(/^\[|\]$/g, "")) !== 0) return;
     if (rules.guarded && rules.allowedHosts.size === 0) return;
@@ -309,10 +306,6 @@ export function hostNameOf(header: string | undefined): string | undefined {
 export function isLoopbackAddress(address: string): boolean {
   const plain = address.toLowerCase().replace(/^::ffff:/, "");
   return plain === "localhost" || plain === "::1" || (isIP(plain) === 4 && plain.startsWith("127."));
-}
-
-function isLoopbackName(name: string): boolean {
-  return name === "[::1]" || isLoopbackAddress(name);
 }
 
 function adviceForPage(origin: string | null): string {
@@ -391,10 +384,6 @@ export function createRateLimiter(
     }
     bucket.tokens -= 1;
   };
-}
-
-function isResourceMetadata(path: string): boolean {
-  return /^\/\.well-known\/oauth-protected-resource(?:\/mcp)?$/.test(path);
 }
 
 function isHealth(path: string): boolean {

@@ -58,7 +58,7 @@ export function createAuthorization(
     hook === undefined ||
     (await answerInTime(hook(request), { name: "server.authorize", timeoutMs })) === true;
   const check = async (request: AuthorizeRequest): Promise<void> => {
-    if (!(await may(request))) throw refusal(request);
+    if (hook !== undefined && !(await may(request))) throw refusal(request);
   };
   const permitted: Authorization["permitted"] = async (items, toRequest) => {
     if (hook === undefined) return items;

@@ -40,23 +40,20 @@ export function createConnectionSlots({ what, slots, share }: ConnectionSlotsOpt
     if (count === 0) perPrincipal.delete(principal);
     else perPrincipal.set(principal, count);
   };
-  const check = (principal: string | undefined): void => {
-    if (taken >= slots) {
-      const meta = { scope: "server", retry_after_s: retryAfterS };
-      throw new KitError({ code: "unavailable", message: `Too many ${what} are open.`, meta });
-    }
-    const openCount = principal === undefined ? 0 : (perPrincipal.get(principal) ?? 0);
-    if (openCount < Math.max(1, share ?? slots - taken)) return;
-    throw new KitError({
-      code: "too_many_requests",
-      message: `You have ${openCount} open ${what}, the most that one principal may have.`,
-      hint: "Close those that you no longer read, or try again when others are closed.",
-      meta: { scope: "principal", open: openCount, retry_after_s: retryAfterS },
-    });
-  };
   return {
     take(principal) {
-      check(principal);
+      if (taken >= slots) {
+        const meta = { scope: "server", retry_after_s: retryAfterS };
+        throw new KitError({ code: "unavailable", message: `Too many ${what} are open.`, meta });
+      }
+      const openCount = principal === undefined ? 0 : (perPrincipal.get(principal) ?? 0);
+      if (openCount >= Math.max(1, share ?? slots - taken))
+        throw new KitError({
+          code: "too_many_requests",
+          message: `You have ${openCount} open ${what}, the most that one principal may have.`,
+          hint: "Close those that you no longer read, or try again when others are closed.",
+          meta: { scope: "principal", open: openCount, retry_after_s: retryAfterS },
+        });
       change(principal, 1);
       let isHeld = true;
       return {

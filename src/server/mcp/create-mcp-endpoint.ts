@@ -1,5 +1,6 @@
 import {
   createMcpHandler,
+  InMemoryServerEventBus,
   isCallToolResult,
   McpServer,
   ProtocolError,
@@ -7,6 +8,7 @@ import {
   SdkError,
   type Server,
   type ServerContext,
+  type ServerEventBus,
   type Tool,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
@@ -21,7 +23,6 @@ import type { ServerLimits } from "../limits.ts";
 import { staticReply, toRpcError } from "../reply.ts";
 import type { RouteRequest } from "../route.ts";
 import type { EventStreams } from "../streams/event-streams.ts";
-import { createListChanges } from "./list-changes.ts";
 import { type McpContext, principalOf } from "./mcp-work.ts";
 import { serveTasks } from "./tasks.ts";
 import { tasksExtension } from "./work-result.ts";
@@ -251,4 +252,43 @@ function addPrompt(server: McpServer, { name, description, instructions: text }:
       },
     ],
   }));
+}
+
+/** Milliseconds between two comparisons. */
+const pollMs = 1_000;
+
+const kinds = ["tools_list_changed", "prompts_list_changed"] as const;
+
+/**
+ * The notices that a list has changed, for the streams of `subscriptions/listen`. While a stream is open, the lists are compared each
+ * second: a list is another object after each reload. A sender also hears of changes that it may not see: a notice has no content.
+ */
+function createListChanges(
+  read: () => { readonly [Kind in (typeof kinds)[number]]: readonly unknown[] },
+): ServerEventBus {
+  const bus = new InMemoryServerEventBus();
+  let before = read();
+  let timer: NodeJS.Timeout | undefined;
+  const compare = (): void => {
+    const now = read();
+    for (const kind of kinds)
+      if (now[kind].some((list, at) => list !== before[kind][at])) bus.publish({ kind });
+    before = now;
+  };
+  return {
+    publish: (event) => bus.publish(event),
+    subscribe(listener) {
+      if (timer === undefined) {
+        before = read();
+        timer = setInterval(compare, pollMs).unref();
+      }
+      const unsubscribe = bus.subscribe(listener);
+      return () => {
+        unsubscribe();
+        if (bus.listenerCount > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      };
+    },
+  };
 }

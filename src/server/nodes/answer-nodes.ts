@@ -8,10 +8,11 @@ import { attempt } from "../../base/attempt.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { toDelta } from "../../protocol/event-buffer.ts";
 import { readTraceContext } from "../../protocol/tracing.ts";
 import type { ReplyParts } from "../reply.ts";
 import { tooLarge } from "../request/read-request.ts";
-import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
+import { createFrameBuffer } from "../streams/event-streams.ts";
 
 export interface NodeAnswersOptions {
   readonly cluster: ServiceCluster;
@@ -117,7 +118,7 @@ async function perform(
     const value = cluster.answer(name, request, {
       signal: callerGone.signal,
       onStart: () => void answer.write(toLine({ is: "start" })),
-      onEvent: (event) => queue.push(toFrameItem(event, toEventLine)),
+      onEvent: (event) => queue.push(toDelta(event) ?? toEventLine(event)),
       deliver: (event) => answer.write(toEventLine(event)),
     });
     // The call has its place in the line now.

@@ -104,14 +104,10 @@ function invalidQuery(issue: ErrorIssue): KitError {
  */
 export function readSegment(raw: string, options: { name: string; maxBytes?: number }): string {
   // Most names are not percent-encoded.
-  const text = raw.includes("%") ? decodeSegment(raw) : raw;
+  const text = raw.includes("%") ? attempt(() => decodeURIComponent(raw)) : raw;
   const fault = text === undefined ? "must be percent-encoded UTF-8" : faultOfName(text, options.maxBytes);
   if (text !== undefined && fault === undefined) return text;
   throw invalidSegment(options.name, fault ?? "");
-}
-
-function decodeSegment(raw: string): string | undefined {
-  return attempt(() => decodeURIComponent(raw));
 }
 
 /** The error for a path segment that cannot be a name or id. */
@@ -141,11 +137,18 @@ export async function readJsonBody(
   limits: ServerLimits,
 ): Promise<Record<string, unknown>> {
   const mediaType = source.raw.headers.get("content-type");
-  if (mediaType !== null && !isJson(mediaType)) throw unsupported("The body is not application/json.");
+  if (mediaType !== null && mediaType !== "application/json" && !isJson(mediaType))
+    throw unsupported("The body is not application/json.");
   const bytes = await readBody(source, limits);
   if (bytes.length === 0) return {};
   if (mediaType === null) throw unsupported("The body has no Content-Type.");
-  const value = parseJson(decodeUtf8(bytes), { maxDepth: limits.jsonDepth });
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch (cause) {
+    throw unreadable("invalid_json", cause);
+  }
+  const value = parseJson(text, { maxDepth: limits.jsonDepth });
   if (isRecord(value)) return value;
   throw new KitError({
     code: "invalid_request",
@@ -169,7 +172,6 @@ export async function readBody(source: BodySource, limits: ServerLimits): Promis
 }
 
 function isJson(mediaType: string): boolean {
-  if (mediaType === "application/json") return true;
   try {
     const { essence, params } = new MIMEType(mediaType);
     return essence === "application/json" && (params.get("charset") ?? "utf-8").toLowerCase() === "utf-8";
@@ -184,7 +186,7 @@ function readIncoming(incoming: IncomingMessage, limit: number): Promise<Uint8Ar
   const chunks: Uint8Array[] = [];
   let length = 0;
   const settle = (error?: KitError): void => {
-    incoming.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut);
+    incoming.off("data", onData).off("end", settle).off("error", onCut).off("close", onCut);
     const [only] = chunks;
     if (error !== undefined) reject(error);
     else resolve(only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks, length));
@@ -196,9 +198,8 @@ function readIncoming(incoming: IncomingMessage, limit: number): Promise<Uint8Ar
     incoming.pause();
     settle(tooLarge(limit));
   };
-  const onEnd = (): void => settle();
   const onCut = (cause?: Error): void => settle(unreadable("invalid_request", cause));
-  incoming.on("data", onData).on("end", onEnd).on("error", onCut).on("close", onCut);
+  incoming.on("data", onData).on("end", settle).on("error", onCut).on("close", onCut);
   return promise;
 }
 
@@ -219,14 +220,6 @@ async function readStream(request: Request, limit: number): Promise<Uint8Array> 
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch (cause) {
-    throw unreadable("invalid_json", cause);
-  }
-}
 
 function unreadable(code: "invalid_request" | "invalid_json", cause: unknown): KitError {
   const fault = code === "invalid_json" ? "is not valid UTF-8" : "did not arrive completely";

@@ -1,14 +1,16 @@
 import type { InstanceTarget, PromptCall } from "../../app/service/service.ts";
 import type { OperationEventsQuery } from "../../app/service/trace.ts";
 import { KitError } from "../../base/kit-error.ts";
-import { agentStream, type StreamState } from "../../engine/event-log-contract.ts";
+import type { StreamState } from "../../engine/event-log-contract.ts";
 import type { ServiceAction } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { toDelta } from "../../protocol/event-buffer.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { HistoryMessage, PromptReply, PromptRequest } from "../../protocol/prompt.ts";
 import { agentRoutes, promptRoutes } from "../../protocol/routes/agent-routes.ts";
 import { streamHeader } from "../../protocol/routes/route.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
+import { agentStream } from "../../protocol/session-name.ts";
 import type { ConnectionSlot } from "../access/connection-slots.ts";
 import { emptyReply } from "../reply.ts";
 import {
@@ -26,7 +28,6 @@ import {
   encodeOutcome,
   encodePosition,
   positionReset,
-  toFrameItem,
 } from "../streams/event-streams.ts";
 
 const defaultSession = "default";
@@ -325,20 +326,27 @@ async function streamPrompt(
   const clientGone = sender.clientGone();
   const slot = streams.reserve(sender.principal);
   const controller = new AbortController();
-  const abort = (): void => controller.abort(clientGone.aborted ? clientGone.reason : clientDisconnected());
+  let hasReply = false;
+  const abort = (): void => {
+    if (hasReply) return;
+    const message = "The client has disconnected.";
+    controller.abort(clientGone.aborted ? clientGone.reason : new KitError({ code: "aborted", message }));
+  };
   clientGone.addEventListener("abort", abort, { once: true });
   const started = Promise.withResolvers<void>();
   const queue = createFrameBuffer({
     maxLength: limits.unreadBytes,
-    onOverflow: () => controller.abort(tooSlow()),
+    onOverflow: () =>
+      controller.abort(new KitError({ code: "aborted", message: "The client did not read fast enough." })),
   });
   const onEvent = (event: KitEvent): void => {
-    queue.push(toFrameItem(event, encodeEvent));
+    queue.push(toDelta(event) ?? encodeEvent(event));
     started.resolve();
   };
-  const reply = service
-    .prompt(key, request, { ...sent, signal: controller.signal, onEvent })
-    .finally(() => queue.end());
+  const reply = service.prompt(key, request, { ...sent, signal: controller.signal, onEvent }).finally(() => {
+    hasReply = true;
+    queue.end();
+  });
   const timer = setTimeout(started.resolve, patienceMs);
   try {
     await Promise.race([started.promise, reply]);
@@ -370,12 +378,4 @@ async function streamPrompt(
     abort();
     throw error;
   }
-}
-
-function clientDisconnected(): KitError {
-  return new KitError({ code: "aborted", message: "The client has disconnected." });
-}
-
-function tooSlow(): KitError {
-  return new KitError({ code: "aborted", message: "The client did not read fast enough." });
 }

@@ -2,10 +2,11 @@ import type { InstanceTarget } from "../../app/service/service.ts";
 import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
+import { toDelta } from "../../protocol/event-buffer.ts";
 import type { ClientFrame, ServerFrame } from "../../protocol/socket-frame.ts";
 import { actionOn, decideCall } from "../routes/approvals.ts";
 import { checkAgent, type ServiceContext } from "../service-context.ts";
-import { createFrameBuffer, toFrameItem } from "../streams/event-streams.ts";
+import { createFrameBuffer } from "../streams/event-streams.ts";
 import {
   type Connection,
   closeCodes,
@@ -173,7 +174,7 @@ class AgentFrames implements FrameHandler {
     try {
       const { signal } = controller;
       const onStart = (): void => connection.send({ type: "started", request_id });
-      const onEvent = (event: KitEvent): void => queue.push(toFrameItem(event, encode));
+      const onEvent = (event: KitEvent): void => queue.push(toDelta(event) ?? encode(event));
       const callOptions = { signal, onStart, onEvent, principal: principal?.id };
       return await inTraceOf({ traceparent, tracestate }, handshake, () =>
         service.prompt({ ...this.#target, session }, request, callOptions),

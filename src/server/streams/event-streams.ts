@@ -1,9 +1,9 @@
 import { KitError } from "../../base/kit-error.ts";
 import type { Principal } from "../../protocol/access.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { type DeltaEvent, EventBuffer, toDelta } from "../../protocol/event-buffer.ts";
+import { type DeltaEvent, EventBuffer } from "../../protocol/event-buffer.ts";
 import type { ConnectionSlot, ConnectionSlots } from "../access/connection-slots.ts";
-import { eventStreamReply } from "../reply.ts";
+import { eventStreamHeaders } from "../reply.ts";
 
 export interface EventStreamsOptions {
   /** An idle stream sends a heartbeat after this time. */
@@ -54,6 +54,8 @@ interface OpenStream {
   beat(): void;
   end(): void;
   readonly resumable: boolean;
+  /** Ends the stream at its time limit. */
+  limit?: NodeJS.Timeout;
 }
 
 const encoder = new TextEncoder();
@@ -62,14 +64,8 @@ export function createEventStreams({ heartbeatMs, streamMs, slots }: EventStream
   const streams = new Set<OpenStream>();
   let timer: NodeJS.Timeout | undefined;
   let closing = false;
-  // One timer serves all streams, so that a thousand idle streams cause one wake-up.
-  const add = (stream: OpenStream): void => {
-    streams.add(stream);
-    timer ??= setInterval(() => {
-      for (const open of streams) open.beat();
-    }, heartbeatMs).unref();
-  };
   const remove = (stream: OpenStream): void => {
+    clearTimeout(stream.limit);
     streams.delete(stream);
     if (streams.size > 0) return;
     clearInterval(timer);
@@ -87,20 +83,15 @@ export function createEventStreams({ heartbeatMs, streamMs, slots }: EventStream
     },
     open(source, options) {
       checkOpen();
-      let limit: NodeJS.Timeout | undefined;
-      const { body, stream } = createStream(source, {
-        ...options,
-        onEnd: () => {
-          clearTimeout(limit);
-          remove(stream);
-          options.slot.release();
-          options.onEnd?.();
-        },
-      });
-      add(stream);
+      const { body, stream } = createStream(source, options, remove);
+      streams.add(stream);
+      // One timer serves all streams, so that a thousand idle streams cause one wake-up.
+      timer ??= setInterval(() => {
+        for (const each of streams) each.beat();
+      }, heartbeatMs).unref();
       if (streamMs !== undefined && (options.ends ?? options.resumable))
-        limit = setTimeout(stream.end, streamMs).unref();
-      return eventStreamReply(body);
+        stream.limit = setTimeout(stream.end, streamMs).unref();
+      return new Response(body, { headers: eventStreamHeaders });
     },
     close() {
       closing = true;
@@ -111,7 +102,8 @@ export function createEventStreams({ heartbeatMs, streamMs, slots }: EventStream
 
 function createStream(
   source: AsyncIterable<string>,
-  { resumable, breakOff, onEnd, toLastChunk }: StreamOptions,
+  { slot, resumable, breakOff, onEnd, toLastChunk }: StreamOptions,
+  remove: (stream: OpenStream) => void,
 ): { readonly body: ReadableStream<Uint8Array>; readonly stream: OpenStream } {
   const chunks = source[Symbol.asyncIterator]();
   let controller: ReadableStreamDefaultController<Uint8Array>;
@@ -122,6 +114,8 @@ function createStream(
 
   const finish = (): void => {
     ended = true;
+    remove(stream);
+    slot.release();
     onEnd?.();
   };
   const stop = (): void => {
@@ -197,11 +191,10 @@ const deltaOverhead = 350;
 /** Encodes an event, except a delta: it is encoded when it is sent, because it can be joined with others before. */
 export type FrameItem = string | DeltaEvent;
 
-export function toFrameItem(event: KitEvent, encode: (event: KitEvent) => string): FrameItem {
-  return toDelta(event) ?? encode(event);
-}
-
-/** Creates a buffer for the events of a prompt that its client has not read yet. */
+/**
+ * Creates a buffer for the events of a prompt that its client has not read yet. Its callers push `toDelta(event)`, else the encoded
+ * event.
+ */
 export function createFrameBuffer(limit: {
   /** The most unread characters. */
   readonly maxLength: number;
@@ -249,10 +242,8 @@ function encodeComment(text: string): string {
 
 /** Whether a client prefers a stream of events. */
 export function acceptsEvents(accept: string): boolean {
-  return accept
-    .split(",")
-    .some(
-      (range) =>
-        /^\s*text\/event-stream\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range),
-    );
+  for (const range of accept.split(","))
+    if (/^\s*text\/event-stream\s*(?:;|$)/i.test(range))
+      if (!/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)) return true;
+  return false;
 }

@@ -3,7 +3,6 @@ import { openStore, type StoreDefinition } from "../../sqlite/open-store.ts";
 import { progressTable } from "../../sqlite/progress.ts";
 import type { Database, Statement } from "../../sqlite/statements.ts";
 import { conflict } from "../session-row.ts";
-import type { StoredSummary } from "../session-summary.ts";
 
 const sessions = `
 CREATE TABLE sessions (
@@ -238,37 +237,6 @@ export function prepareStatements(database: Database): SessionStatements {
   };
   statements.read.setReturnArrays(true);
   return statements;
-}
-
-/** The entries to append at once. */
-interface NewEntries {
-  readonly text: string;
-  /** The text of the second entry. */
-  readonly next?: string | undefined;
-  readonly input: string | undefined;
-  readonly summary: StoredSummary;
-  /** The time, in ms since 1970. */
-  readonly at: number;
-}
-
-/**
- * Appends one entry or two with one statement. Throws `conflict` for a position that another process has used, a recorded
- * input, a deleted session or a full one; then it has appended nothing.
- */
-export function insertEntries(
-  { insert, insertTwo }: SessionStatements,
-  { id, position }: { readonly id: number; readonly position: number },
-  { text, next, input, summary, at }: NewEntries,
-): void {
-  if (position + (next === undefined ? 1 : 2) > maxPosition) throw storeFullError();
-  const row = [id, position + 1, text, input ?? null, at, summary.tokens, summary.cost] as const;
-  let inserted: ReturnType<typeof insert.run>;
-  try {
-    inserted = next === undefined ? insert.run(...row) : insertTwo.run(...row, next);
-  } catch (error) {
-    throw orConflict(error);
-  }
-  if (inserted.changes === 0) throw conflict();
 }
 
 /** SQL: the last entry `e` of a session `s`. */

@@ -7,7 +7,7 @@ import type {
 } from "../../protocol/session-entry.ts";
 import { sessionName } from "../../protocol/session-name.ts";
 import type { WorkspaceStore } from "../../protocol/workspace-store.ts";
-import { DatabaseFile, isBusy, isFileFault, StoreFaults } from "../../sqlite/database-file.ts";
+import { DatabaseFile, isBusy, isFileFault, LockedWrites, StoreFaults } from "../../sqlite/database-file.ts";
 import { createTransaction, type Database, type Transaction } from "../../sqlite/statements.ts";
 import type { AppendRequest, MaybePromise, SessionListing, SessionStore } from "../contract.ts";
 import { decodeEntry, encodeEntry } from "../entry-text.ts";
@@ -19,10 +19,8 @@ import {
   type SummaryChange,
   summarize,
 } from "../session-summary.ts";
-import { LockedWrites } from "./locked-writes.ts";
 import { createSessionList } from "./session-list.ts";
 import {
-  insertEntries,
   maxPosition,
   openDatabase,
   orConflict,
@@ -60,6 +58,17 @@ interface KnownSession {
   summary: StoredSummary;
   /** `used_at` of its row. */
   usedAt: number;
+}
+
+/** The entries to append at once. */
+interface NewEntries {
+  readonly text: string;
+  /** The text of the second entry. */
+  readonly next?: string | undefined;
+  readonly input: string | undefined;
+  readonly summary: StoredSummary;
+  /** The time, in ms since 1970. */
+  readonly at: number;
 }
 
 interface DueAppend {
@@ -115,13 +124,13 @@ export class SqliteSessionStore implements SessionStore {
    * transaction; a refused append does not affect the others.
    */
   append(request: AppendRequest): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#queuedAppends.length === 0) setImmediate(() => this.#writeDue());
-      this.#queuedAppends.push({ request, resolve, reject });
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    if (this.#queuedAppends.length === 0) setImmediate(this.#writeDue);
+    this.#queuedAppends.push({ request, resolve, reject });
+    return promise;
   }
 
-  #writeDue(): void {
+  readonly #writeDue = (): void => {
     const appends = this.#queuedAppends;
     if (appends.length === 0) return;
     this.#queuedAppends = [];
@@ -133,7 +142,7 @@ export class SqliteSessionStore implements SessionStore {
     } catch (error) {
       refuse(error);
     }
-  }
+  };
 
   /** Writes all appends in one transaction. Throws if the transaction fails; then none of them is in the file. */
   #writeTogether(appends: readonly DueAppend[]): void {
@@ -176,11 +185,11 @@ export class SqliteSessionStore implements SessionStore {
     const session = this.#knownSessions.get(sessionName(key));
     const [first, second, ...others] = entries;
     if (session?.position !== expected || first === undefined || others.length > 0) return false;
-    const summary = applyChange(session.summary, summarize(entries));
+    const summary = applyChange(session.summary, summarize(entries, session.summary.title !== null));
     if (this.#changesRow(session, summary)) return false;
     const next = second === undefined ? undefined : encodeEntry(second);
     const at = this.#time();
-    insertEntries(this.#statements, session, { text: encodeEntry(first), next, input, summary, at });
+    this.#insert(session, { text: encodeEntry(first), next, input, summary, at });
     session.position = expected + entries.length;
     session.summary = summary;
     return true;
@@ -202,7 +211,7 @@ export class SqliteSessionStore implements SessionStore {
     const summary = expected === 0 ? session.summary : applyChange(session.summary, change);
     let { input } = request;
     for (const text of texts) {
-      insertEntries(this.#statements, session, { text, input, summary, at: this.#time() });
+      this.#insert(session, { text, input, summary, at: this.#time() });
       session.position += 1;
       input = undefined;
     }
@@ -212,6 +221,26 @@ export class SqliteSessionStore implements SessionStore {
       this.#statements.change.run(title, state, toErrorText(error), usedAt, session.id);
     }
     session.summary = summary;
+  }
+
+  /**
+   * Appends one entry or two with one statement. Throws `conflict` for a position that another process has used, a recorded
+   * input, a deleted session or a full one; then it has appended nothing.
+   */
+  #insert(
+    { id, position }: Pick<KnownSession, "id" | "position">,
+    { text, next, input, summary, at }: NewEntries,
+  ): void {
+    const { insert, insertTwo } = this.#statements;
+    if (position + (next === undefined ? 1 : 2) > maxPosition) throw storeFullError();
+    const row = [id, position + 1, text, input ?? null, at, summary.tokens, summary.cost] as const;
+    let inserted: ReturnType<typeof insert.run>;
+    try {
+      inserted = next === undefined ? insert.run(...row) : insertTwo.run(...row, next);
+    } catch (error) {
+      throw orConflict(error);
+    }
+    if (inserted.changes === 0) throw conflict();
   }
 
   /** Whether an append with this summary changes the row of its session. */

@@ -1,5 +1,6 @@
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import type { StoredWorkspace, WorkspaceCommit, WorkspaceStore } from "../../protocol/workspace-store.ts";
+import type { LockedWrites } from "../../sqlite/database-file.ts";
 import type { SqlInput } from "../../sqlite/statements.ts";
 import {
   createTransaction,
@@ -8,7 +9,6 @@ import {
   type Transaction,
 } from "../../sqlite/statements.ts";
 import { conflict, staleWriter } from "../session-row.ts";
-import type { LockedWrites } from "./locked-writes.ts";
 
 /** Workspaces in the file of the sessions. */
 export class SqliteWorkspaces implements WorkspaceStore {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { runStream } from "../../../engine/event-log-contract.ts";
 import type { KitEvent } from "../../../protocol/event.ts";
+import { runStream } from "../../../protocol/session-name.ts";
 import { SqliteSessionStore } from "../../../stores/sqlite/sqlite-store.ts";
 import { createScriptedModel, type Script } from "../../../testing/scripted-model.ts";
 import { createTemporaryRepository } from "../../../testing/temporary-repository.ts";

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { openStore, openStoredFile, type StoreDefinition } from "../../../sqlite/open-store.ts";
 import { progressTable } from "../../../sqlite/progress.ts";
 import type { Database } from "../../../sqlite/statements.ts";
-import { listColumns } from "./list-columns.ts";
 
 /** The blobs in use, maintained by triggers: a file that no row names can be removed. */
 const blobTables = `
@@ -313,6 +312,13 @@ CREATE INDEX waiting_calls_by_session ON waiting_calls (agent, instance_id, sess
 /** `EntryHead.made_after`; null in the entries of earlier versions. */
 const madeAfterColumn: string = `
 ALTER TABLE run_journal ADD COLUMN made_after INTEGER;
+`;
+
+/** For lists of what waits: when an open wait began, in ms since 1970; null in the entries of earlier versions. For lists by time: an index. */
+const listColumns: string = `
+ALTER TABLE run_journal ADD COLUMN begun_at INTEGER;
+CREATE INDEX runs_by_time ON runs (accepted_at);
+CREATE INDEX dispatches_by_time ON dispatches (accepted_at);
 `;
 
 /**

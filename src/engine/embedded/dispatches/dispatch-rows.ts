@@ -36,8 +36,8 @@ export interface Admissions {
   admit(request: AdmitRequest): Promise<Admission>;
   /** Requeues an ended input at the end of its line. Throws if there is no room. Call it in a transaction. */
   putBack(row: DispatchRow): QueuedDispatch;
-  /** Throws if there is no room for an input that is not stored. Reads the database only if the line is nearly full. */
-  checkRoomInLine(key: SessionKey, owner: string): void;
+  /** Throws if there is no room for one more input. */
+  checkRoom(key: SessionKey, owner: string): void;
 }
 
 export interface AdmissionOptions {
@@ -80,17 +80,6 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
     checkShare({ all, ofOwner }, owner, { limits, queue, jobs: "inputs" });
     if (Number(stored?.in_session) + attached({ line }) < limits.waitingPerSession) return;
     throw sessionFull(limits.waitingPerSession, retryAfter(queue, { line }));
-  }
-
-  function checkRoomInLine(key: SessionKey, owner: string): void {
-    // The queue counts all waiting inputs and runs, except those that other processes accept at this moment. If even this
-    // sum is below the limits, there is room.
-    const all = queue.waiting();
-    const hasRoom =
-      all < limits.waiting &&
-      queue.waiting({ owner }) < Math.max(1, limits.waitingPerOwner ?? limits.waiting - all) &&
-      queue.waiting({ line: lineOf(key) }) < limits.waitingPerSession;
-    if (!hasRoom) checkRoom(key, owner);
   }
 
   function putBack(row: DispatchRow): QueuedDispatch {
@@ -137,7 +126,7 @@ export function createAdmissions(base: EmbeddedBase, options: AdmissionOptions):
 
   return {
     putBack,
-    checkRoomInLine,
+    checkRoom,
     async admit(request) {
       const since = arrivalOf(request, clock.now());
       checkJson(request.input, "The input");

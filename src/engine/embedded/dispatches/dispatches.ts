@@ -10,7 +10,7 @@ import {
 } from "../../shared/dispatches/dispatch-store.ts";
 import { Dispatches } from "../../shared/dispatches/dispatches.ts";
 import { closing, type EngineLimits } from "../../shared/engine-base.ts";
-import { ownerOfInput } from "../../shared/queue/owners.ts";
+import { lineOf, ownerOfInput } from "../../shared/queue/owners.ts";
 import { joinsSql } from "../../shared/stored-rows.ts";
 import type { EmbeddedBase, EnginePart } from "../embedded-base.ts";
 import { type Admissions, createAdmissions, createDispatchRows } from "./dispatch-rows.ts";
@@ -19,6 +19,7 @@ const pruned = 500;
 
 /** The inputs of a folder: the process that holds the lease runs them. */
 export class EmbeddedDispatches extends Dispatches<EmbeddedBase> implements EnginePart {
+  readonly #limits: EngineLimits;
   readonly #admissions: Admissions;
   readonly #sql: ReturnType<typeof statements>;
   #handlers: EngineHandlers | undefined;
@@ -28,6 +29,7 @@ export class EmbeddedDispatches extends Dispatches<EmbeddedBase> implements Engi
 
   constructor(base: EmbeddedBase, limits: EngineLimits) {
     super(base, createDispatchRows(base), limits);
+    this.#limits = limits;
     this.#admissions = createAdmissions(base, { limits, attached: (scope) => this.calls.waiting(scope) });
     this.#sql = statements(base);
   }
@@ -45,7 +47,17 @@ export class EmbeddedDispatches extends Dispatches<EmbeddedBase> implements Engi
     options?: WaitOptions,
   ): Promise<Value> {
     if (this.base.lease.signal.aborted) throw closing();
-    this.#admissions.checkRoomInLine(session, ownerOfInput(session));
+    const owner = ownerOfInput(session);
+    const { queue } = this.base;
+    const { waiting, waitingPerOwner, waitingPerSession } = this.#limits;
+    // The queue counts all waiting inputs and runs, except those that other processes accept at this moment. Only if it is nearly
+    // full, the rows are counted.
+    const all = queue.waiting();
+    const hasRoom =
+      all < waiting &&
+      queue.waiting({ owner }) < Math.max(1, waitingPerOwner ?? waiting - all) &&
+      queue.waiting({ line: lineOf(session) }) < waitingPerSession;
+    if (!hasRoom) this.#admissions.checkRoom(session, owner);
     return await this.calls.run(session, work, options?.signal);
   }
 

@@ -1,6 +1,6 @@
 import { linkSignals } from "../../../base/abort.ts";
 import { createId } from "../../../base/id.ts";
-import type { LinePlace, WorkContext } from "../../contract.ts";
+import type { LinePlace, WaitOptions, WorkContext } from "../../contract.ts";
 import { closing, type EngineBase } from "../engine-base.ts";
 import type { Job, LineScope } from "../queue/job.ts";
 import { lineOf, ownerOfInput } from "../queue/owners.ts";
@@ -52,7 +52,7 @@ export class AttachedCalls {
     };
     const begin: Job["begin"] = async (releaseSlot) => {
       leaveCount();
-      await this.#perform({ id: position.id, at, releaseSlot, signal }, work).then(resolve, reject);
+      await this.#perform(at, work, { id: position.id, releaseSlot, signal }).then(resolve, reject);
       return { ended: true };
     };
     // A copy, because several calls can pass the same object.
@@ -69,16 +69,9 @@ export class AttachedCalls {
   }
 
   async #perform<Value>(
-    {
-      id,
-      at,
-      releaseSlot,
-      signal,
-    }: Pick<WorkContext, "id" | "releaseSlot"> & {
-      readonly at: LinePlace;
-      readonly signal: AbortSignal | undefined;
-    },
+    at: LinePlace,
     work: (context: WorkContext) => Promise<Value>,
+    { id, releaseSlot, signal }: Pick<WorkContext, "id" | "releaseSlot"> & Pick<WaitOptions, "signal">,
   ): Promise<Value> {
     const { fence, signal: leaseSignal } = this.#base.leaseOf(at);
     const stop = linkSignals([leaseSignal, this.#base.stopping], signal);

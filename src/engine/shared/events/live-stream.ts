@@ -88,59 +88,75 @@ const eventOverhead = 200;
  * later are cloned; a value that is not JSON throws here, in the caller's stack.
  */
 export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly length: number } {
-  const texts = (length: number) => ({ copy: event, length: eventOverhead + length });
+  let copy = event;
+  let length = eventOverhead;
   switch (event.type) {
-    case "text_delta": {
-      if (event.partial_result === undefined) return texts(event.text.length);
-      const json = JSON.stringify(event.partial_result);
-      const copy = { ...event, partial_result: JSON.parse(json) };
-      return { copy, length: eventOverhead + event.text.length + json.length };
-    }
+    case "text_delta":
+      length += event.text.length;
+      if (event.partial_result !== undefined) {
+        const json = JSON.stringify(event.partial_result);
+        copy = { ...event, partial_result: JSON.parse(json) };
+        length += json.length;
+      }
+      break;
     case "reasoning_delta":
     case "tool_args_delta":
-      return texts(event.text.length);
+      length += event.text.length;
+      break;
     case "source":
-      return texts((event.url?.length ?? 0) + (event.title?.length ?? 0));
+      length += (event.url?.length ?? 0) + (event.title?.length ?? 0);
+      break;
     case "file":
-      return texts(event.data.length);
+      length += event.data.length;
+      break;
     case "operation_start":
     case "joined":
-      return texts(event.message?.length ?? 0);
+      length += event.message?.length ?? 0;
+      break;
     case "turn_request":
-      return texts((event.receipt?.added?.length ?? 0) * eventOverhead);
+      length += (event.receipt?.added?.length ?? 0) * eventOverhead;
+      break;
     case "error":
-      return texts(event.error.message.length);
+      length += event.error.message.length;
+      break;
     case "tool_progress":
-      return texts(JSON.stringify(event.progress)?.length ?? 0);
+      length += JSON.stringify(event.progress)?.length ?? 0;
+      break;
     case "tool_end":
-      return texts(event.result.length + (event.cause?.message.length ?? 0));
+      length += event.result.length + (event.cause?.message.length ?? 0);
+      break;
     case "task_start":
-      return texts(event.prompt.length);
+      length += event.prompt.length;
+      break;
     case "command_start":
     case "command_end":
-      return texts(event.command.length);
+      length += event.command.length;
+      break;
     case "approval_request": {
       const { args, message = "", schema } = event;
       const json = JSON.stringify({ args, ...(schema && { schema }) });
-      return {
-        copy: { ...event, ...JSON.parse(json) },
-        length: eventOverhead + json.length + message.length,
-      };
+      copy = { ...event, ...JSON.parse(json) };
+      length += json.length + message.length;
+      break;
     }
     case "tool_start": {
       const json = JSON.stringify(event.args) ?? "null";
-      return { copy: { ...event, args: JSON.parse(json) }, length: eventOverhead + json.length };
+      copy = { ...event, args: JSON.parse(json) };
+      length += json.length;
+      break;
     }
     case "log": {
       const { data, ...rest } = event;
       const json = JSON.stringify(data);
-      const copy = json === undefined ? rest : { ...rest, data: JSON.parse(json) };
-      return { copy, length: eventOverhead + event.message.length + (json?.length ?? 0) };
+      copy = json === undefined ? rest : { ...rest, data: JSON.parse(json) };
+      length += event.message.length + (json?.length ?? 0);
+      break;
     }
     case "approval": {
       const json = JSON.stringify(event.args);
-      const copy = json === undefined ? event : { ...event, args: JSON.parse(json) };
-      return { copy, length: eventOverhead + (json?.length ?? 0) + (event.reason?.length ?? 0) };
+      if (json !== undefined) copy = { ...event, args: JSON.parse(json) };
+      length += (json?.length ?? 0) + (event.reason?.length ?? 0);
+      break;
     }
     case "operation":
     case "agent_start":
@@ -157,12 +173,12 @@ export function copyEvent(event: KitEvent): { readonly copy: KitEvent; readonly 
     case "run_end":
     case "step_start":
     case "step_end":
-      return texts(0);
+      break;
     default:
       // A new event decides here what it costs. An event of a newer version, from another node, costs no more than its fields.
       event satisfies never;
-      return texts(0);
   }
+  return { copy, length };
 }
 
 export function notAbove(index: number, last: number): KitError {

@@ -1,6 +1,6 @@
-import type { Clock } from "../../../base/clock.ts";
+import { type Clock, elapsedOf } from "../../../base/clock.ts";
 import type { Job, JobEnd, LineScope } from "./job.ts";
-import { Chain, type Link, type Owner, ServiceTimes, Turns } from "./owners.ts";
+import { Chain, type Link, type Owner, type Service, ServiceTimes, Turns } from "./owners.ts";
 
 interface Line extends Link<Line> {
   readonly name: string;
@@ -18,6 +18,13 @@ interface Waiting extends Link<Waiting> {
   readonly job: Job;
   readonly line: Line;
   readonly owner: Owner<Line>;
+}
+
+/** The slot of a job that has begun. */
+interface Slot {
+  /** The number of its parts that have released it. */
+  waits: number;
+  ended: boolean;
 }
 
 export interface JobQueueOptions {
@@ -43,7 +50,7 @@ const usualMs = 1_000;
 export class JobQueue {
   readonly #clock: Clock;
   readonly #slots: number;
-  readonly #isLate: () => boolean;
+  readonly #isLate: (() => boolean) | undefined;
   readonly #lines = new Map<string, Line>();
   readonly #positions = new Map<string, Waiting>();
   readonly #turns: Turns<Line>;
@@ -63,7 +70,7 @@ export class JobQueue {
   /** Slots that were requested from suspendable work and are not released yet. */
   #requested = 0;
 
-  constructor({ clock, slots, isLate = () => false }: JobQueueOptions) {
+  constructor({ clock, slots, isLate }: JobQueueOptions) {
     this.#clock = clock;
     this.#slots = slots;
     this.#isLate = isLate;
@@ -160,7 +167,7 @@ export class JobQueue {
   retryDelay(scope: LineScope): number | undefined {
     if (!this.#isOpen) return undefined;
     const expected = { usualMs: this.#times.meanMs ?? usualMs, waiting: this.waiting(scope) };
-    return this.#timesOf(scope)?.retryDelay(this.#clock.now(), expected);
+    return this.#timesOf(scope)?.retryDelay(elapsedOf(this.#clock), expected);
   }
 
   open(): void {
@@ -214,7 +221,7 @@ export class JobQueue {
       const next = this.#turns.next(this.#running);
       const waiting = next?.line.queue.first;
       if (next === undefined || waiting === undefined) break;
-      if (this.#isLate()) {
+      if (this.#isLate?.() === true) {
         this.#pause();
         return;
       }
@@ -250,60 +257,52 @@ export class JobQueue {
     line.head = job;
     line.times ??= new ServiceTimes();
     this.#takeOut(waiting);
-    const now = this.#clock.now();
-    const measured = [this.#times, owner.times, line.times].map((scope) => ({
-      scope,
-      service: scope.begin(now),
-    }));
-    const slot = this.#createSlot(owner, () => this.#leaveLine(line, job));
+    const now = elapsedOf(this.#clock);
+    const scopes = [this.#times, owner.times, line.times];
+    const services: Service[] = [];
+    for (const scope of scopes) services.push(scope.begin(now));
+    this.#countSlots(owner, 1);
+    const slot: Slot = { waits: 0, ended: false };
     const end = (how: JobEnd): void => {
-      for (const { scope, service } of measured) scope.end(service, this.#clock.now());
+      const endedAt = elapsedOf(this.#clock);
+      for (const [at, service] of services.entries()) scopes[at]?.end(service, endedAt);
       this.#finish(line, job, how);
       // `#finish` has given the line its next turn, so this owner comes after the owner of the next job.
-      slot.end();
+      slot.ended = true;
+      if (slot.waits === 0) this.#countSlots(owner, -1);
       owner.works -= 1;
       this.#turns.forget(owner);
       this.#beginWhatMay();
       this.#noteSlotsFree();
       if (this.#begun === 0) for (const resolve of this.#idlers.splice(0)) resolve();
     };
-    job.begin(slot.releaseSlot).then(end, () => end({ ended: true }));
+    job.begin(() => this.#releaseSlot(slot, waiting)).then(end, () => end({ ended: true }));
   }
 
   #countSlots(owner: Owner<Line>, change: 1 | -1): void {
     this.#running += change;
-    this.#turns.count(owner, change);
+    owner.running += change;
+    this.#turns.reorder(owner);
   }
 
   /**
-   * Creates the slot of one job. Several parts of the job can release it at the same time; the slot counts as used again
-   * once all of them have taken it back, even if all slots are in use by then.
+   * Releases the slot of a job; the result takes it back. Several parts of the job can release it at the same time; the slot counts as
+   * used again once all of them have taken it back, even if all slots are in use by then.
    */
-  #createSlot(owner: Owner<Line>, released: () => void) {
-    let waits = 0;
-    let ended = false;
-    this.#countSlots(owner, 1);
-    return {
-      releaseSlot: (): (() => void) => {
-        let isBack = false;
-        waits += 1;
-        if (waits === 1 && !ended) {
-          this.#countSlots(owner, -1);
-          released();
-          this.#beginWhatMay();
-          this.#noteSlotsFree();
-        }
-        return () => {
-          if (isBack) return;
-          isBack = true;
-          waits -= 1;
-          if (waits === 0 && !ended) this.#countSlots(owner, 1);
-        };
-      },
-      end: (): void => {
-        ended = true;
-        if (waits === 0) this.#countSlots(owner, -1);
-      },
+  #releaseSlot(slot: Slot, { line, job, owner }: Waiting): () => void {
+    let isBack = false;
+    slot.waits += 1;
+    if (slot.waits === 1 && !slot.ended) {
+      this.#countSlots(owner, -1);
+      this.#leaveLine(line, job);
+      this.#beginWhatMay();
+      this.#noteSlotsFree();
+    }
+    return () => {
+      if (isBack) return;
+      isBack = true;
+      slot.waits -= 1;
+      if (slot.waits === 0 && !slot.ended) this.#countSlots(owner, 1);
     };
   }
 
@@ -350,7 +349,7 @@ export class JobQueue {
     this.#forgetRetry(line);
     const waiting: Waiting = { job, line, owner: this.#turns.owner(job.owner) };
     this.#positions.set(job.id, waiting);
-    line.queue.unshift(waiting);
+    line.queue.push(waiting, line.queue.first);
     if (job.joins === true) this.#joining += 1;
     this.#count(waiting.owner, 1);
   }

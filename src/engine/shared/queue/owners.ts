@@ -70,15 +70,11 @@ export class Turns<Line extends Link<Line>> {
   /** Owners with ready lines, by the number of slots that each uses. */
   readonly #bySlots = new Map<number, Chain<Owner<Line>>>();
   readonly #slots: number;
-  #ready = 0;
+  /** The number of lines whose first job could begin. */
+  ready = 0;
 
   constructor(slots: number) {
     this.#slots = slots;
-  }
-
-  /** The number of lines whose first job could begin. */
-  get ready(): number {
-    return this.#ready;
   }
 
   find(name: string): Owner<Line> | undefined {
@@ -110,20 +106,14 @@ export class Turns<Line extends Link<Line>> {
 
   add(owner: Owner<Line>, line: Line): void {
     owner.ready.push(line);
-    this.#ready += 1;
-    this.#reorder(owner);
+    this.ready += 1;
+    this.reorder(owner);
   }
 
   remove(owner: Owner<Line>, line: Line): void {
     if (!owner.ready.remove(line)) return;
-    this.#ready -= 1;
-    this.#reorder(owner);
-  }
-
-  /** Counts a slot that an owner has taken (1) or released (-1). */
-  count(owner: Owner<Line>, change: 1 | -1): void {
-    owner.running += change;
-    this.#reorder(owner);
+    this.ready -= 1;
+    this.reorder(owner);
   }
 
   /** The line whose turn it is while `running` slots are in use; `undefined` if no line may begin. */
@@ -139,8 +129,8 @@ export class Turns<Line extends Link<Line>> {
     return mayBegin ? { owner, line } : undefined;
   }
 
-  /** Lists an owner at the end of the owners that use as many slots, unless it is listed there already. */
-  #reorder(owner: Owner<Line>): void {
+  /** Lists an owner at the end of the owners that use as many slots, unless it is listed there already. Call it when `running` changes. */
+  reorder(owner: Owner<Line>): void {
     const slots = owner.ready.size === 0 ? undefined : owner.running;
     if (slots === owner.listedSlots) return;
     if (owner.listedSlots !== undefined) {
@@ -172,13 +162,9 @@ export interface Service extends Link<Service> {
  */
 export class ServiceTimes {
   readonly #running = new Chain<Service>();
-  #meanMs: number | undefined;
+  meanMs: number | undefined;
   /** Senders that were refused and whose jobs have not begun since. */
   #turnedAway = 0;
-
-  get meanMs(): number | undefined {
-    return this.#meanMs;
-  }
 
   begin(now: number): Service {
     const service: Service = { begunAt: now };
@@ -190,7 +176,7 @@ export class ServiceTimes {
   end(service: Service, now: number): void {
     this.#running.remove(service);
     const ms = now - service.begunAt;
-    this.#meanMs = this.#meanMs === undefined ? ms : this.#meanMs * (1 - weight) + ms * weight;
+    this.meanMs = this.meanMs === undefined ? ms : this.meanMs * (1 - weight) + ms * weight;
   }
 
   /**
@@ -201,7 +187,7 @@ export class ServiceTimes {
     const jobsBefore = Math.min(this.#turnedAway, waiting);
     this.#turnedAway += 1;
     const abreast = Math.max(1, this.#running.size);
-    const meanMs = this.#meanMs ?? usualMs;
+    const meanMs = this.meanMs ?? usualMs;
     // The job that began first ends first; after one mean duration, the same number of jobs ends again.
     let ahead = jobsBefore % abreast;
     let untilEndMs = meanMs;
@@ -228,55 +214,39 @@ export interface Link<Item> {
  * nor a Set has this property: reading the first member of a Set passes over all deleted ones.
  */
 export class Chain<Item extends Link<Item>> implements Iterable<Item> {
-  #first: Item | undefined;
+  first: Item | undefined;
+  size = 0;
   #last: Item | undefined;
-  #size = 0;
 
-  get first(): Item | undefined {
-    return this.#first;
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  /** Adds an item at the end; it must be in no chain. */
-  push(item: Item): void {
-    this.#insert(item, this.#last, undefined);
-  }
-
-  /** Adds an item at the front; it must be in no chain. */
-  unshift(item: Item): void {
-    this.#insert(item, undefined, this.#first);
+  /** Adds an item at the end, or before another one; it must be in no chain. */
+  push(item: Item, after?: Item): void {
+    const before = after === undefined ? this.#last : after.before;
+    item.chain = this;
+    item.before = before;
+    item.after = after;
+    if (before === undefined) this.first = item;
+    else before.after = item;
+    if (after === undefined) this.#last = item;
+    else after.before = item;
+    this.size += 1;
   }
 
   /** Removes an item; false if it is not in this chain. */
   remove(item: Item): boolean {
     if (item.chain !== this) return false;
     const { before, after } = item;
-    if (before === undefined) this.#first = after;
+    if (before === undefined) this.first = after;
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
     item.chain = undefined;
     item.before = undefined;
     item.after = undefined;
-    this.#size -= 1;
+    this.size -= 1;
     return true;
   }
 
   *[Symbol.iterator](): Generator<Item, void, undefined> {
-    for (let item = this.#first; item !== undefined; item = item.after) yield item;
-  }
-
-  #insert(item: Item, before: Item | undefined, after: Item | undefined): void {
-    item.chain = this;
-    item.before = before;
-    item.after = after;
-    if (before === undefined) this.#first = item;
-    else before.after = item;
-    if (after === undefined) this.#last = item;
-    else after.before = item;
-    this.#size += 1;
+    for (let item = this.first; item !== undefined; item = item.after) yield item;
   }
 }

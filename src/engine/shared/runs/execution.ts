@@ -1,8 +1,9 @@
 import { linkSignals } from "../../../base/abort.ts";
 import { KitError } from "../../../base/kit-error.ts";
 import { isRetryableError } from "../../../protocol/error-code.ts";
+import { runStream } from "../../../protocol/session-name.ts";
 import type { EngineHandlers, RunContext, RunEventBody } from "../../contract.ts";
-import { type EventLog, runStream } from "../../event-log-contract.ts";
+import type { EventLog } from "../../event-log-contract.ts";
 import { type EngineBase, isLost } from "../engine-base.ts";
 import { checkJson } from "../json-values.ts";
 import { principalOf } from "../queue/owners.ts";
@@ -59,6 +60,7 @@ export class Execution implements ExecutionCore {
   readonly #replay: Replay;
   readonly #ending = Promise.withResolvers<ExecutionEnd>();
   readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly #calls: GuardedCalls;
   readonly #deliveries: Deliveries;
   readonly #waits: Waits;
@@ -95,10 +97,6 @@ export class Execution implements ExecutionCore {
     this.#waits = new Waits(this);
     // The handler starts in the next turn of the event loop, once the caller has stored the execution.
     setImmediate(() => void this.#work());
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   get lastEnd(): number {

@@ -70,6 +70,7 @@ class ReplayCheck implements ExecutionCore {
   readonly handlers: EngineHandlers;
   readonly #open: OpenRun;
   readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly #calls: GuardedCalls;
   readonly #deliveries: Deliveries;
   readonly #replay: Replay;
@@ -104,10 +105,6 @@ class ReplayCheck implements ExecutionCore {
     this.#replay = createReplay(open.entries, ({ ended_as }) =>
       this.#deliveries.add(ended_as, () => undefined),
     );
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   get lastEnd(): number {

@@ -1,4 +1,5 @@
 import type { RunJournalEntry, RunRecord } from "../../../protocol/run.ts";
+import { runStream } from "../../../protocol/session-name.ts";
 import type { WaitingSignal } from "../../../protocol/waiting.ts";
 import type {
   Page,
@@ -9,7 +10,6 @@ import type {
   WaitingListing,
   WaitOptions,
 } from "../../contract.ts";
-import { runStream } from "../../event-log-contract.ts";
 import type { EngineBase } from "../engine-base.ts";
 import type { RunCalls } from "../engine-calls.ts";
 import type { StoredEventLog } from "../events/event-log.ts";
