@@ -1,7 +1,7 @@
 import type { KitError } from "../../base/kit-error.ts";
 import type { ErrorCause } from "../../protocol/error-cause.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
-import type { NextAttempt, OperationAttempt } from "../log/attempt.ts";
+import type { NextAttempt, OperationAttempt } from "../log/suspension.ts";
 
 export interface FailureOptions {
   readonly attempt: OperationAttempt | undefined;

@@ -8,13 +8,19 @@ import { type OperationEnd, operationEndNote } from "../../protocol/operation-en
 import type { RepositoryState } from "../../protocol/repository.ts";
 import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
 import { type EventScope, taskOfPart } from "../events.ts";
-import { attemptOf, type OperationAttempt } from "../log/attempt.ts";
 import { forkOf, placeOfFork } from "../log/fork.ts";
 import { rulesLeftOut } from "../log/left-out-rules.ts";
 import { OperationLog } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
 import { begunAt, type SessionState } from "../log/session-state.ts";
-import { isSuspension, type Suspension, suspensionBefore, willResume } from "../log/suspension.ts";
+import {
+  attemptOf,
+  isSuspension,
+  type OperationAttempt,
+  type Suspension,
+  suspensionBefore,
+  willResume,
+} from "../log/suspension.ts";
 import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
 import { maskBody } from "../masked-parts.ts";
 import { maskError, maskValue } from "../secrets.ts";
