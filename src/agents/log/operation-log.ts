@@ -1,10 +1,18 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
-import type { ToolCallPart, ToolMessage, ToolResultPart, UserMessage } from "../../protocol/message.ts";
+import type {
+  FilePart,
+  ImagePart,
+  ToolCallPart,
+  ToolMessage,
+  ToolResultPart,
+  UserMessage,
+} from "../../protocol/message.ts";
 import type { RepositoryState } from "../../protocol/repository.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
+import type { SecretMask } from "../secrets.ts";
 import { applyEntries, applyNew, begunAt, commit, reloadState, type SessionState } from "./session-state.ts";
 
 /** Conflicts with other writers before an append gives up. */
@@ -38,6 +46,22 @@ export interface Unsaved {
   readonly entries: readonly SessionEntry[];
   /** Whether the operation will be resumed, which writes its work. */
   readonly resumes: boolean;
+}
+
+interface NewUserMessage {
+  readonly text: string;
+  /** Images and documents after the text. */
+  readonly files?: readonly (FilePart | ImagePart)[] | undefined;
+  readonly source?: UserMessage["source"];
+  readonly shows?: UserMessage["shows"];
+  /** The client's own id of the message. */
+  readonly clientId?: string | undefined;
+  /** Entries before the message. */
+  readonly before?: readonly SessionEntry[];
+  /** Whether the message is the operation's input, which the log accepts once. */
+  readonly isInput?: boolean;
+  /** The operation of another input that brings the message, which the log accepts once. */
+  readonly joinedFrom?: string;
 }
 
 interface Ahead {
@@ -87,6 +111,25 @@ export class OperationLog {
     if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, input));
     const id = input === true ? this.#options.input : input || undefined;
     return this.#append({ entries, isReply: false, input: id });
+  }
+
+  /** Appends a message of the user, or of kit itself, to the history. */
+  appendUserMessage(
+    { text, files = none, source, shows, clientId, before = none, isInput, joinedFrom }: NewUserMessage,
+    mask: SecretMask | undefined,
+  ): MaybePromise<void> {
+    const part = { type: "text", text: mask?.(text) ?? text } as const;
+    const message: { -readonly [Field in keyof UserMessage]: UserMessage[Field] } = {
+      role: "user",
+      content: files.length === 0 ? [part] : [part, ...files],
+      timestamp: isoTime(this.#options.clock.now()),
+    };
+    if (source !== undefined) message.source = source;
+    if (shows !== undefined) message.shows = shows;
+    if (clientId !== undefined) message.client_id = clientId;
+    if (joinedFrom !== undefined) message.joined_from = joinedFrom;
+    const entry = { version: 1, type: "message", message, operation_id: this.#options.id } as const;
+    return this.append(before.length === 0 ? [entry] : [...before, entry], joinedFrom ?? isInput);
   }
 
   /**
@@ -281,6 +324,8 @@ export class OperationLog {
     if (aborted && reason instanceof KitError && reason.code === "lease_lost") throw reason;
   }
 }
+
+const none: readonly never[] = [];
 
 function hasToolCalls(entry: SessionEntry): boolean {
   if (entry.type !== "message" || entry.message.role !== "assistant") return false;

@@ -9,10 +9,9 @@ import type { RepositoryState } from "../../protocol/repository.ts";
 import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
 import { type EventScope, taskOfPart } from "../events.ts";
 import { forkOf, placeOfFork } from "../log/fork.ts";
-import { rulesLeftOut } from "../log/left-out-rules.ts";
 import { OperationLog } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
-import { begunAt, type SessionState } from "../log/session-state.ts";
+import { begunAt, rulesLeftOut, type SessionState } from "../log/session-state.ts";
 import {
   attemptOf,
   isSuspension,

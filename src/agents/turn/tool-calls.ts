@@ -1,9 +1,11 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { isoTime } from "../../base/clock.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { EventBody } from "../../protocol/event.ts";
-import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
+import type { ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
 import { outageOf } from "../../protocol/outage.ts";
+import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import type { ToolGate } from "../approvals/call-gate.ts";
 import { callerKind, kindOf, toAnswer } from "../approvals/call-kinds.ts";
@@ -12,8 +14,10 @@ import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
 import type { EventHub, OperationTracing } from "../events.ts";
 import { isSuspension, Postponed, type Suspension } from "../log/suspension.ts";
-import type { SecretMask } from "../secrets.ts";
+import { maskValue, type SecretMask } from "../secrets.ts";
+import { spentEntry } from "./budget.ts";
 import type { ToolHooks } from "./hook-calls.ts";
+import { type TurnLoop, toEntry, toolRunOf } from "./loop-parts.ts";
 import { type Execution, execute, resumesLater, thrownOutcome } from "./run-tool.ts";
 import {
   type CallContext,
@@ -345,4 +349,64 @@ function validateInput(
 
 function fromStandard(result: StandardSchemaV1.Result<unknown>): CheckedInput {
   return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
+}
+
+/**
+ * Runs the calls of the newest message and appends their results. With `interrupted`, the process ended while they
+ * ran: only calls that may run twice run again.
+ */
+export async function runTools(
+  loop: TurnLoop,
+  calls: readonly ToolCallPart[],
+  how: {
+    readonly turnId: string;
+    readonly interrupted?: boolean;
+    readonly suspension?: Suspension | undefined;
+  },
+): Promise<readonly ToolResultPart[]> {
+  // The log position is the same in every attempt at these calls; call ids are not unique.
+  const callKey = `${loop.operation.id}:${loop.operation.state.positions.at(-1) ?? 0}`;
+  const { turnId: id, interrupted = false, suspension } = how;
+  const turn: ToolTurn = { id, callKey, interrupted, suspension, postponed: undefined };
+  const toolRun = toolRunOf(loop);
+  const outcomes = await runToolCalls(calls, turn, toolRun);
+  if (!isComplete(outcomes)) {
+    await keepResults(loop.operation.signal, turn, { gate: toolRun.gate, outcomes });
+    throw loop.operation.signal.aborted ? loop.operation.signal.reason : turn.postponed;
+  }
+  const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
+  const entries: SessionEntry[] = [toEntry(loop, message)];
+  try {
+    if (!loop.operation.signal.aborted) {
+      const pending = loop.session.afterTools(calls);
+      const added = pending instanceof Promise ? await pending : pending;
+      entries.push(...(loop.operation.mask === undefined ? added : maskValue(added, loop.operation.mask)));
+    }
+  } finally {
+    // Results of tools are kept even if a later step fails.
+    const spent = spentEntry(loop.operation, loop.clock);
+    if (spent !== undefined) entries.push(spent);
+    const written = loop.operation.log.commitAhead(entries);
+    if (written !== undefined) await written;
+  }
+  return outcomes;
+}
+
+/** The turn continues when the operation resumes, with the results so far. */
+async function keepResults(
+  signal: AbortSignal,
+  turn: ToolTurn,
+  { gate, outcomes }: { readonly gate: ToolGate; readonly outcomes: readonly (ToolResultPart | undefined)[] },
+): Promise<void> {
+  const done = outcomes.flatMap((result, at) =>
+    result === undefined ? [] : [[keyOf(turn, at), result] as const],
+  );
+  await gate.keepResults(new Map(done));
+  if (isSuspension(signal)) signal.reason.turnId = turn.id;
+}
+
+function isComplete(
+  outcomes: readonly (ToolResultPart | undefined)[],
+): outcomes is readonly ToolResultPart[] {
+  return !outcomes.includes(undefined);
 }
