@@ -330,7 +330,7 @@ export function storeReply(
   const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
   const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
-  const written = callsOf(message).length === 0 ? log.commitOrKeep(entries) : log.commit(entries);
+  const written = log.commit(entries, callsOf(message).length === 0);
   if (written === undefined && operation.events.skip()) return message;
   const { metadata } = reply;
   const stored = { message, metadata, entries: entries.length, duration_ms: now - timing.started };
