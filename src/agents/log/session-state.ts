@@ -307,11 +307,6 @@ export function begunAt(
   return id === lastOperation ? lastBegun : operations?.get(id);
 }
 
-/** Whether a summary replaces the older messages of the prompt. */
-export function wasCompacted({ compactedAt }: Pick<SessionState, "compactedAt">): true | undefined {
-  return compactedAt > 0 ? true : undefined;
-}
-
 function applyCompaction(state: SessionState, entry: Extract<SessionEntry, { type: "compaction" }>): void {
   const first = state.positions.findIndex((position) => position >= entry.keep_from);
   const keepFrom = first === -1 ? state.messages.length : first;
