@@ -55,7 +55,8 @@ class ListenerHub implements EventHub {
   readonly #clock: Clock;
   readonly #observers: ReadonlySet<EventListener>;
   readonly #onListenerError: EventHubOptions["onListenerError"];
-  #listeners: Set<{ readonly listener: EventListener }> | undefined;
+  /** By an object of its own, so that subscribing the same listener twice means two listeners. */
+  #listeners: Map<object, EventListener> | undefined;
   #index: number;
 
   constructor({ clock, last = 0, observers = noObservers, onListenerError }: EventHubOptions) {
@@ -66,18 +67,14 @@ class ListenerHub implements EventHub {
   }
 
   get tracing(): Tracing | undefined {
-    return (
-      tracingOf(this.#observers) ??
-      (this.#listeners && tracingOf(Array.from(this.#listeners, ({ listener }) => listener)))
-    );
+    return tracingOf(this.#observers) ?? (this.#listeners && tracingOf(this.#listeners.values()));
   }
 
   subscribe(listener: EventListener): () => void {
-    // An object of its own, so that subscribing the same listener twice means two listeners.
-    const entry = { listener };
-    this.#listeners ??= new Set();
-    this.#listeners.add(entry);
-    return () => this.#listeners?.delete(entry);
+    const key = {};
+    this.#listeners ??= new Map();
+    this.#listeners.set(key, listener);
+    return () => this.#listeners?.delete(key);
   }
 
   skip(): boolean {
@@ -93,7 +90,7 @@ class ListenerHub implements EventHub {
     const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
     const event = isDelta ? toDelta(body, scope, eventFields) : toEvent(body, scope, eventFields);
     for (const observer of this.#observers) this.#notify(observer, event);
-    for (const { listener } of this.#listeners ?? noListeners) this.#notify(listener, event);
+    for (const listener of this.#listeners?.values() ?? noListeners) this.#notify(listener, event);
   }
 
   #notify(listener: EventListener, event: KitEvent): void {

@@ -326,7 +326,7 @@ async function runEdited(
 }
 
 /** The idempotency key of a call, from its index in the turn: call ids come from providers and may repeat. */
-export function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): string {
+function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): string {
   return `${callKey}:${at}`;
 }
 
@@ -364,49 +364,46 @@ export async function runTools(
     readonly suspension?: Suspension | undefined;
   },
 ): Promise<readonly ToolResultPart[]> {
+  const { clock, operation, session } = loop;
+  const { log, mask, signal } = operation;
   // The log position is the same in every attempt at these calls; call ids are not unique.
-  const callKey = `${loop.operation.id}:${loop.operation.state.positions.at(-1) ?? 0}`;
+  const callKey = `${operation.id}:${operation.state.positions.at(-1) ?? 0}`;
   const { turnId: id, interrupted = false, suspension } = how;
   const turn: ToolTurn = { id, callKey, interrupted, suspension, postponed: undefined };
   const toolRun = toolRunOf(loop);
   const outcomes = await runToolCalls(calls, turn, toolRun);
-  if (!isComplete(outcomes)) {
-    await keepResults(loop.operation.signal, turn, { gate: toolRun.gate, outcomes });
-    throw loop.operation.signal.aborted ? loop.operation.signal.reason : turn.postponed;
+  const content = outcomes.filter((outcome) => outcome !== undefined);
+  if (content.length < outcomes.length) {
+    await keepResults(turn, outcomes, toolRun.gate);
+    if (isSuspension(signal)) signal.reason.turnId = id;
+    throw signal.aborted ? signal.reason : turn.postponed;
   }
-  const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
+  const message: ToolMessage = { role: "tool", content, timestamp: isoTime(clock.now()) };
   const entries: SessionEntry[] = [toEntry(loop, message)];
   try {
-    if (!loop.operation.signal.aborted) {
-      const pending = loop.session.afterTools(calls);
+    if (!signal.aborted) {
+      const pending = session.afterTools(calls);
       const added = pending instanceof Promise ? await pending : pending;
-      entries.push(...(loop.operation.mask === undefined ? added : maskValue(added, loop.operation.mask)));
+      entries.push(...(mask === undefined ? added : maskValue(added, mask)));
     }
   } finally {
     // Results of tools are kept even if a later step fails.
-    const spent = spentEntry(loop.operation, loop.clock);
+    const spent = spentEntry(operation, clock);
     if (spent !== undefined) entries.push(spent);
-    const written = loop.operation.log.commitAhead(entries);
+    const written = log.commitAhead(entries);
     if (written !== undefined) await written;
   }
-  return outcomes;
+  return content;
 }
 
 /** The turn continues when the operation resumes, with the results so far. */
 async function keepResults(
-  signal: AbortSignal,
   turn: ToolTurn,
-  { gate, outcomes }: { readonly gate: ToolGate; readonly outcomes: readonly (ToolResultPart | undefined)[] },
+  outcomes: readonly (ToolResultPart | undefined)[],
+  gate: ToolGate,
 ): Promise<void> {
   const done = outcomes.flatMap((result, at) =>
     result === undefined ? [] : [[keyOf(turn, at), result] as const],
   );
   await gate.keepResults(new Map(done));
-  if (isSuspension(signal)) signal.reason.turnId = turn.id;
-}
-
-function isComplete(
-  outcomes: readonly (ToolResultPart | undefined)[],
-): outcomes is readonly ToolResultPart[] {
-  return !outcomes.includes(undefined);
 }

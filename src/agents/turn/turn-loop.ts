@@ -277,25 +277,22 @@ function composedBy(
   [loopPrompt, sent]: readonly [LanguageModelV4Prompt, LanguageModelV4Prompt],
 ): SessionEntry | undefined {
   const { state, mask, id: operationId } = loop.operation;
-  const isOwn =
-    loop.sent === undefined &&
-    loopPrompt === sent &&
-    state.files.every((file) => takesFile(loop.resolved.files, file));
-  if (isOwn) return undefined;
-  const turn = { id, operationId, now: loop.clock.now(), mask };
-  return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
+  const isOwn = loop.sent === undefined && loopPrompt === sent;
+  if (isOwn && state.files.every((file) => takesFile(loop.resolved.files, file))) return undefined;
+  const own = promptOf(state, loop.prompt.current.text);
+  return composedEntry({ id, operationId, now: loop.clock.now(), mask }, own, sent);
 }
 
 function callOptions(loop: TurnLoop, settings: CallSettings): LanguageModelV4CallOptions {
-  const { files } = loop.operation.state;
+  const { state } = loop.operation;
   // The session's own array: a copy would cost more with every turn.
-  const prompt = loop.sent ?? promptOf(loop.operation.state, loop.prompt.current.text);
+  const prompt = loop.sent ?? promptOf(state, loop.prompt.current.text);
   const options: LanguageModelV4CallOptions = {
     ...settings,
-    prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.resolved.files),
+    prompt: state.files.length === 0 ? prompt : readablePrompt(prompt, state.files, loop.resolved.files),
   };
   if (loop.tools.length > 0) options.tools = loop.tools as LanguageModelV4FunctionTool[];
-  return loop.resolved.promptCache?.(options, loop.operation.state.key) ?? options;
+  return loop.resolved.promptCache?.(options, state.key) ?? options;
 }
 
 /** The facts about a model call that the entry and the event of its answer have. */
@@ -326,14 +323,19 @@ export function storeReply(
   spending.turns += 1;
   spending.add(message.usage);
   const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
-  const logged = turn === undefined ? toEntry(loop, message) : withTurn(toEntry(loop, message), turn);
+  const { id: operation_id } = operation;
+  // Every field stands here: one that is added to an object lies in a second one, which the store keeps, too.
+  const logged: SessionEntry =
+    turn === undefined
+      ? { version: 1, type: "message", message, operation_id }
+      : { version: 1, type: "message", message, operation_id, turn };
   const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
   const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
   // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
   const written = log.commit(entries, callsOf(message).length === 0);
   if (written === undefined && operation.events.skip()) return message;
-  const { metadata } = reply;
-  const stored = { message, metadata, entries: entries.length, duration_ms: now - timing.started };
+  const duration_ms = now - timing.started;
+  const stored = { message, metadata: reply.metadata, entries: entries.length, duration_ms };
   return written === undefined
     ? emitReply(loop, timing, stored)
     : emitWhenWritten(written, [loop, timing, stored]);
@@ -392,16 +394,6 @@ export async function storePartial(loop: TurnLoop, partial: ModelReply, timing: 
     toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) }),
   ]);
 }
-
-/** Every field stands here: one that is added to an object lies in a second one, which the store keeps, too. */
-function withTurn(
-  { message, operation_id }: MessageEntry,
-  turn: NonNullable<MessageEntry["turn"]>,
-): MessageEntry {
-  return { version: 1, type: "message", message, operation_id, turn };
-}
-
-type MessageEntry = ReturnType<typeof toEntry>;
 
 export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
   if (!content.some(isCall)) return noCalls;
