@@ -35,7 +35,7 @@ export interface AgentRuntime {
   readonly guardStore?: ((agentStore: SessionStore) => SessionStore) | undefined;
   readonly resolveModel: ModelResolver;
   /** Resolves the chosen backend; undefined for `typed`, kit's own turn loop. */
-  readonly resolveBackend: (choice: BackendChoice) => MaybePromise<AgentBackend | undefined>;
+  readonly resolveBackend: (choice: BackendChoice) => Promise<AgentBackend | undefined>;
   /** Used where the profile names no model. */
   readonly defaultModel: ProfileModel;
   /** Used where the profile names no sandbox. */
@@ -257,7 +257,7 @@ export interface LiveSession {
   /** Opens the sandbox on first use. */
   sandbox(): Promise<Sandbox>;
   /** The session's working folder; opens the sandbox only if the factory cannot tell. */
-  workplace(signal: AbortSignal): MaybePromise<Workplace>;
+  workplace(signal: AbortSignal): Promise<Workplace>;
   /** The session's working folder; undefined if only the open sandbox can tell. */
   located(): Workplace | undefined;
   /** Enqueues `work` as one operation. */

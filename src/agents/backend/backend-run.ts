@@ -19,7 +19,7 @@ import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
 import { CallWatch } from "../turn/call-model.ts";
 import { type TurnLoop, toEntry, toolRunOf } from "../turn/loop-parts.ts";
-import { runTools } from "../turn/tool-calls.ts";
+import { runTools } from "../turn/run-tools.ts";
 import { callsOf, emitTurnFailed, runModelTurn } from "../turn/turn-loop.ts";
 import {
   BackendNotes,

@@ -73,8 +73,8 @@ export function resumeFrom(suspension: Suspension, signal: AbortSignal): void {
 }
 
 /** The suspension that the operation with that signal resumes from. */
-export function suspensionBefore(signal: AbortSignal | undefined): Suspension | undefined {
-  return signal === undefined ? undefined : marked.get(signal);
+export function suspensionBefore(signal: AbortSignal): Suspension | undefined {
+  return marked.get(signal);
 }
 
 /** Whether the signal suspends its operation. */
@@ -129,6 +129,6 @@ export function attachAttempt(attempt: OperationAttempt, signal: AbortSignal): v
 }
 
 /** The attempt in which the operation with that signal runs; undefined if nothing tries it again. */
-export function attemptOf(signal: AbortSignal | undefined): OperationAttempt | undefined {
-  return signal === undefined ? undefined : attempts.get(signal);
+export function attemptOf(signal: AbortSignal): OperationAttempt | undefined {
+  return attempts.get(signal);
 }

@@ -17,7 +17,7 @@ import {
   TypedOutputError,
 } from "../output/typed-output.ts";
 import type { TurnLoop } from "../turn/loop-parts.ts";
-import { runTools } from "../turn/tool-calls.ts";
+import { runTools } from "../turn/run-tools.ts";
 import { runTurns } from "../turn/turn-loop.ts";
 import type { PromptOptions } from "./options.ts";
 import type { Prepared } from "./prepare.ts";

@@ -60,8 +60,7 @@ export async function prepare(
   const { specs, guidelines, projectInstructions, omitRules: leftOut } = profile;
   let repository: Repository | undefined;
   if (project !== undefined && (specs !== false || guidelines !== false || projectInstructions !== false)) {
-    const workplace = live.workplace(signal);
-    repository = project.repositoryAt(workplace instanceof Promise ? await workplace : workplace);
+    repository = project.repositoryAt(live.located() ?? (await live.workplace(signal)));
   }
   operation.repository = repository;
   const showsSpecs = repository !== undefined && specs !== false;

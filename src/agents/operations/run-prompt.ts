@@ -11,7 +11,6 @@ import type {
 import type { PastMessage } from "../../protocol/prompt.ts";
 import { noUsage, textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
@@ -360,9 +359,9 @@ export class PromptSession implements LoopSession {
     prompt.renew();
   }
 
-  afterTools(calls: readonly ToolCallPart[]): MaybePromise<readonly SessionEntry[]> {
+  afterTools(calls: readonly ToolCallPart[]): Promise<readonly SessionEntry[]> | undefined {
     const [operation, { repository, promptFiles, tools }] = [this.#operation, this.#prepared];
-    if (operation.live.profile.guidelines === false || repository === undefined) return none;
+    if (operation.live.profile.guidelines === false || repository === undefined) return undefined;
     const { clock } = this.#harness.runtime;
     return guidelineEntries(repository, calls, { operation, tools, promptFiles, clock });
   }

@@ -89,8 +89,16 @@ export class SessionInMemory implements LiveSession {
     return cwd === undefined ? opened : opened.at(cwd);
   }
 
-  workplace(signal: AbortSignal): MaybePromise<Workplace> {
-    return this.located() ?? this.#options.sandbox?.workplace(signal) ?? this.#workplaceOpened(signal);
+  async workplace(signal: AbortSignal): Promise<Workplace> {
+    const known = this.located() ?? (await this.#options.sandbox?.workplace(signal));
+    if (known !== undefined) return known;
+    // Asks the open sandbox. If opening fails, the tools report it.
+    const sandbox = await raceSignal(this.sandbox(), signal).catch(() => undefined);
+    const { cwd = this.profile.cwd ?? "", hostRoot } = sandbox ?? {};
+    // A workspace that was just created may know its location.
+    const location =
+      hostRoot === undefined ? this.#factory.locate?.(this.#owner) : { folder: hostRoot, shared: true };
+    return location === undefined ? { cwd, sandbox } : { cwd, location };
   }
 
   located(): Workplace | undefined {
@@ -101,16 +109,6 @@ export class SessionInMemory implements LiveSession {
     const { cwd } = this.profile;
     this.#workplace = { location, cwd: cwd === undefined ? "" : folderAt({ location, cwd: "" }, cwd) };
     return this.#workplace;
-  }
-
-  /** Asks the open sandbox. If opening fails, the tools report it. */
-  async #workplaceOpened(signal: AbortSignal): Promise<Workplace> {
-    const sandbox = await raceSignal(this.sandbox(), signal).catch(() => undefined);
-    const { cwd = this.profile.cwd ?? "", hostRoot } = sandbox ?? {};
-    // A workspace that was just created may know its location.
-    const location =
-      hostRoot === undefined ? this.#factory.locate?.(this.#owner) : { folder: hostRoot, shared: true };
-    return location === undefined ? { cwd, sandbox } : { cwd, location };
   }
 
   get #factory(): SandboxFactory {
@@ -275,7 +273,7 @@ class OperationQueue {
   }
 
   /** Waits for all earlier callers; returns nothing if there are none. A caller that has entered must `leave`. */
-  enter(signal?: AbortSignal): MaybePromise<void> {
+  enter(signal?: AbortSignal): Promise<void> | undefined {
     if (this.#closed !== undefined) throw this.#closed();
     if (this.#busy) {
       const { maxWaitingOperations: limit } = this.#harness.runtime;
@@ -283,6 +281,7 @@ class OperationQueue {
       return this.#place(signal);
     }
     this.#busy = true;
+    return undefined;
   }
 
   /** Refuses waiting and later callers with `reason()`. The running operation continues. */

@@ -85,15 +85,14 @@ export class RunningOperation implements OperationFailures {
       task_id: request.scope?.task_id,
       parent_operation_id: request.scope?.parent_operation_id,
     };
-    this.suspension = suspensionBefore(request.signal);
-    this.attempt = attemptOf(request.signal);
+    const { signal } = request;
+    this.suspension = signal && suspensionBefore(signal);
+    this.attempt = signal && attemptOf(signal);
     this.startedAt = this.suspension?.startedAt ?? harness.runtime.clock.now();
     this.emit = emitterOf(this);
     // A suspension must see each body: it knows which events readers have.
     this.events = this.suspension === undefined ? harness.events : neverSkipped;
-    const { signal } = request;
-    this.stopForwarding =
-      signal === undefined ? undefined : onAbort(signal, (reason) => this.controller.abort(reason));
+    this.stopForwarding = signal && onAbort(signal, (reason) => this.controller.abort(reason));
     this.ended = undefined;
     this.operation = undefined;
     this.repository = undefined;

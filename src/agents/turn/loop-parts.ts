@@ -8,7 +8,7 @@ import type { ResolvedModel } from "../../models/contract.ts";
 import type { TurnPurpose } from "../../protocol/event.ts";
 import type { AssistantMessage, Message, ToolCallPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import type { ModelSettings } from "../define/profile-settings.ts";
 import type { JsonSchema } from "../define/tool.ts";
@@ -83,8 +83,8 @@ export interface LoopSession {
   /** Whether the history must be compacted before the next model call. */
   needsRoom(reason: "threshold" | "overflow"): boolean;
   makeRoom(reason: "threshold" | "overflow"): Promise<void>;
-  /** Entries to append with tool results, such as guidelines for the touched files. */
-  afterTools(calls: readonly ToolCallPart[]): MaybePromise<readonly SessionEntry[]>;
+  /** Entries to append with tool results, such as guidelines for the touched files; undefined if there are none. */
+  afterTools(calls: readonly ToolCallPart[]): Promise<readonly SessionEntry[]> | undefined;
   /** The options that make the provider enforce a schema; undefined if it cannot. */
   nativeOutput(schema: JsonSchema, offersTools: boolean): NativeOutput | undefined;
 }

@@ -1,11 +1,9 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { isoTime } from "../../base/clock.ts";
 import { isStandardSchema, issueText } from "../../base/standard-schema.ts";
 import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { EventBody } from "../../protocol/event.ts";
-import type { ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
+import type { ToolCallPart, ToolResultPart } from "../../protocol/message.ts";
 import { outageOf } from "../../protocol/outage.ts";
-import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { AgentRuntime } from "../agent-runtime.ts";
 import type { ToolGate } from "../approvals/call-gate.ts";
 import { callerKind, kindOf, toAnswer } from "../approvals/call-kinds.ts";
@@ -14,10 +12,8 @@ import { builtInToolNames } from "../define/profile-settings.ts";
 import type { ToolDefinition, ToolLookup, ValidateJson } from "../define/tool.ts";
 import type { EventHub, OperationTracing } from "../events.ts";
 import { isSuspension, Postponed, type Suspension } from "../log/suspension.ts";
-import { maskValue, type SecretMask } from "../secrets.ts";
-import { spentEntry } from "./budget.ts";
+import type { SecretMask } from "../secrets.ts";
 import type { ToolHooks } from "./hook-calls.ts";
-import { type TurnLoop, toEntry, toolRunOf } from "./loop-parts.ts";
 import { type Execution, execute, resumesLater, thrownOutcome } from "./run-tool.ts";
 import {
   type CallContext,
@@ -326,7 +322,7 @@ async function runEdited(
 }
 
 /** The idempotency key of a call, from its index in the turn: call ids come from providers and may repeat. */
-function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): string {
+export function keyOf({ callKey }: Pick<ToolTurn, "callKey">, at: number): string {
   return `${callKey}:${at}`;
 }
 
@@ -349,61 +345,4 @@ function validateInput(
 
 function fromStandard(result: StandardSchemaV1.Result<unknown>): CheckedInput {
   return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueText) };
-}
-
-/**
- * Runs the calls of the newest message and appends their results. With `interrupted`, the process ended while they
- * ran: only calls that may run twice run again.
- */
-export async function runTools(
-  loop: TurnLoop,
-  calls: readonly ToolCallPart[],
-  how: {
-    readonly turnId: string;
-    readonly interrupted?: boolean;
-    readonly suspension?: Suspension | undefined;
-  },
-): Promise<readonly ToolResultPart[]> {
-  const { clock, operation, session } = loop;
-  const { log, mask, signal } = operation;
-  // The log position is the same in every attempt at these calls; call ids are not unique.
-  const callKey = `${operation.id}:${operation.state.positions.at(-1) ?? 0}`;
-  const { turnId: id, interrupted = false, suspension } = how;
-  const turn: ToolTurn = { id, callKey, interrupted, suspension, postponed: undefined };
-  const toolRun = toolRunOf(loop);
-  const outcomes = await runToolCalls(calls, turn, toolRun);
-  const content = outcomes.filter((outcome) => outcome !== undefined);
-  if (content.length < outcomes.length) {
-    await keepResults(turn, outcomes, toolRun.gate);
-    if (isSuspension(signal)) signal.reason.turnId = id;
-    throw signal.aborted ? signal.reason : turn.postponed;
-  }
-  const message: ToolMessage = { role: "tool", content, timestamp: isoTime(clock.now()) };
-  const entries: SessionEntry[] = [toEntry(loop, message)];
-  try {
-    if (!signal.aborted) {
-      const pending = session.afterTools(calls);
-      const added = pending instanceof Promise ? await pending : pending;
-      entries.push(...(mask === undefined ? added : maskValue(added, mask)));
-    }
-  } finally {
-    // Results of tools are kept even if a later step fails.
-    const spent = spentEntry(operation, clock);
-    if (spent !== undefined) entries.push(spent);
-    const written = log.commitAhead(entries);
-    if (written !== undefined) await written;
-  }
-  return content;
-}
-
-/** The turn continues when the operation resumes, with the results so far. */
-async function keepResults(
-  turn: ToolTurn,
-  outcomes: readonly (ToolResultPart | undefined)[],
-  gate: ToolGate,
-): Promise<void> {
-  const done = outcomes.flatMap((result, at) =>
-    result === undefined ? [] : [[keyOf(turn, at), result] as const],
-  );
-  await gate.keepResults(new Map(done));
 }

@@ -26,7 +26,7 @@ import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-
 import type { TurnHooks } from "./hook-calls.ts";
 import { type TurnLoop, toEntry, toolRunOf } from "./loop-parts.ts";
 import { type ModelFailure, planRetry } from "./retry.ts";
-import { runTools } from "./tool-calls.ts";
+import { runTools } from "./run-tools.ts";
 import { type CallSettings, callSettingsOf, reportedSettings } from "./turn-settings.ts";
 
 /**

@@ -2,10 +2,10 @@ import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sd
 import { KitError } from "../../base/kit-error.ts";
 import { defined } from "../../base/record.ts";
 import type { EventCallSettings } from "../../protocol/event.ts";
+import type { CallerTool, PromptToolChoice } from "../../protocol/prompt.ts";
 import type { Toolkit } from "../agent-runtime.ts";
 import type { AgentProfile } from "../define/agent-profile.ts";
 import type { CompactionSettings, ModelSettings } from "../define/profile-settings.ts";
-import type { PromptOptions } from "../operations/options.ts";
 
 export interface TurnSettings {
   readonly modelSettings: ModelSettings | undefined;
@@ -13,10 +13,17 @@ export interface TurnSettings {
   readonly forcedTools: readonly string[] | undefined;
 }
 
+/** What a call says about its turns. */
+interface CallSources {
+  readonly modelSettings?: ModelSettings | undefined;
+  readonly callerToolChoice?: PromptToolChoice | undefined;
+  readonly callerTools?: readonly Pick<CallerTool, "name">[] | undefined;
+}
+
 /** The settings of turns: those of the call over those of the profile. Throws `invalid_request` for a choice that no turn can fulfil. */
 export function turnSettings(
   base: ModelSettings | undefined,
-  { modelSettings: over, callerToolChoice, callerTools = [] }: PromptOptions,
+  { modelSettings: over, callerToolChoice, callerTools = [] }: CallSources,
   { tools }: Toolkit,
 ): TurnSettings {
   if ((base ?? over ?? callerToolChoice) === undefined) return noSettings;
