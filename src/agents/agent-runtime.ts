@@ -35,7 +35,7 @@ export interface AgentRuntime {
   readonly guardStore?: ((agentStore: SessionStore) => SessionStore) | undefined;
   readonly resolveModel: ModelResolver;
   /** Resolves the chosen backend; undefined for `typed`, kit's own turn loop. */
-  readonly resolveBackend: (choice: BackendChoice) => Promise<AgentBackend | undefined>;
+  readonly resolveBackend: (choice: BackendChoice) => MaybePromise<AgentBackend | undefined>;
   /** Used where the profile names no model. */
   readonly defaultModel: ProfileModel;
   /** Used where the profile names no sandbox. */

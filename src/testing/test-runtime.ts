@@ -24,7 +24,7 @@ export function createTestRuntime(model: LanguageModelV4, over: Partial<AgentRun
   return {
     store: new InMemorySessionStore(),
     resolveModel: async (name) => ({ name, model, structuredOutput: "never" }),
-    resolveBackend: async (choice) => resolveBackend(choice),
+    resolveBackend,
     defaultModel: "scripted/test",
     sandbox: {
       name: "none",
