@@ -13,7 +13,7 @@ export interface TurnSettings {
   readonly forcedTools: readonly string[] | undefined;
 }
 
-/** What a call says about its turns. */
+/** The settings and tools that a call has for its turns. */
 interface CallSources {
   readonly modelSettings?: ModelSettings | undefined;
   readonly callerToolChoice?: PromptToolChoice | undefined;
