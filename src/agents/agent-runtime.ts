@@ -1,6 +1,7 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { AgentBackend, BackendChoice } from "../backends/contract.ts";
 import type { Clock } from "../base/clock.ts";
+import type { KitError } from "../base/kit-error.ts";
 import type { ModelResolver } from "../models/contract.ts";
 import type { ErrorCause } from "../protocol/error-cause.ts";
 import type { EventBody, OperationKind } from "../protocol/event.ts";
@@ -9,7 +10,7 @@ import type { ForkPlace, PromptRequest } from "../protocol/prompt.ts";
 import type { ApplicationCalls } from "../protocol/run-calls.ts";
 import type { SessionKey } from "../protocol/session-entry.ts";
 import type { PythonRunner, PythonSession } from "../python/contract.ts";
-import type { IsolationOptions, Sandbox, SandboxFactory, WorkspaceLocation } from "../sandboxes/contract.ts";
+import type { IsolationOptions, Sandbox, SandboxFactory } from "../sandboxes/contract.ts";
 import type { MaybePromise, SessionStore } from "../stores/contract.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { AgentProfile } from "./define/agent-profile.ts";
@@ -19,11 +20,10 @@ import type { EventHub, EventListener, EventScope, OperationPart, OperationTraci
 import type { OperationLog } from "./log/operation-log.ts";
 import type { PastOperation } from "./log/past-operation.ts";
 import type { SessionState } from "./log/session-state.ts";
-import type { Suspension } from "./log/suspension.ts";
+import type { NextAttempt, Suspension } from "./log/suspension.ts";
 import type { ProjectContext, Repository, SourceGuard, Workplace } from "./project-context.ts";
 import type { SessionPrompt } from "./prompt/system-prompt.ts";
 import type { SecretMask } from "./secrets.ts";
-import type { OperationFailures } from "./session/operation-failures.ts";
 import type { TaskCall } from "./tools/built-in-tools.ts";
 import type { Spending } from "./turn/budget.ts";
 import type { ModelRetryPolicy } from "./turn/retry.ts";
@@ -168,6 +168,17 @@ export interface OperationName extends SessionKey {
   readonly operation_id: string;
 }
 
+/** Reports the errors of an operation, each once, and says whether its engine tries the operation again. */
+export interface OperationFailures {
+  /** The cause that events report. */
+  causeOf(error: KitError): ErrorCause | undefined;
+  /**
+   * Emits the `error` event of an error that ends the operation, unless it was reported before, by the turn that failed.
+   * Returns the engine's next attempt; undefined if the operation has failed for good.
+   */
+  report(error: unknown, turnId?: string): Promise<NextAttempt | undefined>;
+}
+
 /** One call on a session while it runs. */
 export interface Operation {
   readonly id: string;
@@ -192,7 +203,7 @@ export interface Operation {
   readonly past: PastOperation | undefined;
   /** Set if the operation resumes after a suspension, because its approval was decided. */
   readonly suspension: Suspension | undefined;
-  readonly failures: Pick<OperationFailures, "causeOf" | "report">;
+  readonly failures: OperationFailures;
   /** Undefined if tracing is off. */
   readonly tracing: OperationTracing | undefined;
   /** Tasks that the operation has started and that still run. */
@@ -246,9 +257,9 @@ export interface LiveSession {
   /** Opens the sandbox on first use. */
   sandbox(): Promise<Sandbox>;
   /** The session's working folder; opens the sandbox only if the factory cannot tell. */
-  workplace(signal: AbortSignal): MaybePromise<Workplace>;
-  /** The folder of the workspace; undefined if only the open sandbox can tell. */
-  location(): WorkspaceLocation | undefined;
+  workplace(signal: AbortSignal): Promise<Workplace>;
+  /** The session's working folder; undefined if only the open sandbox can tell. */
+  located(): Workplace | undefined;
   /** Enqueues `work` as one operation. */
   operate<Value>(request: OperationRequest, work: (operation: Operation) => Promise<Value>): Promise<Value>;
   /** The stored state, for readers; does not wait for the queue. */
@@ -269,7 +280,7 @@ export interface LiveSessionOptions {
   readonly parent?: SessionKey;
   readonly profile?: AgentProfile;
   /** A task shares its parent's sandbox and does not close it. */
-  readonly sandbox?: Pick<LiveSession, "sandbox" | "workplace" | "location">;
+  readonly sandbox?: Pick<LiveSession, "sandbox" | "workplace" | "located">;
   readonly depth?: number;
 }
 

@@ -101,8 +101,8 @@ test("a secret in streamed arguments is masked when calls and text are written i
   const calls = ["1", "2"].map((tool_call_id) => ({ tool_call_id, tool: "clock" }));
   const text = `{"key":"${secret}"} sk-`;
   for (let at = 0; at < text.length; at += 5) {
-    for (const call of calls) deltas.push("tool_args_delta", text.slice(at, at + 5), call);
-    deltas.push("text_delta", text.slice(at, at + 5));
+    for (const call of calls) deltas.onDelta("tool_args_delta", text.slice(at, at + 5), call);
+    deltas.onDelta("text_delta", text.slice(at, at + 5));
   }
   deltas.end();
   const written = new Map<string, string>();

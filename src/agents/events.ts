@@ -55,7 +55,8 @@ class ListenerHub implements EventHub {
   readonly #clock: Clock;
   readonly #observers: ReadonlySet<EventListener>;
   readonly #onListenerError: EventHubOptions["onListenerError"];
-  #listeners: Set<{ readonly listener: EventListener }> | undefined;
+  /** By an object of its own, so that subscribing the same listener twice means two listeners. */
+  #listeners: Map<object, EventListener> | undefined;
   #index: number;
 
   constructor({ clock, last = 0, observers = noObservers, onListenerError }: EventHubOptions) {
@@ -66,23 +67,18 @@ class ListenerHub implements EventHub {
   }
 
   get tracing(): Tracing | undefined {
-    if (this.#isUnheard()) return undefined;
-    return (
-      tracingOf(this.#observers) ??
-      tracingOf(Array.from(this.#listeners ?? noListeners, ({ listener }) => listener))
-    );
+    return tracingOf(this.#observers) ?? (this.#listeners && tracingOf(this.#listeners.values()));
   }
 
   subscribe(listener: EventListener): () => void {
-    // An object of its own, so that subscribing the same listener twice means two listeners.
-    const entry = { listener };
-    this.#listeners ??= new Set();
-    this.#listeners.add(entry);
-    return () => this.#listeners?.delete(entry);
+    const key = {};
+    this.#listeners ??= new Map();
+    this.#listeners.set(key, listener);
+    return () => this.#listeners?.delete(key);
   }
 
   skip(): boolean {
-    if (!this.#isUnheard()) return false;
+    if (this.#observers.size > 0 || (this.#listeners !== undefined && this.#listeners.size > 0)) return false;
     this.#index += 1;
     return true;
   }
@@ -94,11 +90,7 @@ class ListenerHub implements EventHub {
     const isDelta = body.type === "text_delta" || body.type === "reasoning_delta";
     const event = isDelta ? toDelta(body, scope, eventFields) : toEvent(body, scope, eventFields);
     for (const observer of this.#observers) this.#notify(observer, event);
-    for (const { listener } of this.#listeners ?? noListeners) this.#notify(listener, event);
-  }
-
-  #isUnheard(): boolean {
-    return this.#observers.size === 0 && (this.#listeners === undefined || this.#listeners.size === 0);
+    for (const listener of this.#listeners?.values() ?? noListeners) this.#notify(listener, event);
   }
 
   #notify(listener: EventListener, event: KitEvent): void {
@@ -176,10 +168,12 @@ type ArgsBody = Extract<EventBody, { readonly type: "tool_args_delta" }>;
 export type DeltaType = DeltaBody["type"] | ArgsBody["type"];
 type DeltaCall = Pick<ArgsBody, "tool_call_id" | "tool">;
 
-/** The deltas of one answer, as the model streams them. */
+/** Emits an answer while the model streams it. */
 export interface DeltaStream {
   /** `call` is the call whose arguments are written. */
-  push(type: DeltaType, text: string, call?: DeltaCall): void;
+  onDelta(type: DeltaType, text: string, call?: DeltaCall): void;
+  /** Emits a source or a file of the answer. */
+  onAttachment(attachment: EventBody): void;
   /** Emits the characters that were held back because a secret could have begun with them. */
   end(): void;
 }
@@ -199,14 +193,14 @@ export function createDeltas(source: DeltaSource): DeltaStream {
   const deltas = new PlainDeltas(source);
   const { mask } = source;
   if (mask === undefined) return deltas;
-  const texts = createMaskedParts<DeltaType>(mask, (type, text) => deltas.push(type, text));
+  const texts = createMaskedParts<DeltaType>(mask, (type, text) => deltas.onDelta(type, text));
   // Calls can be written in turns: what one holds back waits for its own next delta.
   let ofCalls: Map<DeltaCall, MaskedStream> | undefined;
   const emitArgs = (text: string, call: DeltaCall): void => {
-    if (text !== "") deltas.push("tool_args_delta", text, call);
+    if (text !== "") deltas.onDelta("tool_args_delta", text, call);
   };
   return {
-    push(type, text, call) {
+    onDelta(type, text, call) {
       if (call !== undefined) {
         ofCalls ??= new Map();
         const ofCall = ofCalls.get(call) ?? mask.stream();
@@ -216,6 +210,7 @@ export function createDeltas(source: DeltaSource): DeltaStream {
       }
       texts.push(type, text);
     },
+    onAttachment: (attachment) => source.emit(attachment),
     end() {
       texts.end();
       for (const [call, ofCall] of ofCalls ?? []) emitArgs(ofCall.end(), call);
@@ -234,7 +229,7 @@ class PlainDeltas implements DeltaStream {
     this.#written = undefined;
   }
 
-  push(type: DeltaType, text: string, call?: DeltaCall): void {
+  onDelta(type: DeltaType, text: string, call?: DeltaCall): void {
     const source = this.#source;
     if (call !== undefined) {
       this.#written ??= new Map();
@@ -246,6 +241,10 @@ class PlainDeltas implements DeltaStream {
     const partial_result = type === "text_delta" ? source.partial?.push(text) : undefined;
     if (partial_result !== undefined) source.emit({ type: "text_delta", text, partial_result });
     else if (type !== "tool_args_delta") source.emit({ type, text });
+  }
+
+  onAttachment(attachment: EventBody): void {
+    this.#source.emit(attachment);
   }
 
   end(): void {}

@@ -113,7 +113,9 @@ class LiveHarness implements Harness {
   liveSession(name: string, options?: LiveSessionOptions): LiveSession {
     if (this.#closed) throw new KitError({ code: "unavailable", message: "The agent is closed." });
     const { liveSessions } = this;
-    return liveSessions.get(name) ?? liveSessions.add(name, new SessionInMemory(this, name, options ?? {}));
+    return (
+      liveSessions.byName.get(name) ?? liveSessions.add(name, new SessionInMemory(this, name, options ?? {}))
+    );
   }
 
   drop(live: LiveSession): void {
@@ -132,7 +134,7 @@ class LiveHarness implements Harness {
 
   async delete(name: string): Promise<void> {
     const key = this.keyOf(name);
-    const live = this.liveSessions.get(name);
+    const live = this.liveSessions.byName.get(name);
     if (live !== undefined) {
       await live.close();
       this.liveSessions.drop(live);
@@ -146,9 +148,10 @@ class LiveHarness implements Harness {
 
   async close(drain: boolean): Promise<void> {
     const { liveSessions } = this;
-    if (drain && liveSessions.busy) await Promise.all(liveSessions.all().map((live) => live.queue.drained()));
+    if (drain && liveSessions.busy)
+      await Promise.all([...liveSessions.byName.values()].map((live) => live.queue.drained()));
     this.#closed = true;
-    await Promise.all(liveSessions.all().map((live) => live.close()));
+    await Promise.all([...liveSessions.byName.values()].map((live) => live.close()));
     this.#onClosed?.();
   }
 }
@@ -229,7 +232,7 @@ class LiveSessions {
   readonly #maxIdle: number;
   /** Evicts in batches: a map is slow to find its first key after many single deletions. */
   readonly #evictBeyond: number;
-  readonly #sessions = new Map<string, LiveSession>();
+  readonly byName = new Map<string, LiveSession>();
   // Ordered by last use.
   readonly #idle = new Map<string, LiveSession>();
 
@@ -238,13 +241,9 @@ class LiveSessions {
     this.#evictBeyond = maxIdle + Math.floor(maxIdle / 32);
   }
 
-  get(name: string): LiveSession | undefined {
-    return this.#sessions.get(name);
-  }
-
   /** A new session starts idle: its caller may only read it. */
   add(name: string, live: LiveSession): LiveSession {
-    this.#sessions.set(name, live);
+    this.byName.set(name, live);
     this.markIdle(live);
     return live;
   }
@@ -253,13 +252,13 @@ class LiveSessions {
     const name = live.key.session;
     this.#idle.delete(name);
     // With a small limit, the session was evicted as soon as it was added.
-    if (!this.#sessions.has(name)) this.#sessions.set(name, live);
+    if (!this.byName.has(name)) this.byName.set(name, live);
   }
 
   markIdle(live: LiveSession): void {
     const name = live.key.session;
     // The session may have been evicted while it was busy.
-    if (this.#sessions.get(name) !== live) return;
+    if (this.byName.get(name) !== live) return;
     this.#idle.delete(name);
     this.#idle.set(name, live);
     if (this.#idle.size > this.#evictBeyond) this.#evictOldest();
@@ -267,18 +266,14 @@ class LiveSessions {
 
   drop(live: LiveSession): void {
     const name = live.key.session;
-    if (this.#sessions.get(name) !== live) return;
-    this.#sessions.delete(name);
+    if (this.byName.get(name) !== live) return;
+    this.byName.delete(name);
     this.#idle.delete(name);
-  }
-
-  all(): readonly LiveSession[] {
-    return [...this.#sessions.values()];
   }
 
   /** Whether an operation runs or waits in any of them. */
   get busy(): boolean {
-    for (const live of this.#sessions.values()) if (live.queue.busy) return true;
+    for (const live of this.byName.values()) if (live.queue.busy) return true;
     return false;
   }
 
@@ -286,7 +281,7 @@ class LiveSessions {
     for (const [name, live] of this.#idle) {
       if (this.#idle.size <= this.#maxIdle) return;
       this.#idle.delete(name);
-      if (live.evict()) this.#sessions.delete(name);
+      if (live.evict()) this.byName.delete(name);
     }
   }
 }

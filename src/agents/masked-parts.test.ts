@@ -20,7 +20,7 @@ function streamed(parts: readonly Part[], by = mask) {
     seen.parts.push([body.type, body.text]);
   };
   const deltas = createDeltas({ emit, mask: by, partial: undefined });
-  for (const part of parts) deltas.push(...part);
+  for (const part of parts) deltas.onDelta(...part);
   deltas.end();
   return { ...seen, parts: joined(seen.parts) };
 }

@@ -239,7 +239,7 @@ export class CallGate implements ToolGate {
     for (const key of this.#unstarted ?? [])
       notes.push(this.#toNote(callNotes.start, { key, is_started: false }));
     const { log } = this.#operation;
-    if (notes.length > 0) await log.commitOrKeep(notes);
+    if (notes.length > 0) await log.commit(notes, true);
   }
 
   /** Arguments as the approver reads them: a hook may have put a secret into them. */

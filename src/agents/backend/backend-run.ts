@@ -17,10 +17,10 @@ import type { BackendWork } from "../agent-runtime.ts";
 import { notRun } from "../log/operation-log.ts";
 import { type AsideNote, asideNote } from "../log/past-operation.ts";
 import { maskValue } from "../secrets.ts";
-import type { CallWatch } from "../turn/call-watch.ts";
-import { needsRoom, type TurnLoop, toolRunOf } from "../turn/loop-parts.ts";
-import { callsOf, toEntry } from "../turn/store-reply.ts";
-import { emitTurnFailed, runModelTurn, runTools, watchOf } from "../turn/turn-loop.ts";
+import { CallWatch } from "../turn/call-model.ts";
+import { type TurnLoop, toEntry, toolRunOf } from "../turn/loop-parts.ts";
+import { runTools } from "../turn/run-tools.ts";
+import { callsOf, emitTurnFailed, runModelTurn } from "../turn/turn-loop.ts";
 import {
   BackendNotes,
   endNote,
@@ -83,7 +83,7 @@ class BackendRun implements BackendOperation, Disposable {
     this.#backend = backend;
     this.#work = loop.work;
     this.run = loop.work.runs;
-    this.#watch = watchOf(loop);
+    this.#watch = new CallWatch(loop.operation.signal, loop.idleTimeoutMs);
   }
 
   get state(): BackendState {
@@ -188,7 +188,8 @@ class BackendRun implements BackendOperation, Disposable {
         let turn = this.#past?.next(fingerprint);
         if (turn === undefined) {
           loop.operation.spending.check();
-          if (needsRoom(loop, "threshold")) await loop.session.makeRoom("threshold");
+          if (loop.sent === undefined && loop.session.needsRoom("threshold"))
+            await loop.session.makeRoom("threshold");
           asking = createId("turn");
           const message = await runModelTurn(loop, asking, this.#watch);
           turn = this.#registerAnswer(message, loop, asking);
@@ -237,7 +238,7 @@ class BackendRun implements BackendOperation, Disposable {
   async #callModelAside(loop: TurnLoop): Promise<AssistantMessage> {
     loop.operation.spending.check();
     const turnId = createId("turn");
-    using watch = watchOf(loop);
+    using watch = new CallWatch(loop.operation.signal, loop.idleTimeoutMs);
     try {
       const message = await runModelTurn(loop, turnId, watch);
       loop.operation.emit({ type: "turn_end", tool_calls: 0 }, turnId);

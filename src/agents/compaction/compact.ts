@@ -9,16 +9,16 @@ import { textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { SessionStore } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation } from "../agent-runtime.ts";
-import { type CompactionSettings, compactionOf, reportedSettings } from "../define/profile-settings.ts";
+import type { CompactionSettings } from "../define/profile-settings.ts";
 import { estimateTokens } from "../log/session-state.ts";
 import type { CompactOptions } from "../operations/options.ts";
 import { ModelLine } from "../operations/prepare.ts";
 import { keepHead, keepMessages } from "../prompt/turn-records.ts";
 import { spentEntry, toUsage } from "../turn/budget.ts";
-import { callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
-import { CallWatch } from "../turn/call-watch.ts";
+import { CallWatch, callModel, InterruptedReply, type ModelReply } from "../turn/call-model.ts";
 import { planRetry } from "../turn/retry.ts";
 import { emitTurnFailed } from "../turn/turn-loop.ts";
+import { compactionOf, reportedSettings } from "../turn/turn-settings.ts";
 
 /**
  * Shortens the active history: the older part becomes a summary, written by the model; the newer part
@@ -220,10 +220,8 @@ async function write(
   const headers = operation.tracing?.headers({ turn_id: turnId });
   const admission = await writer.limiter?.admit(textTokens(call.transcript), operation.signal);
   const started = runtime.clock.now();
-  using watch = new CallWatch({
-    signal: operation.signal,
-    idleTimeoutMs: operation.live.profile.modelIdleTimeoutMs ?? runtime.modelIdleTimeoutMs,
-  });
+  const { modelIdleTimeoutMs = runtime.modelIdleTimeoutMs } = operation.live.profile;
+  using watch = new CallWatch(operation.signal, modelIdleTimeoutMs);
   const reply = await callModel({
     model: writer.model,
     watch,

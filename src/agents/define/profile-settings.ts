@@ -1,7 +1,7 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import * as z from "zod/mini";
 import { suggest } from "../../base/error-text.ts";
-import { defined, isRecord } from "../../base/record.ts";
+import { isRecord } from "../../base/record.ts";
 import {
   expecting,
   type Fields,
@@ -13,7 +13,6 @@ import {
   object,
   string,
 } from "../../base/settings.ts";
-import type { EventCallSettings } from "../../protocol/event.ts";
 
 /** A model by its name, `provider/model`, or as the AI SDK makes it. */
 export type ModelSource = string | LanguageModelV4;
@@ -152,36 +151,6 @@ type Complete<Given> = { readonly [Name in keyof Given]-?: Exclude<Given[Name], 
 /** When and how a session's history is shortened; all counts are tokens. */
 export interface CompactionSettings extends Complete<Omit<Settings, "model">>, Pick<Settings, "model"> {}
 
-const defaultCompaction: CompactionSettings = {
-  enabled: true,
-  contextWindowTokens: 128_000,
-  reserveTokens: 16_384,
-  keepRecentTokens: 20_000,
-};
-
-/** The settings of a profile over the defaults. */
-export function compactionOf({
-  compaction,
-}: {
-  readonly compaction?: Settings | undefined;
-}): CompactionSettings {
-  if (compaction === undefined) return defaultCompaction;
-  let settings = compactions.get(compaction);
-  if (settings === undefined) {
-    settings = { ...defaultCompaction, ...defined(compaction) };
-    compactions.set(compaction, settings);
-  }
-  return settings;
-}
-
-/** The settings of each profile, made once: every operation asks for them. */
-const compactions = new WeakMap<Settings, CompactionSettings>();
-
-/** Whether the history leaves too little room for an answer. */
-export function needsCompaction(tokens: number, windowTokens: number, settings: CompactionSettings): boolean {
-  return settings.enabled && tokens > windowTokens - settings.reserveTokens;
-}
-
 /** Limits of one operation; a missing limit does not apply, except `maxTurns`. */
 export const budget = object(
   {
@@ -195,69 +164,3 @@ export const budget = object(
   { of: "limit of a budget" },
 );
 export interface Budget extends Fields<typeof budget> {}
-
-export type CallSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools">;
-
-/** The settings of one model call, after so many turns: those of the profile and the prompt, under what the turn itself needs. */
-export function callSettingsOf(
-  {
-    modelSettings,
-    settings,
-    tools,
-  }: {
-    readonly modelSettings?: ModelSettings | undefined;
-    readonly settings: CallSettings;
-    readonly tools: readonly { readonly name: string }[];
-  },
-  turns: number,
-): CallSettings {
-  if (modelSettings === undefined) return settings;
-  const { toolChoice, stopSequences, providerOptions, ...others } = modelSettings;
-  // A forced tool choice holds for the first answer: otherwise the model could never end.
-  const isForced = toolChoice === "required" || typeof toolChoice === "object";
-  // A backend can offer a model a part of the tools.
-  const isOffered =
-    typeof toolChoice === "object" ? tools.some(({ name }) => name === toolChoice.tool) : tools.length > 0;
-  const chooses = toolChoice !== undefined && isOffered && !(isForced && turns > 0);
-  const choice =
-    typeof toolChoice === "object"
-      ? ({ type: "tool", toolName: toolChoice.tool } as const)
-      : { type: toolChoice ?? "auto" };
-  return {
-    ...defined(others),
-    ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),
-    ...(chooses ? { toolChoice: choice } : {}),
-    ...settings,
-    ...(providerOptions === undefined
-      ? {}
-      : { providerOptions: mergeOptions(providerOptions, settings.providerOptions) }),
-  };
-}
-
-function mergeOptions(
-  base: SharedV4ProviderOptions,
-  over: SharedV4ProviderOptions | undefined = {},
-): SharedV4ProviderOptions {
-  const merged = { ...base };
-  for (const [provider, options] of Object.entries(over))
-    merged[provider] = { ...merged[provider], ...options };
-  return merged;
-}
-
-/** The settings of a call as the event `turn_request` has them; undefined if none is set. */
-export function reportedSettings(settings: CallSettings): EventCallSettings | undefined {
-  const { maxOutputTokens, stopSequences, reasoning, responseFormat } = settings;
-  const reported: EventCallSettings = defined({
-    temperature: settings.temperature,
-    top_p: settings.topP,
-    top_k: settings.topK,
-    frequency_penalty: settings.frequencyPenalty,
-    presence_penalty: settings.presencePenalty,
-    seed: settings.seed,
-    max_output_tokens: maxOutputTokens,
-    stop_sequences: stopSequences,
-    reasoning,
-    output: responseFormat?.type === "json" ? ("json" as const) : undefined,
-  });
-  return Object.keys(reported).length === 0 ? undefined : reported;
-}

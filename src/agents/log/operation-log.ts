@@ -1,10 +1,18 @@
 import { type Clock, isoTime } from "../../base/clock.ts";
 import { KitError } from "../../base/kit-error.ts";
 import { isStoreUnavailable } from "../../protocol/error-code.ts";
-import type { ToolCallPart, ToolMessage, ToolResultPart, UserMessage } from "../../protocol/message.ts";
+import type {
+  FilePart,
+  ImagePart,
+  ToolCallPart,
+  ToolMessage,
+  ToolResultPart,
+  UserMessage,
+} from "../../protocol/message.ts";
 import type { RepositoryState } from "../../protocol/repository.ts";
 import type { SessionEntry, SessionKey } from "../../protocol/session-entry.ts";
 import type { MaybePromise, SessionStore } from "../../stores/contract.ts";
+import type { SecretMask } from "../secrets.ts";
 import { applyEntries, applyNew, begunAt, commit, reloadState, type SessionState } from "./session-state.ts";
 
 /** Conflicts with other writers before an append gives up. */
@@ -40,6 +48,22 @@ export interface Unsaved {
   readonly resumes: boolean;
 }
 
+interface NewUserMessage {
+  readonly text: string;
+  /** Images and documents after the text. */
+  readonly files?: readonly (FilePart | ImagePart)[] | undefined;
+  readonly source?: UserMessage["source"];
+  readonly shows?: UserMessage["shows"];
+  /** The client's own id of the message. */
+  readonly clientId?: string | undefined;
+  /** Entries before the message. */
+  readonly before?: readonly SessionEntry[];
+  /** Whether the message is the operation's input, which the log accepts once. */
+  readonly isInput?: boolean;
+  /** The operation of another input that brings the message, which the log accepts once. */
+  readonly joinedFrom?: string;
+}
+
 interface Ahead {
   /** Length of the log before these entries. */
   readonly from: number;
@@ -60,6 +84,8 @@ interface Appended {
   readonly others?: readonly SessionEntry[];
   /** The id of an input that the log accepts once. */
   readonly input?: string | undefined;
+  /** Whether they are kept in memory while the store is unavailable. */
+  readonly isKept?: boolean;
 }
 
 /** The end of a session's log, as one operation appends to it. Synchronous if the store is. */
@@ -81,28 +107,51 @@ export class OperationLog {
    * on the history, such as a user's message. `input` is true for the operation's input, and the id of another input.
    *
    * Calls that a killed process left without a result get one first. Throws `conflict` if another process
-   * works on this operation.
+   * works on this operation. `isKept` as for `commit`.
    */
-  append(entries: readonly SessionEntry[], input: boolean | string = false): MaybePromise<void> {
-    if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, input));
+  append(
+    entries: readonly SessionEntry[],
+    input: boolean | string = false,
+    isKept = false,
+  ): MaybePromise<void> {
+    if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, input, isKept));
     const id = input === true ? this.#options.input : input || undefined;
-    return this.#append({ entries, isReply: false, input: id });
+    return this.#append({ entries, isReply: false, input: id, isKept });
+  }
+
+  /** Appends a message of the user, or of kit itself, to the history. */
+  appendUserMessage(
+    { text, files = none, source, shows, clientId, before = none, isInput, joinedFrom }: NewUserMessage,
+    mask: SecretMask | undefined,
+  ): MaybePromise<void> {
+    const part = { type: "text", text: mask?.(text) ?? text } as const;
+    const message: { -readonly [Field in keyof UserMessage]: UserMessage[Field] } = {
+      role: "user",
+      content: files.length === 0 ? [part] : [part, ...files],
+      timestamp: isoTime(this.#options.clock.now()),
+    };
+    if (source !== undefined) message.source = source;
+    if (shows !== undefined) message.shows = shows;
+    if (clientId !== undefined) message.client_id = clientId;
+    if (joinedFrom !== undefined) message.joined_from = joinedFrom;
+    const entry = { version: 1, type: "message", message, operation_id: this.#options.id } as const;
+    return this.append(before.length === 0 ? [entry] : [...before, entry], joinedFrom ?? isInput);
   }
 
   /**
    * Appends entries that follow from the history that the operation knows: an answer of the model, results of its
    * calls. If another process has continued the session, the entries follow at the end with a note of what they
    * answer. Throws `conflict` if that process works on this operation, or the session was deleted.
+   *
+   * @param isKept Whether the entries cannot be produced again, such as tool results. While the store is unavailable, they are
+   * kept in memory, and written first once it is back; the commit rejects all the same.
    */
-  commit(entries: readonly SessionEntry[]): MaybePromise<void> {
+  commit(entries: readonly SessionEntry[], isKept = false): MaybePromise<void> {
     return this.#tracked(
-      this.#last === undefined ? this.#commit(entries) : this.#last.then(() => this.#commit(entries)),
+      this.#last === undefined
+        ? this.#commit(entries, isKept)
+        : this.#last.then(() => this.#commit(entries, isKept)),
     );
-  }
-
-  /** Like `commit`, for entries that cannot be produced again: see `orKeep`. */
-  commitOrKeep(entries: readonly SessionEntry[]): MaybePromise<void> {
-    return this.orKeep(entries, () => this.commit(entries));
   }
 
   /**
@@ -117,7 +166,7 @@ export class OperationLog {
   }
 
   #addAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
-    if (!this.#waits || this.#ahead !== undefined) return this.orKeep(entries, () => this.#commit(entries));
+    if (!this.#waits || this.#ahead !== undefined) return this.#commit(entries, true);
     const { state } = this.#options;
     const ahead: Ahead = { from: state.position, entries, written: undefined };
     this.#ahead = ahead;
@@ -132,27 +181,6 @@ export class OperationLog {
     return this.#ahead === undefined ? undefined : this.#flush();
   }
 
-  /**
-   * Appends entries with `write` that cannot be produced again, such as tool results. While the store is unavailable,
-   * it rejects as the append does and keeps the entries in memory: they are written first once the store is back.
-   */
-  orKeep(entries: readonly SessionEntry[], write: () => MaybePromise<void>): MaybePromise<void> {
-    const { position } = this.#options.state;
-    try {
-      const written = write();
-      return written instanceof Promise
-        ? written.catch((error: unknown) => this.#keepWhenAway(error, entries, position))
-        : written;
-    } catch (error) {
-      return this.#keepWhenAway(error, entries, position);
-    }
-  }
-
-  #keepWhenAway(error: unknown, entries: readonly SessionEntry[], position: number): never {
-    if (isStoreUnavailable(error)) this.#keepUnsaved(entries, position);
-    throw error;
-  }
-
   /** Later commits wait for a pending one. */
   #tracked(written: MaybePromise<void>): MaybePromise<void> {
     if (written === undefined) return;
@@ -164,13 +192,13 @@ export class OperationLog {
     return written;
   }
 
-  #commit(entries: readonly SessionEntry[]): MaybePromise<void> {
+  #commit(entries: readonly SessionEntry[], isKept: boolean): MaybePromise<void> {
     const ahead = this.#ahead;
-    if (ahead === undefined) return this.#append({ entries, isReply: true });
+    if (ahead === undefined) return this.#append({ entries, isReply: true, isKept });
     // An answer that arrives before the pending append starts joins it: both are written, or neither.
     if (ahead.written === undefined && entries[0]?.type === "message")
       return this.#writeAhead(ahead, entries);
-    return this.#flush().then(() => this.#commit(entries));
+    return this.#flush().then(() => this.#commit(entries, isKept));
   }
 
   #append(appended: Appended): MaybePromise<void> {
@@ -189,38 +217,46 @@ export class OperationLog {
   /** On a conflict, applies the other writers' entries and appends after them, until that succeeds. */
   async #appendAgain(appended: Appended, refusal: unknown): Promise<void> {
     const { store, state, id } = this.#options;
+    const { position } = state;
     const others = [...(appended.others ?? [])];
     let error = refusal;
-    for (let reload = 0; reload < maxReloads; reload += 1) {
-      if (!(error instanceof KitError) || error.code !== "conflict") throw error;
-      const newEntries = await store.read(state.key, state.position);
-      if (newEntries.some(({ operation_id }) => operation_id === id)) throw error;
-      if (newEntries.length > 0) {
-        applyNew(state, newEntries);
-        if (state.stale) await reloadState(store, state);
-      } else if (appended.isReply) throw error;
-      else await reloadState(store, state);
-      others.push(...newEntries);
-      try {
-        await this.#write(appended, others);
-        return;
-      } catch (refused) {
-        error = refused;
+    try {
+      for (let reload = 0; reload < maxReloads; reload += 1) {
+        if (!(error instanceof KitError) || error.code !== "conflict") throw error;
+        const newEntries = await store.read(state.key, state.position);
+        if (newEntries.some(({ operation_id }) => operation_id === id)) throw error;
+        if (newEntries.length > 0) {
+          applyNew(state, newEntries);
+          if (state.stale) await reloadState(store, state);
+        } else if (appended.isReply) throw error;
+        else await reloadState(store, state);
+        others.push(...newEntries);
+        try {
+          await this.#write(appended, others);
+          return;
+        } catch (refused) {
+          error = refused;
+        }
       }
+      throw error;
+    } catch (last) {
+      if (appended.isKept === true && isStoreUnavailable(last)) this.#keepUnsaved(appended.entries, position);
+      throw last;
     }
-    throw error;
   }
 
   #write({ entries, isReply, input }: Appended, others: readonly SessionEntry[]): MaybePromise<void> {
-    const closing = isReply ? undefined : closingEntry(this.#options.state, this.#options);
-    const written = isReply && others.length > 0 ? afterOthers(entries, others, this.#options) : entries;
+    const options = this.#options;
+    const closing = isReply ? undefined : closingEntry(options.state, options);
+    const written = isReply && others.length > 0 ? afterOthers(entries, others, options) : entries;
     const all = closing === undefined ? written : [closing, ...written];
-    return all.length === 0 ? undefined : commit(this.#options, this.#withRepository(all), input);
+    if (all.length === 0) return undefined;
+    return commit(options, options.repository === undefined ? all : this.#withRepository(all), input);
   }
 
   #withRepository(entries: readonly SessionEntry[]): readonly SessionEntry[] {
     const { repository, state, id } = this.#options;
-    if (repository === undefined || begunAt(state, id) !== undefined) return entries;
+    if (begunAt(state, id) !== undefined) return entries;
     const first = entries.find(({ operation_id }) => operation_id === id);
     return entries.map((entry) => (entry === first ? { ...entry, repository } : entry));
   }
@@ -282,6 +318,8 @@ export class OperationLog {
   }
 }
 
+const none: readonly never[] = [];
+
 function hasToolCalls(entry: SessionEntry): boolean {
   if (entry.type !== "message" || entry.message.role !== "assistant") return false;
   return entry.message.content.some(({ type }) => type === "tool_call");
@@ -297,7 +335,8 @@ export function closingEntry(
 ): SessionEntry | undefined {
   const last = state.messages.at(-1);
   if (last?.role !== "assistant") return undefined;
-  const content = last.content.flatMap((part) => (part.type === "tool_call" ? [outcomeUnknown(part)] : []));
+  const content: ToolResultPart[] = [];
+  for (const part of last.content) if (part.type === "tool_call") content.push(outcomeUnknown(part));
   if (content.length === 0) return undefined;
   const message = { role: "tool", content, timestamp: isoTime(clock.now()) } as const;
   return { version: 1, type: "message", operation_id: id, message };

@@ -6,14 +6,7 @@ import type {
 import { isoTime } from "../../base/clock.ts";
 import { mapPacked } from "../../base/map-packed.ts";
 import { isRecord } from "../../base/record.ts";
-import type {
-  FilePart,
-  ImagePart,
-  Message,
-  ProviderData,
-  TextPart,
-  ToolResultPart,
-} from "../../protocol/message.ts";
+import type { FilePart, ImagePart, Message, TextPart, ToolResultPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import { maskValue, type SecretMask } from "../secrets.ts";
 
@@ -60,21 +53,19 @@ function hasContent(part: AssistantPart): boolean {
 }
 
 function toAssistantPart(part: AssistantPart): Prompt<"assistant">["content"][number] {
-  switch (part.type) {
-    case "text":
-    case "reasoning":
-      return withOptions({ type: part.type, text: part.text }, part.provider);
-    case "tool_call": {
-      const call = {
-        type: "tool-call",
-        toolCallId: part.tool_call_id,
-        toolName: toolName(part.tool),
-        // Providers accept only an object; the result tells the model what was wrong.
-        input: isRecord(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
-      } as const;
-      return withOptions(call, part.provider);
-    }
+  const providerOptions = part.provider as SharedV4ProviderOptions | undefined;
+  if (part.type !== "tool_call") {
+    const { type, text } = part;
+    return providerOptions === undefined ? { type, text } : { type, text, providerOptions };
   }
+  const call = {
+    type: "tool-call",
+    toolCallId: part.tool_call_id,
+    toolName: toolName(part.tool),
+    // Providers accept only an object; the result tells the model what was wrong.
+    input: isRecord(part.args) ? part.args : { [part.invalid ? "invalid_json" : "value"]: part.args },
+  } as const;
+  return providerOptions === undefined ? call : { ...call, providerOptions };
 }
 
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -83,13 +74,6 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 function toolName(called: string): string {
   if (namePattern.test(called)) return called;
   return called.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "_";
-}
-
-function withOptions<Part extends object>(
-  part: Part,
-  provider: ProviderData | undefined,
-): Part & { readonly providerOptions?: SharedV4ProviderOptions } {
-  return provider === undefined ? part : { ...part, providerOptions: provider as SharedV4ProviderOptions };
 }
 
 function toOutput(

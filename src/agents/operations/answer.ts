@@ -1,10 +1,7 @@
 import type { AgentBackend } from "../../backends/contract.ts";
-import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
-import type { AssistantMessage, FilePart, ImagePart, Message, UserMessage } from "../../protocol/message.ts";
+import type { AssistantMessage, Message } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
-import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { Harness, Operation } from "../agent-runtime.ts";
 import type { JsonSchema } from "../define/tool.ts";
 import { askAgain } from "../log/operation-log.ts";
@@ -20,7 +17,8 @@ import {
   TypedOutputError,
 } from "../output/typed-output.ts";
 import type { TurnLoop } from "../turn/loop-parts.ts";
-import { runTools, runTurns } from "../turn/turn-loop.ts";
+import { runTools } from "../turn/run-tools.ts";
+import { runTurns } from "../turn/turn-loop.ts";
 import type { PromptOptions } from "./options.ts";
 import type { Prepared } from "./prepare.ts";
 
@@ -42,11 +40,6 @@ export const noProgressYet: PromptProgress = {
   answer: undefined,
   runs: 0,
 };
-
-/** The past operation, if the log has its prompt. */
-export function pastPrompt({ past }: Operation): PastOperation | undefined {
-  return past?.messages[0]?.role === "user" ? past : undefined;
-}
 
 /** Reads the progress of a prompt from its log. */
 export async function progressOf(
@@ -81,29 +74,32 @@ export async function progressOf(
  * finish an answer that broke off. If other operations have overtaken the prompt, its input keeps its place and a new
  * message asks for the answer.
  */
-export async function recoverHistory(
-  harness: Pick<Harness, "runtime">,
-  operation: Operation,
-  loop: TurnLoop,
-): Promise<void> {
+export async function recoverHistory(loop: TurnLoop): Promise<void> {
+  const { operation } = loop;
   const { past, state } = operation;
   if (past?.overtaken === true) {
     const [input] = past.messages;
     const isShown = state.positions.includes(past.first) || input === undefined;
-    await appendUserMessage(harness, operation, {
-      text: askAgain(isShown ? undefined : textOf(input)),
-      source: "resume",
-    });
+    await operation.log.appendUserMessage(
+      {
+        text: askAgain(isShown ? undefined : textOf(input)),
+        source: "resume",
+      },
+      operation.mask,
+    );
     return;
   }
   const last = operation.state.messages.at(-1);
   if (last?.role !== "assistant" || answerIn(last) !== undefined) return;
   const calls = last.content.filter((part) => part.type === "tool_call");
   if (calls.length === 0) {
-    await appendUserMessage(harness, operation, {
-      text: "Your answer broke off. Go on from there.",
-      source: "resume",
-    });
+    await operation.log.appendUserMessage(
+      {
+        text: "Your answer broke off. Go on from there.",
+        source: "resume",
+      },
+      operation.mask,
+    );
     return;
   }
   const { suspension } = operation;
@@ -126,44 +122,6 @@ export function isAnswer(message: Message): message is AssistantMessage {
   return !content.some((part) => part.type === "tool_call");
 }
 
-interface NewUserMessage {
-  readonly text: string;
-  /** Images and documents after the text. */
-  readonly files?: readonly (FilePart | ImagePart)[] | undefined;
-  readonly source?: UserMessage["source"];
-  readonly shows?: UserMessage["shows"];
-  /** The client's own id of the message. */
-  readonly clientId?: string | undefined;
-  /** Entries before the message. */
-  readonly before?: readonly SessionEntry[];
-  /** Whether the message is the operation's input, which the log accepts once. */
-  readonly isInput?: boolean;
-  /** The operation of another input that brings the message, which the log accepts once. */
-  readonly joinedFrom?: string;
-}
-
-/** Appends a message of the user, or of kit itself, to the history. */
-export function appendUserMessage(
-  harness: Pick<Harness, "runtime">,
-  operation: Operation,
-  { text, files = none, source, shows, clientId, before = none, isInput, joinedFrom }: NewUserMessage,
-): MaybePromise<void> {
-  const part = { type: "text", text: operation.mask?.(text) ?? text } as const;
-  const message: { -readonly [Field in keyof UserMessage]: UserMessage[Field] } = {
-    role: "user",
-    content: files.length === 0 ? [part] : [part, ...files],
-    timestamp: isoTime(harness.runtime.clock.now()),
-  };
-  if (source !== undefined) message.source = source;
-  if (shows !== undefined) message.shows = shows;
-  if (clientId !== undefined) message.client_id = clientId;
-  if (joinedFrom !== undefined) message.joined_from = joinedFrom;
-  const entry = { version: 1, type: "message", message, operation_id: operation.id } as const;
-  return operation.log.append(before.length === 0 ? [entry] : [...before, entry], joinedFrom ?? isInput);
-}
-
-const none: readonly never[] = [];
-
 const defaultTypedRetries = 3;
 
 /** The answer of kit's own loop, or of the backend in its place, whose code is loaded when one is used. */
@@ -175,45 +133,38 @@ async function answerOf(loop: TurnLoop): Promise<AssistantMessage> {
 }
 
 /** Runs the backend to its first answer, from the prompt's progress on. */
-export async function firstAnswer(
-  harness: Pick<Harness, "runtime">,
-  operation: Operation,
-  work: {
-    readonly plain: TurnLoop;
-    readonly native: NativeOutput | undefined;
-    readonly schema: JsonSchema | undefined;
-    readonly progress: PromptProgress;
-    readonly repairOf: (loop: TurnLoop) => TurnLoop;
-  },
-): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
+export async function firstAnswer(work: {
+  readonly plain: TurnLoop;
+  readonly native: NativeOutput | undefined;
+  readonly schema: JsonSchema | undefined;
+  readonly progress: PromptProgress;
+  readonly repairOf: (loop: TurnLoop) => TurnLoop;
+}): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
   const { plain, native, schema, progress } = work;
   const loop = native === undefined ? plain : { ...plain, settings: { ...plain.settings, ...native } };
   if (progress.answer !== undefined) return { loop, message: progress.answer };
   if (progress.refused.length > 0) return { loop, message: await answerOf(work.repairOf(loop)) };
   return native === undefined
     ? { loop, message: await answerOf(loop) }
-    : runNative(harness, operation, { plain, native: loop, schema });
+    : runNative({ plain, native: loop, schema });
 }
 
 /**
  * Runs turns with a schema that the provider enforces. If the provider refuses the schema, the prompt states it in
  * words instead, for this answer and all repairs.
  */
-async function runNative(
-  harness: Pick<Harness, "runtime">,
-  operation: Operation,
-  call: {
-    readonly plain: TurnLoop;
-    readonly native: TurnLoop;
-    readonly schema: JsonSchema | undefined;
-  },
-): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
+async function runNative(call: {
+  readonly plain: TurnLoop;
+  readonly native: TurnLoop;
+  readonly schema: JsonSchema | undefined;
+}): Promise<{ readonly loop: TurnLoop; readonly message: AssistantMessage }> {
   const { plain, native, schema } = call;
+  const { operation } = plain;
   try {
     return { loop: native, message: await answerOf({ ...native, mayDropSchema: true }) };
   } catch (error) {
     if (operation.signal.aborted || !isRefusal(error)) throw error;
-    await appendUserMessage(harness, operation, { text: resultRequest(schema), source: "repair" });
+    await operation.log.appendUserMessage({ text: resultRequest(schema), source: "repair" }, operation.mask);
     return { loop: plain, message: await answerOf(plain) };
   }
 }
@@ -268,7 +219,10 @@ export async function typedOutput<Result>(
     attempts.push({ text, issues: check.issues });
     if (attempts.length > retries) throw new TypedOutputError(attempts, answererOf(work));
     operation.signal.throwIfAborted();
-    await appendUserMessage(harness, operation, { text: repairRequest(check.issues), source: "repair" });
+    await operation.log.appendUserMessage(
+      { text: repairRequest(check.issues), source: "repair" },
+      operation.mask,
+    );
     message = await answerOf(repair);
   }
 }

@@ -2,7 +2,6 @@ import type { ResolvedModel } from "../../models/contract.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
 import type { Operation, WaitingInputs } from "../agent-runtime.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
-import { appendUserMessage } from "./answer.ts";
 import type { PromptHost } from "./prepare.ts";
 
 /** The inputs that need not be read again during an operation. */
@@ -38,12 +37,8 @@ export async function joinInputs(
         return;
       }
       operation.signal.throwIfAborted();
-      await appendUserMessage({ runtime }, operation, {
-        text,
-        files,
-        clientId,
-        joinedFrom: input.operation_id,
-      });
+      const message = { text, files, clientId, joinedFrom: input.operation_id };
+      await operation.log.appendUserMessage(message, operation.mask);
       operation.emit({
         type: "joined",
         message: text,

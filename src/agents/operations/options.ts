@@ -212,8 +212,8 @@ export function checkedText(prompt: string): string {
 const idPattern = /^[\w.:-]{1,128}$/;
 
 /** Returns the caller's id of an operation. Throws `invalid_request` for an invalid one. */
-export function checkedOperationId(id: string | undefined): string | undefined {
-  if (id === undefined || (typeof id === "string" && idPattern.test(id))) return id;
+export function checkedOperationId(id: string): string {
+  if (typeof id === "string" && idPattern.test(id)) return id;
   throw new KitError({
     code: "invalid_request",
     message: "An operation's id has 1 to 128 letters, digits, and the characters _ - . and :",

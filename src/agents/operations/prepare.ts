@@ -4,7 +4,6 @@ import { KitError } from "../../base/kit-error.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { ThinkingLevel } from "../../protocol/enums.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { AgentRuntime, Harness, Operation, Toolkit, ToolSource } from "../agent-runtime.ts";
 import type { AgentProfile, Role } from "../define/agent-profile.ts";
 import type { AgentHooks } from "../define/hooks.ts";
@@ -12,15 +11,17 @@ import type { ModelSource, ProfileModel } from "../define/profile-settings.ts";
 import type { ToolLookup } from "../define/tool.ts";
 import { instructionsWithout } from "../log/left-out-rules.ts";
 import type { ProjectInstructions, Repository } from "../project-context.ts";
-import { type SessionPrompt, type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
+import { type Surroundings, systemPromptOf } from "../prompt/system-prompt.ts";
 import type { LoopPrompt, SystemPrompt } from "../prompt/turn-records.ts";
-import { createSecretMask, maskValue, secretsFor } from "../secrets.ts";
+import { createSecretMask, maskValue, type SecretMask, secretsFor } from "../secrets.ts";
 import type { ToolHooks, TurnHooks } from "../turn/hook-calls.ts";
 import type { TurnLoop } from "../turn/loop-parts.ts";
 import type { ModelFailure } from "../turn/retry.ts";
+import { type TurnSettings, turnSettings } from "../turn/turn-settings.ts";
 import type { PromptOptions } from "./options.ts";
 import { extendToolkit } from "./toolkit.ts";
-import { type TurnSettings, turnSettings } from "./turn-settings.ts";
+
+const none: readonly never[] = [];
 
 /** The parts of an agent that a prompt uses. */
 export type PromptHost = Pick<Harness, "name" | "file" | "run_id" | "runtime" | "store">;
@@ -47,21 +48,25 @@ export async function prepare(
   operation: Operation,
   options: PromptOptions,
 ): Promise<Prepared> {
-  const { live } = operation;
+  const { live, signal } = operation;
   const { profile } = live;
-  const role = roleOf(operation, options.role);
+  const { clock, project } = harness.runtime;
+  const role = typeof options.role === "string" ? roleOf(profile, options.role) : options.role;
   const modelName = options.model ?? role?.model ?? profile.model ?? harness.runtime.defaultModel;
   if (options.secrets !== undefined) grant(operation, secretsFor(harness.runtime.env, options.secrets));
   const sources = profile.mcp === false ? none : (harness.runtime.toolSources ?? none);
   const sourced =
     sources.length === 0 ? none : (await Promise.all(sources.map((source) => source(operation)))).flat();
-  const located = repositoryOf(harness, operation);
-  const repository = located instanceof Promise ? await located : located;
+  const { specs, guidelines, projectInstructions, omitRules: leftOut } = profile;
+  let repository: Repository | undefined;
+  if (project !== undefined && (specs !== false || guidelines !== false || projectInstructions !== false)) {
+    repository = project.repositoryAt(live.located() ?? (await live.workplace(signal)));
+  }
   operation.repository = repository;
-  const showsSpecs = repository !== undefined && profile.specs !== false;
+  const showsSpecs = repository !== undefined && specs !== false;
   const { tools: inOrder, isAvailable } = live.prompt.inOrder(sourced, operation.state);
-  const ownTools = showsSpecs ? harness.runtime.project?.tools : undefined;
-  const repositoryTools = showsSpecs ? repository.tools : undefined;
+  const ownTools = showsSpecs ? project?.tools : undefined;
+  const repositoryTools = showsSpecs ? repository?.tools : undefined;
   const hasMore =
     (options.tools ?? options.commands ?? options.callerTools) !== undefined || inOrder.length > 0;
   const toolkit =
@@ -82,24 +87,22 @@ export async function prepare(
           },
         );
   const reading =
-    repository !== undefined && profile.projectInstructions !== false
-      ? repository.instructions()
-      : noInstructions;
+    repository !== undefined && projectInstructions !== false ? repository.instructions() : noInstructions;
   const found = reading instanceof Promise ? await reading : reading;
-  const { clock } = harness.runtime;
   const { omitRules = none } = options;
   let begun: readonly SessionEntry[] = none;
-  if (omitRules.length > 0 || profile.omitRules !== undefined) {
+  if (omitRules.length > 0 || leftOut !== undefined) {
     const { beginWithout } = await import("./begin-without.ts");
     begun = await beginWithout(operation, omitRules, { repository, instructions: found, clock });
   }
-  const instructions = instructionsWithout(found, operation.rulesLeftOut);
-  const commands = describeCommands(harness, profile);
+  const { rulesLeftOut } = operation;
+  const instructions = rulesLeftOut.size === 0 ? found : instructionsWithout(found, rulesLeftOut);
+  const runsCommands = profile.allowShell === true || (profile.commands ?? none).length > 0;
   const surroundings: Surroundings = {
     instructions,
-    commands: typeof commands === "string" ? commands : await commands,
-    workingFolder: showsSpecs ? repository.workingFolder : "",
-    isIndexed: !showsSpecs || repository.tools !== undefined,
+    commands: runsCommands ? await describeWall(harness.runtime, profile) : "",
+    workingFolder: (showsSpecs ? repository?.workingFolder : undefined) ?? "",
+    isIndexed: !showsSpecs || repositoryTools !== undefined,
   };
   const prompt = new OperationPrompt(harness, operation, { surroundings, role });
   const news = begun.length === 0 ? prompt.news : [...begun, ...prompt.news];
@@ -123,7 +126,7 @@ class OperationPrompt implements LoopPrompt {
   current: SystemPrompt;
   readonly records: LoopPrompt["records"];
   /** Entries that report changes of the working place to the model. */
-  news: readonly SessionEntry[];
+  news: readonly SessionEntry[] = none;
   readonly #host: PromptHost;
   readonly #operation: Operation;
   readonly #from: { readonly surroundings: Surroundings; readonly role: Role | undefined };
@@ -137,27 +140,21 @@ class OperationPrompt implements LoopPrompt {
     this.#operation = operation;
     this.#from = from;
     this.records = operation.live.prompt.records;
-    const { surroundings, news } = this.#update();
-    this.news = news;
-    this.current = this.#at(surroundings);
+    this.current = this.renew();
   }
 
-  /** Rebuilds the system prompt after a compaction. */
-  renew(): void {
-    this.current = this.#at(this.#update().surroundings);
-  }
-
-  #update(): ReturnType<SessionPrompt["update"]> {
-    const { id: operationId, live, state } = this.#operation;
-    const { clock } = this.#host.runtime;
-    return live.prompt.update(this.#from.surroundings, { state, operationId, clock });
-  }
-
-  #at(where: Surroundings): SystemPrompt {
-    const { name, file } = this.#host;
-    const { profile } = this.#operation.live;
+  /** Builds the system prompt, again after a compaction. */
+  renew(): SystemPrompt {
+    const { id: operationId, live, mask, state } = this.#operation;
+    const { name, file, runtime } = this.#host;
+    const { surroundings, role } = this.#from;
+    const { prompt, profile } = live;
+    const described = prompt.update(surroundings, { state, operationId, clock: runtime.clock });
+    this.news = described.news;
     const agent = { name: profile.name ?? name, file };
-    return masked(systemPromptOf({ ...where, profile, role: this.#from.role, agent }), this.#operation);
+    const built = systemPromptOf({ ...described.surroundings, profile, role, agent });
+    this.current = mask === undefined ? built : masked(built, mask);
+    return this.current;
   }
 }
 
@@ -172,15 +169,7 @@ async function hooksAt(
   return { ofTurns: turnHooks(context), ofTools: toolHooks(context) };
 }
 
-/** Describes the isolation and rights of an agent's commands; "" if it runs none. */
-function describeCommands(
-  { runtime }: Pick<Harness, "runtime">,
-  profile: AgentProfile,
-): MaybePromise<string> {
-  const runsAny = profile.allowShell === true || (profile.commands ?? []).length > 0;
-  return runsAny ? describeWall(runtime, profile) : "";
-}
-
+/** Describes the isolation and rights of an agent's commands. */
 async function describeWall({ isolation, sandbox }: AgentRuntime, profile: AgentProfile): Promise<string> {
   const factory = profile.sandbox ?? sandbox;
   const stands = await factory.isolation?.(isolation === undefined ? {} : { isolation });
@@ -193,8 +182,6 @@ async function describeWall({ isolation, sandbox }: AgentRuntime, profile: Agent
   return `${stands.description} They ${files}, and reach ${hosts.length === 0 ? "no host" : `only ${hosts.join(", ")}`}.`;
 }
 
-const none: readonly never[] = [];
-
 function whyMissingIn(sources: readonly ToolSource[]): ToolLookup["whyMissing"] {
   return (name) => sources.map((source) => source.whyMissing?.(name)).find((why) => why !== undefined);
 }
@@ -202,26 +189,11 @@ function whyMissingIn(sources: readonly ToolSource[]): ToolLookup["whyMissing"] 
 const noInstructions: ProjectInstructions = { text: "", sources: new Set(), parts: [] };
 
 /** Masks secrets in the prompt; a secret granted to this call then changes the prompt's digest. */
-function masked(prompt: SystemPrompt, { mask }: Operation): SystemPrompt {
-  const text = mask?.(prompt.text) ?? prompt.text;
+function masked(prompt: SystemPrompt, mask: SecretMask): SystemPrompt {
+  const text = mask(prompt.text);
   return text === prompt.text
     ? prompt
     : { ...prompt, text, digests: { ...prompt.digests, secrets: digestOf(text) } };
-}
-
-/** The repository that the session works in; undefined if the agent gets no information about it. */
-function repositoryOf(
-  harness: Pick<Harness, "runtime">,
-  { live, signal }: Operation,
-): MaybePromise<Repository | undefined> {
-  const { project } = harness.runtime;
-  const { specs, guidelines, projectInstructions } = live.profile;
-  if (project === undefined || (specs === false && guidelines === false && projectInstructions === false))
-    return undefined;
-  const workplace = live.workplace(signal);
-  return workplace instanceof Promise
-    ? workplace.then((opened) => project.repositoryAt(opened))
-    : project.repositoryAt(workplace);
 }
 
 /** Grants an operation the secrets that its call names; from now on they are masked, too. */
@@ -230,9 +202,7 @@ export function grant(operation: Operation, { env, values }: ReturnType<typeof s
   if (values.length > 0) operation.mask = createSecretMask([...(operation.mask?.values ?? []), ...values]);
 }
 
-function roleOf(operation: Operation, requested: PromptOptions["role"]): Role | undefined {
-  if (requested === undefined || typeof requested === "object") return requested;
-  const roles = operation.live.profile.roles ?? [];
+function roleOf({ roles = [] }: AgentProfile, requested: string): Role {
   const role = roles.find((role) => role.name === requested);
   if (role !== undefined) return role;
   const names = roles.map((role) => role.name).join(", ");

@@ -1,38 +1,38 @@
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
-import type { AssistantMessage, Message, TextPart, UserMessage } from "../../protocol/message.ts";
+import type {
+  AssistantMessage,
+  Message,
+  TextPart,
+  ToolCallPart,
+  UserMessage,
+} from "../../protocol/message.ts";
 import type { PastMessage } from "../../protocol/prompt.ts";
 import { noUsage, textOf } from "../../protocol/read-records.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
 import type { PastOperation } from "../log/past-operation.ts";
 import type { SessionState } from "../log/session-state.ts";
 import {
   checkOutput,
   jsonSchemaOf,
+  type NativeOutput,
   nativeOutput,
   nativeResultRequest,
   resultRequest,
 } from "../output/typed-output.ts";
+import { guidelineEntries } from "../prompt/guidelines.ts";
 import { checkFiles, toFilePart, toImagePart } from "../prompt/input-files.ts";
 import { noBudget } from "../turn/budget.ts";
-import type { TurnLoop } from "../turn/loop-parts.ts";
+import type { LoopSession, TurnLoop } from "../turn/loop-parts.ts";
+import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import { runTurns } from "../turn/turn-loop.ts";
-import {
-  appendUserMessage,
-  firstAnswer,
-  noProgressYet,
-  pastPrompt,
-  progressOf,
-  recoverHistory,
-  repairLoop,
-  typedOutput,
-} from "./answer.ts";
+import { compactionOf } from "../turn/turn-settings.ts";
+import { firstAnswer, noProgressYet, progressOf, recoverHistory, repairLoop, typedOutput } from "./answer.ts";
 import type { PromptOptions, PromptResult } from "./options.ts";
 import { fallbackOf, type Prepared, type PromptHost, prepare } from "./prepare.ts";
-import { PromptSession } from "./prompt-session.ts";
+import { toolRunOf } from "./tool-run.ts";
 
 interface PromptWork<Result> {
   readonly text: string;
@@ -52,12 +52,16 @@ export async function runPrompt<Result>(
   operation: Operation,
   request: PromptWork<Result>,
 ): Promise<PromptResult<Result>> {
-  const options = withOutput(request.options, operation);
   const { spending, state } = operation;
   const { runtime } = harness;
-  const { budget } = operation.live.profile;
+  const { budget, output } = operation.live.profile;
+  let { options } = request;
+  // A prompt without a `result` schema uses the agent's `output` schema, except in a task.
+  if (output !== undefined && options.result === undefined && operation.task_id === undefined)
+    options = { ...options, result: output as PromptOptions<Result>["result"] };
   spending.budget = options.budget === undefined ? (budget ?? noBudget) : { ...budget, ...options.budget };
-  const past = pastPrompt(operation);
+  // The past operation, if the log has its prompt.
+  const past = operation.past?.messages[0]?.role === "user" ? operation.past : undefined;
   const { backend: choice = operation.live.profile.backend ?? "typed" } = options;
   const backend = choice === "typed" ? undefined : await runtime.resolveBackend(choice);
   const progress = past === undefined ? noProgressYet : await progressOf(past, backend);
@@ -90,12 +94,26 @@ export async function runPrompt<Result>(
       const isEnforced = native !== undefined && !prepared.models.hasOthers;
       text += `\n\n${isEnforced ? nativeResultRequest : resultRequest(schema)}`;
     }
-    const written = appendInput(harness, operation, { request, text, options, prepared });
+    const { source, shows } = request;
+    const { history = none, clientId } = options;
+    const input = {
+      before:
+        history.length === 0
+          ? prepared.news
+          : [...pastEntries(harness, operation, history), ...prepared.news],
+      text,
+      files: (options.images ?? options.files) === undefined ? undefined : filesOf(options, prepared),
+      source,
+      shows,
+      clientId,
+      isInput: source !== "resume", // The log has that input, whose message joined another operation.
+    };
+    const written = operation.log.appendUserMessage(input, operation.mask);
     if (written !== undefined) await written;
   }
   const from = past === undefined ? { first: state.position, started, before: none } : fromPast(past, state);
   if (past !== undefined) {
-    await recoverHistory(harness, operation, plain);
+    await recoverHistory(plain);
     if (prepared.news.length > 0) await operation.log.append(prepared.news);
   }
   if (backend === undefined && options.result === undefined && past === undefined) {
@@ -108,7 +126,7 @@ export async function runPrompt<Result>(
 }
 
 /** A prompt that has a schema, a backend or a past. */
-interface OtherPrompt<Result> extends Omit<Parameters<typeof firstAnswer>[2], "repairOf"> {
+interface OtherPrompt<Result> extends Omit<Parameters<typeof firstAnswer>[0], "repairOf"> {
   readonly request: PromptWork<Result>;
   readonly options: PromptOptions<Result>;
   readonly prepared: Prepared;
@@ -138,7 +156,7 @@ async function answerTyped<Result>(
     joins: false, // The request is about the answer only.
   });
   const first = { plain, native, schema, progress, repairOf };
-  const { loop, message } = await firstAnswer(harness, operation, first);
+  const { loop, message } = await firstAnswer(first);
   if (options.result === undefined) return { message, value: undefined as Result };
   return typedOutput(harness, {
     operation,
@@ -150,33 +168,14 @@ async function answerTyped<Result>(
   });
 }
 
-/** Appends the prompt to the history. */
-function appendInput<Result>(
-  harness: PromptHost,
-  operation: Operation,
-  input: {
-    readonly request: PromptWork<Result>;
-    readonly text: string;
-    readonly options: PromptOptions<Result>;
-    readonly prepared: Prepared;
-  },
-): MaybePromise<void> {
-  const { text, options, prepared } = input;
-  const { source, shows } = input.request;
-  const { images = [], files: documents = [], clientId, history = [] } = options;
-  const hasFiles = images.length + documents.length > 0;
-  const files = hasFiles ? [...images.map(toImagePart), ...documents.map(toFilePart)] : undefined;
-  if (files !== undefined) checkFiles(prepared.models.current, files);
-  return appendUserMessage(harness, operation, {
-    before:
-      history.length === 0 ? prepared.news : [...pastEntries(harness, operation, history), ...prepared.news],
-    text,
-    files,
-    source,
-    shows,
-    clientId,
-    isInput: source !== "resume", // The log has that input, whose message joined another operation.
-  });
+/** The files of a prompt. Throws `invalid_request` for one that the model does not read. */
+function filesOf(
+  { images = [], files: documents = [] }: PromptOptions,
+  { models }: Prepared,
+): Parameters<typeof checkFiles>[1] {
+  const files = [...images.map(toImagePart), ...documents.map(toFilePart)];
+  checkFiles(models.current, files);
+  return files;
 }
 
 /**
@@ -244,6 +243,10 @@ function toResult<Result>(
   },
 ): PromptResult<Result> {
   const { message, from } = end;
+  // Positions ascend, so the operation's own messages are at the end.
+  let first = state.messages.length;
+  while (first > 0 && (state.positions[first - 1] ?? 0) >= from.first) first -= 1;
+  const messages = state.messages.slice(first);
   return {
     text: textOf(message),
     result: end.result as Result,
@@ -255,10 +258,7 @@ function toResult<Result>(
       duration_ms: end.until - from.started,
       finish_reason: message.finish_reason,
     },
-    messages:
-      from.before.length === 0
-        ? messagesFrom(state, from.first)
-        : [...from.before, ...messagesFrom(state, from.first)],
+    messages: from.before.length === 0 ? messages : [...from.before, ...messages],
   };
 }
 
@@ -281,6 +281,7 @@ function toLoop(
   // Every field stands here: an object that grows by spreads costs several times as much.
   return {
     operation,
+    store: harness.store,
     work: { backend, runs, projectRoot: runtime.projectRoot },
     session: new PromptSession(harness, operation, prepared),
     resolved: models.current,
@@ -307,26 +308,65 @@ const none: readonly never[] = [];
 
 const noSettings: TurnLoop["settings"] = {};
 
-/** A prompt without a `result` schema uses the agent's `output` schema, except in a task. */
-function withOutput<Result>(
-  options: PromptOptions<Result>,
-  { live, task_id }: Operation,
-): PromptOptions<Result> {
-  const { output } = live.profile;
-  if (options.result !== undefined || output === undefined || task_id !== undefined) return options;
-  return { ...options, result: output as PromptOptions<Result>["result"] };
-}
-
 /** Creates the readers of typed answers. */
 async function loadPartialResult(): Promise<TurnLoop["partialResult"]> {
   const { PartialResult } = await import("../output/partial-result.ts");
   return () => new PartialResult();
 }
 
-/** The messages from a log position on. */
-function messagesFrom({ messages, positions }: SessionState, position: number): PromptResult["messages"] {
-  // Positions ascend, so the operation's own messages are at the end.
-  let from = messages.length;
-  while (from > 0 && (positions[from - 1] ?? 0) >= position) from -= 1;
-  return messages.slice(from);
+/** The session around the turns of a prompt. A class: each of its functions would live as long as the prompt. */
+export class PromptSession implements LoopSession {
+  readonly #harness: PromptHost;
+  readonly #operation: Operation;
+  readonly #prepared: Prepared;
+  #toolRun: ToolRunOptions | undefined;
+
+  constructor(harness: PromptHost, operation: Operation, prepared: Prepared) {
+    this.#harness = harness;
+    this.#operation = operation;
+    this.#prepared = prepared;
+    this.#toolRun = undefined;
+  }
+
+  toolRun(): ToolRunOptions {
+    this.#toolRun ??= toolRunOf(this.#harness, this.#operation, this.#prepared);
+    return this.#toolRun;
+  }
+
+  join(): Promise<void> | undefined {
+    const [harness, operation] = [this.#harness, this.#operation];
+    const ids = harness.runtime.joins?.ids(operation.live.key) ?? [];
+    if (ids.length === 0) return undefined;
+    const model = this.#prepared.models.current;
+    return import("./join-inputs.ts").then(({ joinInputs }) =>
+      joinInputs(harness, operation, { ids, model }),
+    );
+  }
+
+  needsRoom(reason: "threshold" | "overflow"): boolean {
+    const { live, state } = this.#operation;
+    const settings = compactionOf(live.profile);
+    if (reason === "overflow") return settings.enabled;
+    const window = this.#prepared.models.current.contextWindowTokens ?? settings.contextWindowTokens;
+    // Whether the history leaves too little room for an answer.
+    return settings.enabled && state.tokens > window - settings.reserveTokens;
+  }
+
+  async makeRoom(reason: "threshold" | "overflow"): Promise<void> {
+    const { models, prompt } = this.#prepared;
+    const { compactWith } = await import("../compaction/compact.ts");
+    await compactWith(this.#harness, this.#operation, { reason, resolved: models.current });
+    prompt.renew();
+  }
+
+  afterTools(calls: readonly ToolCallPart[]): Promise<readonly SessionEntry[]> | undefined {
+    const [operation, { repository, promptFiles, tools }] = [this.#operation, this.#prepared];
+    if (operation.live.profile.guidelines === false || repository === undefined) return undefined;
+    const { clock } = this.#harness.runtime;
+    return guidelineEntries(repository, calls, { operation, tools, promptFiles, clock });
+  }
+
+  nativeOutput(...asked: Parameters<LoopSession["nativeOutput"]>): NativeOutput | undefined {
+    return nativeOutput(this.#prepared.models.current, ...asked);
+  }
 }

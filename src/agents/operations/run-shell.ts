@@ -50,7 +50,7 @@ export async function runShell(
     toMessage(harness, operation, text),
     ...(hasOwnId ? [toNote(harness, operation, { name: endedNote, value: result })] : []),
   ];
-  await operation.log.orKeep(entries, () => operation.log.append(entries));
+  await operation.log.append(entries, false, true);
   // The history keeps the output of an aborted command; the caller gets the usual abort.
   operation.signal.throwIfAborted();
   return result;

@@ -93,11 +93,14 @@ export async function startTask<Result>(
 function inFolder(
   parent: LiveSession,
   cwd: string | undefined,
-): Pick<LiveSession, "sandbox" | "workplace" | "location"> {
+): Pick<LiveSession, "sandbox" | "workplace" | "located"> {
   if (cwd === undefined) return parent;
   return {
     sandbox: async () => (await parent.sandbox()).at(cwd),
-    location: () => parent.location(),
+    located() {
+      const workplace = parent.located();
+      return workplace && { ...workplace, cwd: folderAt(workplace, cwd) };
+    },
     async workplace(signal) {
       const workplace = await parent.workplace(signal);
       return { ...workplace, cwd: folderAt(workplace, cwd) };

@@ -3,7 +3,6 @@ import { textTokens } from "../../base/text-size.ts";
 import type { ToolCallPart } from "../../protocol/message.ts";
 import type { ReceiptItem } from "../../protocol/receipt.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
 import type { ToolLookup } from "../define/tool.ts";
 import { isLeftOut } from "../log/left-out-rules.ts";
@@ -26,15 +25,15 @@ interface GuidelineWork {
 
 /**
  * Creates the entries that show guidelines to the model when its tools first touch a file that they apply to: once
- * per session and guideline, and again after a compaction removed them.
+ * per session and guideline, and again after a compaction removed them. Undefined if the calls touch no file.
  */
 export function guidelineEntries(
   repository: Repository,
   calls: readonly ToolCallPart[],
   work: GuidelineWork,
-): MaybePromise<readonly SessionEntry[]> {
+): Promise<readonly SessionEntry[]> | undefined {
   const touched = touchedPaths(calls, work);
-  return touched === undefined ? [] : entriesFor(repository, touched, work);
+  return touched === undefined ? undefined : entriesFor(repository, touched, work);
 }
 
 async function entriesFor(

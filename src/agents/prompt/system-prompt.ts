@@ -222,8 +222,15 @@ let shared = "";
 
 /** Composes the system prompt of an operation: agent, project, skills, subagents and role. */
 export function systemPromptOf(parts: SystemParts): SystemPrompt {
-  const cached = newest.get(parts.profile);
-  if (cached !== undefined && isSame(cached.parts, parts)) return cached.prompt;
+  const { profile, role, agent } = parts;
+  const cached = newest.get(profile);
+  if (
+    cached !== undefined &&
+    cached.parts.role === role &&
+    cached.parts.agent.name === agent.name &&
+    isSameSurroundings(cached.parts, parts)
+  )
+    return cached.prompt;
   const sections = sectionsOf(parts);
   // A cut may have split a surrogate pair, which providers refuse.
   const composed = sections
@@ -237,12 +244,8 @@ export function systemPromptOf(parts: SystemParts): SystemPrompt {
     digests: Object.fromEntries(sections.map(({ name, text }) => [name, digestOf(text)])),
     items: sections.flatMap(({ items = [] }) => items),
   };
-  newest.set(parts.profile, { parts, prompt });
+  newest.set(profile, { parts, prompt });
   return prompt;
-}
-
-function isSame(left: SystemParts, right: SystemParts): boolean {
-  return left.role === right.role && left.agent.name === right.agent.name && isSameSurroundings(left, right);
 }
 
 /** Whether two surroundings result in the same prompt. */

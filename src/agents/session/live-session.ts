@@ -3,7 +3,7 @@ import { KitError } from "../../base/kit-error.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { SessionKey } from "../../protocol/session-entry.ts";
 import { OpenSessionKey } from "../../protocol/session-name.ts";
-import type { Sandbox, SandboxFactory, SandboxOwner, WorkspaceLocation } from "../../sandboxes/contract.ts";
+import type { Sandbox, SandboxFactory, SandboxOwner } from "../../sandboxes/contract.ts";
 import type { MaybePromise } from "../../stores/contract.ts";
 import type {
   Harness,
@@ -46,13 +46,9 @@ export class SessionInMemory implements LiveSession {
     this.key = new OpenSessionKey({ agent: harness.name, instance_id: harness.id }, name);
     this.profile = options.profile ?? harness.profile;
     this.depth = options.depth ?? 0;
-    this.queue = new OperationQueue(harness.runtime.maxWaitingOperations, this);
+    this.queue = new OperationQueue(harness, this);
     this.#harness = harness;
     this.#options = options;
-  }
-
-  onIdle(): void {
-    this.#harness.liveSessions.markIdle(this);
   }
 
   get current(): Operation | undefined {
@@ -93,34 +89,26 @@ export class SessionInMemory implements LiveSession {
     return cwd === undefined ? opened : opened.at(cwd);
   }
 
-  workplace(signal: AbortSignal): MaybePromise<Workplace> {
-    if (this.#options.sandbox !== undefined) return this.#options.sandbox.workplace(signal);
-    return this.#located() ?? this.#workplaceOpened(signal);
-  }
-
-  #located(): Workplace | undefined {
-    if (this.#workplace !== undefined) return this.#workplace;
-    const location = this.#factory.locate?.(this.#owner);
-    if (location === undefined) return undefined;
-    const { cwd } = this.profile;
-    const place = { location, cwd: cwd === undefined ? "" : folderAt({ location, cwd: "" }, cwd) };
-    this.#workplace = place;
-    return place;
-  }
-
-  location(): WorkspaceLocation | undefined {
-    if (this.#options.sandbox !== undefined) return this.#options.sandbox.location();
-    return this.#located()?.location;
-  }
-
-  /** Asks the open sandbox. If opening fails, the tools report it. */
-  async #workplaceOpened(signal: AbortSignal): Promise<Workplace> {
+  async workplace(signal: AbortSignal): Promise<Workplace> {
+    const known = this.located() ?? (await this.#options.sandbox?.workplace(signal));
+    if (known !== undefined) return known;
+    // Asks the open sandbox. If opening fails, the tools report it.
     const sandbox = await raceSignal(this.sandbox(), signal).catch(() => undefined);
     const { cwd = this.profile.cwd ?? "", hostRoot } = sandbox ?? {};
     // A workspace that was just created may know its location.
     const location =
       hostRoot === undefined ? this.#factory.locate?.(this.#owner) : { folder: hostRoot, shared: true };
     return location === undefined ? { cwd, sandbox } : { cwd, location };
+  }
+
+  located(): Workplace | undefined {
+    if (this.#options.sandbox !== undefined) return this.#options.sandbox.located();
+    if (this.#workplace !== undefined) return this.#workplace;
+    const location = this.#factory.locate?.(this.#owner);
+    if (location === undefined) return undefined;
+    const { cwd } = this.profile;
+    this.#workplace = { location, cwd: cwd === undefined ? "" : folderAt({ location, cwd: "" }, cwd) };
+    return this.#workplace;
   }
 
   get #factory(): SandboxFactory {
@@ -261,20 +249,19 @@ interface Waiting {
 }
 
 /**
- * Runs one operation at a time, in the order of the calls. Throws `too_many_requests` when `limit` callers wait;
+ * Runs one operation at a time, in the order of the calls. Throws `too_many_requests` when `maxWaitingOperations` callers wait;
  * a caller whose signal fires while it waits leaves the queue with `signal.reason`.
  */
 class OperationQueue {
-  readonly #limit: number;
-  readonly #owner: { onIdle(): void };
+  readonly #harness: Harness;
+  readonly #live: LiveSession;
   #line: Waiting[] | undefined;
   #busy = false;
   #closed: (() => unknown) | undefined;
 
-  /** `owner.onIdle` is called each time the last operation has ended. */
-  constructor(limit: number, owner: { onIdle(): void }) {
-    this.#limit = limit;
-    this.#owner = owner;
+  constructor(harness: Harness, live: LiveSession) {
+    this.#harness = harness;
+    this.#live = live;
   }
 
   get waiting(): number {
@@ -286,13 +273,15 @@ class OperationQueue {
   }
 
   /** Waits for all earlier callers; returns nothing if there are none. A caller that has entered must `leave`. */
-  enter(signal?: AbortSignal): MaybePromise<void> {
+  enter(signal?: AbortSignal): Promise<void> | undefined {
     if (this.#closed !== undefined) throw this.#closed();
     if (this.#busy) {
-      if (this.waiting >= this.#limit) throw queueFull(this.#limit);
+      const { maxWaitingOperations: limit } = this.#harness.runtime;
+      if (this.waiting >= limit) throw queueFull(limit);
       return this.#place(signal);
     }
     this.#busy = true;
+    return undefined;
   }
 
   /** Refuses waiting and later callers with `reason()`. The running operation continues. */
@@ -320,7 +309,7 @@ class OperationQueue {
     if (first !== undefined) first.start();
     else {
       this.#busy = false;
-      this.#owner.onIdle();
+      this.#harness.liveSessions.markIdle(this.#live);
     }
   }
 

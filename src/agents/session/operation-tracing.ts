@@ -1,20 +1,16 @@
-import type { TracePlace } from "../../protocol/tracing.ts";
-import type { Harness, LiveSession } from "../agent-runtime.ts";
+import type { TracePlace, Tracing } from "../../protocol/tracing.ts";
+import type { Harness, OperationName } from "../agent-runtime.ts";
 import type { OperationTracing } from "../events.ts";
 import { maskValue } from "../secrets.ts";
 
-/** The spans of an operation; undefined if no listener traces. */
+/** The spans of an operation. */
 export function tracingOfOperation(
-  harness: Harness,
-  { key }: Pick<LiveSession, "key">,
-  operation_id: string,
-): OperationTracing | undefined {
-  const { tracing } = harness.events;
-  if (tracing === undefined) return undefined;
-  const { origins } = harness.runtime;
+  tracing: Tracing,
+  { runtime: { origins } }: Pick<Harness, "runtime">,
+  operation: OperationName,
+): OperationTracing {
   const at = (place: Pick<TracePlace, "turn_id" | "tool_call_id">): TracePlace => ({
-    ...key,
-    operation_id,
+    ...operation,
     ...place,
   });
   return {

@@ -2,24 +2,37 @@ import { onAbort } from "../../base/abort.ts";
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import { KitError } from "../../base/kit-error.ts";
+import type { ErrorCause } from "../../protocol/error-cause.ts";
 import { isErrorCode } from "../../protocol/error-code.ts";
 import type { EventBody, EventError } from "../../protocol/event.ts";
 import { type OperationEnd, operationEndNote } from "../../protocol/operation-end.ts";
 import type { RepositoryState } from "../../protocol/repository.ts";
-import type { Harness, LiveSession, Operation, OperationOrigin, OperationRequest } from "../agent-runtime.ts";
+import type {
+  Harness,
+  LiveSession,
+  Operation,
+  OperationFailures,
+  OperationOrigin,
+  OperationRequest,
+} from "../agent-runtime.ts";
 import { type EventScope, taskOfPart } from "../events.ts";
-import { attemptOf, type OperationAttempt } from "../log/attempt.ts";
 import { forkOf, placeOfFork } from "../log/fork.ts";
-import { rulesLeftOut } from "../log/left-out-rules.ts";
 import { OperationLog } from "../log/operation-log.ts";
 import { loadPastOperation, type PastOperation } from "../log/past-operation.ts";
-import { begunAt, type SessionState } from "../log/session-state.ts";
-import { isSuspension, type Suspension, suspensionBefore, willResume } from "../log/suspension.ts";
+import { begunAt, rulesLeftOut, type SessionState } from "../log/session-state.ts";
+import {
+  attemptOf,
+  isSuspension,
+  type NextAttempt,
+  type OperationAttempt,
+  type Suspension,
+  suspensionBefore,
+  willResume,
+} from "../log/suspension.ts";
 import { type UnsavedWork, unsavedOf } from "../log/unsaved-work.ts";
 import { maskBody } from "../masked-parts.ts";
 import { maskError, maskValue } from "../secrets.ts";
 import { Spending } from "../turn/budget.ts";
-import { type FailureOptions, OperationFailures } from "./operation-failures.ts";
 import { tracingOfOperation } from "./operation-tracing.ts";
 
 /** The session that an operation runs in. */
@@ -29,7 +42,7 @@ interface OperationOwner extends LiveSession {
 }
 
 /** An operation of a session from its start to its end. A class: functions for each of its steps would live as long as it. */
-export class RunningOperation implements FailureOptions {
+export class RunningOperation implements OperationFailures {
   readonly harness: Harness;
   readonly live: OperationOwner;
   readonly request: OperationRequest;
@@ -42,14 +55,16 @@ export class RunningOperation implements FailureOptions {
   readonly startedAt: number;
   readonly emit: Operation["emit"];
   readonly events: Operation["events"];
-  readonly failures: OperationFailures;
   stopForwarding: (() => void) | undefined;
   /** Callbacks for its end; undefined until there is one. */
   ended: (() => void)[] | undefined;
   /** Undefined while its history loads. */
   operation: Operation | undefined;
-  #repository: RepositoryState | undefined;
-  #isOpen = false;
+  repository: RepositoryState | undefined;
+  /** Whether its start was reported. */
+  isOpen = false;
+  /** The newest reported error, and the engine's next attempt. */
+  #reported: { readonly error: unknown; readonly next: NextAttempt | undefined } | undefined;
 
   constructor(
     harness: Harness,
@@ -61,43 +76,70 @@ export class RunningOperation implements FailureOptions {
     this.live = live;
     this.request = request;
     this.origin = origin;
-    this.scope = scopeOf(harness, live, request);
-    this.suspension = suspensionBefore(request.signal);
-    this.attempt = attemptOf(request.signal);
+    this.scope = {
+      agent: live.key.agent,
+      instance_id: live.key.instance_id,
+      session: live.key.session,
+      run_id: harness.run_id,
+      operation_id: request.id ?? createId("op"),
+      task_id: request.scope?.task_id,
+      parent_operation_id: request.scope?.parent_operation_id,
+    };
+    const { signal } = request;
+    this.suspension = signal && suspensionBefore(signal);
+    this.attempt = signal && attemptOf(signal);
     this.startedAt = this.suspension?.startedAt ?? harness.runtime.clock.now();
     this.emit = emitterOf(this);
     // A suspension must see each body: it knows which events readers have.
     this.events = this.suspension === undefined ? harness.events : neverSkipped;
-    this.failures = new OperationFailures(this);
-    this.stopForwarding = undefined;
+    this.stopForwarding = signal && onAbort(signal, (reason) => this.controller.abort(reason));
     this.ended = undefined;
     this.operation = undefined;
-    this.#repository = undefined;
-  }
-
-  get isOpen(): boolean {
-    return this.#isOpen;
-  }
-
-  get repository(): RepositoryState | undefined {
-    return this.#repository;
-  }
-
-  /** Aborts the operation when the signal of its caller fires. */
-  forwardAbort(): void {
-    const { signal } = this.request;
-    if (signal !== undefined)
-      this.stopForwarding = onAbort(signal, (reason) => this.controller.abort(reason));
-  }
-
-  locate(): void {
-    this.#repository = this.harness.runtime.project?.stateAt(this.live.location());
+    this.repository = undefined;
   }
 
   /** Emits the start of the operation. */
   open(past?: PastOperation, state?: SessionState): void {
-    this.#isOpen = true;
-    if (!this.events.skip()) this.emit(startOf(this, past, state));
+    this.isOpen = true;
+    if (this.events.skip()) return;
+    const { attempt, origin, repository, request, scope } = this;
+    const fork = state === undefined ? undefined : forkOf(state);
+    const rewound = state?.rewound?.by === scope.operation_id ? state.rewound.operation_id : undefined;
+    const forked = fork !== undefined && fork.fork_id === scope.operation_id;
+    const from = forked ? { forked_from: placeOfFork(fork) } : undefined;
+    const isCopied = forked && fork.turn_id !== undefined;
+    const resumed = past === undefined || isCopied ? undefined : ({ resumed: true } as const);
+    const { kind: operation_kind, message, images = 0, clientId: client_id } = request;
+    const ownId = client_id === undefined ? undefined : { client_id };
+    const sent =
+      message === undefined ? undefined : { message, ...ownId, ...(images === 0 ? undefined : { images }) };
+    this.emit({
+      type: "operation_start",
+      operation_kind,
+      ...resumed,
+      ...placeOf(attempt),
+      ...from,
+      ...sent,
+      ...(rewound === undefined ? undefined : { rewound_before: rewound }),
+      ...(repository === undefined ? undefined : { repository }),
+      ...origin,
+    });
+  }
+
+  causeOf(error: KitError): ErrorCause | undefined {
+    return this.toEventError(error).cause;
+  }
+
+  async report(error: unknown, turnId?: string): Promise<NextAttempt | undefined> {
+    if (this.#reported !== undefined && this.#reported.error === error) return this.#reported.next;
+    const next = await this.attempt?.planRetry(error);
+    this.#reported = { error, next };
+    const again =
+      next === undefined
+        ? { will_retry: false }
+        : { will_retry: true, retry_in_ms: Math.max(0, Math.ceil(next.delayMs)) };
+    this.emit({ type: "error", error: this.toEventError(error), ...again }, turnId);
+    return next;
   }
 
   toEventError(error: unknown): EventError {
@@ -120,37 +162,9 @@ function emitterOf(running: RunningOperation): Operation["emit"] {
     if (suspension?.hasEmitted(body) === true || harness.events.skip()) return;
     // The operation's own mask also covers the secrets granted to its call.
     const { mask } = operation ?? harness.runtime;
-    const task_id = taskOfPart(operation?.part, turnId);
+    const task_id = operation?.part === undefined ? undefined : taskOfPart(operation.part, turnId);
     const eventScope = task_id === undefined ? scope : { ...scope, task_id };
     harness.events.publish(mask === undefined ? body : maskBody(body, mask), eventScope, turnId);
-  };
-}
-
-function startOf(
-  { attempt, origin, repository, request, scope }: RunningOperation,
-  past: PastOperation | undefined,
-  state: SessionState | undefined,
-): EventBody {
-  const fork = state === undefined ? undefined : forkOf(state);
-  const rewound = state?.rewound?.by === scope.operation_id ? state.rewound.operation_id : undefined;
-  const forked = fork !== undefined && fork.fork_id === scope.operation_id;
-  const from = forked ? { forked_from: placeOfFork(fork) } : undefined;
-  const isCopied = forked && fork.turn_id !== undefined;
-  const resumed = past === undefined || isCopied ? undefined : ({ resumed: true } as const);
-  const { kind: operation_kind, message, images = 0, clientId: client_id } = request;
-  const ownId = client_id === undefined ? undefined : { client_id };
-  const sent =
-    message === undefined ? undefined : { message, ...ownId, ...(images === 0 ? undefined : { images }) };
-  return {
-    type: "operation_start",
-    operation_kind,
-    ...resumed,
-    ...placeOf(attempt),
-    ...from,
-    ...sent,
-    ...(rewound === undefined ? undefined : { rewound_before: rewound }),
-    ...(repository === undefined ? undefined : { repository }),
-    ...origin,
   };
 }
 
@@ -191,8 +205,7 @@ export async function runOperation<Value>(
 /** A function of its own: what it needs is released before the work begins. */
 async function begin(running: RunningOperation): Promise<Operation> {
   const { harness, live, request, scope } = running;
-  running.forwardAbort();
-  running.locate();
+  running.repository = harness.runtime.project?.stateAt(live.located()?.location);
   const { rewindBefore, fork } = request;
   const goesElsewhere = rewindBefore !== undefined || fork !== undefined;
   if (request.resumes !== true && !goesElsewhere) running.open();
@@ -243,7 +256,7 @@ async function endAfter(running: RunningOperation, error: unknown): Promise<End>
   }
   if (!running.isOpen) running.open();
   let status: OperationEnd["status"] | undefined;
-  if (!signal.aborted) status = (await running.failures.report(error)) === undefined ? "failed" : undefined;
+  if (!signal.aborted) status = (await running.report(error)) === undefined ? "failed" : undefined;
   else if (request.resumes !== true || !willResume(signal)) {
     status = "aborted";
     running.emit({ type: "aborted" });
@@ -262,28 +275,23 @@ async function endAfter(running: RunningOperation, error: unknown): Promise<End>
 function finish(running: RunningOperation, end: End): void {
   try {
     running.stopForwarding?.();
-    if (end !== undefined) emitEnd(running, end);
+    if (end === undefined) return;
+    const { emit, events, harness, operation, request, startedAt } = running;
+    if (!events.skip()) {
+      const usage = operation?.spending.usage;
+      emit({
+        type: "operation",
+        operation_kind: request.kind,
+        duration_ms: harness.runtime.clock.now() - startedAt,
+        is_error: end !== "completed",
+        ...(end === "aborted" ? ({ is_aborted: true } as const) : undefined),
+        ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
+      });
+    }
+    if (!events.skip()) emit({ type: "idle" });
   } finally {
     running.live.ended(running);
   }
-}
-
-function emitEnd(
-  { emit, events, harness, operation, request, startedAt }: RunningOperation,
-  end: NonNullable<End>,
-): void {
-  if (!events.skip()) {
-    const usage = operation?.spending.usage;
-    emit({
-      type: "operation",
-      operation_kind: request.kind,
-      duration_ms: harness.runtime.clock.now() - startedAt,
-      is_error: end !== "completed",
-      ...(end === "aborted" ? ({ is_aborted: true } as const) : undefined),
-      ...(usage === undefined || usage.total_tokens === 0 ? undefined : { usage }),
-    });
-  }
-  if (!events.skip()) emit({ type: "idle" });
 }
 
 function placeOf(
@@ -330,19 +338,6 @@ async function logEnd(
   }
 }
 
-function scopeOf(harness: Harness, live: LiveSession, { id, scope }: OperationRequest): EventScope {
-  const { agent, instance_id, session } = live.key;
-  return {
-    agent,
-    instance_id,
-    session,
-    run_id: harness.run_id,
-    operation_id: id ?? createId("op"),
-    task_id: scope?.task_id,
-    parent_operation_id: scope?.parent_operation_id,
-  };
-}
-
 function toOperation(
   running: RunningOperation,
   from: {
@@ -356,6 +351,7 @@ function toOperation(
   const { store, runtime } = harness;
   const { signal } = running.controller;
   const id = scope.operation_id;
+  const { tracing } = harness.events;
   const spending = new Spending(request.parent?.spending);
   if (past !== undefined) spending.resume(past);
   const log = new OperationLog({
@@ -378,7 +374,7 @@ function toOperation(
     events: running.events,
     past,
     suspension: running.suspension,
-    failures: running.failures,
+    failures: running,
     kind: request.kind,
     task_id: scope.task_id,
     part: undefined,
@@ -386,7 +382,10 @@ function toOperation(
     secrets: noSecrets,
     repository: undefined,
     mask: runtime.mask,
-    tracing: tracingOfOperation(harness, live, id),
+    tracing:
+      tracing === undefined
+        ? undefined
+        : tracingOfOperation(tracing, harness, { ...live.key, operation_id: id }),
     spending,
     rulesLeftOut: rulesLeftOut(state, live.profile.omitRules, request.parent?.rulesLeftOut),
     tasks: noTasks,

@@ -281,7 +281,7 @@ function requestOf(
     clientId,
     rewindBefore,
     fork,
-    id: checkedOperationId(operationId),
+    id: operationId === undefined ? undefined : checkedOperationId(operationId),
     resumes: operationId !== undefined && resumes,
     signal,
   };

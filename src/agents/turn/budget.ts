@@ -54,16 +54,13 @@ export class Spending {
   check(): void {
     const maxTurns = this.budget.maxTurns ?? defaultMaxTurns;
     if (this.turns >= maxTurns) throw exceeded(`${maxTurns} model calls`, "maxTurns");
-    this.#checkUsage();
-  }
-
-  #checkUsage(): void {
-    const { budget, usage } = this;
-    if (budget.maxTokens !== undefined && usage.total_tokens >= budget.maxTokens) {
-      throw exceeded(`${budget.maxTokens} tokens`, "maxTokens");
+    let spender: Spending | undefined = this;
+    for (; spender !== undefined; spender = spender.#parent) {
+      const { budget, usage } = spender;
+      if (budget.maxTokens !== undefined && usage.total_tokens >= budget.maxTokens)
+        throw exceeded(`${budget.maxTokens} tokens`, "maxTokens");
+      if (budget.maxCost !== undefined) checkCost(budget.maxCost, usage);
     }
-    if (budget.maxCost !== undefined) checkCost(budget.maxCost, usage);
-    if (this.#parent !== undefined) this.#parent.#checkUsage();
   }
 }
 

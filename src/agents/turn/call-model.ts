@@ -16,10 +16,10 @@ import type {
   ToolCallPart,
 } from "../../protocol/message.ts";
 import { type Attachment, toAttachment } from "./attachments.ts";
-import type { CallWatch, Reader } from "./call-watch.ts";
 import { type StreamedCall, toToolCall } from "./to-tool-call.ts";
 
 type Answer = Awaited<ReturnType<LanguageModelV4["doStream"]>>;
+type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
 
 /** A model's reply to one call. */
 export interface ModelReply {
@@ -118,17 +118,15 @@ export function callModel(call: ModelCall): Promise<ModelReply> {
     const fail = (error: unknown): void => {
       if (hasFailed) return;
       hasFailed = true;
-      const cause = watch.stopped === undefined ? error : watch.stopped.reason;
       // Cancel the rest of an abandoned answer.
-      watch.stop(cause);
-      watch.end();
-      reject(new InterruptedReply(toReply(draft, watch.aborted ? "aborted" : "error"), cause));
+      watch.stop(error);
+      reject(new InterruptedReply(toReply(draft, watch.signal.aborted ? "aborted" : "error"), error));
     };
     const take = ({ done, value }: Awaited<ReturnType<Reader["read"]>>): void => {
+      if (hasFailed) return;
       try {
-        if (watch.stopped !== undefined) throw watch.stopped.reason;
         if (!done) {
-          watch.touch();
+          watch.silentTicks = 0;
           readPart(draft, value, call);
           reader?.read().then(take, fail);
           return;
@@ -141,24 +139,22 @@ export function callModel(call: ModelCall): Promise<ModelReply> {
         fail(error);
       }
     };
-    try {
-      const signal = watch.begin(fail);
-      options.abortSignal = signal;
-      const start = ({ stream }: Answer): void => {
-        try {
-          // An answer that starts after the call was stopped is cancelled.
-          if (signal.aborted) stream.cancel(signal.reason).catch(() => undefined);
-          else {
-            reader = stream.getReader();
-            watch.reads(reader);
-            reader.read().then(take, fail);
-          }
-        } catch (error) {
-          fail(error);
+    const start = ({ stream }: Answer): void => {
+      try {
+        // An answer that starts after the call was stopped is cancelled.
+        if (hasFailed) stream.cancel(options.abortSignal?.reason).catch(() => undefined);
+        else {
+          reader = stream.getReader();
+          watch.reader = reader;
+          reader.read().then(take, fail);
         }
-      };
-      model.doStream(options).then(start, fail);
-      if (watch.stopped !== undefined) fail(watch.stopped.reason);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    try {
+      options.abortSignal = watch.begin(fail);
+      if (!hasFailed) model.doStream(options).then(start, fail);
     } catch (error) {
       fail(error);
     }
@@ -207,7 +203,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall
       return;
     }
     case "tool-call": {
-      noteFirst(draft);
+      grow(draft, "");
       // The provider has already run its own tools.
       if (part.providerExecuted === true) return;
       const at = placeOfCall(draft, part.toolCallId);
@@ -244,7 +240,7 @@ function readPart(draft: Draft, part: LanguageModelV4StreamPart, call: ModelCall
 }
 
 function grow(draft: Draft, delta: string): void {
-  if (draft.size === 0) noteFirst(draft);
+  draft.metadata.first_chunk_ms ??= Math.round(performance.now() - draft.startedMs);
   draft.size += delta.length;
   if (draft.size <= maxReplyChars) return;
   draft.parts.length = 0;
@@ -257,11 +253,6 @@ function grow(draft: Draft, delta: string): void {
 /** Limits a provider's id, so that the event stays small. */
 function shortOf(name: string): string {
   return name.slice(0, 256).toWellFormed();
-}
-
-function noteFirst(draft: Draft): void {
-  if (draft.metadata.first_chunk_ms !== undefined) return;
-  draft.metadata.first_chunk_ms = Math.round(performance.now() - draft.startedMs);
 }
 
 /** Finds the newest open part with an id. */
@@ -337,4 +328,83 @@ function toFinishReason(reason: string): FinishReason {
 
 function brokenOffError(): KitError {
   return new KitError({ code: "model_error", message: "The model's answer broke off before its end." });
+}
+
+/** Ticks per idle timeout: silence is noticed at most one tick late. */
+const ticks = 10;
+
+/**
+ * Watches successive model calls: the caller's abort or silence stops a call, even if the provider ignores the signal.
+ * One watch serves all turns of an operation, because its timer and signal cost more than the rest of a short turn.
+ * Dispose of it after the last call.
+ */
+export class CallWatch implements Disposable {
+  /** Stops the call that runs, and every later one. */
+  readonly signal: AbortSignal;
+  /** Milliseconds without any part of an answer before the call is given up. */
+  readonly #idleTimeoutMs: number;
+  readonly #onAbort = (): void => this.stop(this.signal.reason);
+  #controller = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  /** Ticks without a part. Resetting a timer for every part would cost more than reading it. */
+  silentTicks = 0;
+  /** Called if the call that runs is stopped; undefined while none runs. */
+  #refuse: ((reason: unknown) => void) | undefined;
+  /** Reads the answer, once it has started. */
+  reader: Reader | undefined;
+
+  constructor(signal: AbortSignal, idleTimeoutMs: number) {
+    this.signal = signal;
+    this.#idleTimeoutMs = idleTimeoutMs;
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Starts a call; the provider gets the returned signal. `refuse` is called if the call is stopped before its end. */
+  begin(refuse: (reason: unknown) => void): AbortSignal {
+    if (this.#controller.signal.aborted) this.#controller = new AbortController();
+    this.#refuse = refuse;
+    this.silentTicks = 0;
+    this.#timer ??= setInterval(() => this.#tick(), this.#idleTimeoutMs / ticks);
+    if (this.signal.aborted) this.#onAbort();
+    return this.#controller.signal;
+  }
+
+  stop(reason: unknown): void {
+    const [refuse, reader] = [this.#refuse, this.reader];
+    if (refuse === undefined) return;
+    this.end();
+    this.#controller.abort(reason);
+    // Ends a pending read, also of a stream that ignores the signal.
+    reader?.cancel(reason).catch(() => undefined);
+    refuse(reason);
+  }
+
+  end(): void {
+    this.#refuse = undefined;
+    this.reader = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  // The timer keeps running between calls, which is cheaper than setting it again. It stops when no call runs: a tool
+  // that waits for a person may take days.
+  #tick(): void {
+    if (this.#refuse === undefined) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
+    this.silentTicks += 1;
+    // The first tick can come less than a full tick after `begin`.
+    if (this.silentTicks <= ticks) return;
+    this.stop(
+      new KitError({
+        code: "model_timeout",
+        message: `The model sent nothing for ${Math.round(this.#idleTimeoutMs / 1000)} seconds.`,
+      }),
+    );
+  }
 }

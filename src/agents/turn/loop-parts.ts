@@ -6,11 +6,11 @@ import type {
 import type { Clock } from "../../base/clock.ts";
 import type { ResolvedModel } from "../../models/contract.ts";
 import type { TurnPurpose } from "../../protocol/event.ts";
-import type { AssistantMessage, ToolCallPart } from "../../protocol/message.ts";
+import type { AssistantMessage, Message, ToolCallPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
-import type { MaybePromise } from "../../stores/contract.ts";
+import type { SessionStore } from "../../stores/contract.ts";
 import type { BackendWork, Operation } from "../agent-runtime.ts";
-import type { CallSettings, ModelSettings } from "../define/profile-settings.ts";
+import type { ModelSettings } from "../define/profile-settings.ts";
 import type { JsonSchema } from "../define/tool.ts";
 import type { NativeOutput } from "../output/typed-output.ts";
 import type { LoopPrompt } from "../prompt/turn-records.ts";
@@ -21,6 +21,8 @@ import type { ToolRunOptions } from "./tool-calls.ts";
 /** The values that all turns of one operation share. */
 export interface TurnLoop {
   readonly operation: Operation;
+  /** Keeps the parts of requests besides their messages. */
+  readonly store: SessionStore;
   /** The backend that decides the turns. */
   readonly work: BackendWork;
   /** The model that answers. */
@@ -74,8 +76,6 @@ export interface TurnLoop {
 
 /** The session around the turns of an operation. */
 export interface LoopSession {
-  /** Stores the parts of a turn's request besides its messages, and returns their name; undefined if nothing stores them. */
-  keepHead(loop: TurnLoop, settings: CallSettings): string | undefined;
   /** Returns the options of tool calls, created for the first call. */
   toolRun(): ToolRunOptions;
   /** Appends the messages of waiting inputs that join the operation; returns nothing if no input waits. */
@@ -83,8 +83,8 @@ export interface LoopSession {
   /** Whether the history must be compacted before the next model call. */
   needsRoom(reason: "threshold" | "overflow"): boolean;
   makeRoom(reason: "threshold" | "overflow"): Promise<void>;
-  /** Entries to append with tool results, such as guidelines for the touched files. */
-  afterTools(calls: readonly ToolCallPart[]): MaybePromise<readonly SessionEntry[]>;
+  /** Entries to append with tool results, such as guidelines for the touched files; undefined if there are none. */
+  afterTools(calls: readonly ToolCallPart[]): Promise<readonly SessionEntry[]> | undefined;
   /** The options that make the provider enforce a schema; undefined if it cannot. */
   nativeOutput(schema: JsonSchema, offersTools: boolean): NativeOutput | undefined;
 }
@@ -94,7 +94,10 @@ export function toolRunOf({ toolRun, session }: TurnLoop): ToolRunOptions {
   return toolRun === undefined ? session.toolRun() : toolRun();
 }
 
-/** Whether the history must be compacted before the next model call. Messages that a backend sends would not get shorter. */
-export function needsRoom({ sent, session }: TurnLoop, reason: "threshold" | "overflow"): boolean {
-  return sent === undefined && session.needsRoom(reason);
+/** The log entry of a message that belongs to a loop's operation. */
+export function toEntry(
+  loop: Pick<TurnLoop, "operation">,
+  message: Message,
+): Extract<SessionEntry, { type: "message" }> {
+  return { version: 1, type: "message", message, operation_id: loop.operation.id };
 }

@@ -6,37 +6,35 @@ import type {
 import { isoTime } from "../../base/clock.ts";
 import { createId } from "../../base/id.ts";
 import type { EventBody } from "../../protocol/event.ts";
-import type { AssistantMessage, ToolCallPart, ToolMessage, ToolResultPart } from "../../protocol/message.ts";
+import type { AssistantMessage, ToolCallPart } from "../../protocol/message.ts";
 import type { SessionEntry } from "../../protocol/session-entry.ts";
+import type { MaybePromise } from "../../stores/contract.ts";
 import type { Operation } from "../agent-runtime.ts";
-import type { ToolGate } from "../approvals/call-gate.ts";
 import { callerKind } from "../approvals/call-kinds.ts";
-import { type CallSettings, callSettingsOf, reportedSettings } from "../define/profile-settings.ts";
-import { createDeltas, type DeltaSource, type DeltaStream, type DeltaType } from "../events.ts";
-import { promptOf, wasCompacted } from "../log/session-state.ts";
-import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
+import { createDeltas, type DeltaSource } from "../events.ts";
+import { notRun } from "../log/operation-log.ts";
+import { promptOf } from "../log/session-state.ts";
+import { willResume } from "../log/suspension.ts";
 import { composedEntry } from "../log/to-prompt.ts";
+import { maskAnswer } from "../masked-parts.ts";
 import { isRefusal } from "../output/typed-output.ts";
 import { readablePrompt, takesFile } from "../prompt/input-files.ts";
-import type { RecordedPrompt } from "../prompt/turn-records.ts";
+import { keepHead, type RecordedPrompt } from "../prompt/turn-records.ts";
 import { maskValue } from "../secrets.ts";
-import type { Attachment } from "./attachments.ts";
-import { spentEntry, toUsage } from "./budget.ts";
-import { type AnswerReader, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
-import { CallWatch } from "./call-watch.ts";
+import { toUsage } from "./budget.ts";
+import { CallWatch, callModel, InterruptedReply, type ModelReply } from "./call-model.ts";
 import type { TurnHooks } from "./hook-calls.ts";
-import { needsRoom, type TurnLoop, toolRunOf } from "./loop-parts.ts";
+import { type TurnLoop, toEntry, toolRunOf } from "./loop-parts.ts";
 import { type ModelFailure, planRetry } from "./retry.ts";
-import { callsOf, storePartial, storeReply, type Timing, toEntry } from "./store-reply.ts";
-import type { StreamedCall } from "./to-tool-call.ts";
-import { keyOf, runToolCalls, type ToolTurn } from "./tool-calls.ts";
+import { runTools } from "./run-tools.ts";
+import { type CallSettings, callSettingsOf, reportedSettings } from "./turn-settings.ts";
 
 /**
  * Kit's own loop: calls the model, runs the tools that it requests, and repeats this until it requests none. Returns that answer.
  * However it ends, every tool call in the history has a result, so that the next operation can continue from it.
  */
 export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
-  const watch = watchOf(loop);
+  const watch = new CallWatch(loop.operation.signal, loop.idleTimeoutMs);
   // One `try` for all turns: `using`, which the build would translate, costs more.
   let turnId: string | undefined;
   let toolCalls = 0;
@@ -46,7 +44,7 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
       const { session } = loop;
       const joining = loop.joins ? session.join() : undefined;
       if (joining !== undefined) await joining;
-      if (needsRoom(loop, "threshold")) await session.makeRoom("threshold");
+      if (loop.sent === undefined && session.needsRoom("threshold")) await session.makeRoom("threshold");
       toolCalls = 0;
       turnId = createId("turn");
       const message = await runModelTurn(loop, turnId, watch);
@@ -70,11 +68,6 @@ export async function runTurns(loop: TurnLoop): Promise<AssistantMessage> {
   }
 }
 
-/** Watches the model calls of a loop. */
-export function watchOf({ operation: { signal }, idleTimeoutMs }: TurnLoop): CallWatch {
-  return new CallWatch({ signal, idleTimeoutMs });
-}
-
 /** Emits the end of a failed or aborted turn; a postponed turn ends later. */
 export function emitTurnFailed(
   { emit, signal }: Pick<Operation, "emit" | "signal">,
@@ -84,66 +77,6 @@ export function emitTurnFailed(
   if (willResume(signal)) return;
   const aborted = signal.aborted ? ({ is_aborted: true } as const) : {};
   emit({ type: "turn_end", tool_calls: toolCalls, is_error: true, ...aborted }, turnId);
-}
-
-/**
- * Runs the calls of the newest message and appends their results. With `interrupted`, the process ended while they
- * ran: only calls that may run twice run again.
- */
-export async function runTools(
-  loop: TurnLoop,
-  calls: readonly ToolCallPart[],
-  how: {
-    readonly turnId: string;
-    readonly interrupted?: boolean;
-    readonly suspension?: Suspension | undefined;
-  },
-): Promise<readonly ToolResultPart[]> {
-  // The log position is the same in every attempt at these calls; call ids are not unique.
-  const callKey = `${loop.operation.id}:${loop.operation.state.positions.at(-1) ?? 0}`;
-  const { turnId: id, interrupted = false, suspension } = how;
-  const turn: ToolTurn = { id, callKey, interrupted, suspension, postponed: undefined };
-  const toolRun = toolRunOf(loop);
-  const outcomes = await runToolCalls(calls, turn, toolRun);
-  if (!isComplete(outcomes)) {
-    await keepResults(loop.operation.signal, turn, { gate: toolRun.gate, outcomes });
-    throw loop.operation.signal.aborted ? loop.operation.signal.reason : turn.postponed;
-  }
-  const message: ToolMessage = { role: "tool", content: outcomes, timestamp: isoTime(loop.clock.now()) };
-  const entries: SessionEntry[] = [toEntry(loop, message)];
-  try {
-    if (!loop.operation.signal.aborted) {
-      const pending = loop.session.afterTools(calls);
-      const added = pending instanceof Promise ? await pending : pending;
-      entries.push(...(loop.operation.mask === undefined ? added : maskValue(added, loop.operation.mask)));
-    }
-  } finally {
-    // Results of tools are kept even if a later step fails.
-    const spent = spentEntry(loop.operation, loop.clock);
-    if (spent !== undefined) entries.push(spent);
-    const written = loop.operation.log.commitAhead(entries);
-    if (written !== undefined) await written;
-  }
-  return outcomes;
-}
-
-/** The turn continues when the operation resumes, with the results so far. */
-async function keepResults(
-  signal: AbortSignal,
-  turn: ToolTurn,
-  { gate, outcomes }: { readonly gate: ToolGate; readonly outcomes: readonly (ToolResultPart | undefined)[] },
-): Promise<void> {
-  const done = outcomes.flatMap((result, at) =>
-    result === undefined ? [] : [[keyOf(turn, at), result] as const],
-  );
-  await gate.keepResults(new Map(done));
-  if (isSuspension(signal)) signal.reason.turnId = turn.id;
-}
-
-function isComplete(
-  outcomes: readonly (ToolResultPart | undefined)[],
-): outcomes is readonly ToolResultPart[] {
-  return !outcomes.includes(undefined);
 }
 
 /** Gets one answer of the model and appends it; retries while nothing of it was appended. */
@@ -164,7 +97,7 @@ export async function runModelTurn(
     const admission =
       limiter === undefined ? undefined : await limiter.admit(operation.state.tokens, operation.signal);
     const timing: Timing = { turnId, started: loop.clock.now(), logged };
-    const answering = new TurnDeltas(loop, turnId);
+    const answering = createDeltas(new AnsweringTurn(loop, turnId));
     try {
       const loopOptions = callOptions(loop, settings);
       const options =
@@ -177,7 +110,7 @@ export async function runModelTurn(
         timing.composed = composedBy(loop, turnId, [loopOptions.prompt, options.prompt]);
       const answer = await callModel({
         model: loop.resolved.model,
-        options: traceTurn(options, loop, turnId),
+        options: operation.tracing === undefined ? options : traceTurn(options, loop, turnId),
         watch,
         reader: answering,
       });
@@ -209,13 +142,21 @@ function emitRequest(
   turnId: string,
   { reported, settings }: Pick<RecordedPrompt, "reported"> & { readonly settings: CallSettings },
 ): void {
-  const { operation, purpose, resolved } = loop;
-  const { name: model } = resolved;
-  const { provider } = resolved.model;
-  const stored = { head: loop.session.keepHead(loop, settings), log_position: operation.state.position };
-  const facts = { settings: reportedSettings(settings), compacted: wasCompacted(operation.state) };
+  const { operation, prompt, purpose, resolved, tools } = loop;
+  const { mask, state } = operation;
   operation.emit(
-    { type: "turn_request", model, provider, purpose, attempt, ...reported, ...stored, ...facts },
+    {
+      type: "turn_request",
+      model: resolved.name,
+      provider: resolved.model.provider,
+      purpose,
+      attempt,
+      ...reported,
+      head: keepHead(loop.store, { system: prompt.current.text, tools, settings, mask }),
+      log_position: state.position,
+      settings: reportedSettings(settings),
+      compacted: state.compactedAt > 0 ? true : undefined,
+    },
     turnId,
   );
 }
@@ -240,7 +181,8 @@ async function nextAttempt(
     throw signal.reason;
   }
   const plan = planRetry(interrupted.cause, number, { clock, retry, failures: operation.failures });
-  const compacts = plan.failure.overflow && !overflowed && needsRoom(loop, "overflow");
+  const compacts =
+    plan.failure.overflow && !overflowed && loop.sent === undefined && session.needsRoom("overflow");
   const next = plan.retries || compacts ? undefined : await nextModel(loop, plan.failure);
   const mayDropSchema = loop.mayDropSchema === true && isRefusal(plan.failure.error);
   const event = next === undefined ? plan.event : { ...plan.event, next_model: next };
@@ -261,22 +203,18 @@ async function nextAttempt(
   throw plan.failure.error;
 }
 
-/** Emits the answer of a turn while it arrives. A class: functions would live as long as the answer takes. */
-class TurnDeltas implements DeltaSource, AnswerReader {
+/** The answer of a turn, while it arrives. A class: functions would live as long as the answer takes. */
+class AnsweringTurn implements DeltaSource {
   readonly #loop: TurnLoop;
   readonly #turnId: string;
-  readonly #deltas: DeltaStream;
+  readonly mask: DeltaSource["mask"];
   readonly partial: DeltaSource["partial"];
 
   constructor(loop: TurnLoop, turnId: string) {
     this.#loop = loop;
     this.#turnId = turnId;
+    this.mask = loop.operation.mask;
     this.partial = loop.partialResult?.();
-    this.#deltas = createDeltas(this);
-  }
-
-  get mask(): DeltaSource["mask"] {
-    return this.#loop.operation.mask;
   }
 
   emit(body: EventBody): void {
@@ -286,18 +224,6 @@ class TurnDeltas implements DeltaSource, AnswerReader {
 
   kindOf(tool: string): ReturnType<typeof callerKind> {
     return callerKind(toolRunOf(this.#loop).tools.get(tool));
-  }
-
-  onDelta(type: DeltaType, text: string, call?: StreamedCall): void {
-    this.#deltas.push(type, text, call);
-  }
-
-  onAttachment(attachment: Attachment): void {
-    this.emit(attachment);
-  }
-
-  end(): void {
-    this.#deltas.end();
   }
 }
 
@@ -337,11 +263,10 @@ function traceTurn(
   { operation: { tracing, state, mask, live }, prompt, resolved: { server }, tools }: TurnLoop,
   turn_id: string,
 ): LanguageModelV4CallOptions {
-  if (tracing === undefined) return options;
   const content = () => ({ system: prompt.current.text, messages: state.messages });
   const request = { server, tools, description: live.profile.description ?? "" };
-  tracing.notify({ turn_id }, { content, request }, mask);
-  const trace = tracing.headers({ turn_id });
+  tracing?.notify({ turn_id }, { content, request }, mask);
+  const trace = tracing?.headers({ turn_id });
   return trace === undefined ? options : { ...options, headers: { ...options.headers, ...trace } };
 }
 
@@ -352,23 +277,131 @@ function composedBy(
   [loopPrompt, sent]: readonly [LanguageModelV4Prompt, LanguageModelV4Prompt],
 ): SessionEntry | undefined {
   const { state, mask, id: operationId } = loop.operation;
-  const isOwn =
-    loop.sent === undefined &&
-    loopPrompt === sent &&
-    state.files.every((file) => takesFile(loop.resolved.files, file));
-  if (isOwn) return undefined;
-  const turn = { id, operationId, now: loop.clock.now(), mask };
-  return composedEntry(turn, promptOf(state, loop.prompt.current.text), sent);
+  const isOwn = loop.sent === undefined && loopPrompt === sent;
+  if (isOwn && state.files.every((file) => takesFile(loop.resolved.files, file))) return undefined;
+  const own = promptOf(state, loop.prompt.current.text);
+  return composedEntry({ id, operationId, now: loop.clock.now(), mask }, own, sent);
 }
 
 function callOptions(loop: TurnLoop, settings: CallSettings): LanguageModelV4CallOptions {
-  const { files } = loop.operation.state;
+  const { state } = loop.operation;
   // The session's own array: a copy would cost more with every turn.
-  const prompt = loop.sent ?? promptOf(loop.operation.state, loop.prompt.current.text);
+  const prompt = loop.sent ?? promptOf(state, loop.prompt.current.text);
   const options: LanguageModelV4CallOptions = {
     ...settings,
-    prompt: files.length === 0 ? prompt : readablePrompt(prompt, files, loop.resolved.files),
+    prompt: state.files.length === 0 ? prompt : readablePrompt(prompt, state.files, loop.resolved.files),
   };
   if (loop.tools.length > 0) options.tools = loop.tools as LanguageModelV4FunctionTool[];
-  return loop.resolved.promptCache?.(options, loop.operation.state.key) ?? options;
+  return loop.resolved.promptCache?.(options, state.key) ?? options;
+}
+
+/** The facts about a model call that the entry and the event of its answer have. */
+export interface Timing {
+  readonly turnId: string;
+  readonly started: number;
+  readonly logged: RecordedPrompt["logged"];
+  composed?: SessionEntry | undefined;
+}
+
+/** Appends an answer to the log. Synchronous if the store is. */
+export function storeReply(
+  loop: TurnLoop,
+  reply: ModelReply,
+  timing: Timing,
+): MaybePromise<AssistantMessage> {
+  const { operation, resolved } = loop;
+  const { mask, log, spending } = operation;
+  const now = loop.clock.now();
+  const message: AssistantMessage = {
+    role: "assistant",
+    content: mask === undefined ? reply.content : maskAnswer(reply.content, mask),
+    timestamp: isoTime(now),
+    model: resolved.name,
+    usage: toUsage(reply.usage, resolved.price),
+    finish_reason: reply.finishReason,
+  };
+  spending.turns += 1;
+  spending.add(message.usage);
+  const turn = mask === undefined ? timing.logged : maskValue(timing.logged, mask);
+  const { id: operation_id } = operation;
+  // Every field stands here: one that is added to an object lies in a second one, which the store keeps, too.
+  const logged: SessionEntry =
+    turn === undefined
+      ? { version: 1, type: "message", message, operation_id }
+      : { version: 1, type: "message", message, operation_id, turn };
+  const messageEntries = loop.toEntries?.(logged, message) ?? [logged];
+  const entries = timing.composed === undefined ? messageEntries : [...messageEntries, timing.composed];
+  // A final answer is paid for, so it is kept in memory if the store is unavailable. An answer with calls is requested again.
+  const written = log.commit(entries, callsOf(message).length === 0);
+  if (written === undefined && operation.events.skip()) return message;
+  const duration_ms = now - timing.started;
+  const stored = { message, metadata: reply.metadata, entries: entries.length, duration_ms };
+  return written === undefined
+    ? emitReply(loop, timing, stored)
+    : emitWhenWritten(written, [loop, timing, stored]);
+}
+
+interface StoredReply extends Pick<ModelReply, "metadata"> {
+  readonly message: AssistantMessage;
+  /** The number of its entries. */
+  readonly entries: number;
+  readonly duration_ms: number;
+}
+
+/** A function of its own: a closure would have `storeReply` keep its variables in the heap, also where the store is synchronous. */
+function emitWhenWritten(
+  written: Promise<void>,
+  [loop, timing, stored]: Parameters<typeof emitReply>,
+): Promise<AssistantMessage> {
+  return written.then(() =>
+    loop.operation.events.skip() ? stored.message : emitReply(loop, timing, stored),
+  );
+}
+
+function emitReply(
+  { operation, purpose }: TurnLoop,
+  { turnId }: Timing,
+  { message, metadata, entries, duration_ms }: StoredReply,
+): AssistantMessage {
+  const calls = callsOf(message);
+  if (calls.length > 0) operation.tracing?.notifyCalls({ turn_id: turnId }, calls);
+  operation.emit(
+    {
+      type: "turn",
+      model: message.model,
+      usage: message.usage,
+      finish_reason: message.finish_reason,
+      purpose,
+      log_position: operation.state.position - entries + 1,
+      ...metadata,
+      duration_ms,
+    },
+    turnId,
+  );
+  return message;
+}
+
+/** Appends the part of an answer that readers have already seen; its tool calls never ran. */
+export async function storePartial(loop: TurnLoop, partial: ModelReply, timing: Timing): Promise<void> {
+  if (partial.content.length === 0) return;
+  const message = await storeReply(loop, partial, timing);
+  const calls = callsOf(message);
+  if (calls.length === 0) return;
+  const content = calls.map((call) =>
+    notRun(call, "The call was never run: the answer that asked for it broke off."),
+  );
+  await loop.operation.log.commit([
+    toEntry(loop, { role: "tool", content, timestamp: isoTime(loop.clock.now()) }),
+  ]);
+}
+
+export function callsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
+  if (!content.some(isCall)) return noCalls;
+  return content.every(isCall) ? content : content.filter(isCall);
+}
+
+const noCalls: readonly ToolCallPart[] = [];
+
+function isCall(part: AssistantMessage["content"][number]): part is ToolCallPart {
+  return part.type === "tool_call";
 }

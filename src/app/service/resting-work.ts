@@ -1,6 +1,5 @@
 import type { ApprovalWait } from "../../agents/approvals/approvals.ts";
-import { attachAttempt } from "../../agents/log/attempt.ts";
-import { resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
+import { attachAttempt, resumeFrom, Suspension, willResume } from "../../agents/log/suspension.ts";
 import type { WorkContext } from "../../engine/contract.ts";
 
 /** The wait of an operation for a decision. */
