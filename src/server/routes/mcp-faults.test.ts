@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
+import { serveForTest } from "../testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 const secret = "sk-live-4f0c9a7de1b24c55";
@@ -59,7 +60,7 @@ test("an error for the client keeps its message, without secrets", async () => {
 });
 
 test("a server of a request that cannot be created is reported", async () => {
-  const broken = await serveService({
+  const broken = await serveForTest({
     mcp: {
       extend: () => {
         throw fault;
@@ -69,7 +70,6 @@ test("a server of a request that cannot be created is reported", async () => {
   const reply = await broken.send("/mcp", modernRequest("tools/list"));
   expect([reply.status, JSON.stringify(reply.body)]).toEqual([500, expect.not.stringContaining("hunter2")]);
   expect(broken.errors).toEqual([fault]);
-  await broken.close();
 });
 
 test("no list, resource, completion or prompt contains a secret", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { modernRequest } from "../testing/mcp-client.ts";
+import { serveForTest } from "../testing/serve-for-tests.ts";
 import { type SentJson, type ServedService, serveService } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
@@ -101,17 +102,15 @@ test("without server.oauth, nothing is said about tokens", async () => {
 });
 
 test("a server of MCP alone serves no WebSockets", async () => {
-  const alone = await serveService({ only: "mcp" });
+  const alone = await serveForTest({ only: "mcp" });
   const { status } = await openSocket(`${alone.url}/agents/echo/1`).catch((error: unknown) => Object(error));
   expect(status).toBe(404);
-  await alone.close();
 });
 
 test("a server of MCP alone has no other route than the health checks", async () => {
-  const alone = await serveService({ only: "mcp" });
+  const alone = await serveForTest({ only: "mcp" });
   expect((await alone.send("/mcp", discover)).body.result.supportedVersions).toContain("2026-07-28");
   expect((await alone.send("/health")).status).toBe(200);
   for (const path of ["/api/specs", "/agents", "/approvals", "/workflows"])
     expect([path, (await alone.send(path)).status]).toEqual([path, 404]);
-  await alone.close();
 });

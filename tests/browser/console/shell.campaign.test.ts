@@ -1,8 +1,7 @@
 /** Tests the frame of the console in a real browser: the first paint, titles, keys, sign-in and the sizes of links. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
-import { serveService } from "../../../src/server/testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { isCampaign } from "../../../src/testing/campaign.suite.ts";
 import { openBrowser } from "../open-browser.ts";
 import { openScreen, violations } from "./open-console.ts";
@@ -154,8 +153,7 @@ test("on every screen the title has the same place, and a finger can hit the lin
 });
 
 test("the field of the key has the focus", async () => {
-  const locked = await serveService({ files, access: { apiKeys: ["key-of-the-console"] } });
-  onTestFinished(() => locked.close());
+  const locked = await serveForTest({ files, access: { apiKeys: ["key-of-the-console"] } });
   await using opened = await openScreen(browser, { url: locked.url, path: "/" });
   await opened.page.getByRole("heading", { name: "Sign in" }).waitFor();
   await opened.page.keyboard.type("key-of-the-console");
