@@ -8,17 +8,13 @@ import { campaignTest } from "../../testing/campaign.suite.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { checksOf, type Files, judgeChange } from "./testing/judge-change.ts";
 import { verifySpecs } from "./verify-specs.ts";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 
-const requirements = `# Requirements
-
-## Requirement 1: Totals
-
-#### Acceptance Criteria
-
-1. WHEN a cart is totalled THEN the system SHALL add the prices times their counts.
-2. WHEN the cart is empty THEN the system SHALL return zero.
-3. WHEN a discount applies THEN the system SHALL take it off the total.
-`;
+const requirements = requirementsFile("Totals", [
+  "WHEN a cart is totalled THEN the system SHALL add the prices times their counts.",
+  "WHEN the cart is empty THEN the system SHALL return zero.",
+  "WHEN a discount applies THEN the system SHALL take it off the total.",
+]);
 const tasks = `# Tasks
 
 - [x] 1. Totals

@@ -1,24 +1,17 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { guardOf } from "../../../agents/policy/protected-paths.ts";
 import { findGuarded } from "./guarded-paths.ts";
-import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
+import { createFolder, openFilled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
 const guard = guardOf({}, []);
 const access = { write: true, guard };
 
-async function openWith(files: Readonly<Record<string, string>>): Promise<Walled> {
-  const walled = await openWalled(folder);
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(walled.root, path)), { recursive: true });
-    await writeFile(join(walled.root, path), text);
-  }
-  return walled;
-}
+const openWith = (files: Readonly<Record<string, string>>) => openFilled(folder, files);
 
 /** Runs commands, one after the other, as a user with ordinary rights; returns what each returned or threw. */
 function runAsUser(root: string, commands: readonly string[], more: object = { write: true }): string[] {
