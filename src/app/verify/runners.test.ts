@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { campaignTest } from "../../testing/campaign.suite.ts";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 import { findRunner, isOfTests } from "./runners.ts";
 import { checksOf, judgeChange } from "./testing/judge-change.ts";
 import { testStyles } from "./testing/test-styles.ts";
-import { requirementsFile } from "../../testing/requirements-file.ts";
 
 const requirements = requirementsFile("Totals", [
   "WHEN a cart is totalled THEN the system SHALL add the prices.",

@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { specCoverage } from "../../project/features/coverage.ts";
 import { openProject } from "../../project/open-project.ts";
 import { campaignTest } from "../../testing/campaign.suite.ts";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { checksOf, type Files, judgeChange } from "./testing/judge-change.ts";
 import { verifySpecs } from "./verify-specs.ts";
-import { requirementsFile } from "../../testing/requirements-file.ts";
 
 const requirements = requirementsFile("Totals", [
   "WHEN a cart is totalled THEN the system SHALL add the prices times their counts.",

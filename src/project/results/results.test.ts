@@ -4,12 +4,12 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { pageCoverage, specCoverage } from "../features/coverage.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
 import { readReport, recordResults } from "./record-results.ts";
-import { requirementsFile } from "../../testing/requirements-file.ts";
 
 const requirements = requirementsFile("Login", [
   "WHEN a user logs in THEN the system SHALL open a session.",

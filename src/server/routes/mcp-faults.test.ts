@@ -1,33 +1,28 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
-import { serveForTest } from "../testing/serve-for-tests.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const secret = "sk-live-4f0c9a7de1b24c55";
 const fault = new Error("postgres://admin:hunter2@db/root/store");
 const tasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 
-let served: ServedService;
 let failing: Error | undefined;
-beforeAll(async () => {
-  served = await serveService({
-    env: { STRIPE_KEY: secret },
-    limits: { eventStreams: 1 },
-    files: {
-      "CLAUDE.md": `# Rules\n\n## Money ${secret}\n\nThe key is ${secret}.\n`,
-      ".agents/skills/release/SKILL.md": `---\nname: release\ndescription: Uses ${secret}.\n---\n\nUse ${secret}.\n`,
-    },
-    authorize: ({ action }) => {
-      if (failing !== undefined && action !== "project.read") throw failing;
-      return true;
-    },
-  });
+const served = serveForTests({
+  env: { STRIPE_KEY: secret },
+  limits: { eventStreams: 1 },
+  files: {
+    "CLAUDE.md": `# Rules\n\n## Money ${secret}\n\nThe key is ${secret}.\n`,
+    ".agents/skills/release/SKILL.md": `---\nname: release\ndescription: Uses ${secret}.\n---\n\nUse ${secret}.\n`,
+  },
+  authorize: ({ action }) => {
+    if (failing !== undefined && action !== "project.read") throw failing;
+    return true;
+  },
 });
 beforeEach(() => {
   failing = undefined;
 });
-afterAll(() => served.close());
 
 const send = (method: string, params?: Readonly<Record<string, unknown>>) =>
   served.send("/mcp", modernRequest(method, params, tasks));

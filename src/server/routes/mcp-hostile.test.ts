@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { modernRequest } from "../testing/mcp-client.ts";
-import { serveForTest } from "../testing/serve-for-tests.ts";
-import { type SentJson, type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
+import type { SentJson } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({ limits: { bodyBytes: 20_000 } });
-});
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+const served = serveForTests({ limits: { bodyBytes: 20_000 } });
+afterAll(() => expect(served.errors).toEqual([]));
 
 const discover = modernRequest("server/discover");
 const legacy = { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" };

@@ -1,22 +1,17 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
-import { serveForTest } from "../testing/serve-for-tests.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    mcp: { waitMs: 20_000 },
-    files: {
-      ".agents/skills/release/SKILL.md":
-        "---\nname: release\ndescription: Writes release notes.\n---\n\nList what changed.\n",
-    },
-  });
+const served = serveForTests({
+  mcp: { waitMs: 20_000 },
+  files: {
+    ".agents/skills/release/SKILL.md":
+      "---\nname: release\ndescription: Writes release notes.\n---\n\nList what changed.\n",
+  },
 });
-afterAll(() => served.close());
 
 test.each(["auto", "legacy"] as const)(
   "a client of either revision lists and calls the tools (%s)",

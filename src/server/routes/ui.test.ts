@@ -2,16 +2,13 @@ import type { UIMessage } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
 import { readAnswer, toMessage } from "../testing/read-ui-stream.ts";
-import { serveForTest } from "../testing/serve-for-tests.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
 let client: KitClient;
 let paid: number[];
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "src/agents/payer.ts": `export const triggers = { webhook: true };
+const served = serveForTests({
+  files: {
+    "src/agents/payer.ts": `export const triggers = { webhook: true };
 const pay = {
   name: "pay",
   description: "Pays an amount.",
@@ -22,15 +19,13 @@ const pay = {
 };
 export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
 `,
-    },
-  });
+  },
+});
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
   paid = (globalThis as { uiPaid?: number[] }).uiPaid ??= [];
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 let count = 0;
 const user = (text: string, more: object = {}) => ({

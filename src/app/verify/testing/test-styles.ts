@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { Files } from "./judge-change.ts";
 import { requirementsFile } from "../../../testing/requirements-file.ts";
+import type { Files } from "./judge-change.ts";
 
 /** How the tests of one runner are written. A body is JavaScript for `node --test` and Vitest, and Python for pytest. */
 export interface TestStyle {
