@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CodeAction, CompletionItem, Hover, Location } from "vscode-languageserver";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
 import {
   requirements as plainRequirements,
   plan,
@@ -17,27 +17,23 @@ import { type LspClient, openClient } from "../lsp/testing/open-client.ts";
 
 const requirements = plainRequirements.replace("place nothing", "<b>place</b> nothing");
 
-let repository: TemporaryRepository;
 let client: LspClient;
+const repository = repositoryForTests({
+  [spec]: requirements,
+  [plan]: tasks,
+  [testFile]: tests,
+  [rule]: steering,
+  "src/checkout.ts": "export {};\n",
+  "kit.config.ts": `console.log("code of the folder"); throw new Error("code ran");\n`,
+});
 beforeAll(async () => {
-  repository = await createTemporaryRepository({
-    [spec]: requirements,
-    [plan]: tasks,
-    [testFile]: tests,
-    [rule]: steering,
-    "src/checkout.ts": "export {};\n",
-    "kit.config.ts": `console.log("code of the folder"); throw new Error("code ran");\n`,
-  });
   client = await openClient(repository.root);
   client.open(spec, requirements);
   client.open(plan, tasks);
   client.open(testFile, tests);
   client.open(rule, steering);
 });
-afterAll(async () => {
-  expect(await client.end()).toBe(0);
-  await repository[Symbol.asyncDispose]();
-});
+afterAll(async () => expect(await client.end()).toBe(0));
 const lines = (locations: readonly Location[]): readonly string[] =>
   locations.map(({ uri, range }) => `${uri.slice(client.uri("").length + 1)}:${range.start.line + 1}`);
 

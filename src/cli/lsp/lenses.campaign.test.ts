@@ -2,29 +2,26 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CodeLens, Hover, Location, ShowDocumentParams } from "vscode-languageserver";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { runKit } from "../testing/run-kit.ts";
 import { plan, requirements, rule, spec, steering, tasks, testFile, tests } from "./testing/checkout-spec.ts";
 import { type LspClient, openClient } from "./testing/open-client.ts";
 
-let repository: TemporaryRepository;
 let client: LspClient;
+const repository = repositoryForTests({
+  [spec]: requirements,
+  [plan]: tasks,
+  [testFile]: tests,
+  [rule]: steering,
+});
 beforeAll(async () => {
-  repository = await createTemporaryRepository({
-    [spec]: requirements,
-    [plan]: tasks,
-    [testFile]: tests,
-    [rule]: steering,
-  });
   client = await openClient(repository.root);
   client.open(spec, requirements);
   client.open(plan, tasks);
   client.open(testFile, tests);
 });
-afterAll(async () => {
-  expect(await client.end()).toBe(0);
-  await repository[Symbol.asyncDispose]();
-});
+afterAll(async () => expect(await client.end()).toBe(0));
 
 test("lenses have their titles when the editor asks for them, and each fact is in hover, too", async () => {
   const lenses = await client.ask<CodeLens[]>("codeLens", [spec, 0]);

@@ -24,11 +24,11 @@ export interface TestStyle {
   prepare?(root: string): Promise<void>;
 }
 
-const requirements = requirementsFile("Totals", [
+export const requirements = requirementsFile("Totals", [
   "WHEN a cart is totalled THEN the system SHALL add the prices.",
   "WHEN a discount applies THEN the system SHALL take it off the total.",
 ]);
-const tasks = "- [ ] 1. Discounts\n  - _Requirements: 1.2_\n";
+export const tasks = "- [ ] 1. Discounts\n  - _Requirements: 1.2_\n";
 export const ticked: Files = { ".kiro/specs/cart/tasks.md": tasks.replace("[ ]", "[x]") };
 const specs = {
   ".gitignore": ".kit\nnode_modules\n__pycache__\n",

@@ -174,26 +174,17 @@ wallTest("the state of other projects in the workspace is hidden", async () => {
   expect(existsSync(join(root, "packages/b/.kit/sessions.db"))).toBe(true);
 });
 
-wallTest(
-  "no command runs in a workspace with a folder whose name is no UTF-8, and the result of the one that made it says so",
-  async () => {
+wallTest.each([
+  ["a folder", "d=$(printf 'n\\377'); mkdir \"$d\"; echo '{}' > \"$d/package.json\"", "true", "rm -r n*"],
+  ["a file of secrets", "echo K=1 > \"$(printf '.env.\\377')\"", "cat .env.*", "rm .env.*"],
+])(
+  "no command runs in a workspace with %s whose name is no UTF-8, and the result of the one that made it says so",
+  async (...[, make, next, remove]) => {
     const { root, run } = await openWith({ "a.txt": "a" });
-    const made = await run("d=$(printf 'n\\377'); mkdir \"$d\"; echo '{}' > \"$d/package.json\"", { access });
+    const made = await run(make, { access });
     expect(made.stderr).toContain("kit runs no command in it until then");
-    await expect(run("true", { access })).rejects.toMatchObject({ code: "unavailable" });
-    execFileSync("sh", ["-c", "rm -r n*"], { cwd: root });
-    expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
-  },
-);
-
-wallTest(
-  "no command runs in a workspace with a file of secrets whose name is no UTF-8, and the result of the one that made it says so",
-  async () => {
-    const { root, run } = await openWith({ "a.txt": "a" });
-    const made = await run("echo K=1 > \"$(printf '.env.\\377')\"", { access });
-    expect(made.stderr).toContain("kit runs no command in it until then");
-    await expect(run("cat .env.*", { access })).rejects.toMatchObject({ code: "unavailable" });
-    execFileSync("sh", ["-c", "rm .env.*"], { cwd: root });
+    await expect(run(next, { access })).rejects.toMatchObject({ code: "unavailable" });
+    execFileSync("sh", ["-c", remove], { cwd: root });
     expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
   },
 );
