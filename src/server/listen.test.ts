@@ -68,9 +68,9 @@ test("the configuration's auth is called after the keys are checked, and if it f
     return headers.get("x-team") === "books";
   };
   const headers = { authorization: "Bearer key-one", "x-team": "books" };
-  const keyed = await listening(asAccess({ apiKeys: ["key-one"], auth }));
+  const withKeys = await listening(asAccess({ apiKeys: ["key-one"], auth }));
   const status = async (path: string, sent: Record<string, string>) =>
-    (await sendRequest(keyed.port, { path, headers: sent })).status;
+    (await sendRequest(withKeys.port, { path, headers: sent })).status;
   expect(await status("/api/specs", headers)).toBe(200);
   expect(await status("/api/specs", { ...headers, "x-team": "toys" })).toBe(403);
   expect(await status("/api/specs", { "x-team": "books" })).toBe(401);

@@ -15,7 +15,7 @@ export interface Place {
   readonly over?: Partial<AgentRuntime>;
   readonly tool?: Partial<ToolDefinition<{ readonly amount?: number }>>;
   readonly ran?: string[];
-  /** Of the prompts of `waiting` and `decided`. */
+  /** The id of the operations that `waiting` and `decided` begin. */
   readonly operationId?: string;
 }
 
