@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { createServedProject, providerKey, withoutKeys } from "../src/cli/testing/agents-project.ts";
 import { runKit } from "../src/cli/testing/run-kit.ts";
 
@@ -17,10 +17,6 @@ afterEach(async () => {
     await ended;
   }
   running.clear();
-});
-afterAll(async () => {
-  await server.close();
-  project.remove();
 });
 
 project.write("kit.toml", `${project.read("kit.toml")}\n[sandbox]\nisolation = "off"\n`);

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineTool } from "../agents/define/tool.ts";
 import type { Agent } from "../agents/harness.ts";
 import { defaultModelRetryPolicy, type ModelRetryPolicy } from "../agents/turn/retry.ts";
 import { providerProtocols } from "../testing/provider-server/protocols.ts";
-import { type ProviderServer, startProviderServer } from "../testing/provider-server/provider-server.ts";
+import { providerForTests } from "../testing/provider-server/provider-for-tests.ts";
 import { readAll } from "../testing/read-all.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createModelResolver } from "./create-model-resolver.ts";
 import { createOfflineGuide } from "./offline/offline-guide.ts";
 
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProviderServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const server = providerForTests();
 
 const add = defineTool<{ a: number; b: number }>({
   name: "add",

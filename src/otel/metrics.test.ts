@@ -5,11 +5,11 @@ import {
   PeriodicExportingMetricReader,
 } from "@opentelemetry/sdk-metrics";
 import { expect, onTestFinished, test } from "vitest";
-import { defineTool } from "../agents/define/tool.ts";
 import { createScriptedModel, type Script } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createOpenTelemetryObserver } from "./create-observer.ts";
 import { observeService, type ServiceLoad } from "./service-metrics.ts";
+import { price, usage } from "./testing/price.ts";
 
 /** A meter of the real SDK, and what it has measured: of a histogram how many values, of the others their sum or last value. */
 function recordMetrics() {
@@ -39,13 +39,6 @@ function recordMetrics() {
   };
 }
 
-const price = defineTool({
-  name: "price",
-  description: "Gives a price.",
-  input: { type: "object" },
-  execute: () => "1299",
-});
-
 async function prompt(script: Script, observers: number, meter: ReturnType<typeof recordMetrics>["meter"]) {
   const listeners = Array.from({ length: observers }, () => createOpenTelemetryObserver({ meter }));
   const agent = createTestAgent(
@@ -60,7 +53,6 @@ async function prompt(script: Script, observers: number, meter: ReturnType<typeo
   await agent.close();
 }
 
-const usage = { input: 120, output: 10, cacheRead: 100, cacheWrite: 5 };
 const model = {
   "gen_ai.operation.name": "chat",
   "gen_ai.provider.name": "scripted",

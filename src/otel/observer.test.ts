@@ -9,14 +9,8 @@ import { createScriptedModel, type Script } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createOpenTelemetryObserver, replayEvents } from "./create-observer.ts";
 import type { OpenTelemetryOptions } from "./event-spans.ts";
+import { ask, price, usage } from "./testing/price.ts";
 import { recordSpans, shapeOf } from "./testing/recorded-spans.ts";
-
-const price = defineTool({
-  name: "price",
-  description: "Gives a price.",
-  input: { type: "object" },
-  execute: () => "1299",
-});
 
 interface Setting {
   readonly profile?: AgentProfile;
@@ -43,8 +37,6 @@ function begin(script: Script, { profile, options, sameIds = false }: Setting = 
 }
 
 const retry = { attempts: 2, baseDelayMs: 1, maxDelayMs: 1 };
-const ask = { name: "price", input: { article: "lamp" } };
-const usage = { input: 120, output: 10, cacheRead: 100, cacheWrite: 5 };
 
 test("an operation is a tree: its turns, calls, tasks and what these do", async () => {
   const { session, paths, observer } = begin([

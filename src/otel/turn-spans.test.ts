@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { AgentProfile } from "../agents/define/agent-profile.ts";
-import { defineTool } from "../agents/define/tool.ts";
 import { createModelResolver } from "../models/create-model-resolver.ts";
 import { createOfflineGuide } from "../models/offline/offline-guide.ts";
 import { causeOf } from "../protocol/error-cause.ts";
@@ -11,15 +10,8 @@ import { createScriptedModel, type Script } from "../testing/scripted-model.ts";
 import { createTestAgent } from "../testing/test-runtime.ts";
 import { createOpenTelemetryObserver, replayEvents } from "./create-observer.ts";
 import type { OpenTelemetryOptions } from "./event-spans.ts";
+import { ask, price } from "./testing/price.ts";
 import { recordSpans } from "./testing/recorded-spans.ts";
-
-const price = defineTool({
-  name: "price",
-  description: "Gives a price.",
-  input: { type: "object" },
-  execute: () => "1299",
-});
-const ask = { name: "price", input: { article: "lamp" } };
 
 const plain = { clean: (text: string) => text, place: () => undefined };
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { RequestEntry } from "./answer-request.ts";
 import { createServer, type KitServer } from "./create-server.ts";
-import { serveService } from "./testing/serve-service.ts";
+import { serveForTest } from "./testing/serve-for-tests.ts";
 import { shopFiles } from "./testing/shop-files.ts";
 import { type TemporaryProject, temporaryProject } from "./testing/temporary-project.ts";
 
@@ -281,8 +281,7 @@ test("the overview of a project links to something in this project, whatever its
 });
 
 test("the overview of a server with agents lists them", async () => {
-  const served = await serveService();
-  onTestFinished(() => served.close());
+  const served = await serveForTest();
   const { body } = await served.send("/", { headers: { accept: "application/json" } });
   expect(body.agents).toEqual(["careful", "default", "echo"]);
   expect(body.workflows).toContain("strict");

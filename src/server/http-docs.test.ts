@@ -3,16 +3,16 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { serviceActions } from "../protocol/access.ts";
 import { errorCodes } from "../protocol/error-code.ts";
+import { serveForTest } from "./testing/serve-for-tests.ts";
 import { serveService } from "./testing/serve-service.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/http.md"), "utf8");
 
 test("the page about HTTP names every route", async () => {
-  const served = await serveService();
-  onTestFinished(() => served.close());
+  const served = await serveForTest();
   const { paths } = (await served.send("/openapi.json")).body;
   const routes = Object.entries<object>(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `\`${method.toUpperCase()} ${path}\``),

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createServer } from "./create-server.ts";
-import { serveService } from "./testing/serve-service.ts";
+import { serveForTest } from "./testing/serve-for-tests.ts";
 import { shopFiles } from "./testing/shop-files.ts";
 import { temporaryProject } from "./testing/temporary-project.ts";
 
@@ -49,8 +49,7 @@ test("the description matches the schemas that check requests", async () => {
 });
 
 test("with a service the description has agents, workflows and runs, streams and headers", async () => {
-  const served = await serveService();
-  onTestFinished(() => served.close());
+  const served = await serveForTest();
   const { body } = await served.send("/openapi.json");
   const operations = Object.values<object>(body.paths).flatMap((path) => Object.values(path));
   const ids = operations.map(({ operationId }) => operationId);

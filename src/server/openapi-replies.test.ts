@@ -3,8 +3,8 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { beforeAll, expect, test } from "vitest";
 import { readEventStream } from "./testing/read-event-stream.ts";
-import { serveForTests } from "./testing/serve-for-tests.ts";
-import { type SentJson, serveService } from "./testing/serve-service.ts";
+import { serveForTest, serveForTests } from "./testing/serve-for-tests.ts";
+import type { SentJson } from "./testing/serve-service.ts";
 import { webhookSecrets } from "./testing/service-files.ts";
 
 interface Description {
@@ -336,7 +336,7 @@ test("the routes of MCP and A2A answer as described, with errors of JSON-RPC", a
   const card = "/.well-known/agent-card.json";
   for (const at of ["", "/a2a/echo"]) await ask(`GET ${at.replace("echo", "{name}")}${card}`, `${at}${card}`);
   const oauth = { issuer: "https://id.example", jwks: "https://id.example/k", resource: "https://k.it" };
-  const withTokens = await serveService({ access: { oauth } });
+  const withTokens = await serveForTest({ access: { oauth } });
   for (const path of [description, `${description}/mcp`]) {
     await ask(`GET ${path}`, path);
     const { body } = await withTokens.send(path);
@@ -344,7 +344,6 @@ test("the routes of MCP and A2A answer as described, with errors of JSON-RPC", a
     expect([body.resource, faultsOf(described, body)]).toEqual(["https://k.it", undefined]);
     answered.add(`GET ${path}`);
   }
-  await withTokens.close();
 });
 
 test("the routes of model clients answer as described, with errors in OpenAI's form", async () => {

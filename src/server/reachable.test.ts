@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { serveForTest } from "./testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "./testing/serve-service.ts";
 import { openSocket } from "./testing/socket-client.ts";
 
@@ -72,8 +73,7 @@ describe("an agent without a trigger is reached over no route", () => {
 });
 
 test("the default agent without a file is not served, but one that declares a trigger is", async () => {
-  const served = await serveService({ files: { "src/agents/default.ts": null } });
-  onTestFinished(() => served.close());
+  const served = await serveForTest({ files: { "src/agents/default.ts": null } });
   for (const path of ["/prompt/s", "/prompt/s/events", "/agents/default/1"]) {
     const { status, body } = await served.send(path, { body: message });
     expect([path, status, body.error.type]).toEqual([path, 404, "agent_not_webhook"]);
@@ -83,8 +83,7 @@ test("the default agent without a file is not served, but one that declares a tr
 });
 
 test("with expose all every agent is served, including the default one, and none is marked", async () => {
-  const served = await serveService({ expose: "all", files: { "src/agents/default.ts": null } });
-  onTestFinished(() => served.close());
+  const served = await serveForTest({ expose: "all", files: { "src/agents/default.ts": null } });
   expect(await typesOf(served, "hidden")).toEqual(["open", "not_found"]);
   expect((await served.send("/prompt/s", { body: message })).status).toBe(200);
   expect(JSON.stringify((await served.send("/agents")).body)).not.toContain("dev_only");
@@ -98,8 +97,7 @@ describe("kit dev", () => {
       "src/agents/default.ts": null,
       "src/agents/echo.ts": null,
     };
-    const served = await serveService({ dev: true, files });
-    onTestFinished(() => served.close());
+    const served = await serveForTest({ dev: true, files });
     expect((await served.send("/agents/hidden/1", { body: message })).status).toBe(200);
     const { body } = await served.send("/agents");
     expect(body.agents).toEqual([
@@ -131,8 +129,7 @@ describe("kit dev", () => {
   });
 
   test("on a public address serves only agents that declare a trigger", async () => {
-    const served = await serveService({ dev: true, host: "0.0.0.0", access: { insecure: true } });
-    onTestFinished(() => served.close());
+    const served = await serveForTest({ dev: true, host: "0.0.0.0", access: { insecure: true } });
     expect((await served.send("/agents/hidden/1", { body: message })).body.error.type).toBe(
       "agent_not_webhook",
     );
@@ -142,8 +139,7 @@ describe("kit dev", () => {
 });
 
 test("an open connection follows the agent's file: once its trigger is removed, prompts are refused", async () => {
-  const served = await serveService();
-  onTestFinished(() => served.close());
+  const served = await serveForTest();
   const socket = await openSocket(`${served.url}/agents/echo/1`);
   await socket.next();
   const withdrawn = served.service.app

@@ -2,42 +2,29 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { serveForTests } from "../../src/server/testing/serve-for-tests.ts";
 import { serviceFiles } from "../../src/server/testing/service-files.ts";
 import { createTemporaryRepository } from "../../src/testing/temporary-repository.ts";
+import { browserOrSkip } from "./browser-for-tests.ts";
 import { answers, type ChatFront, longText, openChatFront, sendText, shows } from "./chat-page/open-front.ts";
-import { openBrowser } from "./open-browser.ts";
 
 let front: ChatFront;
 let isAllowed = true;
-let browser: Browser | undefined;
-let reason = "";
+const browser = browserOrSkip();
 
 const served = serveForTests({ access: { auth: () => isAllowed } });
 beforeAll(async () => {
   front = await openChatFront(served.url);
-  try {
-    browser = await openBrowser();
-  } catch (error) {
-    reason = String(error).split("\n", 1)[0] ?? "";
-  }
 }, 120_000);
-afterAll(async () => {
-  await browser?.close();
-  front.close();
-});
-beforeEach((context) => {
-  if (browser === undefined) context.skip(`No browser starts here: ${reason}`);
-  front.serveFrom(served.url);
-});
+afterAll(() => front.close());
+beforeEach(() => front.serveFrom(served.url));
 
 test("a second tab follows the same answer, and both have each word once", async () => {
-  const page = await front.open(browser);
+  const page = await front.open(browser());
   await sendText(page, longText);
   await shows(page, "w5 ");
-  const second = await (browser as Browser).newPage();
+  const second = await browser().newPage();
   await second.goto(page.url());
   await shows(second, "w10 ");
   for (const tab of [page, second]) {
@@ -51,7 +38,7 @@ test("a second tab follows the same answer, and both have each word once", async
 });
 
 test("a page that loses its key in the middle of an answer says so, and has all of it once it is let in again", async () => {
-  const page = await front.open(browser);
+  const page = await front.open(browser());
   await sendText(page, longText);
   await shows(page, "w5 ");
   isAllowed = false;
@@ -86,7 +73,7 @@ test("a page goes on after its server is killed in the middle of an answer, and 
     await ended;
   };
   const first = await start();
-  const page = await front.open(browser);
+  const page = await front.open(browser());
   await sendText(page, "before");
   await shows(page, "before");
   await sendText(page, longText);

@@ -1,32 +1,20 @@
 /** Tests a page with `useChat` of the AI SDK in a browser, in StrictMode, against a server whose connections break. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { serveForTests } from "../../src/server/testing/serve-for-tests.ts";
+import { browserOrSkip } from "./browser-for-tests.ts";
 import { answers, type ChatFront, longText, openChatFront, sendText, shows } from "./chat-page/open-front.ts";
-import { openBrowser } from "./open-browser.ts";
 
 let front: ChatFront;
-let browser: Browser | undefined;
-let reason = "";
+const browser = browserOrSkip();
 
 const served = serveForTests();
 beforeAll(async () => {
   front = await openChatFront(served.url);
-  try {
-    browser = await openBrowser();
-  } catch (error) {
-    reason = String(error).split("\n", 1)[0] ?? "";
-  }
 }, 120_000);
-afterAll(async () => {
-  await browser?.close();
-  front.close();
-});
-beforeEach((context) => {
-  if (browser === undefined) context.skip(`No browser starts here: ${reason}`);
-});
+afterAll(() => front.close());
 
-const openChat = (agent?: string): Promise<Page> => front.open(browser, agent);
+const openChat = (agent?: string): Promise<Page> => front.open(browser(), agent);
 const newest = async (agent = "echo") =>
   (await served.send(`/agents/${agent}/page/operations?session=c${front.chats}&limit=1`)).body.operations[0];
 

@@ -1,5 +1,17 @@
 import { z } from "zod";
+import type { AgentPolicy } from "../../src/agents/define/agent-profile.ts";
 import { type AnyCase, type Corpus, type Generated, generate, generated, readCorpus } from "./corpus.ts";
+
+/**
+ * Replaces lists of cases that were written for an earlier syntax: writing subcommands must now be named, and
+ * interpreters must be marked as unsafe.
+ */
+export const namedToday: Readonly<Record<string, AgentPolicy>> = {
+  "sh-s-094": { allowedCommands: ["git commit"], allowWrite: true },
+  "sh-s-095": { allowedCommands: ["git commit"], allowWrite: true },
+  "sh-s-096": { allowedCommands: ["git commit"], allowWrite: true },
+  "sh-s-102": { allowedCommands: [{ command: "python", unsafe: true }] },
+};
 
 /** One command line under a policy, and the expected outcome. */
 export interface ShellCase extends AnyCase {

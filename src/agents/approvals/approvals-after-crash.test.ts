@@ -28,24 +28,23 @@ interface OpenedOn extends Opened {
 }
 
 /** Opens the agent on a database file, in a process that crashes at `doom`. */
+const operationId = "op_pay";
+
 function openOn(file: string, { doom, ran, tool = {}, profile = {} }: Life): OpenedOn {
   const doomed = openDoomed(join(folder, file), doom);
-  const opened = open({ over: { store: doomed.store }, ran, tool, profile });
-  return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId: "op_pay" }) };
+  const opened = open({ over: { store: doomed.store }, ran, tool, profile, operationId });
+  return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId }) };
 }
 
 // Appends: 1 the prompt, 2 the call, 3 the request, 4 the decision, 5 the result, 6 the answer.
 test("a call that waited for approval when the process died requests it again under the same id", async () => {
   const ran: string[] = [];
   const first = openOn("waiting.db", { doom: { at: 4, when: "before" }, ran });
-  const asked = first.asked();
-  void first.ask();
-  const { approval_id } = await asked;
+  const { approval_id } = await first.waiting();
   await first.doomed.store.close();
   const second = openOn("waiting.db", { doom: { at: 0, when: "after" }, ran });
-  const again = second.asked();
-  const answer = second.ask();
-  expect((await again).approval_id).toBe(approval_id);
+  const { answer, approval_id: again } = await second.waiting();
+  expect(again).toBe(approval_id);
   await second.agent.approvals.decide(approval_id, { approved: true });
   expect((await answer).text).toBe("Done.");
   expect(ran).toEqual(["pay 5"]);
@@ -59,9 +58,7 @@ test.each([
   async (name, approved, text) => {
     const ran: string[] = [];
     const first = openOn(`${name}.db`, { doom: { at: 4, when: "after" }, ran });
-    const asked = first.asked();
-    void first.ask();
-    await first.agent.approvals.decide((await asked).approval_id, { approved });
+    await first.decided({ approved });
     await first.doomed.end;
     const second = openOn(`${name}.db`, { doom: { at: 0, when: "after" }, ran });
     const { messages } = await second.ask();
@@ -78,9 +75,7 @@ test("an approved idempotent call runs after a crash without a second request", 
     execute: (_input, { approved }) => `${ran.push(`approved: ${approved}`)}`,
   };
   const first = openOn("twice.db", { doom: { at: 4, when: "after" }, ran, tool });
-  const asked = first.asked();
-  void first.ask();
-  await first.agent.approvals.decide((await asked).approval_id, { approved: true });
+  await first.decided({ approved: true });
   await first.doomed.end;
   const second = openOn("twice.db", { doom: { at: 0, when: "after" }, ran, tool });
   expect((await second.ask()).text).toBe("Done.");
@@ -100,9 +95,7 @@ test.each([
     void first.ask();
     await first.doomed.end;
     const second = openOn(file, { doom: { at: 0, when: "after" }, ran, tool });
-    const asked = second.asked();
-    const answer = second.ask();
-    const { approval_id } = await asked;
+    const { answer, approval_id } = await second.waiting();
     expect(ran).toEqual([]);
     await second.agent.approvals.decide(approval_id, { approved: true });
     expect((await answer).text).toBe("Done.");
@@ -136,7 +129,7 @@ test("a call that a rule of the configuration let run is not repeated after the 
     const runtime = createTestRuntime(createScriptedModel(payThenSay), { store: doomed.store });
     const profile = { ...toProfile({ approvals }), tools: [pay] };
     const session = createHarness({ name: "tester", id: "1" }, profile, runtime).session();
-    return { doomed, ask: () => session.prompt("pay", { operationId: "op_pay" }) };
+    return { doomed, ask: () => session.prompt("pay", { operationId }) };
   };
   // Appends: 1 the prompt, 2 the call, 3 that it starts, 4 its result.
   const first = openAllowing([{ tool: "pay" }], { at: 4, when: "before" });
@@ -158,15 +151,12 @@ const payingInOtherOrder: Place["profile"] = {
 test("a call whose arguments a hook changed is approved as changed, also after the process died", async () => {
   const ran: string[] = [];
   const first = openOn("changed.db", { doom: { at: 4, when: "before" }, ran, profile: paying(7) });
-  const asked = first.asked();
-  void first.ask();
-  const { approval_id, args } = await asked;
+  const { approval_id, args } = await first.waiting();
   expect(args).toEqual({ amount: 7, currency: "EUR" });
   await first.doomed.store.close();
   const second = openOn("changed.db", { doom: { at: 0, when: "after" }, ran, profile: payingInOtherOrder });
-  const again = second.asked();
-  const answer = second.ask();
-  expect((await again).approval_id).toBe(approval_id);
+  const { answer, approval_id: again } = await second.waiting();
+  expect(again).toBe(approval_id);
   await second.agent.approvals.decide(approval_id, { approved: true });
   expect((await answer).text).toBe("Done.");
   expect(ran).toEqual(["pay 7"]);
@@ -180,9 +170,7 @@ test.each([
   const ran: string[] = [];
   const file = `waiting ${name}.db`;
   const first = openOn(file, { doom: { at: 4, when: "before" }, ran, profile: before ?? {} });
-  const asked = first.asked();
-  void first.ask();
-  const { approval_id } = await asked;
+  const { approval_id } = await first.waiting();
   await first.doomed.store.close();
   const second = openOn(file, { doom: { at: 0, when: "after" }, ran, profile: after ?? {} });
   const { messages } = await second.ask();
@@ -204,9 +192,7 @@ test.each([
     const file = `approved ${name}.db`;
     const tool: Place["tool"] = { idempotent: true };
     const first = openOn(file, { doom: { at: 4, when: "after" }, ran: [], tool, profile: paying(7) ?? {} });
-    const asked = first.asked();
-    void first.ask();
-    await first.agent.approvals.decide((await asked).approval_id, { approved: true });
+    await first.decided({ approved: true });
     await first.doomed.end;
     const second = openOn(file, { doom: { at: 0, when: "after" }, ran, tool, profile: after ?? {} });
     const { messages } = await second.ask();

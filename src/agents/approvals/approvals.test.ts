@@ -7,13 +7,10 @@ import { createApprovals } from "./approvals.ts";
 import { open, payThenSay, resultOf } from "./paying-agent.suite.ts";
 
 test("a call that needs approval waits, and runs once it is approved", async () => {
-  const { agent, ran, events, asked } = open();
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  const { approval_id } = await request;
+  const { agent, ran, events, waiting } = open();
+  const { answer, approval_id } = await waiting();
   expect(ran).toEqual([]);
-  const waiting = await agent.approvals.list();
-  expect(waiting).toMatchObject([
+  expect(await agent.approvals.list()).toMatchObject([
     {
       approval_id,
       tool: "pay",
@@ -34,10 +31,8 @@ test("a call that needs approval waits, and runs once it is approved", async () 
 });
 
 test("the model reads a denial and its reason as the result of the call", async () => {
-  const { agent, ran, asked } = open();
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  await agent.approvals.decide((await request).approval_id, {
+  const { ran, decided } = open();
+  const { answer } = await decided({
     approved: false,
     reason: "Too much.",
     by: "ann",
@@ -55,11 +50,9 @@ test.each([
   [" ", ""],
   [" Too much.\n", "\nReason: Too much."],
 ])("a denial without a name and with the reason %j shows only what was given", async (reason, why) => {
-  const { agent, asked } = open();
-  const request = asked();
-  const answer = agent.session().prompt("pay");
+  const { decided } = open();
   const word = { approved: false, ...(reason === undefined ? {} : { reason }) };
-  await agent.approvals.decide((await request).approval_id, word);
+  const { answer } = await decided(word);
   expect(resultOf((await answer).messages).content).toEqual([
     {
       type: "text",
@@ -90,11 +83,9 @@ test.each([
 
 test("a decision counts once, and only at the agent of the request", async () => {
   const approvals = createApprovals();
-  const { agent, asked } = open({ over: { approvals } });
+  const { agent, waiting } = open({ over: { approvals } });
   const other = createTestAgent(createScriptedModel([]), {}, { approvals, id: "2" });
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  const { approval_id } = await request;
+  const { answer, approval_id } = await waiting();
   const notFound = { code: "not_found" };
   await expect(other.approvals.decide(approval_id, { approved: true })).rejects.toMatchObject(notFound);
   expect(await other.approvals.list()).toEqual([]);
@@ -163,10 +154,8 @@ test("a call above the limit of waiting calls is denied", async () => {
 });
 
 test("waiting for approval does not count against the tool's time limit", async () => {
-  const { agent, asked, ran } = open({ tool: { timeoutMs: 1, execute: async () => "paid at last" } });
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  const { approval_id } = await request;
+  const { agent, ran, waiting } = open({ tool: { timeoutMs: 1, execute: async () => "paid at last" } });
+  const { answer, approval_id } = await waiting();
   await new Promise((resolve) => setTimeout(resolve, 10));
   await agent.approvals.decide(approval_id, { approved: true });
   expect(JSON.stringify(resultOf((await answer).messages).content)).toContain("paid at last");
@@ -270,7 +259,7 @@ test("a command can need approval", async () => {
 });
 
 test("a task requests approval under the rules of its parent", async () => {
-  const { agent, asked, ran } = open({
+  const { agent, ran, waiting } = open({
     tool: { needsApproval: false },
     profile: { approvals: { tools: ["pay"] }, subagents: [] },
     script: (call) => {
@@ -281,9 +270,7 @@ test("a task requests approval under the rules of its parent", async () => {
         : { toolCalls: [{ name: "task", input: { prompt: "child" } }] };
     },
   });
-  const request = asked();
-  const answer = agent.session().prompt("go");
-  const { approval_id, task_id } = await request;
+  const { answer, approval_id, task_id } = await waiting();
   expect(task_id).toMatch(/^task_/);
   expect(await agent.approvals.list()).toMatchObject([{ approval_id, task_id }]);
   await agent.approvals.decide(approval_id, { approved: true });

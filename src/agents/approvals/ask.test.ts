@@ -37,10 +37,8 @@ async function textOf(answer: Promise<PromptResult>): Promise<string> {
 }
 
 test("a question waits as a call of its kind, and the answer that its schema allows goes to the tool", async () => {
-  const { agent, asked, events, ran } = openAsking();
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  const { approval_id } = await request;
+  const { agent, events, ran, waiting } = openAsking();
+  const { answer, approval_id } = await waiting();
   expect(await agent.approvals.list()).toMatchObject([
     {
       approval_id: expect.stringMatching(/^question_/),
@@ -68,9 +66,7 @@ test("a question waits as a call of its kind, and the answer that its schema all
 
 test("a person who declines, a time limit and a missing inbox are three answers without a value", async () => {
   const declining = openAsking();
-  const request = declining.asked();
-  const declined = declining.agent.session().prompt("pay");
-  await declining.agent.approvals.decide((await request).approval_id, { approved: false, reason: "Later." });
+  const { answer: declined } = await declining.decided({ approved: false, reason: "Later." });
   expect(await textOf(declined)).toContain(String.raw`{\"action\":\"decline\",\"reason\":\"Later.\"}`);
   const late = openAsking({ timeoutMs: 5 }).agent.session().prompt("pay");
   expect(await textOf(late)).toContain(
@@ -97,7 +93,7 @@ test("an answer that only the tool's own schema refuses is asked for again, with
 });
 
 test("the time limit of a tool stops while a person is asked, and runs on afterwards", async () => {
-  const { agent, asked, ran } = openAsking({
+  const { agent, ran, waiting } = openAsking({
     tool: {
       timeoutMs: 60,
       async execute(_input, { ask }) {
@@ -108,9 +104,7 @@ test("the time limit of a tool stops while a person is asked, and runs on afterw
       },
     },
   });
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  const { approval_id } = await request;
+  const { answer, approval_id } = await waiting();
   await delay(120);
   await agent.approvals.decide(approval_id, { approved: true, result: true });
   expect(await textOf(answer)).toContain("did not finish within 0.06 seconds");
@@ -160,10 +154,8 @@ test("files that a person changes while a tool asks are not the work of the tool
     },
   };
   const over: object = { sources };
-  const { agent, asked } = openAsking({ over });
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  const { approval_id } = await request;
+  const { agent, waiting } = openAsking({ over });
+  const { answer, approval_id } = await waiting();
   expect(spans).toEqual(["begin", "end"]);
   await agent.approvals.decide(approval_id, { approved: true, result: { guests: 1 } });
   await answer;
@@ -199,24 +191,24 @@ test.each([
   expect(await textOf(agent.session().prompt("pay"))).toContain(text);
 });
 
+const operationId = "op_pay";
+
 function openOn(file: string, doom: Doom, { ran, tool = {} }: Place & { readonly ran: string[] }) {
   const doomed = openDoomed(join(folder, file), doom);
-  const opened = openAsking({ over: { store: doomed.store, approvals: createApprovals() }, ran, tool });
-  return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId: "op_pay" }) };
+  const over = { store: doomed.store, approvals: createApprovals() };
+  const opened = openAsking({ over, ran, tool, operationId });
+  return { ...opened, doomed, ask: () => opened.agent.session().prompt("pay", { operationId }) };
 }
 
 // Appends: 1 the prompt, 2 the call, 3 the request, 4 the decision, 5 the result, 6 the answer.
 test("a tool whose process died while it asked is called again, and asks under the same id", async () => {
   const ran: string[] = [];
   const first = openOn("waiting.db", { at: 4, when: "before" }, { ran });
-  const asked = first.asked();
-  void first.ask();
-  const { approval_id } = await asked;
+  const { approval_id } = await first.waiting();
   await first.doomed.store.close();
   const second = openOn("waiting.db", { at: 0, when: "after" }, { ran });
-  const again = second.asked();
-  const answer = second.ask();
-  expect((await again).approval_id).toBe(approval_id);
+  const { answer, approval_id: again } = await second.waiting();
+  expect(again).toBe(approval_id);
   await second.agent.approvals.decide(approval_id, { approved: true, result: { guests: 2 } });
   expect((await answer).text).toBe("Done.");
   expect(ran).toEqual(["asked", "asked", "acted for 2"]);
@@ -231,9 +223,7 @@ test.each([
     const [idempotent, text, all] = expected;
     const place = { ran: [] as string[], tool: { idempotent } };
     const first = openOn(`answered-${idempotent}.db`, { at: 4, when: "after" }, place);
-    const asked = first.asked();
-    void first.ask();
-    await first.agent.approvals.decide((await asked).approval_id, { approved: true, result: { guests: 2 } });
+    await first.decided({ approved: true, result: { guests: 2 } });
     await first.doomed.end;
     const second = openOn(`answered-${idempotent}.db`, { at: 0, when: "after" }, place);
     expect(await textOf(second.ask())).toContain(text);
@@ -260,9 +250,7 @@ test("after a crash, a question that its tool no longer asks is withdrawn before
     await crashing.doomed.store.close();
   }
   const last = openOn("other.db", { at: 0, when: "after" }, { ran, tool });
-  const again = last.asked();
-  const answer = last.ask();
-  const { approval_id, message } = await again;
+  const { answer, approval_id, message } = await last.waiting();
   expect(message).toBe("Odd?");
   expect(new Set([...ids, approval_id]).size).toBe(3);
   expect(await last.agent.approvals.list()).toHaveLength(1);
@@ -276,13 +264,11 @@ test("a secret in the schema of a question is masked where it is listed", async 
   const secret = "sk-canary-0123456789";
   const over: object = { mask: createSecretMask([secret]) };
   const schema = { description: `Not ${secret}.`, enum: ["a", secret] };
-  const { agent, asked } = openAsking({
+  const { agent, waiting } = openAsking({
     over,
     tool: { execute: async (_input, { ask }) => (await ask({ message: "Which?", schema })).action },
   });
-  const request = asked();
-  const answer = agent.session().prompt("pay");
-  const { approval_id } = await request;
+  const { answer, approval_id } = await waiting();
   expect(await agent.approvals.list()).toMatchObject([
     { schema: { description: "Not [secret].", enum: ["a", "[secret]"] } },
   ]);

@@ -1,3 +1,4 @@
+import type { ApprovalDecision } from "../../protocol/approval.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { ToolResultPart } from "../../protocol/message.ts";
 import { createScriptedModel, type Script } from "../../testing/scripted-model.ts";
@@ -14,14 +15,23 @@ export interface Place {
   readonly over?: Partial<AgentRuntime>;
   readonly tool?: Partial<ToolDefinition<{ readonly amount?: number }>>;
   readonly ran?: string[];
+  /** The id of the operations that `waiting` and `decided` begin. */
+  readonly operationId?: string;
 }
+
+type ApprovalRequest = Extract<KitEvent, { type: "approval_request" }>;
+type Answer = ReturnType<ReturnType<Agent["session"]>["prompt"]>;
 
 export interface Opened {
   readonly agent: Agent;
   readonly ran: string[];
   readonly events: KitEvent[];
   /** Resolves with the next approval request. */
-  asked(): Promise<Extract<KitEvent, { type: "approval_request" }>>;
+  asked(): Promise<ApprovalRequest>;
+  /** Prompts the agent, and resolves once its call waits: with the request, and the answer to come. */
+  waiting(): Promise<ApprovalRequest & { readonly answer: Answer }>;
+  /** The same, and decides about the call. */
+  decided(decision: ApprovalDecision): Promise<{ readonly answer: Answer }>;
 }
 
 export const payThenSay: Script = ({ prompt }) =>
@@ -36,6 +46,7 @@ export function open({
   over = {},
   tool = {},
   ran = [],
+  operationId,
 }: Place = {}): Opened {
   const pay = defineTool<{ readonly amount?: number }>({
     name: "pay",
@@ -49,7 +60,7 @@ export function open({
     ...tool,
   });
   const events: KitEvent[] = [];
-  const waiting: ((event: Extract<KitEvent, { type: "approval_request" }>) => void)[] = [];
+  const askers: ((event: ApprovalRequest) => void)[] = [];
   const agent = createTestAgent(
     createScriptedModel(script),
     {
@@ -57,12 +68,29 @@ export function open({
       ...profile,
       onEvent(event) {
         events.push(event);
-        if (event.type === "approval_request") waiting.shift()?.(event);
+        if (event.type === "approval_request") askers.shift()?.(event);
       },
     },
     { approvals: createApprovals(), ...over },
   );
-  return { agent, ran, events, asked: () => new Promise((resolve) => waiting.push(resolve)) };
+  const asked = () => new Promise<ApprovalRequest>((resolve) => askers.push(resolve));
+  const waiting: Opened["waiting"] = async () => {
+    const request = asked();
+    const answer = agent.session().prompt("pay", operationId === undefined ? {} : { operationId });
+    return { ...(await request), answer };
+  };
+  return {
+    agent,
+    ran,
+    events,
+    asked,
+    waiting,
+    async decided(decision) {
+      const { approval_id, answer } = await waiting();
+      await agent.approvals.decide(approval_id, decision);
+      return { answer };
+    },
+  };
 }
 
 /** The first tool result of the message at an index. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { argvOf, commandOf, readShellCases } from "../../../tests/security/shell-cases.ts";
+import { argvOf, commandOf, namedToday, readShellCases } from "../../../tests/security/shell-cases.ts";
 import { processorMs } from "../../testing/processor-time.ts";
 import type { AgentPolicy } from "../define/agent-profile.ts";
 import { checkCommand } from "./check-command.ts";
@@ -8,17 +8,6 @@ import { secretPatterns } from "./forms/form.ts";
 import { parseCommand } from "./parse-command.ts";
 
 const { cases } = readShellCases();
-
-/**
- * Replaces lists of cases that were written for an earlier syntax: writing subcommands must now be named, and
- * interpreters must be marked as unsafe.
- */
-const namedToday: Readonly<Record<string, AgentPolicy>> = {
-  "sh-s-094": { allowedCommands: ["git commit"], allowWrite: true },
-  "sh-s-095": { allowedCommands: ["git commit"], allowWrite: true },
-  "sh-s-096": { allowedCommands: ["git commit"], allowWrite: true },
-  "sh-s-102": { allowedCommands: [{ command: "python", unsafe: true }] },
-};
 
 describe("the hostile command lines of tests/security/shell.json", () => {
   test.each(cases.map((item) => [item.id, item.why, item] as const))("%s: %s", (_id, _why, item) => {

@@ -72,20 +72,6 @@ test("the agent runs tool calls and sends their results to the model", async () 
   expect(result.messages.map((message) => message.role)).toEqual(["user", "assistant", "tool", "assistant"]);
 });
 
-test.each([
-  ["an unknown tool", { name: "nope" }, /no tool named "nope"/],
-  ["invalid JSON", { name: "clock", rawInput: "{oops" }, /not valid JSON/],
-])("the model reads %s as a tool result, and the operation does not fail", async (_name, call, text) => {
-  const model = createScriptedModel([{ toolCalls: [call] }, { text: "Sorry." }]);
-  const { messages } = await createTestAgent(model, { tools: [clock] })
-    .session()
-    .prompt("go");
-  expect(messages[2]?.content[0]).toMatchObject({
-    is_error: true,
-    content: [{ text: expect.stringMatching(text) }],
-  });
-});
-
 test("a session runs its operations one at a time, in the order of the calls", async () => {
   const order: string[] = [];
   const model = createScriptedModel(async (_call, index) => {

@@ -47,13 +47,17 @@ function checkConversation(messages: readonly Message[], inputs: readonly string
   expect(results).toBe(asked.length);
 }
 
-test("an answer that comes after another process's work is appended after it, and its input is stored once", async () => {
-  const store = new InMemorySessionStore();
-  const other = createTestAgent(
-    createScriptedModel(() => ({ text: "b" })),
+/** An agent in another process, with one answer to all. */
+const otherWriter = (store: InMemorySessionStore, text: string) =>
+  createTestAgent(
+    createScriptedModel(() => ({ text })),
     {},
     { store },
   );
+
+test("an answer that comes after another process's work is appended after it, and its input is stored once", async () => {
+  const store = new InMemorySessionStore();
+  const other = otherWriter(store, "b");
   const mine = createTestAgent(
     createScriptedModel(async () => {
       await other.session().prompt("b");
@@ -69,11 +73,7 @@ test("an answer that comes after another process's work is appended after it, an
 
 test("results of calls that another process closed reach the model as text, and no tool runs twice", async () => {
   const store = new InMemorySessionStore();
-  const other = createTestAgent(
-    createScriptedModel(() => ({ text: "b" })),
-    {},
-    { store },
-  );
+  const other = otherWriter(store, "b");
   let runs = 0;
   const inspect = defineTool({
     name: "look",
@@ -95,11 +95,7 @@ test("results of calls that another process closed reach the model as text, and 
 
 test("a process writes nothing when another process has finished the same operation", async () => {
   const store = new InMemorySessionStore();
-  const again = createTestAgent(
-    createScriptedModel(() => ({ text: "theirs" })),
-    {},
-    { store },
-  );
+  const again = otherWriter(store, "theirs");
   const mine = createTestAgent(
     createScriptedModel(async () => {
       await again.session().prompt("begin", { operationId: "op_1" });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   argvOf,
   commandOf,
+  namedToday,
   readShellCases,
   type ShellCase,
   type ShellFixture,
@@ -64,14 +65,6 @@ describe.each(subjects)(
     });
   },
 );
-
-/** Current entries for the lists of these cases; see check-command.test.ts. */
-const namedToday: Readonly<Record<string, AgentPolicy>> = {
-  "sh-s-094": { allowedCommands: ["git commit"], allowWrite: true },
-  "sh-s-095": { allowedCommands: ["git commit"], allowWrite: true },
-  "sh-s-096": { allowedCommands: ["git commit"], allowWrite: true },
-  "sh-s-102": { allowedCommands: [{ command: "python", unsafe: true }] },
-};
 
 async function run(sandbox: Sandbox, item: ShellCase): Promise<"allow" | "deny"> {
   const { allow_shell, allowed_commands, allow_compound_commands } = item.policy;

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { postgresForTests } from "../../testing/postgres-for-tests.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
 import { playOn } from "./call-model.suite.ts";
 import { broken, type CallEvent, modelFiles, schedules } from "./call-stories.suite.ts";
 
 const server = postgresForTests();
-let repository: TemporaryRepository;
-beforeAll(async () => {
-  repository = await createTemporaryRepository(modelFiles);
-});
-afterAll(async () => {
-  await repository[Symbol.asyncDispose]();
-});
+const repository = repositoryForTests(modelFiles);
 
 const scenarios: readonly (readonly CallEvent[])[] = [
   ["approve", "deny", "freeze"],

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
 import { play } from "./call-model.suite.ts";
 import { broken, type CallEvent, modelFiles, schedules } from "./call-stories.suite.ts";
 
-let repository: TemporaryRepository;
-beforeAll(async () => {
-  repository = await createTemporaryRepository(modelFiles);
-});
-afterAll(() => repository[Symbol.asyncDispose]());
+const repository = repositoryForTests(modelFiles);
 
 /** The events, and how many of their orders a campaign plays; `npm run test:calls` plays all. */
 const scenarios: readonly (readonly [most: number, events: readonly CallEvent[]])[] = [

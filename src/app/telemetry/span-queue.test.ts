@@ -65,28 +65,26 @@ test("spans wait for an unavailable receiver, and are sent when it is back", asy
   expect(lost).toEqual([]);
 });
 
-test("spans that a receiver refuses are not sent again, and are reported with the status", async () => {
-  const refused = { code: 1, error: Object.assign(new Error("secret of the receiver"), { code: 401 }) };
-  const { queue, lost, end } = begin(() => refused);
+const unreachable = "the receiver could not be reached before the end";
+test.each<[string, () => Answer, string]>([
+  [
+    "that a receiver refuses are not sent again, and are reported with the status",
+    () => ({ code: 1, error: Object.assign(new Error("secret of the receiver"), { code: 401 }) }),
+    "the receiver answered with status 401",
+  ],
+  ["that are left at a close without a receiver are reported as lost", () => away, unreachable],
+  [
+    "of an exporter that throws do not disturb the queue",
+    () => {
+      throw new Error("broken");
+    },
+    unreachable,
+  ],
+])("spans %s", async (_, answer, why) => {
+  const { queue, lost, end } = begin(answer);
   end(5);
   await queue.shutdown();
-  expect(lost).toEqual([[5, "the receiver answered with status 401"]]);
-});
-
-test("a close without a receiver reports the lost spans", async () => {
-  const { queue, lost, end } = begin(() => away);
-  end(7);
-  await queue.shutdown();
-  expect(lost).toEqual([[7, "the receiver could not be reached before the end"]]);
-});
-
-test("an exporter that throws does not disturb the queue", async () => {
-  const { queue, lost, end } = begin(() => {
-    throw new Error("broken");
-  });
-  end(1);
-  await queue.shutdown();
-  expect(lost).toEqual([[1, "the receiver could not be reached before the end"]]);
+  expect(lost).toEqual([[5, why]]);
 });
 
 test("spans that are not sampled are not sent", async () => {

@@ -2,18 +2,8 @@ import { expect, test } from "vitest";
 import { campaignTest } from "../../testing/campaign.suite.ts";
 import { findRunner, isOfTests } from "./runners.ts";
 import { checksOf, judgeChange } from "./testing/judge-change.ts";
-import { testStyles } from "./testing/test-styles.ts";
+import { requirements, tasks, testStyles } from "./testing/test-styles.ts";
 
-const requirements = `# Requirements
-
-## Requirement 1: Totals
-
-#### Acceptance Criteria
-
-1. WHEN a cart is totalled THEN the system SHALL add the prices.
-2. WHEN a discount applies THEN the system SHALL take it off the total.
-`;
-const tasks = "- [ ] 1. Discounts\n  - _Requirements: 1.2_\n";
 const specs = {
   ".gitignore": ".kit\nnode_modules\n",
   ".kiro/specs/cart/requirements.md": requirements,

@@ -5,20 +5,16 @@ import { expect, test } from "vitest";
 import { specCoverage } from "../../project/features/coverage.ts";
 import { openProject } from "../../project/open-project.ts";
 import { campaignTest } from "../../testing/campaign.suite.ts";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { checksOf, type Files, judgeChange } from "./testing/judge-change.ts";
 import { verifySpecs } from "./verify-specs.ts";
 
-const requirements = `# Requirements
-
-## Requirement 1: Totals
-
-#### Acceptance Criteria
-
-1. WHEN a cart is totalled THEN the system SHALL add the prices times their counts.
-2. WHEN the cart is empty THEN the system SHALL return zero.
-3. WHEN a discount applies THEN the system SHALL take it off the total.
-`;
+const requirements = requirementsFile("Totals", [
+  "WHEN a cart is totalled THEN the system SHALL add the prices times their counts.",
+  "WHEN the cart is empty THEN the system SHALL return zero.",
+  "WHEN a discount applies THEN the system SHALL take it off the total.",
+]);
 const tasks = `# Tasks
 
 - [x] 1. Totals

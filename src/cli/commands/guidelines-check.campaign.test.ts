@@ -1,19 +1,17 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { withoutIsolation } from "../../app/verify/testing/without-isolation.ts";
 import { wallTest } from "../../sandboxes/host/wall/walled.suite.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { beginProcess, type RunResult, runKit } from "../testing/run-kit.ts";
 
-let repository: TemporaryRepository;
-
-beforeAll(async () => {
-  repository = await createTemporaryRepository({
-    ".gitignore": ".kit\n",
-    "AGENTS.md": "# Shop\n\n## Money\n\nWhole cents.\n\n## Tests\n\nBeside.\n\n## Words\n\nPlain.\n",
-    "kit.toml": `[[guidelines.check]]
+const repository = repositoryForTests({
+  ".gitignore": ".kit\n",
+  "AGENTS.md": "# Shop\n\n## Money\n\nWhole cents.\n\n## Tests\n\nBeside.\n\n## Words\n\nPlain.\n",
+  "kit.toml": `[[guidelines.check]]
 rule = "AGENTS.md#money"
 files = "src/**"
 run = "! grep -nHE '[0-9][.][0-9]' {files}"
@@ -24,14 +22,14 @@ files = "docs/**"
 run = "no-such-program {files}"
 timeout_seconds = 5
 `,
-    "src/a.js": "export const price = 100;\n",
-    "docs/a.md": "# Shop\n",
-  });
+  "src/a.js": "export const price = 100;\n",
+  "docs/a.md": "# Shop\n",
+});
+beforeAll(async () => {
   await repository.init();
   await repository.commit("Begin", 1_700_000_000);
   await repository.write("src/b.js", "export const price = 9.5;\n");
 });
-afterAll(() => repository[Symbol.asyncDispose]());
 
 const check = (...args: readonly string[]): Promise<RunResult> =>
   runKit(["guidelines", "check", ...args], { cwd: repository.root });

@@ -2,63 +2,38 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CodeAction, CompletionItem, Hover, Location } from "vscode-languageserver";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
+import {
+  requirements as plainRequirements,
+  plan,
+  rule,
+  spec,
+  steering,
+  tasks,
+  testFile,
+  tests,
+} from "../lsp/testing/checkout-spec.ts";
 import { type LspClient, openClient } from "../lsp/testing/open-client.ts";
 
-const requirements = `# Requirements: checkout
+const requirements = plainRequirements.replace("place nothing", "<b>place</b> nothing");
 
-### Requirement 1: Pay
-
-**User Story:** As a customer, I want to pay, so that the books are mine.
-
-#### Acceptance Criteria
-
-1. WHEN the charge is accepted THEN the system SHALL place the order
-2. WHEN the charge is declined THEN the system SHALL <b>place</b> nothing
-`;
-const tasks = `# Implementation Plan
-
-- [ ] 1. Build it
-  - _Requirements: 1.2_
-`;
-const tests = `import { test } from "node:test";
-test("checkout#1.2 places nothing", () => {});
-`;
-const steering = `---
-inclusion: fileMatch
-fileMatchPattern: "src/**/*.ts"
----
-
-# Money
-
-Use cents.
-`;
-const spec = ".kiro/specs/checkout/requirements.md";
-const plan = ".kiro/specs/checkout/tasks.md";
-const rule = ".kiro/steering/money.md";
-const testFile = "src/checkout.test.ts";
-
-let repository: TemporaryRepository;
 let client: LspClient;
+const repository = repositoryForTests({
+  [spec]: requirements,
+  [plan]: tasks,
+  [testFile]: tests,
+  [rule]: steering,
+  "src/checkout.ts": "export {};\n",
+  "kit.config.ts": `console.log("code of the folder"); throw new Error("code ran");\n`,
+});
 beforeAll(async () => {
-  repository = await createTemporaryRepository({
-    [spec]: requirements,
-    [plan]: tasks,
-    [testFile]: tests,
-    [rule]: steering,
-    "src/checkout.ts": "export {};\n",
-    "kit.config.ts": `console.log("code of the folder"); throw new Error("code ran");\n`,
-  });
   client = await openClient(repository.root);
   client.open(spec, requirements);
   client.open(plan, tasks);
   client.open(testFile, tests);
   client.open(rule, steering);
 });
-afterAll(async () => {
-  expect(await client.end()).toBe(0);
-  await repository[Symbol.asyncDispose]();
-});
+afterAll(async () => expect(await client.end()).toBe(0));
 const lines = (locations: readonly Location[]): readonly string[] =>
   locations.map(({ uri, range }) => `${uri.slice(client.uri("").length + 1)}:${range.start.line + 1}`);
 

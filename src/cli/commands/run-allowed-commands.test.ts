@@ -1,12 +1,8 @@
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createServedProject, withoutKeys } from "../testing/agents-project.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
 const { project, server } = await createServedProject();
-afterAll(async () => {
-  await server.close();
-  project.remove();
-});
 
 const local = ["--model", "local/m"] as const;
 const run = (args: readonly string[]): Promise<RunResult> =>

@@ -1,12 +1,8 @@
-import { afterAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { createServedProject, withoutKeys } from "../testing/agents-project.ts";
 import { type RunOptions, type RunResult, runKit } from "../testing/run-kit.ts";
 
 const { project, server } = await createServedProject();
-afterAll(async () => {
-  await server.close();
-  project.remove();
-});
 beforeEach(() => server.script([]));
 
 function run(args: readonly string[], options: Partial<RunOptions> = {}): Promise<RunResult> {

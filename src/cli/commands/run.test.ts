@@ -2,15 +2,11 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createServedProject, providerKey, withoutKeys } from "../testing/agents-project.ts";
 import { type RunOptions, type RunResult, runKit, startKit } from "../testing/run-kit.ts";
 
 const { project, server } = await createServedProject();
-afterAll(async () => {
-  await server.close();
-  project.remove();
-});
 beforeEach(() => server.script([]));
 
 function run(args: readonly string[], options: Partial<RunOptions> = {}): Promise<RunResult> {
@@ -138,20 +134,7 @@ describe("a prompt", () => {
 });
 
 describe("a session", () => {
-  test("continues in the next process, and another session knows nothing of it", async () => {
-    server.script([{ text: "Noted." }, { text: "Blue." }, { text: "No idea." }]);
-    await run(["-p", "My colour is blue.", ...local, "--session", "one"]);
-    await run(["-p", "Which is it?", ...local, "--session", "one"]);
-    await run(["-p", "Which is it?", ...local, "--session", "two"]);
-    const texts = (index: number): readonly unknown[] =>
-      sent(index)
-        .messages.slice(1)
-        .map((message) => message.content);
-    expect(texts(1)).toEqual(["My colour is blue.", "Noted.", "Which is it?"]);
-    expect(texts(2)).toEqual(["Which is it?"]);
-  });
-
-  test("is new for each prompt, unless the line continues the session that was used last", async () => {
+  test("is new for each prompt, unless the line names one, which no other one knows of, or continues the last one", async () => {
     server.script([
       { text: "Noted." },
       { text: "Hm." },

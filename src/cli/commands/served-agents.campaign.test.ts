@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createServedProject, withoutKeys } from "../testing/agents-project.ts";
 import { beginProcess, type RunResult, runKit } from "../testing/run-kit.ts";
 import { endAll, type Running, type ServedKit, serveKit } from "../testing/served-kit.ts";
@@ -7,10 +7,6 @@ const { project, server } = await createServedProject();
 const running: Running = new Map();
 beforeEach(() => server.script([]));
 afterEach(() => endAll(running));
-afterAll(async () => {
-  await server.close();
-  project.remove();
-});
 
 const kit = (...args: readonly string[]): Promise<RunResult> =>
   runKit(args, { cwd: project.root, env: withoutKeys });

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { beforeAll, expect, test } from "vitest";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
-let repository: TemporaryRepository;
 let commits: readonly string[] = [];
 
 const kit = (...args: readonly string[]): Promise<RunResult> =>
@@ -15,13 +14,13 @@ const report = (...failed: readonly string[]): string =>
     )
     .join("")}</testsuite>`;
 
+const repository = repositoryForTests({
+  ".gitignore": ".kit\njunit.xml\n",
+  ".kiro/specs/cart/requirements.md":
+    "# Requirements\n\n## Requirement 1: Totals\n\n#### Acceptance Criteria\n\n1. THE cart SHALL add.\n2. THE cart SHALL take off discounts.\n",
+  "cart.test.js": '// cart#1.1\ntest("adds", () => {});\n// cart#1.2\ntest("takes off", () => {});\n',
+});
 beforeAll(async () => {
-  repository = await createTemporaryRepository({
-    ".gitignore": ".kit\njunit.xml\n",
-    ".kiro/specs/cart/requirements.md":
-      "# Requirements\n\n## Requirement 1: Totals\n\n#### Acceptance Criteria\n\n1. THE cart SHALL add.\n2. THE cart SHALL take off discounts.\n",
-    "cart.test.js": '// cart#1.1\ntest("adds", () => {});\n// cart#1.2\ntest("takes off", () => {});\n',
-  });
   await repository.init();
   const record = async (at: number, ...failed: readonly string[]): Promise<string> => {
     await repository.write("cart.js", `${at}\n`);
@@ -38,7 +37,6 @@ beforeAll(async () => {
   await repository.write("junit.xml", report("takes off"));
   await kit("results", "junit.xml");
 });
-afterAll(() => repository[Symbol.asyncDispose]());
 
 test("prints the results of criteria over time on a line each, and every entry as JSON", async () => {
   const today = new Date().toISOString().slice(0, 10);

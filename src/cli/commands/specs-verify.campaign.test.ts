@@ -1,22 +1,20 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { wallTest } from "../../sandboxes/host/wall/walled.suite.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
 import { type RunResult, runKit } from "../testing/run-kit.ts";
 
-let repository: TemporaryRepository;
-
+const repository = repositoryForTests({
+  ".gitignore": ".kit\n",
+  ".kiro/specs/cart/requirements.md":
+    "# Requirements\n\n## Requirement 1: Totals\n\n#### Acceptance Criteria\n\n1. WHEN a discount applies THEN the system SHALL take it off.\n",
+  ".kiro/specs/cart/tasks.md": "- [ ] 1. Discounts\n  - _Requirements: 1.1_\n",
+  "cart.mjs": "export const total = (sum) => sum;\n",
+  "cart.test.mjs":
+    'import { test } from "node:test";\nimport { total } from "./cart.mjs";\ntest("adds", () => void total(1));\n',
+});
 beforeAll(async () => {
-  repository = await createTemporaryRepository({
-    ".gitignore": ".kit\n",
-    ".kiro/specs/cart/requirements.md":
-      "# Requirements\n\n## Requirement 1: Totals\n\n#### Acceptance Criteria\n\n1. WHEN a discount applies THEN the system SHALL take it off.\n",
-    ".kiro/specs/cart/tasks.md": "- [ ] 1. Discounts\n  - _Requirements: 1.1_\n",
-    "cart.mjs": "export const total = (sum) => sum;\n",
-    "cart.test.mjs":
-      'import { test } from "node:test";\nimport { total } from "./cart.mjs";\ntest("adds", () => void total(1));\n',
-  });
   await repository.init();
   await repository.commit("Begin", 1_700_000_000);
   await repository.write(
@@ -24,7 +22,6 @@ beforeAll(async () => {
     "export function total(sum, discount = 0) {\n  return sum - discount;\n}\n",
   );
 });
-afterAll(() => repository[Symbol.asyncDispose]());
 
 const verify = (...args: readonly string[]): Promise<RunResult> =>
   runKit(["specs", "verify", ...args], { cwd: repository.root });

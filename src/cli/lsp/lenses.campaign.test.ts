@@ -2,61 +2,26 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CodeLens, Hover, Location, ShowDocumentParams } from "vscode-languageserver";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { runKit } from "../testing/run-kit.ts";
+import { plan, requirements, rule, spec, steering, tasks, testFile, tests } from "./testing/checkout-spec.ts";
 import { type LspClient, openClient } from "./testing/open-client.ts";
 
-const requirements = `# Requirements: checkout
-
-### Requirement 1: Pay
-
-**User Story:** As a customer, I want to pay, so that the books are mine.
-
-#### Acceptance Criteria
-
-1. WHEN the charge is accepted THEN the system SHALL place the order
-2. WHEN the charge is declined THEN the system SHALL place nothing
-`;
-const tasks = `# Implementation Plan
-
-- [ ] 1. Build it
-  - _Requirements: 1.2_
-`;
-const tests = `import { test } from "node:test";
-test("checkout#1.2 places nothing", () => {});
-`;
-const steering = `---
-inclusion: fileMatch
-fileMatchPattern: "src/**/*.ts"
----
-
-# Money
-
-Use cents.
-`;
-const spec = ".kiro/specs/checkout/requirements.md";
-const plan = ".kiro/specs/checkout/tasks.md";
-const rule = ".kiro/steering/money.md";
-const testFile = "src/checkout.test.ts";
-
-let repository: TemporaryRepository;
 let client: LspClient;
+const repository = repositoryForTests({
+  [spec]: requirements,
+  [plan]: tasks,
+  [testFile]: tests,
+  [rule]: steering,
+});
 beforeAll(async () => {
-  repository = await createTemporaryRepository({
-    [spec]: requirements,
-    [plan]: tasks,
-    [testFile]: tests,
-    [rule]: steering,
-  });
   client = await openClient(repository.root);
   client.open(spec, requirements);
   client.open(plan, tasks);
   client.open(testFile, tests);
 });
-afterAll(async () => {
-  expect(await client.end()).toBe(0);
-  await repository[Symbol.asyncDispose]();
-});
+afterAll(async () => expect(await client.end()).toBe(0));
 
 test("lenses have their titles when the editor asks for them, and each fact is in hover, too", async () => {
   const lenses = await client.ask<CodeLens[]>("codeLens", [spec, 0]);

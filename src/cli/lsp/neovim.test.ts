@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { forKit, kitCommandLine } from "../testing/run-kit.ts";
+import { requirements, rule, spec, steering, testFile, tests } from "./testing/checkout-spec.ts";
 
 const isThere = spawnSync("nvim", ["--version"]).status === 0;
 if (!isThere) test.skip("Neovim as a client: nvim is not installed.", () => undefined);
@@ -13,30 +14,10 @@ test.skipIf(!isThere)(
   "Neovim shows problems, hovers, definitions, completions and lenses of kit lsp",
   async () => {
     const files = {
-      ".kiro/specs/checkout/requirements.md": `# Requirements: checkout
-
-### Requirement 1: Pay
-
-**User Story:** As a customer, I want to pay, so that the books are mine.
-
-#### Acceptance Criteria
-
-1. WHEN the charge is accepted THEN the system SHALL place the order
-2. WHEN the charge is declined THEN the system SHALL place nothing
-`,
-      ".kiro/steering/money.md": `---
-inclusion: fileMatch
-fileMatchPattern: "scr/**/*.ts"
----
-
-# Money
-
-Use cents.
-`,
+      [spec]: requirements,
+      [rule]: steering.replace("src/", "scr/"),
       "AGENTS.md": "# Names\n\nUse whole words.\n",
-      "src/checkout.test.ts": `import { test } from "node:test";
-test("checkout#1.2 places nothing", () => {});
-`,
+      [testFile]: tests,
     };
     await using repository = await createTemporaryRepository(files);
     const { stdout } = await promisify(execFile)(

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { afterAll } from "vitest";
 import { type ProviderServer, startProviderServer } from "../../testing/provider-server/provider-server.ts";
 
 /** A project with agents in a temporary folder. */
@@ -72,14 +73,19 @@ function createAgentsProject(more: Readonly<Record<string, string>> = {}): Agent
   };
 }
 
-/** A server that speaks a provider's protocol, and a project whose `local/…` models it serves. */
+/** A server that speaks a provider's protocol, and a project whose `local/…` models it serves, until the end of the file's tests. */
 export async function createServedProject(): Promise<{
   readonly project: AgentsProject;
   readonly server: ProviderServer;
 }> {
   const server = await startProviderServer();
   const toml = `[providers.local]\nbase_url = "${server.providers.local?.base_url}"\napi_key = "${providerKey}"\n`;
-  return { server, project: createAgentsProject({ "kit.toml": toml }) };
+  const project = createAgentsProject({ "kit.toml": toml });
+  afterAll(async () => {
+    await server.close();
+    project.remove();
+  });
+  return { server, project };
 }
 
 /** No key of whoever runs the tests decides which model answers. */

@@ -1,45 +1,41 @@
 import { StreamResponse, Task } from "@a2a-js/sdk";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { A2aMessage, A2aPart, A2aUpdate } from "../../protocol/a2a.ts";
 import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { type ServedService, serveService } from "../../server/testing/serve-service.ts";
+import { serveForTests } from "../../server/testing/serve-for-tests.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestService } from "../../testing/test-service.ts";
 import { A2aFold } from "./fold.ts";
 import { toA2aInput, toAnswers } from "./input.ts";
 import { toTask, type WaitingCall } from "./task.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  let hasBroken = false;
-  const answer = ({ prompt }: LanguageModelV4CallOptions): ScriptedTurn => {
-    const text = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
-    const results = prompt.filter(({ role }) => role === "tool").length;
-    if (text.includes("pays") && results === 0)
-      return { text: "I pay. ", toolCalls: [1, 2].map((cents) => ({ name: "pay", input: { cents } })) };
-    if (text.includes("delegates") && results === 0)
-      return { toolCalls: [{ name: "task", input: { prompt: "child" } }] };
-    if (text.includes("breaks") && !hasBroken) {
-      hasBroken = true;
-      return { deltas: ["The ", "wrong "], error: new TypeError("fetch failed"), failAfter: 2 };
-    }
-    if (text.includes("typed")) return { text: '{"answer":42}' };
-    return { reasoning: "Hm.", deltas: ["The ", "answer."] };
-  };
-  const typed = `{ output: { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"] } }`;
-  served = await serveService({
-    files: {
-      "src/agents/typed.ts": `export const triggers = { webhook: true };
+let hasBroken = false;
+const answer = ({ prompt }: LanguageModelV4CallOptions): ScriptedTurn => {
+  const text = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
+  const results = prompt.filter(({ role }) => role === "tool").length;
+  if (text.includes("pays") && results === 0)
+    return { text: "I pay. ", toolCalls: [1, 2].map((cents) => ({ name: "pay", input: { cents } })) };
+  if (text.includes("delegates") && results === 0)
+    return { toolCalls: [{ name: "task", input: { prompt: "child" } }] };
+  if (text.includes("breaks") && !hasBroken) {
+    hasBroken = true;
+    return { deltas: ["The ", "wrong "], error: new TypeError("fetch failed"), failAfter: 2 };
+  }
+  if (text.includes("typed")) return { text: '{"answer":42}' };
+  return { reasoning: "Hm.", deltas: ["The ", "answer."] };
+};
+const typed = `{ output: { type: "object", properties: { answer: { type: "integer" } }, required: ["answer"] } }`;
+const served = serveForTests({
+  files: {
+    "src/agents/typed.ts": `export const triggers = { webhook: true };
 export default { kind: "kit.agent", describe: async () => (${typed}) };
 `,
-    },
-    openService: ({ root }) =>
-      createTestService({ root, model: createScriptedModel(answer, { recordCalls: false }) }),
-  });
+  },
+  openService: ({ root }) =>
+    createTestService({ root, model: createScriptedModel(answer, { recordCalls: false }) }),
 });
-afterAll(() => served.close());
 
 interface Recorded {
   readonly record: DispatchRecord;

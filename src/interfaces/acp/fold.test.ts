@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
-import { type ServedService, serveService } from "../../server/testing/serve-service.ts";
+import { serveForTests } from "../../server/testing/serve-for-tests.ts";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestService } from "../../testing/test-service.ts";
 import { AcpFold } from "./fold.ts";
@@ -15,47 +15,43 @@ const schemaFile = fileURLToPath(import.meta.resolve("@agentclientprotocol/sdk/s
 ajv.addSchema(JSON.parse(readFileSync(schemaFile, "utf8")), "acp");
 const isUpdate = ajv.compile({ $ref: "acp#/$defs/SessionUpdate" });
 
-let served: ServedService;
-beforeAll(async () => {
-  const words = ["The ", "answer ", "is ", "here."];
-  let calls = 0;
-  let hasBroken = false;
-  const answer = ({ prompt }: LanguageModelV4CallOptions): ScriptedTurn => {
-    const text = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
-    const results = prompt.filter(({ role }) => role === "tool").length;
-    calls += 1;
-    if (text.includes("think")) return { reasoning: "First this.", deltas: words };
-    if (text.includes("twice") && results < 2)
-      return { deltas: ["I look. "], toolCalls: [{ id: "same", name: "look", input: { at: calls } }] };
-    if (text.includes("child") && !text.includes("delegate") && results === 0)
-      return { text: "Not for the person.", toolCalls: [{ name: "pay", input: { cents: 3 } }] };
-    if (text.includes("delegate") && results === 0)
-      return { toolCalls: [{ name: "task", input: { prompt: "child" } }] };
-    if (text.includes("pays") && results === 0)
-      return { toolCalls: [1, 2].map((cents) => ({ name: "pay", input: { cents } })) };
-    if (text.includes("writes") && results === 0)
-      return { toolCalls: [{ name: "write", input: { path: "a.md", content: "one" } }] };
-    if (text.includes("writes") && results === 1)
-      return { toolCalls: [{ name: "edit", input: { path: "a.md", old: "one", new: "two" } }] };
-    if (text.includes("breaks") && !hasBroken) {
-      hasBroken = true;
-      return { deltas: words, error: new TypeError("fetch failed"), failAfter: 2 };
-    }
-    return { deltas: words, ...(text.includes("slow") ? { delayMs: 100 } : {}) };
-  };
-  served = await serveService({
-    files: {
-      "src/agents/all.ts": `export const triggers = { webhook: true };
+const words = ["The ", "answer ", "is ", "here."];
+let calls = 0;
+let hasBroken = false;
+const answer = ({ prompt }: LanguageModelV4CallOptions): ScriptedTurn => {
+  const text = JSON.stringify(prompt.findLast(({ role }) => role === "user")?.content);
+  const results = prompt.filter(({ role }) => role === "tool").length;
+  calls += 1;
+  if (text.includes("think")) return { reasoning: "First this.", deltas: words };
+  if (text.includes("twice") && results < 2)
+    return { deltas: ["I look. "], toolCalls: [{ id: "same", name: "look", input: { at: calls } }] };
+  if (text.includes("child") && !text.includes("delegate") && results === 0)
+    return { text: "Not for the person.", toolCalls: [{ name: "pay", input: { cents: 3 } }] };
+  if (text.includes("delegate") && results === 0)
+    return { toolCalls: [{ name: "task", input: { prompt: "child" } }] };
+  if (text.includes("pays") && results === 0)
+    return { toolCalls: [1, 2].map((cents) => ({ name: "pay", input: { cents } })) };
+  if (text.includes("writes") && results === 0)
+    return { toolCalls: [{ name: "write", input: { path: "a.md", content: "one" } }] };
+  if (text.includes("writes") && results === 1)
+    return { toolCalls: [{ name: "edit", input: { path: "a.md", old: "one", new: "two" } }] };
+  if (text.includes("breaks") && !hasBroken) {
+    hasBroken = true;
+    return { deltas: words, error: new TypeError("fetch failed"), failAfter: 2 };
+  }
+  return { deltas: words, ...(text.includes("slow") ? { delayMs: 100 } : {}) };
+};
+const served = serveForTests({
+  files: {
+    "src/agents/all.ts": `export const triggers = { webhook: true };
 const pay = { name: "pay", description: "Pays.", input: { type: "object" }, needsApproval: true, execute: (args) => JSON.stringify(args) };
 const look = { name: "look", description: "Looks.", input: { type: "object" }, execute: (args, context) => { context.progress?.({ half: true }); return "seen"; } };
 export default { kind: "kit.agent", describe: async () => ({ tools: [pay, look], allowWrite: true }) };
 `,
-    },
-    openService: ({ root }) =>
-      createTestService({ root, model: createScriptedModel(answer, { recordCalls: false }) }),
-  });
+  },
+  openService: ({ root }) =>
+    createTestService({ root, model: createScriptedModel(answer, { recordCalls: false }) }),
 });
-afterAll(() => served.close());
 
 /** Prompts the agent in a session of its own, decides its calls in turn, and returns the events that the log has. */
 async function record(instance_id: string, input: string): Promise<readonly KitEvent[]> {

@@ -2,20 +2,16 @@ import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { CoverageReport } from "../../protocol/coverage.ts";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
 import { type CoverageOptions, pageCoverage, specCoverage } from "./coverage.ts";
 
-const requirements = `# Requirements
-
-### Requirement 1: Log in
-
-#### Acceptance Criteria
-
-1. WHEN the password is right THEN the system SHALL open a session
-2. WHEN the password is wrong three times THEN the system SHALL lock the account
-3. THE system SHALL log every attempt, see \`tests/audit.test.ts\`
-`;
+const requirements = requirementsFile("Log in", [
+  "WHEN the password is right THEN the system SHALL open a session",
+  "WHEN the password is wrong three times THEN the system SHALL lock the account",
+  "THE system SHALL log every attempt, see `tests/audit.test.ts`",
+]);
 
 const files = {
   ".kiro/specs/auth/requirements.md": requirements,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
 
@@ -37,16 +38,12 @@ const files = {
   "tests/unnamed.test.ts": "",
 };
 
-let repository: TemporaryRepository;
 let project: Project;
+const repository = repositoryForTests(files);
 beforeAll(async () => {
-  repository = await createTemporaryRepository(files);
   project = await openProject({ root: repository.root, indexFile: ":memory:" });
 });
-afterAll(async () => {
-  await project.close();
-  await repository[Symbol.asyncDispose]();
-});
+afterAll(() => project.close());
 
 const idOf = (path: string, title: string): string => {
   for (const spec of project.specs.all())

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { lifecycleWeights, priorityWeights } from "../../protocol/enums.ts";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { processorMs } from "../../testing/processor-time.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
 
@@ -35,18 +36,14 @@ const files = {
   "CLAUDE.md": "# Rules\n\n## Checkout\n\nAlways test the checkout.\n",
 };
 
-let repository: TemporaryRepository;
 let project: Project;
 
+const repository = repositoryForTests(files);
 beforeAll(async () => {
-  repository = await createTemporaryRepository(files);
   const config = { specs: { custom: [{ include: "records/**/*.json" }] } };
   project = await openProject({ root: repository.root, indexFile: ":memory:", config });
 });
-afterAll(async () => {
-  await project.close();
-  await repository[Symbol.asyncDispose]();
-});
+afterAll(() => project.close());
 
 const ids = (query: Parameters<Project["specs"]["query"]>[0]): string[] =>
   project.specs.query(query).specs.map(({ id }) => id);

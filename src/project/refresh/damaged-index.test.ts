@@ -11,9 +11,10 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
-import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
+import { repositoryForTests } from "../../testing/repository-for-tests.ts";
+import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { threadsAtOnce } from "../../testing/threads-at-once.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
@@ -27,7 +28,6 @@ const files = {
   ".kiro/specs/auth/tasks.md": "# Plan\n\n- [ ] 1. Do it\n  - _Requirements: 1.1, 7.1_\n",
 };
 
-let repository: TemporaryRepository;
 let intactBytes: Buffer;
 let truth: unknown;
 const indexFile = (): string => join(repository.root, ".kit", "index.db");
@@ -49,17 +49,15 @@ function answersOf(project: Project): unknown {
   };
 }
 
+const repository = repositoryForTests(files);
 beforeAll(async () => {
-  repository = await createTemporaryRepository(files);
   const project = await open();
   truth = answersOf(project);
   await project.close();
-  // A second pass settles what was too fresh to be trusted in the first.
   await new Promise((resolve) => setTimeout(resolve, 40));
   await (await open()).close();
   intactBytes = readFileSync(indexFile());
 });
-afterAll(async () => await repository[Symbol.asyncDispose]());
 
 function putIndex(bytes: Uint8Array): void {
   for (const suffix of ["-wal", "-shm"]) rmSync(indexFile() + suffix, { force: true });

@@ -1,21 +1,17 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 import { createTemporaryRepository, type TemporaryRepository } from "../../testing/temporary-repository.ts";
 import { criterionHistory, worseCriteria } from "../features/spec-history.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
 import { type RecordOptions, recordResults } from "./record-results.ts";
 
-const requirements = `# Requirements
-
-## Requirement 1: Log in
-
-#### Acceptance Criteria
-
-1. WHEN a user logs in THEN the system SHALL open a session.
-2. WHEN the password is wrong THEN the system SHALL refuse.
-`;
+const requirements = requirementsFile("Log in", [
+  "WHEN a user logs in THEN the system SHALL open a session.",
+  "WHEN the password is wrong THEN the system SHALL refuse.",
+]);
 
 let repository: TemporaryRepository;
 let project: Project;

@@ -4,23 +4,19 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
+import { requirementsFile } from "../../testing/requirements-file.ts";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { pageCoverage, specCoverage } from "../features/coverage.ts";
 import { openProject } from "../open-project.ts";
 import type { Project } from "../project.ts";
 import { readReport, recordResults } from "./record-results.ts";
 
-const requirements = `# Requirements
-
-## Requirement 1: Login
-
-#### Acceptance Criteria
-
-1. WHEN a user logs in THEN the system SHALL open a session.
-2. WHEN the password is wrong THEN the system SHALL refuse.
-3. WHEN a user logs out THEN the system SHALL close the session.
-4. WHEN three attempts fail THEN the system SHALL wait.
-`;
+const requirements = requirementsFile("Login", [
+  "WHEN a user logs in THEN the system SHALL open a session.",
+  "WHEN the password is wrong THEN the system SHALL refuse.",
+  "WHEN a user logs out THEN the system SHALL close the session.",
+  "WHEN three attempts fail THEN the system SHALL wait.",
+]);
 
 const loginTest = `import { test } from "vitest";
 test("opens a session (auth#1.1)", () => {});

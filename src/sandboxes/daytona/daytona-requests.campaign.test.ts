@@ -1,5 +1,5 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
+import { describe, expect, test } from "vitest";
+import { refusalTests, remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
 import { daytonaSubject, hasDaytona } from "./testing/daytona-subject.ts";
 
 describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors", () => {
@@ -27,7 +27,7 @@ describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors"
     ]);
   });
 
-  test.each([
+  refusalTests(bench, [
     [429, "Too many requests", { code: "too_many_requests", meta: { reason: "busy" } }],
     [403, "Total CPU quota exceeded", { code: "forbidden", meta: { reason: "quota" } }],
     [
@@ -37,13 +37,7 @@ describe.skipIf(!hasDaytona)("daytona, with the package of npm run test:vendors"
     ],
     [400, "no such snapshot", { code: "invalid_request", meta: { reason: "refused" } }],
     [500, "broken", { code: "unavailable", meta: { reason: "unreachable" } }],
-  ])("the vendor's %i (%s) is kit's", async (status, message, expected) => {
-    bench.fake.trouble.refuse = { status, message };
-    onTestFinished(() => {
-      bench.fake.trouble.refuse = undefined;
-    });
-    await expect((await bench.open()).list()).rejects.toMatchObject(expected);
-  });
+  ]);
 
   test("network rules are passed on, and without rules a machine reaches no host", async () => {
     await (await bench.open()).list();

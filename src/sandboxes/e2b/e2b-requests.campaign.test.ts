@@ -1,6 +1,6 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { loadSdk } from "../remote/load-vendor-sdk.ts";
-import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
+import { refusalTests, remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
 import { e2bSubject } from "./testing/e2b-subject.ts";
 
 const bench = useRemote(e2bSubject);
@@ -34,7 +34,7 @@ test("opening a sandbox sends no request; the first call creates the machine, an
   ]);
 });
 
-test.each([
+refusalTests(bench, [
   [429, "Rate limit exceeded", { code: "too_many_requests", meta: { reason: "busy" } }],
   [
     429,
@@ -49,13 +49,7 @@ test.each([
   [400, "no such template", { code: "invalid_request", meta: { reason: "refused" } }],
   [500, "broken", { code: "unavailable", meta: { reason: "unreachable" } }],
   [503, "busy", { code: "unavailable", meta: { reason: "unreachable" } }],
-])("the vendor's %i (%s) is kit's", async (status, message, expected) => {
-  bench.fake.trouble.refuse = { status, message };
-  onTestFinished(() => {
-    bench.fake.trouble.refuse = undefined;
-  });
-  await expect((await bench.open()).list()).rejects.toMatchObject(expected);
-});
+]);
 
 test("network rules are passed on, and without rules a machine reaches no host", async () => {
   await (await bench.open()).list();

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTemporaryRepository } from "../../testing/temporary-repository.ts";
 import { loadSdk } from "../remote/load-vendor-sdk.ts";
-import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
+import { refusalTests, remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
 import { modal } from "./modal-sandbox.ts";
 import { type FakeModal, startFakeModal } from "./testing/fake-modal.ts";
 import { hasModal, modalSubject } from "./testing/modal-subject.ts";
@@ -121,7 +121,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     expect((await sandbox.exec({ command })).stdout).toBe("80000\n");
   });
 
-  test.each([
+  refusalTests(bench, [
     [8, "Rate limit exceeded", { code: "too_many_requests", meta: { reason: "busy" } }],
     [
       8,
@@ -137,13 +137,7 @@ describe.skipIf(!hasModal)("modal, with the package of npm run test:vendors", ()
     [3, "no such region", { code: "invalid_request", meta: { reason: "refused" } }],
     [5, "Environment 'x' not found", { code: "invalid_request", meta: { reason: "refused" } }],
     [14, "broken", { code: "unavailable", meta: { reason: "unreachable" } }],
-  ])("the vendor's status %i (%s) is kit's", async (status, message, expected) => {
-    bench.fake.trouble.refuse = { status, message };
-    onTestFinished(() => {
-      bench.fake.trouble.refuse = undefined;
-    });
-    await expect((await bench.open()).list()).rejects.toMatchObject(expected);
-  });
+  ]);
 
   test("a refused key and a failed image build are errors with a hint", async () => {
     const open = (options: Parameters<typeof modal>[0]) =>

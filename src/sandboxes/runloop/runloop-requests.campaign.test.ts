@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
+import { refusalTests, remoteTests, useRemote } from "../remote/testing/remote.suite.ts";
 import { runloopSubject } from "./testing/runloop-subject.ts";
 
 const bench = useRemote(runloopSubject);
@@ -58,7 +58,7 @@ test("output with more lines than the vendor returns at once is read completely"
   expect(stdout.split("\n")).toHaveLength(120_001);
 });
 
-test.each([
+refusalTests(bench, [
   [429, "Too many requests", { code: "too_many_requests", meta: { reason: "busy", retry_after_s: 7 } }],
   [429, "Concurrent devbox limit reached", { code: "forbidden", meta: { reason: "quota" } }],
   [
@@ -68,13 +68,7 @@ test.each([
   ],
   [400, "no such blueprint", { code: "invalid_request", meta: { reason: "refused" } }],
   [500, "broken", { code: "unavailable", meta: { reason: "unreachable" } }],
-])("the vendor's %i (%s) is kit's", async (status, message, expected) => {
-  bench.fake.trouble.refuse = { status, message };
-  onTestFinished(() => {
-    bench.fake.trouble.refuse = undefined;
-  });
-  await expect((await bench.open()).list()).rejects.toMatchObject(expected);
-});
+]);
 
 test("network rules become one account policy per list of hosts, and without rules a machine reaches no host", async () => {
   const policyOf = async (network?: readonly string[] | "any"): Promise<unknown> => {

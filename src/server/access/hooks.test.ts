@@ -1,5 +1,6 @@
-import { expect, onTestFinished, test } from "vitest";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { expect, test } from "vitest";
+import { serveForTest } from "../testing/serve-for-tests.ts";
+import type { ServedService } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
 const never = new Promise<never>(() => undefined);
@@ -21,14 +22,12 @@ async function expectRefusals({ send, url, errors }: ServedService, hook: string
 }
 
 test("an `authorize` that never answers refuses the request, also on WebSockets, and is reported to the operator", async () => {
-  const served = await serveService({ limits, authorize: () => never });
-  onTestFinished(() => served.close());
+  const served = await serveForTest({ limits, authorize: () => never });
   await expectRefusals(served, "server.authorize");
 });
 
 test("so is an `auth` that never answers", async () => {
-  const served = await serveService({ limits, access: { auth: () => never } });
-  onTestFinished(() => served.close());
+  const served = await serveForTest({ limits, access: { auth: () => never } });
   await expectRefusals(served, "server.auth");
 });
 
@@ -42,10 +41,9 @@ test("only `true` permits a request, and kit waits for a slow answer", async () 
     absent: undefined,
     laterTruthy: Promise.resolve("yes"),
   };
-  const served = await serveService({
+  const served = await serveForTest({
     authorize: ({ instance = "" }) => answers[instance] as boolean,
   });
-  onTestFinished(() => served.close());
   for (const id of Object.keys(answers)) {
     const { status } = await served.send(`/agents/echo/${id}/approvals`);
     expect([id, status]).toEqual([id, id === "yes" || id === "later" ? 200 : 403]);

@@ -1,8 +1,8 @@
 import type { Task } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { answerTo, callsOf, connectA2a, idOf, messageOf, part, seen, send } from "../testing/a2a-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
 const agent = (tool: string): string => `export const triggers = { webhook: true };
 const schema = { type: "object", properties: { guests: { type: "integer", minimum: 1 } }, required: ["guests"] };
@@ -10,23 +10,17 @@ const weather = { name: "weather", description: "Tells it.", input: { type: "obj
 export default { kind: "kit.agent", describe: async () => ({ tools: [weather] }) };
 `;
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    a2a: { approvals: "sender" },
-    files: {
-      "src/agents/pair.ts": agent("needsApproval: true, execute: () => 'sun'"),
-      "src/agents/host.ts": agent(`execute: async (_, { ask }) => {
+const served = serveForTests({
+  a2a: { approvals: "sender" },
+  files: {
+    "src/agents/pair.ts": agent("needsApproval: true, execute: () => 'sun'"),
+    "src/agents/host.ts": agent(`execute: async (_, { ask }) => {
     const { action, value } = await ask({ message: "For how many?", schema });
     return action + (value?.guests ?? "");
   }`),
-    },
-  });
+  },
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 /** A task of `weather twice`, when both calls wait. */
 async function askedTwice(client: Client, contextId: string): Promise<Task> {

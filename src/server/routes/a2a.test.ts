@@ -12,19 +12,15 @@ import {
   seen,
   send,
 } from "../testing/a2a-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
 let echo: Client;
 let careful: Client;
+const served = serveForTests({ a2a: { approvals: "sender" } });
 beforeAll(async () => {
-  served = await serveService({ a2a: { approvals: "sender" } });
   [echo, careful] = await Promise.all([connectA2a(served.url, "echo"), connectA2a(served.url, "careful")]);
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 const rpc = (method: string, params: object = {}, headers: object = { "a2a-version": "1.0" }) =>
   served.send("/a2a/echo", { body: { jsonrpc: "2.0", id: 7, method, params }, headers: { ...headers } });

@@ -1,10 +1,9 @@
 import { HttpAgent, type RunAgentInput, verifyEvents } from "@ag-ui/client";
 import { from, lastValueFrom, toArray } from "rxjs";
-import { afterAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { AgUiFold } from "../../interfaces/ag-ui/fold.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const served = serveForTests();
 afterAll(() => expect(served.errors).toEqual([]));
@@ -141,8 +140,7 @@ test("errors are the end of a run, refusals are sentences, and a run that is not
 });
 
 test("a result of a tool approves no call of the agent", async () => {
-  const guarded = await serveService({ authorize: ({ action }) => action !== "agent.approve" });
-  onTestFinished(() => guarded.close());
+  const guarded = await serveForTest({ authorize: ({ action }) => action !== "agent.approve" });
   const path = "/agents/careful/front/agui";
   const send = (messages: readonly object[], more = {}) =>
     guarded.stream(path, { body: { threadId: "t", runId: `r${++count}`, messages, ...more } });

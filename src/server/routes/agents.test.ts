@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { collectEvents, readEventStream } from "../testing/read-event-stream.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const served = serveForTests();
 afterAll(() => expect(served.errors).toEqual([]));
@@ -204,8 +203,7 @@ describe("agents", () => {
   });
 
   test("can take longer than the idle limit of a connection", async () => {
-    const patient = await serveService({ limits: { idleTimeoutMs: 100 } });
-    onTestFinished(() => patient.close());
+    const patient = await serveForTest({ limits: { idleTimeoutMs: 100 } });
     const reply = patient.send("/agents/echo/1", { body: { message: "hold" } });
     await patient.echo.held(1);
     const silent = connect({ host: "127.0.0.1", port: patient.port });

@@ -4,8 +4,7 @@ import { InMemorySessionStore } from "../../stores/memory/memory-store.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestAgent } from "../../testing/test-runtime.ts";
 import { createTestService } from "../../testing/test-service.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
 const served = serveForTests({
@@ -175,7 +174,7 @@ test.each([
 
 test("a sender who may prompt answers a call of the caller's tool, over HTTP and a WebSocket, and an approver does not", async () => {
   let allowed: readonly string[] = ["agent.prompt", "agent.dispatch", "agent.read"];
-  const guarded = await serveService({ authorize: ({ action }) => allowed.includes(action) });
+  const guarded = await serveForTest({ authorize: ({ action }) => allowed.includes(action) });
   const callOf = async (id: string, input: string): Promise<string> => {
     await guarded.send(`/agents/careful/${id}/dispatch`, { body: { input, tools: [{ name: "locate" }] } });
     const list = async (): Promise<Waiting[]> =>
@@ -208,7 +207,6 @@ test("a sender who may prompt answers a call of the caller's tool, over HTTP and
     JSON.stringify((await guarded.send("/agents/careful/two/history")).body);
   await expect.poll(history, { timeout: 20_000 }).toContain("Rome");
   client.socket.close();
-  await guarded.close();
 });
 
 test("an instance has at most a hundred calls that wait for their callers", async () => {

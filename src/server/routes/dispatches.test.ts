@@ -1,8 +1,7 @@
-import { afterAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { readEventStream } from "../testing/read-event-stream.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const served = serveForTests();
 afterAll(() => expect(served.errors).toEqual([]));
@@ -96,8 +95,7 @@ test("a waiting dispatch is withdrawn, a running one is aborted, and an ended on
 });
 
 test("a dispatch that is cancelled before its second attempt ends its operation in the stream and in the history", async () => {
-  const served = await serveService({ engine: { backoffMs: 60_000 } });
-  onTestFinished(() => served.close());
+  const served = await serveForTest({ engine: { backoffMs: 60_000 } });
   const { body } = await served.send("/agents/echo/e/dispatch", { body: { input: "fail" } });
   const record = async () => (await served.send(`/dispatches/${body.dispatch_id}`)).body;
   await expect.poll(record).toMatchObject({ status: "queued", next_attempt_at: expect.any(String) });
@@ -139,10 +137,9 @@ test("only dead letters are retried, and only what exists is found", async () =>
 });
 
 test("dead letters are retried together: the requested ones that the sender may retry", async () => {
-  const service = await serveService({
+  const service = await serveForTest({
     authorize: ({ action, instance }) => !(action === "dispatch.retry" && instance === "locked"),
   });
-  onTestFinished(() => service.close());
   for (const id of ["a", "b", "c", "locked"]) {
     const { body } = await service.send(`/agents/echo/${id}/dispatch`, {
       body: { input: "fail for good" },

@@ -1,9 +1,8 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const secret = "TOP-SECRET";
 const files: Readonly<Record<string, string>> = {
@@ -118,12 +117,11 @@ test("a file that was replaced by a link after it was indexed is not followed", 
 });
 
 test("a key alone does not allow reading files: authorize is called", async () => {
-  const withKey = await serveService({
+  const withKey = await serveForTest({
     files,
     access: { apiKeys: ["k"] },
     authorize: ({ action }) => action !== "file.read",
   });
-  onTestFinished(() => withKey.close());
   const headers = { authorization: "Bearer k" };
   expect((await withKey.send("/api/files?path=src/app.ts")).status).toBe(401);
   expect((await withKey.send("/api/files?path=src/app.ts", { headers })).status).toBe(403);

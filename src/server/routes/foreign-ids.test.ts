@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { agUiRoutes } from "../../protocol/routes/ag-ui-routes.ts";
 import { openAiRoutes } from "../../protocol/routes/openai-routes.ts";
 import { uiRoutes } from "../../protocol/routes/ui-routes.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
 const routes = { ...uiRoutes, ...openAiRoutes, ...agUiRoutes };
 type Key = keyof typeof routes;
@@ -17,7 +17,6 @@ interface Ids {
 
 type Foreign = readonly [path: string, body: object | undefined, status: number];
 
-let served: ServedService;
 let anns: Ids;
 
 const keyOf = (sender: string) => ({ authorization: `Bearer ${sender}` });
@@ -26,13 +25,13 @@ const send = (sender: string, path: string, body?: object): Promise<Response> =>
 const user = (text: string) => ({ role: "user", content: text });
 const weather = { name: "weather", parameters: { type: "object" } };
 
+const served = serveForTests({
+  access: {
+    auth: ({ headers }) => ({ id: /Bearer (\S+)/.exec(headers.get("authorization") ?? "")?.[1] ?? "" }),
+  },
+  authorize: ({ principal, instance }) => instance === undefined || principal?.id === instance,
+});
 beforeAll(async () => {
-  served = await serveService({
-    access: {
-      auth: ({ headers }) => ({ id: /Bearer (\S+)/.exec(headers.get("authorization") ?? "")?.[1] ?? "" }),
-    },
-    authorize: ({ principal, instance }) => instance === undefined || principal?.id === instance,
-  });
   const message = { id: "m1", role: "user", parts: [{ type: "text", text: "hello" }] };
   const page = await (await send("ann", "/agents/echo/ann/ui", { id: "chat", messages: [message] })).text();
   const asked = { model: "echo", input: "weather", tools: [{ type: "function", ...weather }] };
@@ -44,10 +43,7 @@ beforeAll(async () => {
     call: body.output[0].call_id,
   };
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 /** Requests with ids of another sender, for each route. An id in a body of `/v1` that a route refuses names a field: 400. */
 const requests: Readonly<Record<Key, (ids: Ids) => readonly Foreign[]>> = {

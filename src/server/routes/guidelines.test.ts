@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { serveService } from "../testing/serve-service.ts";
 
 let client: KitClient;
@@ -51,17 +51,16 @@ test("a sync is shown as files before and after, and written only on request and
     client.guidelines.sync({ source: "fw_c", targets: ["agents"], preview: false }),
   ).rejects.toMatchObject({ code: "forbidden" });
   expect(existsSync(join(served.root, "AGENTS.md"))).toBe(false);
-  const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
+  const open = await serveForTest({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
   const body = { source: "fw_c", targets: ["agents"], preview: false };
   const written = await open.send("/api/guidelines/sync", { body });
   expect(written.body.written).toEqual(["AGENTS.md"]);
   expect(readFileSync(join(open.root, "AGENTS.md"), "utf8")).toContain("Be brief.");
-  await open.close();
 });
 
 test("skills and MCP servers are synced over HTTP, without a source of rules, too", async () => {
   const skill = "---\nname: a\ndescription: Does.\n---\nDo.\n";
-  const open = await serveService({ files: { ".agents/skills/a/SKILL.md": skill } });
+  const open = await serveForTest({ files: { ".agents/skills/a/SKILL.md": skill } });
   const body = { with: { skills: "agents" }, targets: ["fw_c", "codex"] };
   const preview = await open.send("/api/guidelines/sync", { body });
   expect(preview.body).toMatchObject({ in_sync: false, targets: ["fw_c", "codex"], written: [] });
@@ -71,7 +70,6 @@ test("skills and MCP servers are synced over HTTP, without a source of rules, to
   expect(readFileSync(join(open.root, ".claude/skills/a/SKILL.md"), "utf8")).toBe(skill);
   for (const wrong of [{ skills: "vi" }, { mcp: "agents" }, { hooks: "kit" }])
     expect(await open.send("/api/guidelines/sync", { body: { with: wrong } })).toMatchObject({ status: 400 });
-  await open.close();
 });
 
 test("settings of MCP servers, which can hold keys, are shown only to those who may write them", async () => {
@@ -85,14 +83,13 @@ test("settings of MCP servers, which can hold keys, are shown only to those who 
   const reply = await reader.send("/api/guidelines/sync", request);
   expect([reply.status, JSON.stringify(reply.body).includes(secret)]).toEqual([403, false]);
   await reader.close();
-  const writer = await serveService({ files });
+  const writer = await serveForTest({ files });
   const { body } = await writer.send("/api/guidelines/sync", request);
   expect(body.entries[0]).toMatchObject({ path: ".cursor/mcp.json", action: "update" });
-  await writer.close();
 });
 
 test("a write over HTTP is bound to its preview if the client requests that", async () => {
-  const open = await serveService({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
+  const open = await serveForTest({ files: { "CLAUDE.md": "# Rules\n\nBe brief.\n" } });
   const openClient = new KitClient({ baseUrl: open.url });
   const request = { source: "fw_c", targets: ["agents"] } as const;
   const { entries } = await openClient.guidelines.sync(request);
@@ -117,7 +114,6 @@ test("a write over HTTP is bound to its preview if the client requests that", as
     openClient.guidelines.convert({ ...conversion, preview: false, expected: change?.digest }),
   ).rejects.toMatchObject({ code: "conflict", meta: { files: ["GEMINI.md"] } });
   expect(readFileSync(join(open.root, "GEMINI.md"), "utf8")).toBe("# By hand\n");
-  await open.close();
 });
 
 test("wrong input is named", async () => {

@@ -3,8 +3,7 @@ import { KitClient } from "../../client/index.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { HistoryMessage } from "../../protocol/prompt.ts";
 import { readEventStream } from "../testing/read-event-stream.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 let client: KitClient;
 const served = serveForTests();
@@ -168,10 +167,9 @@ test("an invalid page is refused, and a missing history is not found", async () 
 });
 
 test("a text in an event contains no secrets of the project", async () => {
-  const masked = await serveService({ env: { MY_API_KEY: "sk-very-secret-value-123" } });
+  const masked = await serveForTest({ env: { MY_API_KEY: "sk-very-secret-value-123" } });
   await masked.send("/agents/echo/1", { body: { message: "use sk-very-secret-value-123 please" } });
   const [start] = await masked.service.engine.events.read("agent/echo/1", { types: ["operation_start"] });
   expect(JSON.stringify(start)).not.toContain("sk-very-secret-value-123");
   expect(start).toMatchObject({ message: expect.stringContaining("please") });
-  await masked.close();
 });

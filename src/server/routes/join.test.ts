@@ -8,6 +8,7 @@ import { openService } from "../../app/service/open-service.ts";
 import { KitClient } from "../../client/index.ts";
 import { type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
+import { serveForTest } from "../testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 let server: PostgresServer;
@@ -57,12 +58,11 @@ async function serve(config = "", options: Parameters<typeof serveService>[0] = 
     },
     { recordCalls: false },
   );
-  const served = await serveService({
+  const served = await serveForTest({
     ...options,
     files: { ...files, "kit.toml": `${config}[agent]\nmodel = "scripted/test"\n` },
     openService: ({ root }) => openService({ root, env: {}, models: { "scripted/test": model } }),
   });
-  onTestFinished(() => served.close());
   return {
     served,
     client: new KitClient({ baseUrl: served.url }),

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { modernRequest } from "../testing/mcp-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import type { ServedService } from "../testing/serve-service.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({ limits: { eventStreams: 2 }, mcp: { waitMs: 20_000 } });
-});
-afterAll(() => served.close());
+const served = serveForTests({ limits: { eventStreams: 2 }, mcp: { waitMs: 20_000 } });
 
 /** A request whose reply is a stream of frames of JSON-RPC. */
 type Streamed = (text: string, instance: string) => Parameters<ServedService["stream"]>;

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
+import { serveForTest } from "../testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 const keys = ["key-of-a-00000000", "key-of-b-00000000"];
@@ -115,12 +116,11 @@ test("a token without the scope is told which scope it needs", async () => {
 });
 
 test("an issuer that cannot be reached is no fault of the client", async () => {
-  const away = await serveService({ access: { oauth: { issuer, jwks: "http://127.0.0.1:1/", resource } } });
+  const away = await serveForTest({ access: { oauth: { issuer, jwks: "http://127.0.0.1:1/", resource } } });
   const { body, headers } = modernRequest("server/discover");
   const reply = await away.send("/mcp", { body, headers: { ...headers, ...as(await sign()) } });
   expect([reply.status, reply.body.error.data.type]).toEqual([503, "unavailable"]);
   expect((await away.send("/api/specs")).status).toBe(401);
-  await away.close();
 });
 
 test("keys of the issuer that cannot be used are reported once, and not requested again at once", async () => {
@@ -146,7 +146,7 @@ test("keys of the issuer that cannot be used are reported once, and not requeste
 });
 
 test("beside tokens, server.auth decides about what is none", async () => {
-  const both = await serveService({
+  const both = await serveForTest({
     access: {
       oauth: { issuer, jwks: `${issuer}/jwks`, resource },
       auth: ({ headers }) => headers.get("authorization") === "Bearer of-auth" && { id: "eve" },
@@ -158,17 +158,15 @@ test("beside tokens, server.auth decides about what is none", async () => {
   expect([await status("of-auth"), await status("of-none")]).toEqual([200, 401]);
   const refused = await both.send("/mcp", { body, headers: { ...headers, ...as("of-none") } });
   expect(refused.headers.get("www-authenticate")).toContain('error="invalid_token"');
-  await both.close();
 });
 
 test("a page that may call the server can read where to get a token", async () => {
   const origin = "https://app.example";
-  const shared = await serveService({
+  const shared = await serveForTest({
     access: { allowedOrigins: [origin], oauth: { issuer, jwks: `${issuer}/jwks`, resource } },
   });
   const reply = await shared.send("/mcp", { body: {}, headers: { origin } });
   expect(reply.headers.get("access-control-expose-headers")).toContain("www-authenticate");
-  await shared.close();
 });
 
 test("work of another principal is unknown", async () => {
@@ -209,7 +207,7 @@ test("the same key of another principal is other work", async () => {
 
 test("server.authorize decides which tools are listed and called", async () => {
   let mayDispatch = false;
-  const restricted = await serveService({
+  const restricted = await serveForTest({
     authorize: ({ action, agent, workflow }) =>
       action === "project.read" ||
       (agent === "echo" && (action === "agent.list" || (action === "agent.dispatch" && mayDispatch))) ||
@@ -227,12 +225,11 @@ test("server.authorize decides which tools are listed and called", async () => {
   }
   expect((await restricted.service.engine.listDispatches({})).items).toEqual([]);
   await client.close();
-  await restricted.close();
 });
 
 test("arguments that a tool maps to headers must be in them, and a tool that the sender may not see stays unknown", async () => {
   let maySee = true;
-  const regional = await serveService({
+  const regional = await serveForTest({
     authorize: ({ action }) => action !== "workflow.list" || maySee,
     files: {
       "src/workflows/regional.ts": `export const payload = {
@@ -258,5 +255,4 @@ export const run = ({ payload }) => payload;
   expect(await ask(eu, { "mcp-param-region": "us" })).toEqual([400, -32_020]);
   maySee = false;
   expect((await ask(eu))[1]).toBe(-32_602);
-  await regional.close();
 });

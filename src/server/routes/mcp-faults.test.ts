@@ -1,32 +1,28 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const secret = "sk-live-4f0c9a7de1b24c55";
 const fault = new Error("postgres://admin:hunter2@db/root/store");
 const tasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
 
-let served: ServedService;
 let failing: Error | undefined;
-beforeAll(async () => {
-  served = await serveService({
-    env: { STRIPE_KEY: secret },
-    limits: { eventStreams: 1 },
-    files: {
-      "CLAUDE.md": `# Rules\n\n## Money ${secret}\n\nThe key is ${secret}.\n`,
-      ".agents/skills/release/SKILL.md": `---\nname: release\ndescription: Uses ${secret}.\n---\n\nUse ${secret}.\n`,
-    },
-    authorize: ({ action }) => {
-      if (failing !== undefined && action !== "project.read") throw failing;
-      return true;
-    },
-  });
+const served = serveForTests({
+  env: { STRIPE_KEY: secret },
+  limits: { eventStreams: 1 },
+  files: {
+    "CLAUDE.md": `# Rules\n\n## Money ${secret}\n\nThe key is ${secret}.\n`,
+    ".agents/skills/release/SKILL.md": `---\nname: release\ndescription: Uses ${secret}.\n---\n\nUse ${secret}.\n`,
+  },
+  authorize: ({ action }) => {
+    if (failing !== undefined && action !== "project.read") throw failing;
+    return true;
+  },
 });
 beforeEach(() => {
   failing = undefined;
 });
-afterAll(() => served.close());
 
 const send = (method: string, params?: Readonly<Record<string, unknown>>) =>
   served.send("/mcp", modernRequest(method, params, tasks));
@@ -59,7 +55,7 @@ test("an error for the client keeps its message, without secrets", async () => {
 });
 
 test("a server of a request that cannot be created is reported", async () => {
-  const broken = await serveService({
+  const broken = await serveForTest({
     mcp: {
       extend: () => {
         throw fault;
@@ -69,7 +65,6 @@ test("a server of a request that cannot be created is reported", async () => {
   const reply = await broken.send("/mcp", modernRequest("tools/list"));
   expect([reply.status, JSON.stringify(reply.body)]).toEqual([500, expect.not.stringContaining("hunter2")]);
   expect(broken.errors).toEqual([fault]);
-  await broken.close();
 });
 
 test("no list, resource, completion or prompt contains a secret", async () => {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { modernRequest } from "../testing/mcp-client.ts";
-import { type SentJson, type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
+import type { SentJson } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({ limits: { bodyBytes: 20_000 } });
-});
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+const served = serveForTests({ limits: { bodyBytes: 20_000 } });
+afterAll(() => expect(served.errors).toEqual([]));
 
 const discover = modernRequest("server/discover");
 const legacy = { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" };
@@ -101,17 +96,15 @@ test("without server.oauth, nothing is said about tokens", async () => {
 });
 
 test("a server of MCP alone serves no WebSockets", async () => {
-  const alone = await serveService({ only: "mcp" });
+  const alone = await serveForTest({ only: "mcp" });
   const { status } = await openSocket(`${alone.url}/agents/echo/1`).catch((error: unknown) => Object(error));
   expect(status).toBe(404);
-  await alone.close();
 });
 
 test("a server of MCP alone has no other route than the health checks", async () => {
-  const alone = await serveService({ only: "mcp" });
+  const alone = await serveForTest({ only: "mcp" });
   expect((await alone.send("/mcp", discover)).body.result.supportedVersions).toContain("2026-07-28");
   expect((await alone.send("/health")).status).toBe(200);
   for (const path of ["/api/specs", "/agents", "/approvals", "/workflows"])
     expect([path, (await alone.send(path)).status]).toEqual([path, 404]);
-  await alone.close();
 });

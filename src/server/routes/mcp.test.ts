@@ -1,21 +1,17 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { connectMcp, modernRequest, textOf } from "../testing/mcp-client.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService({
-    mcp: { waitMs: 20_000 },
-    files: {
-      ".agents/skills/release/SKILL.md":
-        "---\nname: release\ndescription: Writes release notes.\n---\n\nList what changed.\n",
-    },
-  });
+const served = serveForTests({
+  mcp: { waitMs: 20_000 },
+  files: {
+    ".agents/skills/release/SKILL.md":
+      "---\nname: release\ndescription: Writes release notes.\n---\n\nList what changed.\n",
+  },
 });
-afterAll(() => served.close());
 
 test.each(["auto", "legacy"] as const)(
   "a client of either revision lists and calls the tools (%s)",
@@ -99,17 +95,16 @@ test.each(["auto", "legacy"] as const)(
 // The projects of this file share a process: a tool that still runs in the first one keeps the files of a new one from being loaded,
 // because it could have written them.
 test("a form that is closed without an answer decides nothing", { retry: 2 }, async () => {
-  const quick = await serveService();
+  const quick = await serveForTest();
   const client = await connectMcp(quick.url, { answer: () => ({ action: "cancel" }) });
   const call = agentCall("agent_careful", { message: "pay 8", instance: "closed" });
   expect(textOf(await client.callTool(call))).toContain("waits until a person decides about pay");
   expect(await quick.service.approvals.list({ agent: "careful" })).toHaveLength(1);
   await client.close();
-  await quick.close();
 });
 
 test("with approvals in the inbox only, a client that shows forms is not asked", async () => {
-  const quick = await serveService({ mcp: { waitMs: 300, approvals: "inbox" } });
+  const quick = await serveForTest({ mcp: { waitMs: 300, approvals: "inbox" } });
   const client = await connectMcp(quick.url, { answer: () => expect.fail("it was asked") });
   const reply = await client.callTool(agentCall("agent_careful", { message: "pay 8" }));
   const { id } = reply.structuredContent as { readonly id: string };
@@ -119,7 +114,6 @@ test("with approvals in the inbox only, a client that shows forms is not asked",
   await quick.service.approvals.decide(waiting?.approval_id ?? "", { approved: false, reason: "no" });
   expect(textOf(await client.callTool({ name: "work_result", arguments: { id } }))).toBe("It is done.");
   await client.close();
-  await quick.close();
 });
 
 test("a workflow runs, and refuses arguments with the reason", async () => {
@@ -213,7 +207,7 @@ test("each agent has a tool of its own, whatever signs its name has and how long
   const file =
     'export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => ({}) };\n';
   const names = ["x.y", "x_y", `${"a".repeat(70)}1`, `${"a".repeat(70)}2`, "team.reviewer"];
-  const many = await serveService({
+  const many = await serveForTest({
     files: Object.fromEntries(names.map((name) => [`src/agents/${name}.ts`, file])),
   });
   const client = await connectMcp(many.url);
@@ -223,11 +217,10 @@ test("each agent has a tool of its own, whatever signs its name has and how long
   expect(toolNames).toEqual(expect.arrayContaining(["agent_x_y", "agent_team_reviewer"]));
   for (const name of toolNames) expect(name).toMatch(/^agent_[\w-]{1,58}$/);
   await client.close();
-  await many.close();
 });
 
 test("a client that listens hears of new tools and of the first skill, and one of the older revision is promised nothing", async () => {
-  const growing = await serveService({ files: {} });
+  const growing = await serveForTest({ files: {} });
   const { body } = await growing.send("/mcp", modernRequest("server/discover"));
   expect(body.result.capabilities).toMatchObject({
     ...{ tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: false } },
@@ -267,5 +260,4 @@ test("a client that listens hears of new tools and of the first skill, and one o
   leaving.abort();
   await listening;
   await old.close();
-  await growing.close();
 });

@@ -1,19 +1,12 @@
 import { HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
-
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+const served = serveForTests();
+afterAll(() => expect(served.errors).toEqual([]));
 
 const modelOf = (useResponsesApi: boolean): ChatOpenAI =>
   new ChatOpenAI({

@@ -3,9 +3,8 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
 import { createTestService } from "../../testing/test-service.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
 let client: OpenAI;
 const calls: LanguageModelV4CallOptions[] = [];
 const script = createScriptedModel((call) => {
@@ -17,29 +16,26 @@ const script = createScriptedModel((call) => {
   return isForced && name !== undefined ? { toolCalls: [{ name, input: {} }] } : { text: "Free." };
 });
 
-beforeAll(async () => {
-  const agentWith = (
-    settings: string,
-  ): string => `const own = { name: "own", description: "Own.", input: { type: "object" }, execute: () => {
+const agentWith = (
+  settings: string,
+): string => `const own = { name: "own", description: "Own.", input: { type: "object" }, execute: () => {
   globalThis.ownRuns = (globalThis.ownRuns ?? 0) + 1;
   return "done";
 } };
 export const triggers = { webhook: true };
 export default { kind: "kit.agent", describe: async () => ({ tools: [own], builtInTools: false, specs: false, mcp: false, ${settings} }) };
 `;
-  served = await serveService({
-    files: {
-      "src/agents/chooser.ts": agentWith(""),
-      "src/agents/silent.ts": agentWith('modelSettings: { toolChoice: "none" }'),
-    },
-    openService: ({ root }) => createTestService({ root, model: script }),
-  });
+const served = serveForTests({
+  files: {
+    "src/agents/chooser.ts": agentWith(""),
+    "src/agents/silent.ts": agentWith('modelSettings: { toolChoice: "none" }'),
+  },
+  openService: ({ root }) => createTestService({ root, model: script }),
+});
+beforeAll(() => {
   client = new OpenAI({ baseURL: `${served.url}/v1`, apiKey: "none", maxRetries: 0 });
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 beforeEach(() => {
   calls.length = 0;
 });

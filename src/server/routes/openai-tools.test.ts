@@ -2,41 +2,24 @@ import { createOpenResponses } from "@ai-sdk/open-responses";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, isStepCount, jsonSchema, streamText, tool } from "ai";
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createScriptedModel, type ScriptedTurn } from "../../testing/scripted-model.ts";
 import { createTestService } from "../../testing/test-service.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
+import { allOf, clientOf, refusal } from "./openai-client.suite.ts";
 
-let served: ServedService;
 let client: OpenAI;
-const clientOf = (at: ServedService, apiKey = "none"): OpenAI =>
-  new OpenAI({ baseURL: `${at.url}/v1`, apiKey, maxRetries: 0 });
 
-beforeAll(async () => {
-  served = await serveService();
+const served = serveForTests();
+beforeAll(() => {
   client = clientOf(served);
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 const model = "echo";
 const user = (content: string) => ({ role: "user", content }) as const;
-const refusal = async (work: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> => {
-  const error = await Promise.resolve(work).then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(OpenAI.APIError);
-  return error as InstanceType<typeof OpenAI.APIError>;
-};
-const allOf = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
-  const read: Item[] = [];
-  for await (const item of items) read.push(item);
-  return read;
-};
 const weather = {
   name: "weather",
   description: "The weather of a place.",

@@ -1,43 +1,26 @@
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveService } from "../testing/serve-service.ts";
+import { allOf, clientOf, refusal } from "./openai-client.suite.ts";
 
-let served: ServedService;
 let client: OpenAI;
-const clientOf = (at: ServedService, apiKey = "none"): OpenAI =>
-  new OpenAI({ baseURL: `${at.url}/v1`, apiKey, maxRetries: 0 });
 
-beforeAll(async () => {
-  served = await serveService();
+const served = serveForTests();
+beforeAll(() => {
   client = clientOf(served);
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 const model = "echo";
 const user = (content: string) => ({ role: "user", content }) as const;
 const chat = (content: string) => ({ model, messages: [user(content)] });
-const refusal = async (work: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> => {
-  const error = await Promise.resolve(work).then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  expect(error).toBeInstanceOf(OpenAI.APIError);
-  return error as InstanceType<typeof OpenAI.APIError>;
-};
 const until = async <Value>(read: () => Promise<Value | undefined>): Promise<Value> => {
   for (;;) {
     const value = await read();
     if (value !== undefined) return value;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-};
-const allOf = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
-  const read: Item[] = [];
-  for await (const item of items) read.push(item);
-  return read;
 };
 const historyOf = async (session: string, instance = "default") => {
   const { body } = await served.send(`/agents/echo/${instance}/history?session=${session}&limit=50`);

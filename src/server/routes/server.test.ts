@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
 import { createConfiguredServer } from "../serve-application.ts";
+import { serveForTest } from "../testing/serve-for-tests.ts";
 import { serveService } from "../testing/serve-service.ts";
 import { temporaryProject } from "../testing/temporary-project.ts";
 
@@ -63,7 +64,6 @@ test("a configuration is shown without its secrets, whatever their names, and co
 });
 
 test("a caller without `server.read` is refused", async () => {
-  const served = await serveService({ authorize: ({ action }) => action !== "server.read" });
+  const served = await serveForTest({ authorize: ({ action }) => action !== "server.read" });
   expect(await served.send("/server")).toMatchObject({ status: 403, body: { error: { type: "forbidden" } } });
-  await served.close();
 });

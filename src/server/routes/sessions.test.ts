@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const served = serveForTests({
   authorize: ({ action, instance }) => !(instance === "secret" && action === "agent.read"),
@@ -42,8 +41,7 @@ test("a page names no next page in which the sender may see nothing", async () =
 });
 
 test("sessions are found by words, status and time, the last used first, and counted without an authorize", async () => {
-  const open = await serveService();
-  onTestFinished(() => open.close());
+  const open = await serveForTest();
   for (const [instance, message] of [
     ["a", "Refund order 7"],
     ["b", "Write a poem"],
@@ -68,8 +66,7 @@ test("sessions are found by words, status and time, the last used first, and cou
 });
 
 test("a failing, an aborted and a waiting conversation say so in the list, and the next message mends it", async () => {
-  const open = await serveService({ engine: { attempts: 1 } });
-  onTestFinished(() => open.close());
+  const open = await serveForTest({ engine: { attempts: 1 } });
   const list = async (query = ""): Promise<Readonly<Record<string, string>>> => {
     const { sessions } = (await open.send(`/sessions?${query}`)).body;
     return Object.fromEntries(

@@ -1,5 +1,6 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
+import { serveForTest } from "../testing/serve-for-tests.ts";
 import { serveService } from "../testing/serve-service.ts";
 
 const files = {
@@ -11,8 +12,7 @@ const report = (message: string): string =>
   `<testsuite><testcase classname="src/login.test.ts" name="opens a session (auth#1.1)"><failure message="${message}"/></testcase></testsuite>`;
 
 test("a submitted report appears in coverage, without the application's secrets", async () => {
-  const served = await serveService({ files, env: { MY_API_KEY: "sk-very-secret-value-123" } });
-  onTestFinished(() => served.close());
+  const served = await serveForTest({ files, env: { MY_API_KEY: "sk-very-secret-value-123" } });
   const client = new KitClient({ baseUrl: served.url });
   expect(await client.specs.recordResults({ report: report("used sk-very-secret-value-123") })).toMatchObject(
     {
@@ -31,7 +31,7 @@ test("a submitted report appears in coverage, without the application's secrets"
 });
 
 test("the history of a criterion comes in pages, and needs a criterion", async () => {
-  const served = await serveService({ files, env: {} });
+  const served = await serveForTest({ files, env: {} });
   const client = new KitClient({ baseUrl: served.url });
   const passing = report("x").replace(/<failure[^>]*\/>/, "");
   for (const text of [report("x"), passing, report("x")]) await client.specs.recordResults({ report: text });
@@ -54,7 +54,6 @@ test("the history of a criterion comes in pages, and needs a criterion", async (
     const refused = await served.send(`/api/specs/history${query}`);
     expect([refused.status, refused.body.error.meta.issues[0].path]).toEqual([400, path]);
   }
-  await served.close();
 });
 
 test("reports are bounded, and only for who may write the project", async () => {
@@ -62,7 +61,7 @@ test("reports are bounded, and only for who may write the project", async () => 
   const send = (body: unknown) => served.send("/api/specs/results", { body });
   expect((await send({ report: report("x") })).status).toBe(403);
   await served.close();
-  const open = await serveService({ files });
+  const open = await serveForTest({ files });
   const large = `${report("x").replace("</testsuite>", "")}${"<testcase name='other'/>".repeat(100_000)}</testsuite>`;
   expect((await open.send("/api/specs/results", { body: { report: large } })).body).toMatchObject({
     tests: 1,
@@ -80,5 +79,4 @@ test("reports are bounded, and only for who may write the project", async () => 
     const refused = await open.send("/api/specs/results", { body });
     expect([refused.status, refused.body.error.meta.issues[0].path]).toEqual([400, path]);
   }
-  await open.close();
 });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
 const agent = (profile: string): string =>
   `export const triggers = { webhook: true };\nexport default { kind: "kit.agent", describe: async () => (${profile}) };\n`;
@@ -241,7 +240,7 @@ test("a fork that is not possible is refused with the reason", async () => {
 
 test("a caller who may prompt can fork, and needs a separate right to leave out rules", async () => {
   const actions: string[] = [];
-  const guarded = await serveService({
+  const guarded = await serveForTest({
     authorize: ({ action }) => {
       actions.push(action);
       return action !== "agent.omit_rules";
@@ -263,5 +262,4 @@ test("a caller who may prompt can fork, and needs a separate right to leave out 
   });
   expect(actions).toEqual(["agent.prompt", "agent.read", "agent.omit_rules"]);
   await guardedClient.agents.fork("echo", { id: "g", turn_id });
-  await guarded.close();
 });

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { AgentDefinition } from "../../agents/define/create-agent.ts";
 import { KitClient } from "../../client/kit-client.ts";
 import { collectEvents } from "../testing/read-event-stream.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { serveService } from "../testing/serve-service.ts";
 
 // A hook answers in the model's place, so that the reply fits the schema.
@@ -41,8 +41,7 @@ test("hooks of kit.config.ts run for every agent, before the agent's hooks", asy
 export default { kind: "kit.agent", describe: async () => ({ hooks: ${adds(" agent")} }) };
 `;
   const config = `export default { agent: { hooks: ${adds(" project")} } };\n`;
-  const other = await serveService({ files: { "kit.config.ts": config, "src/agents/hooked.ts": agent } });
-  onTestFinished(() => other.close());
+  const other = await serveForTest({ files: { "kit.config.ts": config, "src/agents/hooked.ts": agent } });
   const textOf = async (name: string): Promise<string> =>
     (await other.send(`/agents/${name}/a`, { body: { message: "Go" } })).body.result.text;
   expect([await textOf("hooked"), await textOf("echo")]).toEqual(["Go project agent", "Go project"]);

@@ -1,17 +1,11 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { rounds } from "../../testing/campaign.suite.ts";
 import { readAnswer } from "../testing/read-ui-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
-beforeAll(async () => {
-  served = await serveService();
-});
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+const served = serveForTests();
+afterAll(() => expect(served.errors).toEqual([]));
 
 interface Shown {
   readonly id: string;

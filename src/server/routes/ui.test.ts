@@ -2,15 +2,13 @@ import type { UIMessage } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KitClient } from "../../client/index.ts";
 import { readAnswer, toMessage } from "../testing/read-ui-stream.ts";
-import { type ServedService, serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 
-let served: ServedService;
 let client: KitClient;
 let paid: number[];
-beforeAll(async () => {
-  served = await serveService({
-    files: {
-      "src/agents/payer.ts": `export const triggers = { webhook: true };
+const served = serveForTests({
+  files: {
+    "src/agents/payer.ts": `export const triggers = { webhook: true };
 const pay = {
   name: "pay",
   description: "Pays an amount.",
@@ -21,15 +19,13 @@ const pay = {
 };
 export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
 `,
-    },
-  });
+  },
+});
+beforeAll(() => {
   client = new KitClient({ baseUrl: served.url });
   paid = (globalThis as { uiPaid?: number[] }).uiPaid ??= [];
 });
-afterAll(async () => {
-  expect(served.errors).toEqual([]);
-  await served.close();
-});
+afterAll(() => expect(served.errors).toEqual([]));
 
 let count = 0;
 const user = (text: string, more: object = {}) => ({
@@ -302,7 +298,7 @@ test("failures, files and refusals reach the page as it understands them", async
 });
 
 test("a chat of another principal does not exist: its ids are 404 on every route", async () => {
-  const guarded = await serveService({
+  const guarded = await serveForTest({
     access: { apiKeys: ["first-key-of-the-test", "second-key-of-the-test"] },
     authorize: ({ principal, instance }) => instance === undefined || principal?.id === instance,
   });
@@ -329,7 +325,6 @@ test("a chat of another principal does not exist: its ids are 404 on every route
   const other = await ownerOf("second-key-of-the-test");
   const stream = await call("second-key-of-the-test", `${other}/ui/a/stream?operation_id=${operation_id}`);
   expect(stream.status).toBe(404);
-  await guarded.close();
 });
 
 async function ownerOf(key: string): Promise<string> {
@@ -365,10 +360,9 @@ test("parts of any shape are refused, and fail nothing in the server", async () 
 });
 
 test("a stream that the server ends early breaks off, so that no page takes it for the end", async () => {
-  const limited = await serveService({ limits: { streamMs: 300 } });
+  const limited = await serveForTest({ limits: { streamMs: 300 } });
   const reply = await limited.stream("/agents/echo/a/ui", {
     body: { id: "long", messages: [user("calmly a b c d e f g h i j k l")] },
   });
   await expect(readAnswer(reply)).rejects.toThrow();
-  await limited.close();
 });

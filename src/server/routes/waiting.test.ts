@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { serveForTests } from "../testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 
 const files = {
@@ -22,10 +23,9 @@ export default { kind: "kit.agent", describe: async () => ({ tools: [pay] }) };
 `,
 };
 
-let served: ServedService;
 let restricted: ServedService;
+const served = serveForTests({ files });
 beforeAll(async () => {
-  served = await serveService({ files });
   restricted = await serveService({
     files,
     authorize: ({ action, instance, workflow }) =>
@@ -34,7 +34,6 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await served.close();
   await restricted.close();
 });
 

@@ -2,10 +2,10 @@ import { createHmac } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Delivery, WebhookAccepted } from "../../protocol/dispatch.ts";
 import { createTestService } from "../../testing/test-service.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { type ServedService, serveService } from "../testing/serve-service.ts";
 import { webhookSecrets } from "../testing/service-files.ts";
 
@@ -128,11 +128,10 @@ describe("a webhook", () => {
 });
 
 test("deliveries are listed newest first, including refused ones, to callers who may see their webhook", async () => {
-  const service = await serveService({
+  const service = await serveForTest({
     access: { apiKeys: ["a-key"] },
     authorize: ({ action, webhook }) => action === "webhook.list" && webhook === "github",
   });
-  onTestFinished(() => service.close());
   const send = (path: string, signed: boolean): Promise<Response> => {
     const body = '{"n":1}';
     const digest = createHmac("sha256", webhookSecrets.github).update(body).digest("hex");

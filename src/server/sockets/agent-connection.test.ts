@@ -1,10 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KitError } from "../../base/kit-error.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { openSocket, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
 
 setFlagsFromString("--expose-gc");
@@ -50,8 +49,7 @@ describe("a connection to an agent", () => {
       return true;
     };
     let isOpen = false;
-    const guarded = await serveService({ authorize });
-    onTestFinished(() => guarded.close());
+    const guarded = await serveForTest({ authorize });
     const client = await openSocket(`${guarded.url}/agents/echo/refused`);
     await client.until("ready");
     isOpen = true;
@@ -207,12 +205,11 @@ test("undecided approvals are limited, and count against the rate limit", async 
   const requested = Promise.withResolvers<boolean>();
   // Files that are written within a tick of the clock after a tool ran count as written by it.
   await delay(40);
-  const small = await serveService({
+  const small = await serveForTest({
     limits: { webSocketPrompts: 2 },
     rateLimit: { requests: 4, per_seconds: 3_600 },
     authorize: ({ action }) => (action === "agent.approve" ? requested.promise : true),
   });
-  onTestFinished(() => small.close());
   // The handshake is the first of four.
   const client = await openSocket(`${small.url}/agents/careful/1`);
   await client.until("ready");
@@ -237,8 +234,7 @@ test("undecided approvals are limited, and count against the rate limit", async 
 });
 
 test("a client that does not read its many frames is informed, and its prompt is aborted", async () => {
-  const small = await serveService({ limits: { unreadBytes: 50_000 } });
-  onTestFinished(() => small.close());
+  const small = await serveForTest({ limits: { unreadBytes: 50_000 } });
   const client = await openSocket(`${small.url}/agents/echo/slow`);
   await client.until("ready");
   client.socket.pause();
@@ -252,8 +248,7 @@ test("a client that does not read its many frames is informed, and its prompt is
 test("prompts of a connection keep their order even if the first permission check takes longer", async () => {
   const slow = Promise.withResolvers<boolean>();
   const permissions: (boolean | Promise<boolean>)[] = [];
-  const guarded = await serveService({ authorize: () => permissions.shift() ?? true });
-  onTestFinished(() => guarded.close());
+  const guarded = await serveForTest({ authorize: () => permissions.shift() ?? true });
   const client = await openSocket(`${guarded.url}/agents/echo/slow`);
   await client.until("ready");
   permissions.push(slow.promise);

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { readEventStream } from "../testing/read-event-stream.ts";
+import { serveForTest } from "../testing/serve-for-tests.ts";
 import { serveService } from "../testing/serve-service.ts";
 import { openSocket } from "../testing/socket-client.ts";
 
@@ -26,8 +27,7 @@ test("a workflow gets the request that started it: with a body, of a WebSocket's
 });
 
 test("an event has only the fields that apply: a run's own have no agent and no session", async () => {
-  const served = await serveService();
-  onTestFinished(() => served.close());
+  const served = await serveForTest();
   const ids: string[] = [];
   for (const name of ["talking", "waiting"]) {
     const { body } = await served.send(`/workflows/${name}`, { body: {} });

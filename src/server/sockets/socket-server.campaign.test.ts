@@ -1,8 +1,8 @@
 import { connect } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { standStill } from "../../testing/stand-still.ts";
 import { sendRaw } from "../testing/send-request.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { serveService } from "../testing/serve-service.ts";
 import { openSocket, RefusedError, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
 
@@ -87,8 +87,7 @@ describe("a handshake", () => {
   });
 
   test("carries its key in a header or, from a browser, as a subprotocol", async () => {
-    const guarded = await serveService({ access: { apiKeys: ["a-key/with+signs"] } });
-    onTestFinished(() => guarded.close());
+    const guarded = await serveForTest({ access: { apiKeys: ["a-key/with+signs"] } });
     const url = `${guarded.url}/agents/echo/1`;
     const encoded = Buffer.from("a-key/with+signs").toString("base64url");
     const wrong = Buffer.from("another").toString("base64url");
@@ -119,8 +118,7 @@ describe("a handshake", () => {
   });
 
   test("beyond the limit is asked to retry later", async () => {
-    const small = await serveService({ limits: { webSockets: 1 } });
-    onTestFinished(() => small.close());
+    const small = await serveForTest({ limits: { webSockets: 1 } });
     const first = await openSocket(`${small.url}/agents/echo/1`);
     expect(await refusal(`${small.url}/agents/echo/2`)).toMatchObject({
       status: 503,
@@ -135,11 +133,10 @@ describe("a handshake", () => {
 test("with keys, a principal has a limited share of the connections, so that others can connect", async () => {
   const keys = ["first-key-of-sixteen", "second-key-of-sixteen"];
   const [first, second] = keys.map((key) => ({ headers: { authorization: `Bearer ${key}` } }));
-  const shared = await serveService({
+  const shared = await serveForTest({
     access: { apiKeys: keys },
     limits: { webSockets: 10, webSocketsPerPrincipal: 2 },
   });
-  onTestFinished(() => shared.close());
   const url = `${shared.url}/agents/echo/1`;
   const sockets = [await openSocket(url, first), await openSocket(url, first)];
   expect(await refusal(url, first)).toMatchObject({
@@ -153,8 +150,7 @@ test("with keys, a principal has a limited share of the connections, so that oth
 });
 
 test("a client that answers no ping is disconnected, and one that does stays connected", async () => {
-  const quick = await serveService({ limits: { heartbeatMs: 1_000 } });
-  onTestFinished(() => quick.close());
+  const quick = await serveForTest({ limits: { heartbeatMs: 1_000 } });
   const dead = await openSocket(`${quick.url}/agents/echo/1`);
   // Reads nothing any more, and so never sees a ping.
   dead.socket.pause();
@@ -173,8 +169,7 @@ test("a client that answers no ping is disconnected, and one that does stays con
 });
 
 test("a client that has answered stays connected if the server was frozen before it read the answer", async () => {
-  const quick = await serveService({ limits: { heartbeatMs: 300 } });
-  onTestFinished(() => quick.close());
+  const quick = await serveForTest({ limits: { heartbeatMs: 300 } });
   const { socket, closed } = await openSocket(`${quick.url}/agents/echo/1`);
   let pings = 0;
   const third = new Promise<string>((resolve) => {
@@ -252,8 +247,7 @@ test("a closing server ends a handshake that is not decided yet", async () => {
 
 test("an invalid request for a WebSocket is refused with an envelope, and logged", async () => {
   const entries: { readonly path: string; readonly status: number }[] = [];
-  const logged = await serveService({ onRequest: ({ path, status }) => entries.push({ path, status }) });
-  onTestFinished(() => logged.close());
+  const logged = await serveForTest({ onRequest: ({ path, status }) => entries.push({ path, status }) });
   const head = `Host: 127.0.0.1:${logged.port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`;
   const raw = `GET /agents/echo/1 HTTP/1.1\r\n${head}Sec-WebSocket-Version: 13\r\n\r\n`;
   const reply = await sendRaw(logged.port, raw);

@@ -1,6 +1,5 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import { serveForTests } from "../testing/serve-for-tests.ts";
-import { serveService } from "../testing/serve-service.ts";
+import { describe, expect, test } from "vitest";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { openSocket, type SocketClient, type SocketOptions } from "../testing/socket-client.ts";
 
 const served = serveForTests();
@@ -54,8 +53,7 @@ describe("a connection to a workflow", () => {
   });
 
   test("cancels its run only for whom `authorize` lets cancel it", async () => {
-    const service = await serveService({ authorize: ({ action }) => action !== "run.cancel" });
-    onTestFinished(() => service.close());
+    const service = await serveForTest({ authorize: ({ action }) => action !== "run.cancel" });
     const client = await openSocket(`${service.url}/workflows/waiting`);
     client.send({ type: "invoke", request_id: "1" });
     const { run_id } = (await client.until("started")).at(-1);
@@ -68,8 +66,7 @@ describe("a connection to a workflow", () => {
 
   test("begins its run only for whom `authorize` still lets run it", async () => {
     let permitted = true;
-    const guarded = await serveService({ authorize: () => permitted });
-    onTestFinished(() => guarded.close());
+    const guarded = await serveForTest({ authorize: () => permitted });
     const client = await openSocket(`${guarded.url}/workflows/strict`);
     await client.until("ready");
     permitted = false;

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { KitEvent } from "../../protocol/event.ts";
 import { collectEvents, type ReceivedEvent, readEventStream } from "../testing/read-event-stream.ts";
-import { serveForTests } from "../testing/serve-for-tests.ts";
+import { serveForTest, serveForTests } from "../testing/serve-for-tests.ts";
 import { serveService } from "../testing/serve-service.ts";
 
 const served = serveForTests();
@@ -172,8 +172,7 @@ test("a slow client gets every event, with deltas joined, and delays no other cl
 });
 
 test("a client that does not read is disconnected, and its prompt is aborted", async () => {
-  const small = await serveService({ limits: { unreadBytes: 10_000 } });
-  onTestFinished(() => small.close());
+  const small = await serveForTest({ limits: { unreadBytes: 10_000 } });
   const reply = await small.stream("/agents/echo/much", { body: { message: "long" } });
   const events = await collectEvents(reply);
   expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { type: "aborted" } } });
@@ -181,8 +180,7 @@ test("a client that does not read is disconnected, and its prompt is aborted", a
 
 describe("a stream", () => {
   test("sends a heartbeat when there is nothing else to send", async () => {
-    const quick = await serveService({ limits: { heartbeatMs: 20 } });
-    onTestFinished(() => quick.close());
+    const quick = await serveForTest({ limits: { heartbeatMs: 20 } });
     const reply = await quick.stream("/agents/echo/quiet/events");
     const reader = reply.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
@@ -192,8 +190,7 @@ describe("a stream", () => {
   });
 
   test("beyond the limit is asked to retry later, and an ended stream frees a slot", async () => {
-    const small = await serveService({ limits: { eventStreams: 1 } });
-    onTestFinished(() => small.close());
+    const small = await serveForTest({ limits: { eventStreams: 1 } });
     const first = await small.stream("/agents/echo/1/events");
     const second = await small.send("/agents/echo/1/events");
     expect([second.status, second.headers.get("retry-after")]).toEqual([503, "5"]);
@@ -209,8 +206,7 @@ describe("a stream", () => {
 });
 
 test("a streamed prompt with an invalid Idempotency-Key takes no slot", async () => {
-  const small = await serveService({ limits: { eventStreams: 1 } });
-  onTestFinished(() => small.close());
+  const small = await serveForTest({ limits: { eventStreams: 1 } });
   const refused = await small.send("/agents/echo/1", {
     body: { message: "x" },
     headers: { accept: "text/event-stream", "idempotency-key": "x".repeat(129) },
@@ -226,11 +222,10 @@ describe("with keys, a principal", () => {
   });
 
   test("has a limited share of the streams, including those of prompts and runs, so that others can connect", async () => {
-    const shared = await serveService({
+    const shared = await serveForTest({
       access: { apiKeys: Object.values(keys) },
       limits: { eventStreams: 6 },
     });
-    onTestFinished(() => shared.close());
     const own = [];
     for (const id of [1, 2, 3]) own.push(await shared.stream(`/agents/echo/${id}/events`, as("first")));
     expect(own.map(({ status }) => status)).toEqual([200, 200, 200]);

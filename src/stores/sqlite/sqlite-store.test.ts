@@ -65,17 +65,20 @@ test("a file that is destroyed during use is `unavailable` for reads and writes"
   store.close();
 });
 
+/** The table of sessions of all earlier versions. */
+const sessionsTable = `CREATE TABLE sessions (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
+      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
+      UNIQUE (agent, instance_id, session)
+    ) STRICT;`;
+
 test("a store of version 1 is upgraded with all its sessions", async () => {
   const old = join(folder, "version-1.db");
   const text = (value: number): string =>
     JSON.stringify({ version: 1, type: "note", name: "n", value, timestamp: "2026-11-20T10:00:00.000Z" });
   const database = new DatabaseSync(old);
   database.exec(`
-    CREATE TABLE sessions (
-      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
-      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
-      UNIQUE (agent, instance_id, session)
-    ) STRICT;
+    ${sessionsTable}
     CREATE INDEX sessions_by_parent ON sessions (parent_id);
     CREATE TABLE entries (
       session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -105,11 +108,7 @@ test("a store of version 2 is upgraded, and then accepts each input once", async
   const data = JSON.stringify([2, "user", "op_1", "2026-11-20T10:00:00.000Z", [{ type: "text", text: "a" }]]);
   const database = new DatabaseSync(old);
   database.exec(`
-    CREATE TABLE sessions (
-      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
-      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
-      UNIQUE (agent, instance_id, session)
-    ) STRICT;
+    ${sessionsTable}
     CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL) STRICT;
     INSERT INTO sessions VALUES (1, 'a', '1', 'default', '2026-11-20T10:00:00.000Z', NULL);
     INSERT INTO entries VALUES (1 << 24 | 1, '${data}');
@@ -134,11 +133,7 @@ test("a session of an older kit counts as used at the time of the upgrade", asyn
   const old = join(folder, "version-3.db");
   const database = new DatabaseSync(old);
   database.exec(`
-    CREATE TABLE sessions (
-      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
-      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
-      UNIQUE (agent, instance_id, session)
-    ) STRICT;
+    ${sessionsTable}
     CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL, input TEXT) STRICT;
     INSERT INTO sessions VALUES (1, 'a', '1', 'default', '2020-11-20T10:00:00.000Z', NULL);
     INSERT INTO entries VALUES (1 << 24 | 1, '[]', NULL), (1 << 24 | 2, '[]', NULL);
@@ -158,11 +153,7 @@ test("a session of an older kit counts as used at the time of the upgrade", asyn
 function writeVersion4(path: string, count: number): void {
   const database = new DatabaseSync(path);
   database.exec(`
-    CREATE TABLE sessions (
-      id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, instance_id TEXT NOT NULL, session TEXT NOT NULL,
-      created_at TEXT NOT NULL, parent_id INTEGER REFERENCES sessions (id) ON DELETE CASCADE,
-      UNIQUE (agent, instance_id, session)
-    ) STRICT;
+    ${sessionsTable}
     CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
     CREATE TABLE entries (id INTEGER PRIMARY KEY, data TEXT NOT NULL, input TEXT, at INTEGER) STRICT;
     CREATE UNIQUE INDEX entries_by_input ON entries (id >> 24, input) WHERE input IS NOT NULL;

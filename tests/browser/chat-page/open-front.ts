@@ -14,7 +14,7 @@ export interface ChatFront {
   /** Breaks all connections of the page. */
   cut(): void;
   /** Opens a new chat of an agent, in a page of its own. */
-  open(browser: Browser | undefined, agent?: string): Promise<Page>;
+  open(browser: Browser, agent?: string): Promise<Page>;
   /** The number of the newest chat: its session is `c<number>`. */
   readonly chats: number;
   close(): void;
@@ -68,7 +68,6 @@ export async function openChatFront(url: string): Promise<ChatFront> {
       for (const socket of sockets) socket.destroy();
     },
     async open(browser, agent = "echo") {
-      if (browser === undefined) throw new Error("There is no browser.");
       const page = await browser.newPage();
       chats += 1;
       await page.goto(`${own}/page?agent=${agent}&chat=c${chats}`);

@@ -1,9 +1,9 @@
 /** Tests the console as people use it: with a real browser, a real `kit start`, and a model that follows a script. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openBrowser } from "../open-browser.ts";
+import { browserOrSkip } from "../browser-for-tests.ts";
 import { type Demo, startDemo } from "./demo-project.ts";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -14,35 +14,25 @@ declare global {
 }
 
 let demo: Demo;
-let browser: Browser | undefined;
-let reason = "";
+const browser = browserOrSkip();
 let context: BrowserContext;
 let page: Page;
 let faults: string[];
 
 beforeAll(async () => {
   demo = await startDemo();
-  browser = await openBrowser().catch((error: unknown) => {
-    reason = String(error).split("\n", 1)[0] ?? "";
-    return undefined;
-  });
 });
-afterAll(async () => {
-  await browser?.close();
-  await demo[Symbol.asyncDispose]();
-});
-beforeEach(async (test) => {
-  if (browser === undefined) return test.skip(`No browser starts here: ${reason}`);
-  await newPage();
-});
-afterEach(async () => {
-  await context?.close();
-});
+afterAll(() => demo[Symbol.asyncDispose]());
+beforeEach(() => newPage());
+afterEach(() => context?.close());
 
 async function newPage(width = 1280): Promise<void> {
   await context?.close();
-  if (browser === undefined) return;
-  context = await browser.newContext({ locale: "en-US", viewport: { width, height: 800 }, bypassCSP: false });
+  context = await browser().newContext({
+    locale: "en-US",
+    viewport: { width, height: 800 },
+    bypassCSP: false,
+  });
   context.setDefaultTimeout(45_000);
   page = await context.newPage();
   faults = [];

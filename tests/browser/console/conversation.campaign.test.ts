@@ -1,7 +1,6 @@
 /** Tests a conversation as people have it: with a real browser, a real `kit start`, and a model that follows a script. */
-import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { type Demo, startDemo } from "./demo-project.ts";
 import { type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
@@ -35,15 +34,11 @@ const deploy = `export async function run(ctx) {
 `;
 
 let demo: Demo;
-let browser: Browser;
+const browser = browserForTests();
 beforeAll(async () => {
   demo = await startDemo({}, { "src/agents/desk.ts": deskAgent, "src/workflows/deploy.ts": deploy });
-  browser = await openBrowser();
 });
-afterAll(async () => {
-  await browser.close();
-  await demo[Symbol.asyncDispose]();
-});
+afterAll(() => demo[Symbol.asyncDispose]());
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: demo.kit.url, path, width });

@@ -1,8 +1,7 @@
 /** Tests Home and the lists of work in a real browser: what waits, what failed, what the repository lacks, and where it is mended. */
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { openScreen, violations } from "./open-console.ts";
 
 const files: Readonly<Record<string, string>> = {
@@ -20,7 +19,7 @@ const files: Readonly<Record<string, string>> = {
 `,
 };
 
-let browser: Browser;
+const browser = browserForTests();
 let failedRun = "";
 const served = serveForTests({ files });
 beforeAll(async () => {
@@ -28,11 +27,7 @@ beforeAll(async () => {
   for (const workflow of ["release", "resting"]) await served.send(`/workflows/${workflow}`, { body: {} });
   await served.send("/workflows/deploy?wait=result", { body: { region: "eu" } });
   failedRun = (await served.send("/runs?workflow=deploy")).body.runs[0].run_id;
-  browser = await openBrowser();
 }, 120_000);
-afterAll(async () => {
-  await browser.close();
-});
 
 const open = (path: string, width?: number) => openScreen(browser, { url: served.url, path, width });
 

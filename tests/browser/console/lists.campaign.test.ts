@@ -1,8 +1,7 @@
 /** Tests the lists of work and the inbox in a real browser: search, filters, counts, pages, and changes of many at once. */
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { openScreen, violations } from "./open-console.ts";
 
 const files: Readonly<Record<string, string>> = {
@@ -19,18 +18,14 @@ const files: Readonly<Record<string, string>> = {
 };
 const runs = 120;
 
-let browser: Browser;
+const browser = browserForTests();
 const served = serveForTests({ files });
 beforeAll(async () => {
   for (let number = 0; number < runs; number += 1)
     await served.send("/workflows/deploy", { body: { region: number === 7 ? "the seventh" : "eu" } });
   await served.send("/workflows/deploy?wait=result", { body: { region: "last" } });
   await served.send("/workflows/release", { body: { version: "2.0" } });
-  browser = await openBrowser();
 }, 120_000);
-afterAll(async () => {
-  await browser.close();
-});
 
 const open = (path: string, width?: number) => openScreen(browser, { url: served.url, path, width });
 

@@ -1,15 +1,10 @@
 /** Tests logins at MCP servers in a real browser, against a server in this process. */
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { serveLogins } from "../../../src/server/testing/serve-logins.suite.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { checkWidths, openScreen, violations } from "./open-console.ts";
 
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-}, 60_000);
-afterAll(() => browser.close());
+const browser = browserForTests();
 
 test("a person logs in from the inbox in a new tab, and the inbox is empty afterwards", async () => {
   const served = await serveLogins();

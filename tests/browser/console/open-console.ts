@@ -14,7 +14,7 @@ export interface OpenedScreen extends AsyncDisposable {
 
 /** Opens an address of a server in a window of a given width. */
 export async function openScreen(
-  browser: Browser,
+  browser: Pick<Browser, "newContext">,
   {
     url,
     path,

@@ -1,10 +1,9 @@
 /** Tests the frame of the console in a real browser: the first paint, titles, keys, sign-in and the sizes of links. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
-import { serveService } from "../../../src/server/testing/serve-service.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { serveForTest, serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { isCampaign } from "../../../src/testing/campaign.suite.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { openScreen, violations } from "./open-console.ts";
 
 const files: Readonly<Record<string, string>> = {
@@ -34,15 +33,11 @@ const screens = [
   "/console/server",
 ];
 
-let browser: Browser;
+const browser = browserForTests();
 const served = serveForTests({ files });
 beforeAll(async () => {
   await served.send("/workflows/nightly", { body: {} });
-  browser = await openBrowser();
 }, 60_000);
-afterAll(async () => {
-  await browser.close();
-});
 
 const open = (path: string, width?: number) => openScreen(browser, { url: served.url, path, width });
 const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
@@ -154,8 +149,7 @@ test("on every screen the title has the same place, and a finger can hit the lin
 });
 
 test("the field of the key has the focus", async () => {
-  const locked = await serveService({ files, access: { apiKeys: ["key-of-the-console"] } });
-  onTestFinished(() => locked.close());
+  const locked = await serveForTest({ files, access: { apiKeys: ["key-of-the-console"] } });
   await using opened = await openScreen(browser, { url: locked.url, path: "/" });
   await opened.page.getByRole("heading", { name: "Sign in" }).waitFor();
   await opened.page.keyboard.type("key-of-the-console");

@@ -1,6 +1,5 @@
 /** Tests the screen of a run of `kit.spec` in a real browser, against a server in this process, with a real run. */
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { loadConfig } from "../../../src/app/config/load-config.ts";
 import { openProjectService } from "../../../src/app/service/open-project-service.ts";
 import type { CoderMode } from "../../../src/app/spec-run/testing/coder.ts";
@@ -10,16 +9,12 @@ import type { SpecRunBody } from "../../../src/protocol/spec-run.ts";
 import { wallTest } from "../../../src/sandboxes/host/wall/walled.suite.ts";
 import { createServer } from "../../../src/server/create-server.ts";
 import { InMemorySessionStore } from "../../../src/stores/memory/memory-store.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { checkWidths, openScreen, violations } from "./open-console.ts";
 
 const modes: readonly CoderMode[] = ["honest", "hurried"];
 
-let browser: Browser;
-beforeAll(async () => {
-  browser = await openBrowser();
-}, 60_000);
-afterAll(() => browser.close());
+const browser = browserForTests();
 
 /** A server of a repository with the spec `cart`; `start` begins a run of its tasks. */
 async function serveSpec() {

@@ -1,13 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { ignoreEntryFor } from "../../../src/guidelines/lint/ignore-findings.ts";
 import type { Diagnostic } from "../../../src/protocol/diagnostic.ts";
 import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { campaignTest } from "../../../src/testing/campaign.suite.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
 const hostile = `<img src=x onerror="window.harmed = true"><script>window.harmed = true</script>`;
@@ -46,7 +46,7 @@ const files: Readonly<Record<string, string>> = {
 
 const results = `<testsuite><testcase classname="src/login.test.ts" name="opens a session (auth#1.1)"/><testcase classname="src/login.test.ts" name="refuses (auth#1.2)"><failure message="expected 401 ${"&lt;b&gt;".repeat(3)}"/></testcase></testsuite>`;
 
-let browser: Browser;
+const browser = browserForTests();
 const served = serveForTests({ files });
 beforeAll(async () => {
   const git = (...args: readonly string[]) =>
@@ -57,11 +57,7 @@ beforeAll(async () => {
   await served.send("/api/specs/results", { body: { report: results } });
   // A change after the results, which is not committed.
   writeFileSync(join(served.root, "src/login.ts"), "export const login = 2;\n");
-  browser = await openBrowser();
 }, 60_000);
-afterAll(async () => {
-  await browser.close();
-});
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: served.url, path, width });

@@ -1,14 +1,13 @@
 /** Tests traces and forks in a real browser, against a server in this process. */
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { campaignTest } from "../../../src/testing/campaign.suite.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { checkWidths, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
 const hostile = `<img src=x onerror="window.harmed = true"><script>window.harmed = true</script> \u202egnp`;
 
-let browser: Browser;
+const browser = browserForTests();
 let refuses: string | undefined;
 const served = serveForTests({
   files: {
@@ -22,11 +21,7 @@ beforeAll(async () => {
   for (const message of ["First.", `Second. ${hostile}`])
     for (const path of ["/agents/echo/told", "/agents/brief/long"])
       await served.send(path, { body: { message } });
-  browser = await openBrowser();
 }, 60_000);
-afterAll(async () => {
-  await browser.close();
-});
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: served.url, path, width });

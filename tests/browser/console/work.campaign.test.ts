@@ -2,12 +2,11 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { serveForTests } from "../../../src/server/testing/serve-for-tests.ts";
 import { webhookSecrets } from "../../../src/server/testing/service-files.ts";
 import { campaignTest } from "../../../src/testing/campaign.suite.ts";
-import { openBrowser } from "../open-browser.ts";
+import { browserForTests } from "../browser-for-tests.ts";
 import { checkWidths, isTooWide, type OpenedScreen, openScreen, violations } from "./open-console.ts";
 
 const hostile = `<img src=x onerror="window.harmed = true"> \u202egnp`;
@@ -60,16 +59,12 @@ export async function run(ctx) {
 `,
 };
 
-let browser: Browser;
+const browser = browserForTests();
 let refuses: string | undefined;
 const served = serveForTests({ files, authorize: ({ action }) => action !== refuses });
 beforeAll(async () => {
   await served.send("/webhooks/github", { body: { zen: "x" } });
-  browser = await openBrowser();
 }, 60_000);
-afterAll(async () => {
-  await browser.close();
-});
 
 const open = (path: string, width?: number): Promise<OpenedScreen> =>
   openScreen(browser, { url: served.url, path, width });

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { requirementsFile } from "../../../testing/requirements-file.ts";
 import {
   createTemporaryRepository,
   type TemporaryRepository,
@@ -8,15 +9,10 @@ import type { CoderMode } from "./coder.ts";
 
 export const tasksPath = ".kiro/specs/cart/tasks.md";
 
-const requirements = `# Requirements
-
-## Requirement 1: Totals
-
-#### Acceptance Criteria
-
-1. WHEN a cart is totalled THEN the system SHALL add the prices times their counts.
-2. WHEN a discount applies THEN the system SHALL take it off the total.
-`;
+const requirements = requirementsFile("Totals", [
+  "WHEN a cart is totalled THEN the system SHALL add the prices times their counts.",
+  "WHEN a discount applies THEN the system SHALL take it off the total.",
+]);
 
 /** Two tasks with criteria that can be done at once, one without, and an optional one. */
 export const tasks = `# Tasks

@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { requirementsFile } from "../../../testing/requirements-file.ts";
 import type { Files } from "./judge-change.ts";
 
 /** How the tests of one runner are written. A body is JavaScript for `node --test` and Vitest, and Python for pytest. */
@@ -23,16 +24,11 @@ export interface TestStyle {
   prepare?(root: string): Promise<void>;
 }
 
-const requirements = `# Requirements
-
-## Requirement 1: Totals
-
-#### Acceptance Criteria
-
-1. WHEN a cart is totalled THEN the system SHALL add the prices.
-2. WHEN a discount applies THEN the system SHALL take it off the total.
-`;
-const tasks = "- [ ] 1. Discounts\n  - _Requirements: 1.2_\n";
+export const requirements = requirementsFile("Totals", [
+  "WHEN a cart is totalled THEN the system SHALL add the prices.",
+  "WHEN a discount applies THEN the system SHALL take it off the total.",
+]);
+export const tasks = "- [ ] 1. Discounts\n  - _Requirements: 1.2_\n";
 export const ticked: Files = { ".kiro/specs/cart/tasks.md": tasks.replace("[ ]", "[x]") };
 const specs = {
   ".gitignore": ".kit\nnode_modules\n__pycache__\n",

@@ -1,23 +1,16 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, readdir, readFile, readlink, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { expect } from "vitest";
 import { guardOf } from "../../../agents/policy/protected-paths.ts";
 import { virtual } from "../../virtual/virtual-sandbox.ts";
-import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
+import { createFolder, openFilled, openWalled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
 const access = { write: true, guard: guardOf({}, []) };
 
-async function openWith(files: Readonly<Record<string, string>>): Promise<Walled> {
-  const walled = await openWalled(folder);
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(walled.root, path)), { recursive: true });
-    await writeFile(join(walled.root, path), text);
-  }
-  return walled;
-}
+const openWith = (files: Readonly<Record<string, string>>) => openFilled(folder, files);
 
 const evil = "core.fsmonitor '$PWD/run.sh'";
 /** Makes a repository that runs `run.sh`, and how the person looks into it. */

@@ -1,24 +1,17 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { guardOf } from "../../../agents/policy/protected-paths.ts";
 import { findGuarded } from "./guarded-paths.ts";
-import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
+import { createFolder, openFilled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
 const guard = guardOf({}, []);
 const access = { write: true, guard };
 
-async function openWith(files: Readonly<Record<string, string>>): Promise<Walled> {
-  const walled = await openWalled(folder);
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(walled.root, path)), { recursive: true });
-    await writeFile(join(walled.root, path), text);
-  }
-  return walled;
-}
+const openWith = (files: Readonly<Record<string, string>>) => openFilled(folder, files);
 
 /** Runs commands, one after the other, as a user with ordinary rights; returns what each returned or threw. */
 function runAsUser(root: string, commands: readonly string[], more: object = { write: true }): string[] {
@@ -181,26 +174,17 @@ wallTest("the state of other projects in the workspace is hidden", async () => {
   expect(existsSync(join(root, "packages/b/.kit/sessions.db"))).toBe(true);
 });
 
-wallTest(
-  "no command runs in a workspace with a folder whose name is no UTF-8, and the result of the one that made it says so",
-  async () => {
+wallTest.each([
+  ["a folder", "d=$(printf 'n\\377'); mkdir \"$d\"; echo '{}' > \"$d/package.json\"", "true", "rm -r n*"],
+  ["a file of secrets", "echo K=1 > \"$(printf '.env.\\377')\"", "cat .env.*", "rm .env.*"],
+])(
+  "no command runs in a workspace with %s whose name is no UTF-8, and the result of the one that made it says so",
+  async (...[, make, next, remove]) => {
     const { root, run } = await openWith({ "a.txt": "a" });
-    const made = await run("d=$(printf 'n\\377'); mkdir \"$d\"; echo '{}' > \"$d/package.json\"", { access });
+    const made = await run(make, { access });
     expect(made.stderr).toContain("kit runs no command in it until then");
-    await expect(run("true", { access })).rejects.toMatchObject({ code: "unavailable" });
-    execFileSync("sh", ["-c", "rm -r n*"], { cwd: root });
-    expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
-  },
-);
-
-wallTest(
-  "no command runs in a workspace with a file of secrets whose name is no UTF-8, and the result of the one that made it says so",
-  async () => {
-    const { root, run } = await openWith({ "a.txt": "a" });
-    const made = await run("echo K=1 > \"$(printf '.env.\\377')\"", { access });
-    expect(made.stderr).toContain("kit runs no command in it until then");
-    await expect(run("cat .env.*", { access })).rejects.toMatchObject({ code: "unavailable" });
-    execFileSync("sh", ["-c", "rm .env.*"], { cwd: root });
+    await expect(run(next, { access })).rejects.toMatchObject({ code: "unavailable" });
+    execFileSync("sh", ["-c", remove], { cwd: root });
     expect(await run("true", { access })).toMatchObject({ exit_code: 0 });
   },
 );

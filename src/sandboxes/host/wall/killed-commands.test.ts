@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { guardOf } from "../../../agents/policy/protected-paths.ts";
 import { finishKilled, recordBefore, recordsFolder } from "./killed-commands.ts";
-import { createFolder, openWalled, type Walled, wallTest } from "./walled.suite.ts";
+import { createFolder, openFilled, openWalled, wallTest } from "./walled.suite.ts";
 
 const folder = await createFolder();
 const state = process.env.XDG_STATE_HOME;
@@ -15,14 +15,7 @@ afterAll(() => {
 });
 const access = { write: true, guard: guardOf({}, []) };
 
-async function openWith(files: Readonly<Record<string, string>>): Promise<Walled> {
-  const walled = await openWalled(folder);
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(walled.root, path)), { recursive: true });
-    await writeFile(join(walled.root, path), text);
-  }
-  return walled;
-}
+const openWith = (files: Readonly<Record<string, string>>) => openFilled(folder, files);
 
 /** Leaves a record as a kit with another process id left it; returns its file. */
 async function leaveRecord(

@@ -1,6 +1,6 @@
-import { chmod, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, test } from "vitest";
 import type { ExecRequest, ExecResult, IsolationOptions, Sandbox } from "../../contract.ts";
 import { local } from "../../local/local-sandbox.ts";
@@ -31,6 +31,16 @@ export interface Walled {
 }
 
 let count = 0;
+
+/** Opens `local()` on a new folder with files. */
+export async function openFilled(folder: string, files: Readonly<Record<string, string>>): Promise<Walled> {
+  const walled = await openWalled(folder);
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(walled.root, path)), { recursive: true });
+    await writeFile(join(walled.root, path), text);
+  }
+  return walled;
+}
 
 /** Opens `local()` on a new folder, or on `options.root`. */
 export async function openWalled(

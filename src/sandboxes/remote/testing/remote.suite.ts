@@ -254,3 +254,17 @@ export function remoteTests(bench: RemoteBench): void {
     expect(await sandbox.grep({ pattern: "one" })).toMatchObject({ matches: [{ path: "a.txt" }] });
   });
 }
+
+/** A vendor's refusals: status and text, and what kit makes of them. */
+export function refusalTests(
+  bench: RemoteBench,
+  refusals: readonly (readonly [status: number, message: string, expected: object])[],
+): void {
+  test.each(refusals)("the vendor's status %i (%s) is kit's", async (status, message, expected) => {
+    bench.fake.trouble.refuse = { status, message };
+    onTestFinished(() => {
+      bench.fake.trouble.refuse = undefined;
+    });
+    await expect((await bench.open()).list()).rejects.toMatchObject(expected);
+  });
+}
