@@ -33,7 +33,9 @@ export async function loadPeer<Module>(name: string, use: PeerUse): Promise<Modu
 /** The file that `import name` of a module in that folder means; `require` would find another build of a package. */
 function findModule(name: string, folder: string): string | undefined {
   const root = packageOf(name);
-  const manifest = findManifest(root, folder);
+  const manifest = attempt(() =>
+    nodeModule.findPackageJSON(root, pathToFileURL(join(folder, "package.json"))),
+  );
   if (manifest === undefined) return undefined;
   const { exports, module, main } = JSON.parse(readFileSync(manifest, "utf8")) as {
     readonly exports?: unknown;
@@ -47,10 +49,6 @@ function findModule(name: string, folder: string): string | undefined {
       : pickTarget(part === "." && !hasParts(exports) ? exports : partOf(exports, part));
   const file = target === undefined ? undefined : join(dirname(manifest), target);
   return file !== undefined && existsSync(file) ? file : undefined;
-}
-
-function findManifest(root: string, folder: string): string | undefined {
-  return attempt(() => nodeModule.findPackageJSON(root, pathToFileURL(join(folder, "package.json"))));
 }
 
 const conditions = new Set(["node", "import", "module-sync", "default"]);

@@ -1,10 +1,10 @@
 import type { InputStream, Output } from "./print/output.ts";
 
 /**
- * 0: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. `kit deploy` gives the code of the
- * platform's tool.
+ * 0 or absent: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. `kit deploy` gives the code of
+ * the platform's tool.
  */
-export type ExitCode = number;
+export type ExitCode = number | undefined;
 
 /** The input of a command besides its own arguments and options. */
 export interface CommandContext {

@@ -88,7 +88,13 @@ export function createTransport(client: KitClientOptions): Transport {
         return await attempt<Reply>(call, signal);
       } catch (error) {
         // An earlier attempt has deleted it, and its reply was lost.
-        if (attempts > 1 && call.method === "DELETE" && isNotFound(error)) return undefined as Reply;
+        if (
+          attempts > 1 &&
+          call.method === "DELETE" &&
+          error instanceof KitError &&
+          error.code === "not_found"
+        )
+          return undefined as Reply;
         if (!isTransient(error) || !isRepeatable(call)) throw error;
         if (!isRefusal(error) || retry.isLimited) failures += 1;
         const delayMs = failures < retry.attempts ? delayBefore(error, attempts, retry) : undefined;
@@ -159,10 +165,6 @@ function encodeSegment(segment: string): string {
     code: "invalid_request",
     message: `${JSON.stringify(segment)} is not a name or an id.`,
   });
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof KitError && error.code === "not_found";
 }
 
 function checkedKey(key: string): string {

@@ -77,7 +77,6 @@ export const approvalsList: Command = defineCommand({
       );
       printTable(output, logins, loginColumns);
     }
-    return 0;
   },
 });
 
@@ -126,7 +125,6 @@ export const approvalsAnswer: Command = defineCommand({
     await client.agents.approve(agent, { id: instance_id, approval_id, approved: true, result });
     if (context.json) context.output.json({ approved: true });
     else context.output.note(`Answered: ${safeLine(`${agent}/${instance_id}: ${tool}`)}`);
-    return 0;
   },
 });
 
@@ -166,7 +164,6 @@ export const approvalsAllow: Command = defineCommand({
       );
       output.note(`Approved: ${safeLine(callLine(request.tool, request.args))}`);
     }
-    return 0;
   },
 });
 
@@ -196,7 +193,6 @@ export const approvalsAccept: Command = defineCommand({
     for (const file of files) writes.accepted(realpathSync(file));
     if (context.json) context.output.json({ accepted: args });
     else for (const path of args) context.output.note(`Accepted ${path} as it is now.`);
-    return 0;
   },
 });
 
@@ -215,7 +211,7 @@ async function decide(
   written: string,
   decision: ApprovalBody,
   { context, url }: { readonly context: CommandContext; readonly url: string | undefined },
-): Promise<0> {
+): Promise<undefined> {
   const client = await openClient(context, url);
   const request = await findWaiting(client, written);
   if (decision.approved) refuseUnapprovable(request);
@@ -227,7 +223,6 @@ async function decide(
     const verb = decision.approved ? "Approved" : request.kind === "question" ? "Declined" : "Denied";
     context.output.note(`${verb}: ${safeLine(call)}`);
   }
-  return 0;
 }
 
 /** Throws `invalid_request` for a call that only a result, or an answer, ends. */

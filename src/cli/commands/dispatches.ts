@@ -39,7 +39,6 @@ export const dispatchesList: Command = defineCommand({
         context.output.note("No dispatch to show. 'kit invoke … --dispatch' makes one.");
       else printTable(context.output, page.dispatches, columns);
       if (!context.json && page.next_cursor !== undefined) context.output.note(moreText(page.total));
-      return 0;
     }),
 });
 
@@ -51,7 +50,6 @@ export const dispatchesShow: Command = defineCommand({
   run: ({ args: [id = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       show(await work.getDispatch(id), context);
-      return 0;
     }),
 });
 
@@ -63,7 +61,6 @@ export const dispatchesRetry: Command = defineCommand({
   run: ({ args: [id = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       show(await work.retryDispatch(id), context);
-      return 0;
     }),
 });
 
@@ -122,7 +119,9 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
     ["error", failureLines(record.error)],
   ]);
   output.line();
-  output.line(safeLines(toText(record.input)));
+  output.line(
+    safeLines(typeof record.input === "string" ? record.input : JSON.stringify(record.input, undefined, 2)),
+  );
   const answer = toAnswer(record.result);
   if (answer !== undefined) output.line(`\n${safeLines(answer)}`);
 }
@@ -131,8 +130,4 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
 function toAnswer(result: unknown): string | undefined {
   if (typeof result !== "object" || result === null || !("text" in result)) return undefined;
   return typeof result.text === "string" ? result.text : undefined;
-}
-
-function toText(input: unknown): string {
-  return typeof input === "string" ? input : JSON.stringify(input, undefined, 2);
 }

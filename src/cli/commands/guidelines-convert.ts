@@ -58,7 +58,6 @@ export const guidelinesConvert: Command = defineCommand({
       if (result.written_to === undefined) printDocument(output, result.content);
       else output.line(`Written to ${safeLine(result.written_to)}.`);
       noteLosses(output, result.losses);
-      return 0;
     }),
 });
 
@@ -77,6 +76,5 @@ export const guidelinesExport: Command = defineCommand({
       const result = project.guidelines.export({ format });
       if (context.json) context.output.json(result);
       else printDocument(context.output, result.content);
-      return 0;
     }),
 });

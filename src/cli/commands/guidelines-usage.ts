@@ -25,7 +25,6 @@ export const guidelinesUsage: Command = defineCommand({
       const usage = await admin.usage(query);
       if (context.json) context.output.json(usage);
       else printUsage(context.output, usage);
-      return 0;
     }),
 });
 

@@ -37,7 +37,6 @@ export const runsList: Command = defineCommand({
       if (context.json) context.output.json(page);
       else printRuns(context.output, page.runs);
       if (!context.json && page.next_cursor !== undefined) context.output.note(moreText(page.total));
-      return 0;
     }),
 });
 
@@ -49,7 +48,6 @@ export const runsShow: Command = defineCommand({
   run: ({ args: [id = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       show(await work.getRun(id), context);
-      return 0;
     }),
 });
 
@@ -72,7 +70,6 @@ export const runsSignal: Command = defineCommand({
       await work.signalRun(id, { name, payload });
       if (context.json) context.output.json({ status: "accepted" });
       else context.output.note(acceptedText(run, name));
-      return 0;
     }),
 });
 
@@ -100,7 +97,6 @@ export const runsRetry: Command = defineCommand({
       const record = await work.retryRun(id);
       if (context.json) context.output.json(record);
       else context.output.note("Queued again.");
-      return 0;
     }),
 });
 
@@ -114,7 +110,6 @@ export const runsRerun: Command = defineCommand({
       const receipt = await work.rerun(id);
       if (context.json) context.output.json(receipt);
       else context.output.line(receipt.run_id);
-      return 0;
     }),
 });
 

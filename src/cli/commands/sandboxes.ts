@@ -26,7 +26,6 @@ export const sandboxesList: Command = defineCommand({
       if (context.json) output.json({ sandboxes: machines });
       else if (machines.length === 0) output.note("This project has no machine at a vendor.");
       else printTable(output, machines, columns);
-      return 0;
     }),
 });
 
@@ -66,7 +65,6 @@ export const sandboxesPrune: Command = defineCommand({
               ? `${machineText} would be removed.`
               : "Nothing was removed.",
         );
-      return 0;
     }),
 });
 
@@ -87,7 +85,6 @@ export const sandboxesDiff: Command = defineCommand({
       if (context.json) output.json(changes);
       else if (changes.patch === "") output.note("Nothing has changed.");
       else for (const line of linesOf(changes.patch)) output.line(styled(context, line));
-      return 0;
     }),
 });
 
@@ -122,7 +119,6 @@ export const sandboxesApply: Command = defineCommand({
       if (isMeant) await machines.apply(changes);
       if (context.json) output.json({ applied: isMeant ? files : [] });
       else output.note(isMeant ? `Applied to ${count(files.length, "file")}.` : "Nothing was applied.");
-      return 0;
     }),
 });
 

@@ -53,7 +53,6 @@ export const sessionsList: Command = defineCommand({
       else if (page.sessions.length === 0) output.note("No session to show.");
       else printTable(output, page.sessions, listColumns);
       if (!context.json && page.next_cursor !== undefined) output.note(moreText(page.total));
-      return 0;
     }),
 });
 

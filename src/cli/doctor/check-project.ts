@@ -62,7 +62,6 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
       checks.push(await checkIndex(opened, signal));
       checks.push(...(await checkSources(opened, signal)), ...checkProblems(opened));
       checks.push(...checkSkillTools(opened.project));
-      return 0;
     });
   } catch (error) {
     signal.throwIfAborted();

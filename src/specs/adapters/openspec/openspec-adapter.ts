@@ -121,7 +121,9 @@ function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {
       return proposalBlocks(scan, document);
     case "design":
     case "project":
-      return sectionBlocks(scan, document);
+      return segmentsOf(scan, 2)
+        .filter((segment) => segment.hasContent)
+        .map((segment) => sectionBlock(scan, document, segment));
     case "tasks":
       return taskBlocks(scan, document);
     case undefined:
@@ -363,13 +365,6 @@ function listedBlocks(
 function linksTo(document: OpenspecDocument, name: string, line: number): DraftLink[] {
   if (document.archived || document.capability === undefined) return [];
   return [{ kind: "related", target: requirementId(document.capability, name), line }];
-}
-
-/** The sections of a design, or of the project's conventions. */
-function sectionBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[] {
-  return segmentsOf(scan, 2)
-    .filter((segment) => segment.hasContent)
-    .map((segment) => sectionBlock(scan, document, segment));
 }
 
 function sectionBlock(scan: MarkdownScan, document: OpenspecDocument, segment: Segment): SpecDraft {

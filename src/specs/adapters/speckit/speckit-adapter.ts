@@ -217,14 +217,10 @@ function openChapter(title: string, place: SpecPlace): string[] {
 function isInside(block: SpecBlock, outer: SpecBlock): boolean {
   const [own, around] = [block.metadata.source, outer.metadata.source];
   if (own !== undefined && around !== undefined) return own.start_line <= around.end_line;
-  const first = firstLineOf(block.content);
+  const first = (/^[^\r\n]*/.exec(block.content)?.[0] ?? "").trim();
   return outer.content
     .split(/\r\n|\n|\r/)
     .some((line) => listMarker.test(line) && line.replace(listMarker, "").trim() === first);
-}
-
-function firstLineOf(content: string): string {
-  return (/^[^\r\n]*/.exec(content)?.[0] ?? "").trim();
 }
 
 function taskParts(blocks: readonly SpecBlock[], folder: string): string[] {
