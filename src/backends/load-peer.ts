@@ -30,6 +30,19 @@ export async function loadPeer<Module>(name: string, use: PeerUse): Promise<Modu
   });
 }
 
+/** Loads the packages of a backend once for each project. After a failure the next call tries again: they may be installed by then. */
+export function oncePerProject<Loaded>(
+  load: (projectRoot: string | undefined) => Promise<Loaded>,
+): (projectRoot: string | undefined) => Promise<Loaded> {
+  const loaded = new Map<string | undefined, Promise<Loaded>>();
+  return (projectRoot) => {
+    const loading = loaded.get(projectRoot) ?? load(projectRoot);
+    loaded.set(projectRoot, loading);
+    loading.catch(() => loaded.delete(projectRoot));
+    return loading;
+  };
+}
+
 /** The file that `import name` of a module in that folder means; `require` would find another build of a package. */
 function findModule(name: string, folder: string): string | undefined {
   const root = packageOf(name);

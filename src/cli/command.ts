@@ -42,8 +42,6 @@ export interface CommandOption<Value> {
   readonly parse?: Parse<Value>;
   /** May be repeated; the values are joined. */
   readonly repeats?: true;
-  /** An earlier name of an option: it works, and the help does not list it. */
-  readonly hidden?: true;
 }
 
 export type CommandOptions = Readonly<Record<string, CommandOption<unknown>>>;

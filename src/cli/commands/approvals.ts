@@ -11,7 +11,7 @@ import { type Command, type CommandContext, defineCommand, option } from "../com
 import { matchId } from "../find-record.ts";
 import { moreText } from "../list-options.ts";
 import { callLine } from "../print/event-line.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, printTable, timeColumn } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { toAnswer } from "../run/answer-text.ts";
 import { fromNow, safeLine } from "../text/safe-text.ts";
@@ -273,12 +273,7 @@ async function listAll(client: KitClient, query: WaitingQuery) {
 const loginColumns: readonly Column<WaitingLogin>[] = [
   { header: "SERVER", value: ({ server }) => server, style: () => "cyan" },
   { header: "HOST", value: ({ host }) => host },
-  {
-    header: "SINCE",
-    value: ({ requested_at }) => requested_at,
-    forPeople: ({ requested_at }) => fromNow(requested_at),
-    style: () => "dim",
-  },
+  timeColumn("SINCE", ({ requested_at }) => requested_at),
   { header: "SCOPE", value: ({ scope = "" }) => scope, wraps: true },
 ];
 
@@ -292,12 +287,7 @@ const columns: readonly Column<ApprovalRequest>[] = [
   { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan" },
   { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, wraps: true },
   { header: "SESSION", value: ({ session }) => session, wraps: true },
-  {
-    header: "SINCE",
-    value: ({ requested_at }) => requested_at,
-    forPeople: ({ requested_at }) => fromNow(requested_at),
-    style: () => "dim",
-  },
+  timeColumn("SINCE", ({ requested_at }) => requested_at),
   {
     header: "CALL",
     value: ({ tool, args, kind, message = "" }) =>
@@ -312,10 +302,5 @@ const signalColumns: readonly Column<WaitingSignal>[] = [
   { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan" },
   { header: "WORKFLOW", value: ({ workflow }) => workflow, wraps: true },
   { header: "SIGNAL", value: ({ signal }) => signal, wraps: true },
-  {
-    header: "UNTIL",
-    value: ({ until }) => until ?? "",
-    forPeople: ({ until }) => (until === undefined ? "" : fromNow(until)),
-    style: () => "dim",
-  },
+  timeColumn("UNTIL", ({ until }) => until),
 ];

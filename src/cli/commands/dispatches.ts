@@ -6,9 +6,9 @@ import { withProjectWork } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { moreText, searchOption, timeOptions } from "../list-options.ts";
 import { causeText } from "../print/cause.ts";
-import { type Column, printFields, printTable } from "../print/table.ts";
+import { type Column, printFields, printTable, timeColumn } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
-import { fromNow, safeLines, withDistance } from "../text/safe-text.ts";
+import { safeLines, withDistance } from "../text/safe-text.ts";
 
 const idArgument = {
   usage: "<dispatch-id>",
@@ -90,12 +90,7 @@ const columns: readonly Column<DispatchRecord>[] = [
   { header: "DISPATCH", value: ({ dispatch_id }) => dispatch_id, style: () => "cyan" },
   { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, wraps: true },
   { header: "STATUS", value: ({ status }) => status, style: ({ status }) => styles[status] },
-  {
-    header: "ACCEPTED",
-    value: ({ accepted_at }) => accepted_at,
-    forPeople: ({ accepted_at }) => fromNow(accepted_at),
-    style: () => "dim",
-  },
+  timeColumn("ACCEPTED", ({ accepted_at }) => accepted_at),
   { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", wraps: true },
 ];
 

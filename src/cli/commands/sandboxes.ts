@@ -7,9 +7,9 @@ import type { SandboxChanges, SandboxMachine, SandboxMachines } from "../../sand
 import { asText } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
 import { canAsk } from "../print/output.ts";
-import { type Column, count, printTable } from "../print/table.ts";
+import { type Column, count, printTable, timeColumn } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
-import { fromNow, safeLine } from "../text/safe-text.ts";
+import { safeLine } from "../text/safe-text.ts";
 import { noteOfUnrunCode, withProject } from "../with-project.ts";
 
 const details =
@@ -180,12 +180,7 @@ const columns: readonly Column<SandboxMachine>[] = [
     value: ({ in_use }) => (in_use ? "in use" : "left over"),
     style: ({ in_use }) => (in_use ? undefined : "yellow"),
   },
-  {
-    header: "MADE",
-    value: ({ created_at = "" }) => created_at,
-    forPeople: ({ created_at }) => (created_at === undefined ? "" : fromNow(created_at)),
-    style: () => "dim",
-  },
+  timeColumn("MADE", ({ created_at }) => created_at),
 ];
 
 /** The vendors of a project; one vendor may occur twice, with two accounts. */
