@@ -1,8 +1,10 @@
 import { systemClock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
+import type { ReplyOf } from "../protocol/routes/route.ts";
+import type { Routes } from "../protocol/routes/routes.ts";
 import type { KitClientOptions, RetryPolicy } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
-import type { Call, RouteCall } from "./route-call.ts";
+import { type Call, type CallInput, route } from "./route-call.ts";
 import { isRefusal, isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
 
 /** The parts of a client that all calls share. */
@@ -16,8 +18,8 @@ export interface Transport {
   readonly trace: NonNullable<KitClientOptions["trace"]>;
   /** Returns the address of a path. Throws `invalid_request` for a segment that no path can have. */
   url(call: Pick<Call, "path" | "query">): URL;
-  /** Sends a call and returns the JSON of the answer. */
-  request<Reply>(call: RouteCall<Reply>): Promise<Reply>;
+  /** Calls a route by its key in the table, and returns the JSON of the answer. */
+  request<Key extends keyof Routes>(key: Key, input: CallInput<Key>): Promise<ReplyOf<Routes[Key]>>;
   /** Resolves with the response of one attempt when its head has arrived; `signal` closes it. */
   open(call: Call, signal: AbortSignal): Promise<Response>;
 }
@@ -104,13 +106,12 @@ export function createTransport(client: KitClientOptions): Transport {
     }
   }
 
-  async function request<Reply>(call: RouteCall<Reply>): Promise<Reply> {
+  const request: Transport["request"] = async (key, input) => {
+    const call = route(key, input);
     const { timeoutMs = limitMs, signal } = call.options ?? {};
     const endsAt = performance.now() + timeoutMs;
-    return await inTime(timeoutMs, [client.signal, signal], (limited) =>
-      repeat<Reply>(call, limited, endsAt),
-    );
-  }
+    return await inTime(timeoutMs, [client.signal, signal], (limited) => repeat(call, limited, endsAt));
+  };
 
   return {
     retry,

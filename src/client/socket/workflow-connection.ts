@@ -38,7 +38,7 @@ export async function connectWorkflow(
 ): Promise<WorkflowConnection> {
   const { path } = route("POST /workflows/{name}", { params: { name }, body: {} });
   const explainRefusal = async (): Promise<void> => {
-    const { workflows } = await transport.request(route("GET /workflows", {}));
+    const { workflows } = await transport.request("GET /workflows", {});
     if (workflows.some((entry) => entry.name === name)) return;
     throw new KitError({ code: "workflow_not_found", message: "The server has no such workflow." });
   };
