@@ -1,5 +1,6 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { firstInk, isBlank, isSpace, runLength, splitLines } from "./characters.ts";
+import { structureWarning } from "./structure-warning.ts";
 
 /** The kind of block that a line belongs to. Only `prose` lines have structure (headings, lists, tasks). */
 export const lineKinds = { prose: 0, fence: 1, comment: 2, html: 3, frontMatter: 4 } as const;
@@ -325,16 +326,8 @@ export function unclosedDiagnostics(scan: MarkdownScan, path: string): Diagnosti
   return scan.unclosed.flatMap(({ kind, line }): Diagnostic[] => {
     if (kind === "front_matter") return [];
     const name = kind === "fence" ? "code fence" : "comment";
-    return [
-      {
-        severity: "warning",
-        rule: "structure",
-        code: `${kind}_unclosed`,
-        message: `This ${name} is never closed, so the rest of the file is part of it.`,
-        path,
-        line,
-      },
-    ];
+    const message = `This ${name} is never closed, so the rest of the file is part of it.`;
+    return [structureWarning({ path, line }, `${kind}_unclosed`, message)];
   });
 }
 

@@ -10,6 +10,7 @@ import {
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
 import { headingsBetween, withoutBlankEdges } from "../../markdown/segments.ts";
+import { structureWarning } from "../../markdown/structure-warning.ts";
 import { slugOf } from "../../model/block-title.ts";
 import type { LineRange } from "../../model/task-list.ts";
 import { criteriaOf } from "./criteria.ts";
@@ -107,14 +108,8 @@ function numberProblems(path: string, sections: readonly RequirementSection[]): 
 }
 
 function noCriteria(path: string, { title, span }: SpecDraft): Diagnostic {
-  return {
-    severity: "warning",
-    rule: "structure",
-    code: "requirement_without_criteria",
-    message: `"${title}" has no acceptance criteria.`,
-    path,
-    line: span.start_line,
-  };
+  const message = `"${title}" has no acceptance criteria.`;
+  return structureWarning({ path, line: span.start_line }, "requirement_without_criteria", message);
 }
 
 /** `NFR-1`, `FR-001`, `NFR-PERF-006`, `AC-1.2`, `US 3`, `FR-A1`. */

@@ -30,6 +30,7 @@ import {
   withoutBlankEdges,
   writeSegments,
 } from "../../markdown/segments.ts";
+import { structureWarning } from "../../markdown/structure-warning.ts";
 import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, joinSpace, slugOf } from "../../model/block-title.ts";
 import { classifyCriterion, scenarioCriterion } from "../../model/scenario.ts";
@@ -78,10 +79,11 @@ function missingSections(scan: MarkdownScan, path: string): Diagnostic[] {
     );
   const missing = ["Purpose", "Requirements"].filter((name) => !has(name));
   return missing.map((name) =>
-    warning(path, 1, {
-      code: "section_missing",
-      message: `OpenSpec refuses this spec: it has no section "## ${name}".`,
-    }),
+    structureWarning(
+      { path, line: 1 },
+      "section_missing",
+      `OpenSpec refuses this spec: it has no section "## ${name}".`,
+    ),
   );
 }
 
@@ -96,19 +98,12 @@ function missingScenarios(drafts: readonly SpecDraft[], path: string): Diagnosti
         (delta === undefined || delta === "added" || delta === "modified"),
     )
     .map(({ span, title }) =>
-      warning(path, span.start_line, {
-        code: "scenario_missing",
-        message: `OpenSpec refuses the requirement "${title}": it has no "#### Scenario:".`,
-      }),
+      structureWarning(
+        { path, line: span.start_line },
+        "scenario_missing",
+        `OpenSpec refuses the requirement "${title}": it has no "#### Scenario:".`,
+      ),
     );
-}
-
-function warning(
-  path: string,
-  line: number,
-  { code, message }: { readonly code: string; readonly message: string },
-): Diagnostic {
-  return { severity: "warning", rule: "structure", code, message, path, line };
 }
 
 function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {

@@ -10,6 +10,7 @@ import {
   toListItem,
   writeSegments,
 } from "../../markdown/segments.ts";
+import { structureWarning } from "../../markdown/structure-warning.ts";
 import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
@@ -53,16 +54,7 @@ function repeatedNumbers(drafts: readonly SpecDraft[], path: string): Diagnostic
     if (first === undefined) lines.set(number, span.start_line);
     if (first === undefined) return [];
     const message = `${String(number)} is already in line ${first}.`;
-    return [
-      {
-        severity: "warning",
-        rule: "structure",
-        code: "number_duplicate",
-        message,
-        path,
-        line: span.start_line,
-      },
-    ];
+    return [structureWarning({ path, line: span.start_line }, "number_duplicate", message)];
   });
 }
 
