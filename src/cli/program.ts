@@ -121,12 +121,7 @@ function withName<Value>(name: string, parse: () => Value): Value {
 
 function toNamedError(name: string, error: KitError): KitError {
   const { code, message, hint } = error;
-  return new KitError({
-    code,
-    message: `${name}: ${message}`,
-    cause: error,
-    hint,
-  });
+  return new KitError({ code, message: `${name}: ${message}`, cause: error, hint });
 }
 
 /**

@@ -53,7 +53,6 @@ function contentOf({ content }: Extract<Message, { role: "user" }>) {
 
 /** The messages that a graph received: it can only have omitted these on purpose. */
 export class GivenMessages {
-  /** The newest message. */
   newest: string | undefined;
   readonly #keys = new Set<string>();
 

@@ -192,11 +192,7 @@ export async function withSessionAdmin(
         usage: ({ agent, ...query }) => service.guidelineUsage({ agent, since: toTimes(query).since }),
         list: ({ status, ...query }) => listStored(retention, { ...query, ...toTimes(query) }, status),
         prune: ({ older_than_seconds, dry_run = false, cursor }) =>
-          retention.prune({
-            olderThanMs: older_than_seconds * 1_000,
-            dryRun: dry_run,
-            cursor,
-          }),
+          retention.prune({ olderThanMs: older_than_seconds * 1_000, dryRun: dry_run, cursor }),
       });
     },
     { sendsKeys: true },

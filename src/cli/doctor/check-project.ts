@@ -266,12 +266,7 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
 async function checkNodes(engine: Engine): Promise<readonly Check[]> {
   const { nodes, problems } = await clusterStateOf(engine).catch(() => ({ nodes: [], problems: [] }));
   if (nodes.length === 0) return [];
-  return problems.map(({ message, hint }) => ({
-    name: "nodes",
-    status: "warning",
-    message,
-    hint,
-  }));
+  return problems.map(({ message, hint }) => ({ name: "nodes", status: "warning", message, hint }));
 }
 
 /** Asks Restate's admin API whether kit's object is registered. */

@@ -135,15 +135,7 @@ async function readEvidence(
     if (waiting !== undefined) await waiting;
   }
 
-  const {
-    links,
-    count,
-    kept,
-    diagnostics: unreadable,
-  } = await readTestLinks(project, {
-    ...options,
-    known,
-  });
+  const { links, count, kept, diagnostics: unreadable } = await readTestLinks(project, { ...options, known });
   const diagnostics: Diagnostic[] = [...unreadable];
   for (const link of links) {
     const { path, text, resolved } = link;
