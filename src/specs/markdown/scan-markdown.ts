@@ -1,6 +1,5 @@
 import type { Diagnostic } from "../../protocol/diagnostic.ts";
 import { firstInk, isBlank, isSpace, runLength, splitLines } from "./characters.ts";
-import { structureWarning } from "./structure-warning.ts";
 
 /** The kind of block that a line belongs to. Only `prose` lines have structure (headings, lists, tasks). */
 export const lineKinds = { prose: 0, fence: 1, comment: 2, html: 3, frontMatter: 4 } as const;
@@ -316,6 +315,15 @@ function isThematicBreak(text: string, from: number, end: number): boolean {
     else if (!isSpace(next)) return false;
   }
   return count >= 3;
+}
+
+/** A warning about the structure of a file: something that its tool refuses, or that kit reads otherwise than it looks. */
+export function structureWarning(
+  { path, line }: Pick<Diagnostic, "path" | "line">,
+  code: string,
+  message: string,
+): Diagnostic {
+  return { severity: "warning", rule: "structure", code, message, path, ...(line !== undefined && { line }) };
 }
 
 /**

@@ -5,9 +5,9 @@ import {
   lineText,
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   textOfLines,
 } from "../../markdown/scan-markdown.ts";
-import { structureWarning } from "../../markdown/structure-warning.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import type { LineRange } from "../../model/task-list.ts";

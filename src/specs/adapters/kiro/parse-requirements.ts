@@ -6,11 +6,11 @@ import {
   lineText,
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   textOfLines,
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
 import { headingsBetween, withoutBlankEdges } from "../../markdown/segments.ts";
-import { structureWarning } from "../../markdown/structure-warning.ts";
 import { slugOf } from "../../model/block-title.ts";
 import type { LineRange } from "../../model/task-list.ts";
 import { criteriaOf } from "./criteria.ts";

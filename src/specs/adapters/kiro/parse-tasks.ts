@@ -5,10 +5,10 @@ import { criteriaInTask } from "../../coverage/task-criteria.ts";
 import {
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   toTitle,
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
-import { structureWarning } from "../../markdown/structure-warning.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 import { detailText, type LineRange, type TaskItem, taskItemsIn } from "../../model/task-list.ts";

@@ -18,6 +18,7 @@ import {
   lineText,
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   textOfLines,
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
@@ -30,7 +31,6 @@ import {
   withoutBlankEdges,
   writeSegments,
 } from "../../markdown/segments.ts";
-import { structureWarning } from "../../markdown/structure-warning.ts";
 import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { blockTitle, joinSpace, slugOf } from "../../model/block-title.ts";
 import { classifyCriterion, scenarioCriterion } from "../../model/scenario.ts";

@@ -1,8 +1,7 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
-import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
-import { structureWarning } from "../../markdown/structure-warning.ts";
+import { type MarkdownScan, structureWarning } from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 

@@ -1,7 +1,12 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } from "../../adapter.ts";
-import { type MarkdownScan, scanMarkdown, unclosedDiagnostics } from "../../markdown/scan-markdown.ts";
+import {
+  type MarkdownScan,
+  scanMarkdown,
+  structureWarning,
+  unclosedDiagnostics,
+} from "../../markdown/scan-markdown.ts";
 import {
   headingLine,
   listMarker,
@@ -10,7 +15,6 @@ import {
   toListItem,
   writeSegments,
 } from "../../markdown/segments.ts";
-import { structureWarning } from "../../markdown/structure-warning.ts";
 import { renderFiles, toWritableSegment, withFrontMatter } from "../../model/assemble-blocks.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
