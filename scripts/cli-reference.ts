@@ -45,9 +45,7 @@ async function toSection(name: string, entry: CommandEntry): Promise<string> {
 function toTable(command: Command): readonly string[] {
   const rows = [
     ...(command.arguments ?? []).map(({ usage, description }) => [usage, description]),
-    ...Object.values(command.options)
-      .filter(({ hidden }) => hidden !== true)
-      .map(({ flags, description }) => [flags, description]),
+    ...Object.values(command.options).map(({ flags, description }) => [flags, description]),
   ].map(([left, right]) => `| \`${left}\` | ${right?.replaceAll("|", "\\|")} |`);
   return rows.length === 0 ? [] : [`| Option | |\n| --- | --- |\n${rows.join("\n")}`];
 }

@@ -30,10 +30,25 @@ export async function loadPeer<Module>(name: string, use: PeerUse): Promise<Modu
   });
 }
 
+/** Loads the packages of a backend once for each project. After a failure the next call tries again: they may be installed by then. */
+export function oncePerProject<Loaded>(
+  load: (projectRoot: string | undefined) => Promise<Loaded>,
+): (projectRoot: string | undefined) => Promise<Loaded> {
+  const loaded = new Map<string | undefined, Promise<Loaded>>();
+  return (projectRoot) => {
+    const loading = loaded.get(projectRoot) ?? load(projectRoot);
+    loaded.set(projectRoot, loading);
+    loading.catch(() => loaded.delete(projectRoot));
+    return loading;
+  };
+}
+
 /** The file that `import name` of a module in that folder means; `require` would find another build of a package. */
 function findModule(name: string, folder: string): string | undefined {
   const root = packageOf(name);
-  const manifest = findManifest(root, folder);
+  const manifest = attempt(() =>
+    nodeModule.findPackageJSON(root, pathToFileURL(join(folder, "package.json"))),
+  );
   if (manifest === undefined) return undefined;
   const { exports, module, main } = JSON.parse(readFileSync(manifest, "utf8")) as {
     readonly exports?: unknown;
@@ -47,10 +62,6 @@ function findModule(name: string, folder: string): string | undefined {
       : pickTarget(part === "." && !hasParts(exports) ? exports : partOf(exports, part));
   const file = target === undefined ? undefined : join(dirname(manifest), target);
   return file !== undefined && existsSync(file) ? file : undefined;
-}
-
-function findManifest(root: string, folder: string): string | undefined {
-  return attempt(() => nodeModule.findPackageJSON(root, pathToFileURL(join(folder, "package.json"))));
 }
 
 const conditions = new Set(["node", "import", "module-sync", "default"]);

@@ -83,7 +83,7 @@ function namedFile(
     const [base] = rest;
     const path = first && textOf(first);
     return path !== undefined && base !== undefined && isPlace(base) && isRelative(path)
-      ? { path: decoded(path), place: base }
+      ? { path: attempt(() => decodeURIComponent(path.replace(/[?#].*$/, "")), path), place: base }
       : undefined;
   }
   if (node.type === "CallExpression" && /^(join|resolve)$/.test(nameOf(node.callee) ?? "")) {
@@ -139,10 +139,6 @@ function variableOf(node: Node): string | undefined {
   if (node.type !== "MemberExpression" || nameOf(node.object) !== "env") return undefined;
   const name = node.computed === true ? textOf(node.property as Node) : nameOf(node.property);
   return name !== undefined && /^[A-Z][A-Z0-9_]*$/.test(name) && !ofSystem.test(name) ? name : undefined;
-}
-
-function decoded(path: string): string {
-  return attempt(() => decodeURIComponent(path.replace(/[?#].*$/, "")), path);
 }
 
 function isRelative(path: string): boolean {

@@ -53,9 +53,8 @@ export async function deploy(deployment: Deployment, options: DeployOptions): Pr
   }
   const address = await addressOf(tool, deployment, { ...options, printed });
   if (address === undefined) return { exitCode: 0, address, healthy: undefined };
-  const waitMs = deployment.healthMs ?? healthMs;
-  options.note(`Waiting up to ${Math.round(waitMs / 1_000)} s for ${address}/health to answer …`);
-  const healthy = await becomesHealthy(address, waitMs, options.signal);
+  options.note(`Waiting up to ${healthMs / 1_000} s for ${address}/health to answer …`);
+  const healthy = await becomesHealthy(address, options.signal);
   return { exitCode: healthy ? 0 : 1, address, healthy };
 }
 
@@ -159,8 +158,8 @@ async function addressOf(
 /** How long a new server may take until it answers, in ms. */
 const healthMs = 120_000;
 
-async function becomesHealthy(address: string, withinMs: number, signal: AbortSignal): Promise<boolean> {
-  const end = Date.now() + withinMs;
+async function becomesHealthy(address: string, signal: AbortSignal): Promise<boolean> {
+  const end = Date.now() + healthMs;
   for (let waitMs = 250; ; waitMs = Math.min(waitMs * 2, 4_000)) {
     const timeout = AbortSignal.any([signal, AbortSignal.timeout(5_000)]);
     const answer = await fetch(`${address}/health`, { signal: timeout }).catch(() => undefined);

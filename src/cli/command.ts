@@ -1,10 +1,10 @@
 import type { InputStream, Output } from "./print/output.ts";
 
 /**
- * 0: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. `kit deploy` gives the code of the
- * platform's tool.
+ * 0 or absent: it worked. 1: the work failed, such as a validation with errors. 2: wrong usage. `kit deploy` gives the code of
+ * the platform's tool.
  */
-export type ExitCode = number;
+export type ExitCode = number | undefined;
 
 /** The input of a command besides its own arguments and options. */
 export interface CommandContext {
@@ -42,8 +42,6 @@ export interface CommandOption<Value> {
   readonly parse?: Parse<Value>;
   /** May be repeated; the values are joined. */
   readonly repeats?: true;
-  /** An earlier name of an option: it works, and the help does not list it. */
-  readonly hidden?: true;
 }
 
 export type CommandOptions = Readonly<Record<string, CommandOption<unknown>>>;

@@ -1,10 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CommanderError } from "commander";
-import type { ExitCode } from "./command.ts";
 import { createOutput, type InputStream, type OutputStream } from "./print/output.ts";
 import { createProgram } from "./program.ts";
-
-export type ProcessExitCode = ExitCode | InterruptExitCode;
 
 /** The environment of a command line: its streams, and the folder that it starts in (absolute). */
 export interface CommandHost {
@@ -25,21 +22,21 @@ export interface CommandHost {
 export async function main(
   argv: readonly string[],
   host: CommandHost = { ...standardStreams(), cwd: process.cwd() },
-): Promise<ProcessExitCode> {
+): Promise<number> {
   const { cwd, stdin: input, platform = process.platform } = host;
   const output = createOutput(host.stdout, host.stderr);
   const interrupt = listenForInterrupt(host.signals);
-  let exitCode: ExitCode = 0;
+  let exitCode = 0;
   let json = argv.includes("--json");
   const program = createProgram(output, async (globals, { run, drains }) => {
     json = globals.json;
     if (drains !== true) interrupt.insistAfter(patienceMs);
     const { createContext } = await import("./create-context.ts");
     const { signal } = interrupt;
-    exitCode = await run(createContext(globals, { output, input, signal, platform, startedIn: cwd }));
+    exitCode = (await run(createContext(globals, { output, input, signal, platform, startedIn: cwd }))) ?? 0;
   });
   try {
-    await program.parseAsync(toCommandLine(argv), { from: "user" });
+    await program.parseAsync(argv[0] === "help" ? [...argv.slice(1), "--help"] : argv, { from: "user" });
     // A stream reports the error of the last write in the next turn.
     await nextTurn();
     return exitCode === 0 && output.hasFailed ? 1 : exitCode;
@@ -66,11 +63,6 @@ const patienceMs = 5_000;
 function standardStreams(): Omit<CommandHost, "cwd"> {
   const { stdin, stdout, stderr } = process;
   return { stdin, stdout, stderr };
-}
-
-/** `kit help specs list` is `kit specs list --help`. */
-function toCommandLine(argv: readonly string[]): readonly string[] {
-  return argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
 }
 
 /** The exit codes for SIGINT and SIGTERM, as shells define them. */

@@ -101,8 +101,8 @@ function fill(commander: Commander, command: Command, { output, runCommand, prog
 }
 
 function toCommanderOption(option: CommandOption<unknown>): Option {
-  const { flags, description, parse, repeats, hidden = false } = option;
-  const added = new Option(flags, description).hideHelp(hidden);
+  const { flags, description, parse, repeats } = option;
+  const added = new Option(flags, description);
   if (!parse) return added;
   return added.argParser((text: string, before: unknown) => {
     const value = withName(added.long ?? flags, () => parse(text));
@@ -121,12 +121,7 @@ function withName<Value>(name: string, parse: () => Value): Value {
 
 function toNamedError(name: string, error: KitError): KitError {
   const { code, message, hint } = error;
-  return new KitError({
-    code,
-    message: `${name}: ${message}`,
-    cause: error,
-    hint,
-  });
+  return new KitError({ code, message: `${name}: ${message}`, cause: error, hint });
 }
 
 /**

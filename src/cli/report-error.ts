@@ -7,7 +7,6 @@ import { type ErrorCode, isErrorCode } from "../protocol/error-code.ts";
 import type { ErrorEnvelope } from "../protocol/errors.ts";
 import type { EventError } from "../protocol/event.ts";
 import { sqliteFault } from "../sqlite/database-file.ts";
-import type { ExitCode } from "./command.ts";
 import type { Output } from "./print/output.ts";
 import { safeLine, safeLines } from "./text/safe-text.ts";
 
@@ -19,7 +18,7 @@ export interface ReportOptions {
 }
 
 /** Prints what went wrong on one line, and the advice on a second one. */
-export function reportError(error: unknown, output: Output, options: ReportOptions): ExitCode {
+export function reportError(error: unknown, output: Output, options: ReportOptions): 1 | 2 {
   const knownError = withOwnHint(toKnownError(error));
   output.note(`${output.noteStyle("red", "error:")} ${safeLine(knownError.message)}`);
   for (const issue of issuesOf(knownError)) output.note(`  ${safeLine(issue)}`);

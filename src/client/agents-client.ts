@@ -173,7 +173,7 @@ export interface AgentsClient<Agents = AnyProject["agents"]> {
 export function createAgentsClient(transport: Transport): AgentsClient {
   const { request } = transport;
   return {
-    list: async (options) => (await request(route("GET /agents", { options }))).agents,
+    list: async (options) => (await request("GET /agents", { options })).agents,
     invoke: async (name, { id, ...body }, options) =>
       await promptReply(
         transport,
@@ -182,7 +182,7 @@ export function createAgentsClient(transport: Transport): AgentsClient {
     stream: (name, { id, ...body }, options) =>
       promptStream(transport, route("POST /agents/{name}/{id}", { params: { name, id }, body, options })),
     dispatch: (name, { id, ...body }, options) =>
-      request(route("POST /agents/{name}/{id}/dispatch", { params: { name, id }, body, options })),
+      request("POST /agents/{name}/{id}/dispatch", { params: { name, id }, body, options }),
     connect: async (name, { id, ...defaults }, options = {}) =>
       await connectAgent(transport, { name, id, defaults, options }),
     events: (name, { id, after, ...query }, options) => {
@@ -191,66 +191,58 @@ export function createAgentsClient(transport: Transport): AgentsClient {
       return followEvents(transport, { ...call, after: place.after });
     },
     async history(name, { id, ...query }, options) {
-      const call = route("GET /agents/{name}/{id}/history", { params: { name, id }, query, options });
-      return (await request(call)).messages;
+      return (await request("GET /agents/{name}/{id}/history", { params: { name, id }, query, options }))
+        .messages;
     },
     historyPage: (name, { id, limit = 50, ...query }, options) =>
-      request(
-        route("GET /agents/{name}/{id}/history", {
-          params: { name, id },
-          query: { ...query, limit },
-          options,
-        }),
-      ),
+      request("GET /agents/{name}/{id}/history", {
+        params: { name, id },
+        query: { ...query, limit },
+        options,
+      }),
     operations: (name, { id, ...query }, options) =>
-      request(route("GET /agents/{name}/{id}/operations", { params: { name, id }, query, options })),
+      request("GET /agents/{name}/{id}/operations", { params: { name, id }, query, options }),
     operationEvents: (name, { id, operation_id, ...query }, options) =>
-      request(
-        route("GET /agents/{name}/{id}/operations/{operation_id}/events", {
-          params: { name, id, operation_id },
-          query,
-          options,
-        }),
-      ),
+      request("GET /agents/{name}/{id}/operations/{operation_id}/events", {
+        params: { name, id, operation_id },
+        query,
+        options,
+      }),
     followOperation: (name, { id, operation_id, after }, options) => {
       const params = { name, id, operation_id };
       const call = route("GET /agents/{name}/{id}/operations/{operation_id}/events", { params, options });
       return followEvents(transport, { ...call, after });
     },
     turn: (name, { id, turn_id, ...query }, options) =>
-      request(
-        route("GET /agents/{name}/{id}/turns/{turn_id}", { params: { name, id, turn_id }, query, options }),
-      ),
+      request("GET /agents/{name}/{id}/turns/{turn_id}", { params: { name, id, turn_id }, query, options }),
     fork: (name, { id, turn_id, ...body }, options) =>
-      request(
-        route("POST /agents/{name}/{id}/turns/{turn_id}/fork", {
-          params: { name, id, turn_id },
-          body,
-          options,
-        }),
-      ),
+      request("POST /agents/{name}/{id}/turns/{turn_id}/fork", {
+        params: { name, id, turn_id },
+        body,
+        options,
+      }),
     async abort(name, { id, ...body }, options) {
       const call = { params: { name, id }, body, options, repeatable: true } as const;
-      return (await request(route("POST /agents/{name}/{id}/abort", call))).aborted;
+      return (await request("POST /agents/{name}/{id}/abort", call)).aborted;
     },
     async delete(name, { id }, options) {
-      await request(route("DELETE /agents/{name}/{id}", { params: { name, id }, options }));
+      await request("DELETE /agents/{name}/{id}", { params: { name, id }, options });
     },
     async approvals(name, { id, ...query }, options) {
-      const call = route("GET /agents/{name}/{id}/approvals", { params: { name, id }, query, options });
-      return (await request(call)).approvals;
+      return (await request("GET /agents/{name}/{id}/approvals", { params: { name, id }, query, options }))
+        .approvals;
     },
     async approve(name, { id, approval_id, ...body }, options) {
       const call = { params: { name, id, approval_id }, body, options };
-      await request(route("POST /agents/{name}/{id}/approvals/{approval_id}", call));
+      await request("POST /agents/{name}/{id}/approvals/{approval_id}", call);
     },
     async allowRules(name, { id, approval_id }, options) {
       const call = { params: { name, id, approval_id }, options };
-      return await request(route("GET /agents/{name}/{id}/approvals/{approval_id}/rules", call));
+      return await request("GET /agents/{name}/{id}/approvals/{approval_id}/rules", call);
     },
     async allow(name, { id, approval_id, rule }, options) {
       const call = { params: { name, id, approval_id }, body: { rule }, options };
-      return await request(route("POST /agents/{name}/{id}/approvals/{approval_id}/rules", call));
+      return await request("POST /agents/{name}/{id}/approvals/{approval_id}/rules", call);
     },
   };
 }

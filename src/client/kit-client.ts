@@ -14,7 +14,7 @@ import {
 } from "./project-clients.ts";
 import type { AnyProject, ProjectTypes, Startable } from "./project-types.ts";
 import { type PromptStream, promptReply, promptStream } from "./result-stream.ts";
-import { type RouteCall, route } from "./route-call.ts";
+import { type Call, route } from "./route-call.ts";
 import { createRunsClient, type RunsClient } from "./runs-client.ts";
 import { createTransport, type Transport } from "./transport.ts";
 import {
@@ -84,22 +84,22 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
 
   /** Resolves if the server answers and works; needs no key. */
   health(options: CallOptions = {}): Promise<Health> {
-    return this.#transport.request(route("GET /health", { options }));
+    return this.#transport.request("GET /health", { options });
   }
 
   /** Returns the counts of specs and guidelines, and the names of agents and workflows. */
   overview(options: CallOptions = {}): Promise<Overview> {
-    return this.#transport.request(route("GET /", { options }));
+    return this.#transport.request("GET /", { options });
   }
 
   /** Returns the nodes of the cluster, their work and their problems; one node if one process does all work. */
   cluster(options: CallOptions = {}): Promise<ClusterState> {
-    return this.#transport.request(route("GET /cluster", { options }));
+    return this.#transport.request("GET /cluster", { options });
   }
 
   /** Returns the settings of the server without its secrets, and the findings of the doctor. */
   server(options: CallOptions = {}): Promise<ServerState> {
-    return this.#transport.request(route("GET /server", { options }));
+    return this.#transport.request("GET /server", { options });
   }
 
   /** Returns the agents and workflows of the server. */
@@ -122,7 +122,7 @@ export class KitClient<Project extends ProjectTypes = AnyProject> {
   }
 }
 
-function toCall(prompt: DefaultPrompt, options: WorkOptions): RouteCall<{ readonly result: PromptReply }> {
+function toCall(prompt: DefaultPrompt, options: WorkOptions): Call {
   const { session = "default", ...body } = typeof prompt === "string" ? { message: prompt } : prompt;
   return route("POST /prompt/{session}/events", { params: { session }, body, options });
 }

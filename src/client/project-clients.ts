@@ -28,7 +28,6 @@ import type { StalePage, StaleQuery } from "../protocol/stale.ts";
 import type { SyncBody, SyncResult } from "../protocol/sync.ts";
 import type { RecordedResults, TestReport } from "../protocol/test-results.ts";
 import type { CallOptions } from "./call-options.ts";
-import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 export interface SpecsClient {
@@ -63,22 +62,20 @@ export interface SpecsClient {
 
 export function createSpecsClient({ request }: Transport): SpecsClient {
   return {
-    list: (query = {}, options) => request(route("GET /api/specs", { query, options })),
-    get: (id, options) => request(route("GET /api/specs/{id}", { params: { id }, options })),
-    diagnostics: async (options) =>
-      (await request(route("GET /api/specs/diagnostics", { options }))).diagnostics,
-    diagnosticPage: (query = {}, options) => request(route("GET /api/specs/diagnostics", { query, options })),
-    features: (query = {}, options) => request(route("GET /api/specs/features", { query, options })),
-    outline: (query, options) => request(route("GET /api/specs/outline", { query, options })),
-    impact: (body, options) => request(route("POST /api/specs/impact", { body, options, repeatable: true })),
-    coverage: (query = {}, options) => request(route("GET /api/specs/coverage", { query, options })),
-    recordResults: (body, options) =>
-      request(route("POST /api/specs/results", { body, options, repeatable: true })),
-    history: (query, options) => request(route("GET /api/specs/history", { query, options })),
-    stale: (query = {}, options) => request(route("GET /api/specs/stale", { query, options })),
-    graph: (options) => request(route("GET /api/specs/graph", { options })),
+    list: (query = {}, options) => request("GET /api/specs", { query, options }),
+    get: (id, options) => request("GET /api/specs/{id}", { params: { id }, options }),
+    diagnostics: async (options) => (await request("GET /api/specs/diagnostics", { options })).diagnostics,
+    diagnosticPage: (query = {}, options) => request("GET /api/specs/diagnostics", { query, options }),
+    features: (query = {}, options) => request("GET /api/specs/features", { query, options }),
+    outline: (query, options) => request("GET /api/specs/outline", { query, options }),
+    impact: (body, options) => request("POST /api/specs/impact", { body, options, repeatable: true }),
+    coverage: (query = {}, options) => request("GET /api/specs/coverage", { query, options }),
+    recordResults: (body, options) => request("POST /api/specs/results", { body, options, repeatable: true }),
+    history: (query, options) => request("GET /api/specs/history", { query, options }),
+    stale: (query = {}, options) => request("GET /api/specs/stale", { query, options }),
+    graph: (options) => request("GET /api/specs/graph", { options }),
     validate: (blocks, options) =>
-      request(route("POST /api/specs/validate", { body: { blocks }, options, repeatable: true })),
+      request("POST /api/specs/validate", { body: { blocks }, options, repeatable: true }),
   };
 }
 
@@ -107,18 +104,18 @@ export interface GuidelinesClient {
 
 export function createGuidelinesClient({ request }: Transport): GuidelinesClient {
   return {
-    list: (query = {}, options) => request(route("GET /api/guidelines", { query, options })),
-    get: (id, options) => request(route("GET /api/guidelines/{id}", { params: { id }, options })),
+    list: (query = {}, options) => request("GET /api/guidelines", { query, options }),
+    get: (id, options) => request("GET /api/guidelines/{id}", { params: { id }, options }),
     convert: (body, options) =>
-      request(route("POST /api/guidelines/convert", { body, options, repeatable: body.preview !== false })),
+      request("POST /api/guidelines/convert", { body, options, repeatable: body.preview !== false }),
     explain: (file, { tools } = {}, options) =>
-      request(route("GET /api/guidelines/explain", { query: { file, tools }, options })),
-    lint: async (options) => (await request(route("GET /api/guidelines/lint", { options }))).diagnostics,
+      request("GET /api/guidelines/explain", { query: { file, tools }, options }),
+    lint: async (options) => (await request("GET /api/guidelines/lint", { options })).diagnostics,
     sync: (body = {}, options) =>
-      request(route("POST /api/guidelines/sync", { body, options, repeatable: body.preview !== false })),
-    usage: (query = {}, options) => request(route("GET /api/guidelines/usage", { query, options })),
+      request("POST /api/guidelines/sync", { body, options, repeatable: body.preview !== false }),
+    usage: (query = {}, options) => request("GET /api/guidelines/usage", { query, options }),
     export: (format, options) =>
-      request(route("POST /api/guidelines/export", { body: { format }, options, repeatable: true })),
+      request("POST /api/guidelines/export", { body: { format }, options, repeatable: true }),
   };
 }
 
@@ -129,5 +126,5 @@ export interface FilesClient {
 }
 
 export function createFilesClient({ request }: Transport): FilesClient {
-  return { lines: (query, options) => request(route("GET /api/files", { query, options })) };
+  return { lines: (query, options) => request("GET /api/files", { query, options }) };
 }

@@ -168,12 +168,9 @@ export function createSseParser(): SseParser {
         pending.push(text.slice(start));
         length += text.length - start;
       }
-      if (length > maxEventLength) throw endless();
+      if (length > maxEventLength)
+        throw new KitError({ code: "unavailable", message: "The stream has an event without end." });
       return events;
     },
   };
-}
-
-function endless(): KitError {
-  return new KitError({ code: "unavailable", message: "The stream has an event without end." });
 }

@@ -6,7 +6,7 @@ import { partialResults } from "../protocol/read-records.ts";
 import { follow } from "./follow.ts";
 import { inTime } from "./in-time.ts";
 import type { StreamItem } from "./read-stream.ts";
-import type { RouteCall } from "./route-call.ts";
+import type { Call } from "./route-call.ts";
 import { connectionLost, fromEnvelope } from "./to-kit-error.ts";
 import type { Transport } from "./transport.ts";
 
@@ -76,10 +76,8 @@ export interface PromptStream<Result = unknown> extends ResultStream<TypedReply<
   partialResults(): AsyncIterable<DeepPartial<Result>>;
 }
 
-/** A call of a route that prompts and can answer with events. */
-type PromptCall = RouteCall<{ readonly result: PromptReply }>;
-
-export function promptStream(transport: Transport, call: PromptCall): PromptStream {
+/** Calls a route that prompts and can answer with events. */
+export function promptStream(transport: Transport, call: Call): PromptStream {
   return createPromptStream(
     follow(transport, call),
     (body) => (body as { readonly result: PromptReply }).result,
@@ -98,7 +96,7 @@ export function createPromptStream(
  * Waits for the answer of a prompt. It also reads a stream, because an answer can take minutes: proxies, and Node's
  * `fetch` after five minutes, close a silent connection.
  */
-export async function promptReply(transport: Transport, call: PromptCall): Promise<PromptReply> {
+export async function promptReply(transport: Transport, call: Call): Promise<PromptReply> {
   const { timeoutMs, signal } = call.options ?? {};
   return await inTime(timeoutMs, [signal], (limited) =>
     promptStream(transport, { ...call, options: { ...call.options, signal: limited } }).result(),

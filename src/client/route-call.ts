@@ -1,4 +1,4 @@
-import type { BodyOf, ParameterOf, QueryOf, ReplyOf } from "../protocol/routes/route.ts";
+import type { BodyOf, ParameterOf, QueryOf } from "../protocol/routes/route.ts";
 import type { Routes } from "../protocol/routes/routes.ts";
 import type { CallOptions, WorkOptions } from "./call-options.ts";
 
@@ -16,14 +16,8 @@ export interface Call {
   readonly repeatable?: boolean | undefined;
 }
 
-/** A call with the type of its reply. */
-export interface RouteCall<Reply> extends Call {
-  /** For the compiler only: never set. */
-  readonly "~reply"?: Reply;
-}
-
 /** The input of a call, from the table of routes. */
-type CallInput<Key extends keyof Routes> = ([ParameterOf<Key>] extends [never]
+export type CallInput<Key extends keyof Routes> = ([ParameterOf<Key>] extends [never]
   ? unknown
   : { readonly params: Readonly<Record<ParameterOf<Key>, string>> }) &
   ("query" extends keyof Routes[Key] ? { readonly query?: QueryOf<Routes[Key]> } : unknown) &
@@ -38,10 +32,7 @@ type CallInput<Key extends keyof Routes> = ([ParameterOf<Key>] extends [never]
  * Creates a call of a route by its key in the table. The types come from the table; at run time the key is enough, so
  * that browsers load no schema.
  */
-export function route<Key extends keyof Routes>(
-  key: Key,
-  input: CallInput<Key>,
-): RouteCall<ReplyOf<Routes[Key]>> {
+export function route<Key extends keyof Routes>(key: Key, input: CallInput<Key>): Call {
   const { params = {}, ...call } = input as Omit<Call, "method" | "path"> & {
     readonly params?: Readonly<Record<string, string>>;
   };

@@ -66,24 +66,24 @@ export function createRunsClient(transport: Transport): RunsClient {
   const { request } = transport;
   const params = (run_id: string): { readonly run_id: string } => ({ run_id });
   return {
-    get: (runId, options) => request(route("GET /runs/{run_id}", { params: params(runId), options })),
-    list: (query = {}, options) => request(route("GET /runs", { query, options })),
+    get: (runId, options) => request("GET /runs/{run_id}", { params: params(runId), options }),
+    list: (query = {}, options) => request("GET /runs", { query, options }),
     events: (runId, query = {}, options) =>
-      request(route("GET /runs/{run_id}/events", { params: params(runId), query, options })),
+      request("GET /runs/{run_id}/events", { params: params(runId), query, options }),
     journal: (runId, query = {}, options) =>
-      request(route("GET /runs/{run_id}/journal", { params: params(runId), query, options })),
+      request("GET /runs/{run_id}/journal", { params: params(runId), query, options }),
     stream: (runId, { after } = {}, options = {}) =>
       createResultStream(followRun(transport, runId, { after, options }), (body) => body as RunCompleted),
     retry: (runId, options) =>
-      request(route("POST /runs/{run_id}/retry", { params: params(runId), body: {}, options })),
+      request("POST /runs/{run_id}/retry", { params: params(runId), body: {}, options }),
     async cancel(runId, options) {
       const call = { params: params(runId), body: {}, options, repeatable: true } as const;
-      return (await request(route("POST /runs/{run_id}/cancel", call))).cancelled;
+      return (await request("POST /runs/{run_id}/cancel", call)).cancelled;
     },
-    cancelAll: (body, options) => request(route("POST /runs/cancel", { body, options, repeatable: true })),
-    retryAll: (body = {}, options) => request(route("POST /runs/retry", { body, options })),
+    cancelAll: (body, options) => request("POST /runs/cancel", { body, options, repeatable: true }),
+    retryAll: (body = {}, options) => request("POST /runs/retry", { body, options }),
     async signal(runId, body, options) {
-      await request(route("POST /runs/{run_id}/signal", { params: params(runId), body, options }));
+      await request("POST /runs/{run_id}/signal", { params: params(runId), body, options });
     },
   };
 }
@@ -101,7 +101,7 @@ export async function* followRun(
     if (item.kind !== "event") return;
   }
   const { signal } = options;
-  yield toOutcome(await transport.request(route("GET /runs/{run_id}", { params, options: { signal } })));
+  yield toOutcome(await transport.request("GET /runs/{run_id}", { params, options: { signal } }));
 }
 
 function toOutcome({ run_id, status, result, error }: RunRecord): StreamItem {

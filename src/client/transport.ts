@@ -1,8 +1,10 @@
 import { systemClock } from "../base/clock.ts";
 import { KitError } from "../base/kit-error.ts";
+import type { ReplyOf } from "../protocol/routes/route.ts";
+import type { Routes } from "../protocol/routes/routes.ts";
 import type { KitClientOptions, RetryPolicy } from "./call-options.ts";
 import { inTime } from "./in-time.ts";
-import type { Call, RouteCall } from "./route-call.ts";
+import { type Call, type CallInput, route } from "./route-call.ts";
 import { isRefusal, isTransient, notAnAnswer, toKitError, unreachable } from "./to-kit-error.ts";
 
 /** The parts of a client that all calls share. */
@@ -16,8 +18,8 @@ export interface Transport {
   readonly trace: NonNullable<KitClientOptions["trace"]>;
   /** Returns the address of a path. Throws `invalid_request` for a segment that no path can have. */
   url(call: Pick<Call, "path" | "query">): URL;
-  /** Sends a call and returns the JSON of the answer. */
-  request<Reply>(call: RouteCall<Reply>): Promise<Reply>;
+  /** Calls a route by its key in the table, and returns the JSON of the answer. */
+  request<Key extends keyof Routes>(key: Key, input: CallInput<Key>): Promise<ReplyOf<Routes[Key]>>;
   /** Resolves with the response of one attempt when its head has arrived; `signal` closes it. */
   open(call: Call, signal: AbortSignal): Promise<Response>;
 }
@@ -88,7 +90,13 @@ export function createTransport(client: KitClientOptions): Transport {
         return await attempt<Reply>(call, signal);
       } catch (error) {
         // An earlier attempt has deleted it, and its reply was lost.
-        if (attempts > 1 && call.method === "DELETE" && isNotFound(error)) return undefined as Reply;
+        if (
+          attempts > 1 &&
+          call.method === "DELETE" &&
+          error instanceof KitError &&
+          error.code === "not_found"
+        )
+          return undefined as Reply;
         if (!isTransient(error) || !isRepeatable(call)) throw error;
         if (!isRefusal(error) || retry.isLimited) failures += 1;
         const delayMs = failures < retry.attempts ? delayBefore(error, attempts, retry) : undefined;
@@ -98,13 +106,12 @@ export function createTransport(client: KitClientOptions): Transport {
     }
   }
 
-  async function request<Reply>(call: RouteCall<Reply>): Promise<Reply> {
+  const request: Transport["request"] = async (key, input) => {
+    const call = route(key, input);
     const { timeoutMs = limitMs, signal } = call.options ?? {};
     const endsAt = performance.now() + timeoutMs;
-    return await inTime(timeoutMs, [client.signal, signal], (limited) =>
-      repeat<Reply>(call, limited, endsAt),
-    );
-  }
+    return await inTime(timeoutMs, [client.signal, signal], (limited) => repeat(call, limited, endsAt));
+  };
 
   return {
     retry,
@@ -159,10 +166,6 @@ function encodeSegment(segment: string): string {
     code: "invalid_request",
     message: `${JSON.stringify(segment)} is not a name or an id.`,
   });
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof KitError && error.code === "not_found";
 }
 
 function checkedKey(key: string): string {

@@ -14,7 +14,6 @@ import type { BegunLogin } from "../protocol/login.ts";
 import type { PruneBody, PrunedPage, SessionPage, SessionsQuery } from "../protocol/session-page.ts";
 import type { WaitingPage, WaitingQuery } from "../protocol/waiting.ts";
 import type { CallOptions } from "./call-options.ts";
-import { route } from "./route-call.ts";
 import type { Transport } from "./transport.ts";
 
 /** Reads and changes dispatched inputs. */
@@ -36,17 +35,16 @@ export interface DispatchesClient {
 export function createDispatchesClient({ request }: Transport): DispatchesClient {
   const params = (dispatch_id: string): { readonly dispatch_id: string } => ({ dispatch_id });
   return {
-    list: (query = {}, options) => request(route("GET /dispatches", { query, options })),
-    get: (id, options) => request(route("GET /dispatches/{dispatch_id}", { params: params(id), options })),
+    list: (query = {}, options) => request("GET /dispatches", { query, options }),
+    get: (id, options) => request("GET /dispatches/{dispatch_id}", { params: params(id), options }),
     retry: (id, options) =>
-      request(route("POST /dispatches/{dispatch_id}/retry", { params: params(id), body: {}, options })),
-    retryAll: (body = {}, options) => request(route("POST /dispatches/retry", { body, options })),
+      request("POST /dispatches/{dispatch_id}/retry", { params: params(id), body: {}, options }),
+    retryAll: (body = {}, options) => request("POST /dispatches/retry", { body, options }),
     async cancel(id, options) {
       const call = { params: params(id), body: {}, options, repeatable: true } as const;
-      return (await request(route("POST /dispatches/{dispatch_id}/cancel", call))).cancelled;
+      return (await request("POST /dispatches/{dispatch_id}/cancel", call)).cancelled;
     },
-    cancelAll: (body, options) =>
-      request(route("POST /dispatches/cancel", { body, options, repeatable: true })),
+    cancelAll: (body, options) => request("POST /dispatches/cancel", { body, options, repeatable: true }),
   };
 }
 
@@ -58,7 +56,7 @@ export interface ApprovalsClient {
 
 export function createApprovalsClient({ request }: Transport): ApprovalsClient {
   return {
-    list: (query = {}, options) => request(route("GET /approvals", { query, options })),
+    list: (query = {}, options) => request("GET /approvals", { query, options }),
   };
 }
 
@@ -75,9 +73,9 @@ export interface WaitingClient {
 
 export function createWaitingClient({ request }: Transport): WaitingClient {
   return {
-    list: (query = {}, options) => request(route("GET /waiting", { query, options })),
+    list: (query = {}, options) => request("GET /waiting", { query, options }),
     beginLogin: (server, options) =>
-      request(route("POST /logins/{server}", { params: { server }, body: {}, options })),
+      request("POST /logins/{server}", { params: { server }, body: {}, options }),
   };
 }
 
@@ -94,8 +92,8 @@ export interface SessionsClient {
 
 export function createSessionsClient({ request }: Transport): SessionsClient {
   return {
-    list: (query = {}, options) => request(route("GET /sessions", { query, options })),
-    prune: (body, options) => request(route("POST /sessions/prune", { body, options, repeatable: true })),
+    list: (query = {}, options) => request("GET /sessions", { query, options }),
+    prune: (body, options) => request("POST /sessions/prune", { body, options, repeatable: true }),
   };
 }
 
@@ -106,5 +104,5 @@ export interface DeliveriesClient {
 }
 
 export function createDeliveriesClient({ request }: Transport): DeliveriesClient {
-  return { list: (query = {}, options) => request(route("GET /deliveries", { query, options })) };
+  return { list: (query = {}, options) => request("GET /deliveries", { query, options }) };
 }

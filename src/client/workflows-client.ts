@@ -13,7 +13,6 @@ import type {
 } from "./project-types.ts";
 import type { StreamItem } from "./read-stream.ts";
 import { createResultStream } from "./result-stream.ts";
-import { type RouteCall, route } from "./route-call.ts";
 import { followRun, type RunStream } from "./runs-client.ts";
 import { connectWorkflow, type WorkflowConnection } from "./socket/workflow-connection.ts";
 import type { Transport } from "./transport.ts";
@@ -54,33 +53,38 @@ export interface WorkflowsClient<Workflows = AnyProject["workflows"]> {
   ): Promise<WorkflowConnection<PayloadOf<Workflows[Name]>, ResultOf<Workflows[Name]>>>;
 }
 
+interface StartInput {
+  readonly name: string;
+  readonly payload: WorkflowPayload | undefined;
+  readonly options: WorkOptions | undefined;
+}
+
 export function createWorkflowsClient(transport: Transport): WorkflowsClient {
   const { request } = transport;
-  const startCall = (name: string, payload: WorkflowPayload, options: WorkOptions): RouteCall<RunAccepted> =>
+  const start = ({ name, payload = {}, options = {} }: StartInput): Promise<RunAccepted> =>
     // Wrap the payload, so that one whose only field is called `payload` arrives unchanged.
-    route("POST /workflows/{name}", { params: { name }, body: { payload }, options });
-  async function* run(call: RouteCall<RunAccepted>, after?: number): AsyncGenerator<StreamItem, void> {
-    const { run_id } = await request(call);
-    const { signal } = call.options ?? {};
+    request("POST /workflows/{name}", { params: { name }, body: { payload }, options });
+  async function* run(input: StartInput, after?: number): AsyncGenerator<StreamItem, void> {
+    const { run_id } = await start(input);
     try {
-      yield* followRun(transport, run_id, { after, options: { signal } });
+      yield* followRun(transport, run_id, { after, options: { signal: input.options?.signal } });
     } catch (error) {
       throw nameRun(error, run_id);
     }
   }
-  const stream = (call: RouteCall<RunAccepted>, after?: number): RunStream =>
-    createResultStream(run(call, after), (body) => body as RunCompleted);
+  const stream = (input: StartInput, after?: number): RunStream =>
+    createResultStream(run(input, after), (body) => body as RunCompleted);
   return {
-    list: async (options) => (await request(route("GET /workflows", { options }))).workflows,
-    schedules: async (options) => (await request(route("GET /schedules", { options }))).schedules,
-    start: (name, payload = {}, options = {}) => request(startCall(name, payload, options)),
-    async invoke(name, payload = {}, options = {}) {
+    list: async (options) => (await request("GET /workflows", { options })).workflows,
+    schedules: async (options) => (await request("GET /schedules", { options })).schedules,
+    start: (name, payload, options) => start({ name, payload, options }),
+    async invoke(name, payload, options = {}) {
       const { timeoutMs, signal } = options;
       return await inTime(timeoutMs, [signal], (limited) =>
-        stream(startCall(name, payload, { ...options, signal: limited }), pastAllEvents).result(),
+        stream({ name, payload, options: { ...options, signal: limited } }, pastAllEvents).result(),
       );
     },
-    stream: (name, payload = {}, options = {}) => stream(startCall(name, payload, options)),
+    stream: (name, payload, options) => stream({ name, payload, options }),
     connect: async (name, options = {}) => await connectWorkflow(transport, { name, options }),
   };
 }

@@ -34,7 +34,11 @@ export async function answerCall(
     const value = await withDeadline((callSignal) => work({ args, kwargs, signal: callSignal }), {
       ms: timeoutMs,
       signal,
-      onTimeout: () => tooSlow(message.name, timeoutMs),
+      onTimeout: () =>
+        new PythonException(
+          "TimeoutError",
+          `${message.name}() gave no answer within ${timeoutMs / 1_000} seconds`,
+        ),
     });
     return { type: "answer", value: encodeValue(value, `the result of ${message.name}()`, registry) };
   } catch (error) {
@@ -80,8 +84,4 @@ function withKeywords(
   kwargs: Readonly<Record<string, PythonValue>>,
 ): readonly unknown[] {
   return Object.keys(kwargs).length === 0 ? args : [...args, kwargs];
-}
-
-function tooSlow(name: string, timeoutMs: number): PythonException {
-  return new PythonException("TimeoutError", `${name}() gave no answer within ${timeoutMs / 1_000} seconds`);
 }

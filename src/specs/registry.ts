@@ -176,7 +176,11 @@ function checkDraft(
     isListOf(tags, (tag) => typeof tag === "string"),
     "a list of texts",
   );
-  expect("metadata", isRecord(metadata) && isJson(metadata), "an object that JSON can hold");
+  expect(
+    "metadata",
+    isRecord(metadata) && attempt(() => JSON.stringify(metadata) !== undefined, false),
+    "an object that JSON can hold",
+  );
   expect("span", isSpan(span), "{ start_line, end_line } in whole numbers from 1");
   expect(
     "links",
@@ -230,10 +234,6 @@ function isDiagnostic(value: unknown): value is Diagnostic {
 
 function isListOf(value: unknown, isRight: (item: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(isRight);
-}
-
-function isJson(value: unknown): boolean {
-  return attempt(() => JSON.stringify(value) !== undefined, false);
 }
 
 function lineOf(draft: unknown): number | undefined {

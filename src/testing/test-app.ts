@@ -68,10 +68,7 @@ export async function openTestApp({ signals, clock, ...options }: TestAppOptions
       throw error;
     },
   );
-  const waits = answerWaits(engine, {
-    signals,
-    clock,
-  });
+  const waits = answerWaits(engine, { signals, clock });
   return {
     ...app,
     run: (async (...call: Parameters<App["run"]>) =>

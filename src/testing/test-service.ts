@@ -49,11 +49,7 @@ export async function createTestService(
   ]);
   const { engineFolder, clock, ...project } = options;
   const parts = await openTestParts(project);
-  const engine = createEmbeddedEngine({
-    limits,
-    clock,
-    folder: engineFolder,
-  });
+  const engine = createEmbeddedEngine({ limits, clock, folder: engineFolder });
   try {
     const given = { ...parts, approvals: createApprovals(), onListenerError: onError };
     const file = join(parts.root, "kit.toml");

@@ -26,7 +26,7 @@ export function toContent(message: Message): AdkContent {
         text: textOf(message),
         calls: message.content.flatMap((part) =>
           part.type === "tool_call"
-            ? [{ id: part.tool_call_id, tool: part.tool, args: toObject(part.args) }]
+            ? [{ id: part.tool_call_id, tool: part.tool, args: isRecord(part.args) ? part.args : {} }]
             : [],
         ),
       });
@@ -66,8 +66,4 @@ export function toJsonSchema(schema: AdkSchema): Readonly<Record<string, unknown
       Object.entries(properties).map(([name, each]) => [name, isRecord(each) ? toJsonSchema(each) : each]),
     );
   return json;
-}
-
-function toObject(args: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(args) ? args : {};
 }

@@ -1,4 +1,4 @@
-import { loadPeer } from "../load-peer.ts";
+import { loadPeer, oncePerProject } from "../load-peer.ts";
 
 /** The part of `@google/adk` 2.0.0 that kit uses, so that its types need not be installed. */
 export interface GoogleAdkSdk {
@@ -116,34 +116,23 @@ export interface LoadedAdk {
   readonly untraced: <Value>(work: () => Value) => Value;
 }
 
-const loaded = new Map<string | undefined, Promise<LoadedAdk>>();
-
-/** Loads the package once, from the project, else from kit's dependencies. */
-export function loadGoogleAdk(projectRoot: string | undefined): Promise<LoadedAdk> {
-  let adk = loaded.get(projectRoot);
-  if (adk === undefined) {
-    adk = load(projectRoot);
-    loaded.set(projectRoot, adk);
-    // The next call tries again: it may be installed by then.
-    adk.catch(() => loaded.delete(projectRoot));
-  }
-  return adk;
-}
-
-async function load(projectRoot: string | undefined): Promise<LoadedAdk> {
-  const use = { from: projectRoot, what: "The backend google_adk", packages: ["@google/adk"] };
-  const sdk = await loadPeer<GoogleAdkSdk>("@google/adk", use);
-  // Its own logger writes to standard output, which is the answer's; a project's own stays.
-  if (sdk.getLogger().constructor.name.endsWith("SimpleLogger")) sdk.setLogger(null);
-  const untraced = await loadPeer<OpenTelemetryApi>("@opentelemetry/api", use).then(
-    ({ context }): LoadedAdk["untraced"] =>
-      (work) =>
-        context.with(context.active().setValue(suppressed, true), work),
-    // Without the API in reach, no provider of spans is there either.
-    (): LoadedAdk["untraced"] => (work) => work(),
-  );
-  return { sdk, untraced };
-}
+/** Loads the package from the project, else from kit's dependencies. */
+export const loadGoogleAdk: (projectRoot: string | undefined) => Promise<LoadedAdk> = oncePerProject(
+  async (projectRoot): Promise<LoadedAdk> => {
+    const use = { from: projectRoot, what: "The backend google_adk", packages: ["@google/adk"] };
+    const sdk = await loadPeer<GoogleAdkSdk>("@google/adk", use);
+    // Its own logger writes to standard output, which is the answer's; a project's own stays.
+    if (sdk.getLogger().constructor.name.endsWith("SimpleLogger")) sdk.setLogger(null);
+    const untraced = await loadPeer<OpenTelemetryApi>("@opentelemetry/api", use).then(
+      ({ context }): LoadedAdk["untraced"] =>
+        (work) =>
+          context.with(context.active().setValue(suppressed, true), work),
+      // Without the API in reach, no provider of spans is there either.
+      (): LoadedAdk["untraced"] => (work) => work(),
+    );
+    return { sdk, untraced };
+  },
+);
 
 interface OpenTelemetryApi {
   readonly context: {

@@ -102,7 +102,8 @@ async function perform(root: AdkAgent, { sdk, operation, tree }: Performance): P
   for await (const event of events) {
     if (tree.failure !== undefined) throw tree.failure.error;
     refuseFailed(event);
-    if (sdk.isFinalResponse(event)) answer = textOf(event) || answer;
+    if (sdk.isFinalResponse(event))
+      answer = (event.content?.parts ?? []).map(({ text = "" }) => text).join("") || answer;
   }
   if (tree.failure !== undefined) throw tree.failure.error;
   operation.signal.throwIfAborted();
@@ -116,8 +117,4 @@ function refuseFailed({ author, errorCode, errorMessage }: AdkEvent): void {
     code: "internal_error",
     message: `The agent "${author}" failed: ${errorMessage ?? errorCode}`,
   });
-}
-
-function textOf({ content }: AdkEvent): string {
-  return (content?.parts ?? []).map(({ text = "" }) => text).join("");
 }

@@ -15,7 +15,14 @@ export function toLangChain(messages: readonly BackendMessage[], peers: GraphPee
     if (message.role === "tool") return message.content.map((result) => toToolMessage(result, peers));
     const tool_calls = message.content.flatMap((part) =>
       part.type === "tool_call"
-        ? [{ id: part.tool_call_id, name: part.tool, args: asObject(part.args), type: "tool_call" as const }]
+        ? [
+            {
+              id: part.tool_call_id,
+              name: part.tool,
+              args: isRecord(part.args) ? { ...part.args } : {},
+              type: "tool_call" as const,
+            },
+          ]
         : [],
     );
     return [new AIMessage({ id, content: textOf(message), tool_calls })];
@@ -44,13 +51,8 @@ function contentOf({ content }: Extract<Message, { role: "user" }>) {
   });
 }
 
-function asObject(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? { ...value } : {};
-}
-
 /** The messages that a graph received: it can only have omitted these on purpose. */
 export class GivenMessages {
-  /** The newest message. */
   newest: string | undefined;
   readonly #keys = new Set<string>();
 

@@ -1,4 +1,4 @@
-import { loadPeer } from "../load-peer.ts";
+import { loadPeer, oncePerProject } from "../load-peer.ts";
 
 /** The parts of LangChain and LangGraph that the backend works with. */
 export interface GraphPeers {
@@ -12,36 +12,25 @@ export interface GraphPeers {
   readonly callbacks: typeof import("@langchain/core/callbacks/base");
 }
 
-const loaded = new Map<string | undefined, Promise<GraphPeers>>();
-
-/** Loads the packages once, from the project, else from kit's dependencies. */
-export function loadGraphPeers(projectRoot: string | undefined): Promise<GraphPeers> {
-  let peers = loaded.get(projectRoot);
-  if (peers === undefined) {
-    peers = load(projectRoot);
-    loaded.set(projectRoot, peers);
-    // The next call tries again: they may be installed by then.
-    peers.catch(() => loaded.delete(projectRoot));
-  }
-  return peers;
-}
-
-async function load(projectRoot: string | undefined): Promise<GraphPeers> {
-  const use = {
-    from: projectRoot,
-    what: "The backend graph",
-    packages: ["@langchain/langgraph", "@langchain/core"],
-  };
-  const peer = <Module>(name: string): Promise<Module> => loadPeer<Module>(name, use);
-  const [graphs, prebuilt, messages, models, tools, runnables, schemas, callbacks] = await Promise.all([
-    peer<GraphPeers["graphs"]>("@langchain/langgraph"),
-    peer<GraphPeers["prebuilt"]>("@langchain/langgraph/prebuilt"),
-    peer<GraphPeers["messages"]>("@langchain/core/messages"),
-    peer<GraphPeers["models"]>("@langchain/core/language_models/chat_models"),
-    peer<GraphPeers["tools"]>("@langchain/core/tools"),
-    peer<GraphPeers["runnables"]>("@langchain/core/runnables"),
-    peer<GraphPeers["schemas"]>("@langchain/core/utils/json_schema"),
-    peer<GraphPeers["callbacks"]>("@langchain/core/callbacks/base"),
-  ]);
-  return { graphs, prebuilt, messages, models, tools, runnables, schemas, callbacks };
-}
+/** Loads the packages from the project, else from kit's dependencies. */
+export const loadGraphPeers: (projectRoot: string | undefined) => Promise<GraphPeers> = oncePerProject(
+  async (projectRoot): Promise<GraphPeers> => {
+    const use = {
+      from: projectRoot,
+      what: "The backend graph",
+      packages: ["@langchain/langgraph", "@langchain/core"],
+    };
+    const peer = <Module>(name: string): Promise<Module> => loadPeer<Module>(name, use);
+    const [graphs, prebuilt, messages, models, tools, runnables, schemas, callbacks] = await Promise.all([
+      peer<GraphPeers["graphs"]>("@langchain/langgraph"),
+      peer<GraphPeers["prebuilt"]>("@langchain/langgraph/prebuilt"),
+      peer<GraphPeers["messages"]>("@langchain/core/messages"),
+      peer<GraphPeers["models"]>("@langchain/core/language_models/chat_models"),
+      peer<GraphPeers["tools"]>("@langchain/core/tools"),
+      peer<GraphPeers["runnables"]>("@langchain/core/runnables"),
+      peer<GraphPeers["schemas"]>("@langchain/core/utils/json_schema"),
+      peer<GraphPeers["callbacks"]>("@langchain/core/callbacks/base"),
+    ]);
+    return { graphs, prebuilt, messages, models, tools, runnables, schemas, callbacks };
+  },
+);

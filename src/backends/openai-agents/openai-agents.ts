@@ -15,7 +15,7 @@ import type { Message, ToolResultPart } from "../../protocol/message.ts";
 import { textOf } from "../../protocol/read-records.ts";
 import type { AgentBackend, BackendOperation, BackendTurn, OwnTool, TurnRequest } from "../contract.ts";
 import { partsText, succeededCalls } from "../history.ts";
-import { loadPeer } from "../load-peer.ts";
+import { loadPeer, oncePerProject } from "../load-peer.ts";
 
 /** The models and tools that agents are built with; they get them as the `context` of their run. */
 export interface OpenAiAgentsWork {
@@ -274,21 +274,8 @@ function refuseOwn(agent: SdkAgent, tools: readonly FunctionTool<unknown>[]): vo
 
 type OpenAiAgentsSdk = typeof import("@openai/agents");
 
-const loaded = new Map<string | undefined, Promise<OpenAiAgentsSdk>>();
-
-/** Loads the package once, from the project, else from kit's dependencies. */
-function loadOpenAiAgents(projectRoot: string | undefined): Promise<OpenAiAgentsSdk> {
-  let sdk = loaded.get(projectRoot);
-  if (sdk === undefined) {
-    sdk = load(projectRoot);
-    loaded.set(projectRoot, sdk);
-    // The next call tries again: it may be installed by then.
-    sdk.catch(() => loaded.delete(projectRoot));
-  }
-  return sdk;
-}
-
-async function load(projectRoot: string | undefined): Promise<OpenAiAgentsSdk> {
+/** Loads the package from the project, else from kit's dependencies. */
+const loadOpenAiAgents = oncePerProject(async (projectRoot): Promise<OpenAiAgentsSdk> => {
   const signals = ["SIGINT", "SIGTERM", "unhandledRejection", "beforeExit"];
   const source: NodeJS.EventEmitter = process;
   const before = new Map(signals.map((name) => [name, new Set(source.listeners(name))]));
@@ -305,7 +292,7 @@ async function load(projectRoot: string | undefined): Promise<OpenAiAgentsSdk> {
     }
   }
   return sdk;
-}
+});
 
 /** Converts messages of kit to items of the package. Kit sends the model its own history, not these. */
 function toInputItem(message: Message): readonly AgentInputItem[] {

@@ -23,11 +23,7 @@ function placeProblems({ folder }: Application): readonly BuildProblem[] {
 /** Long commands stay on one line, and no aliases are used, because not every platform supports them. */
 const yamlStyle = { lineWidth: 0, aliasDuplicateObjects: false };
 
-const base = {
-  application: undefined,
-  placement: "root",
-  problems: placeProblems,
-} as const;
+const base = { application: undefined, placement: "root", problems: placeProblems } as const;
 
 /** A file at the top of the repository, as a path from the project. */
 function atTop({ folder }: Application, path: string): string {

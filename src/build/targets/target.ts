@@ -34,8 +34,6 @@ export interface Deployment {
    * steps, of which the first match counts; undefined if no server runs.
    */
   readonly address?: string | readonly string[] | { readonly printed: readonly RegExp[] } | undefined;
-  /** How long `/health` may take to answer, in ms; default two minutes. */
-  readonly healthMs?: number | undefined;
   /** Sentences to print at the end. */
   readonly remarks: readonly string[];
 }

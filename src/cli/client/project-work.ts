@@ -12,11 +12,17 @@ import type { ClusterState } from "../../protocol/cluster.ts";
 import type { DispatchPage, DispatchQuery, DispatchRecord } from "../../protocol/dispatch.ts";
 import type { KitEvent } from "../../protocol/event.ts";
 import type { RunAccepted, RunPage, RunQuery, RunRecord, SignalBody } from "../../protocol/run.ts";
-import type { CommandContext, ExitCode } from "../command.ts";
+import {
+  type Command,
+  type CommandArgument,
+  type CommandContext,
+  defineCommand,
+  type ExitCode,
+} from "../command.ts";
 import { matchId } from "../find-record.ts";
 import { terminalFolders } from "../run/terminal-approvals.ts";
 import { loadProjectConfig } from "../with-project.ts";
-import { clientLocator, type LocateClient } from "./open-client.ts";
+import { clientLocator, type LocateClient, urlOption } from "./open-client.ts";
 
 export interface FollowOptions {
   readonly after: number;
@@ -172,6 +178,43 @@ export class ProjectWork {
     }
     return undefined;
   }
+}
+
+/** The words of a command that is about one run or dispatch. */
+interface WorkCommand {
+  /** Such as `<run-id>`. */
+  readonly usage: string;
+  readonly example: string;
+  readonly details: string;
+}
+
+export const workDetails =
+  "Asks the server that runs for this project; without a server it changes the state on disk, and the next 'kit start' continues from there.";
+
+/** A command that takes the id of a run or a dispatch. */
+export function workCommand(
+  { usage, example, details }: WorkCommand,
+  use: (work: ProjectWork, id: string, context: CommandContext) => Promise<ExitCode>,
+): Command {
+  return defineCommand({
+    arguments: [workId(usage)],
+    options: { url: urlOption },
+    examples: [example],
+    details: `${details} ${workDetails}`.trimStart(),
+    run: ({ args: [id = ""], options: { url } }, context) =>
+      withProjectWork(context, url, (work) => use(work, id, context)),
+  });
+}
+
+export function workId(usage: string): CommandArgument {
+  return { usage, description: "The id or its last characters, as the list prints them" };
+}
+
+/** Prints whether a run or dispatch was cancelled; it can have ended before. */
+export function printCancelled(cancelled: boolean, { json, output }: CommandContext): ExitCode {
+  if (json) output.json({ cancelled });
+  else output.note(cancelled ? "Cancelled." : "It had ended already.");
+  return cancelled ? 0 : 1;
 }
 
 /** Opens the work of the command line's project, and closes its engines however the command ends. */

@@ -31,6 +31,5 @@ export const acp: Command = defineCommand({
       );
     const { serveAcp } = await import("../acp/serve-acp.ts");
     await serveAcp({ context, agent, models: model });
-    return 0;
   },
 });

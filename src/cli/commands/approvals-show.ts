@@ -21,6 +21,5 @@ export const approvalsShow: Command = defineCommand({
       const readFile = createFileReader((path) => client.files.lines({ path }));
       await printWaitingCall(call, { output: page, mask: (text) => text, readFile });
     }
-    return 0;
   },
 });

@@ -11,7 +11,7 @@ import { type Command, type CommandContext, defineCommand, option } from "../com
 import { matchId } from "../find-record.ts";
 import { moreText } from "../list-options.ts";
 import { callLine } from "../print/event-line.ts";
-import { type Column, printTable } from "../print/table.ts";
+import { type Column, printTable, timeColumn } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
 import { toAnswer } from "../run/answer-text.ts";
 import { fromNow, safeLine } from "../text/safe-text.ts";
@@ -77,7 +77,6 @@ export const approvalsList: Command = defineCommand({
       );
       printTable(output, logins, loginColumns);
     }
-    return 0;
   },
 });
 
@@ -126,7 +125,6 @@ export const approvalsAnswer: Command = defineCommand({
     await client.agents.approve(agent, { id: instance_id, approval_id, approved: true, result });
     if (context.json) context.output.json({ approved: true });
     else context.output.note(`Answered: ${safeLine(`${agent}/${instance_id}: ${tool}`)}`);
-    return 0;
   },
 });
 
@@ -166,7 +164,6 @@ export const approvalsAllow: Command = defineCommand({
       );
       output.note(`Approved: ${safeLine(callLine(request.tool, request.args))}`);
     }
-    return 0;
   },
 });
 
@@ -196,7 +193,6 @@ export const approvalsAccept: Command = defineCommand({
     for (const file of files) writes.accepted(realpathSync(file));
     if (context.json) context.output.json({ accepted: args });
     else for (const path of args) context.output.note(`Accepted ${path} as it is now.`);
-    return 0;
   },
 });
 
@@ -215,7 +211,7 @@ async function decide(
   written: string,
   decision: ApprovalBody,
   { context, url }: { readonly context: CommandContext; readonly url: string | undefined },
-): Promise<0> {
+): Promise<undefined> {
   const client = await openClient(context, url);
   const request = await findWaiting(client, written);
   if (decision.approved) refuseUnapprovable(request);
@@ -227,7 +223,6 @@ async function decide(
     const verb = decision.approved ? "Approved" : request.kind === "question" ? "Declined" : "Denied";
     context.output.note(`${verb}: ${safeLine(call)}`);
   }
-  return 0;
 }
 
 /** Throws `invalid_request` for a call that only a result, or an answer, ends. */
@@ -278,12 +273,7 @@ async function listAll(client: KitClient, query: WaitingQuery) {
 const loginColumns: readonly Column<WaitingLogin>[] = [
   { header: "SERVER", value: ({ server }) => server, style: () => "cyan" },
   { header: "HOST", value: ({ host }) => host },
-  {
-    header: "SINCE",
-    value: ({ requested_at }) => requested_at,
-    forPeople: ({ requested_at }) => fromNow(requested_at),
-    style: () => "dim",
-  },
+  timeColumn("SINCE", ({ requested_at }) => requested_at),
   { header: "SCOPE", value: ({ scope = "" }) => scope, wraps: true },
 ];
 
@@ -297,12 +287,7 @@ const columns: readonly Column<ApprovalRequest>[] = [
   { header: "APPROVAL", value: ({ approval_id }) => approval_id, style: () => "cyan" },
   { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, wraps: true },
   { header: "SESSION", value: ({ session }) => session, wraps: true },
-  {
-    header: "SINCE",
-    value: ({ requested_at }) => requested_at,
-    forPeople: ({ requested_at }) => fromNow(requested_at),
-    style: () => "dim",
-  },
+  timeColumn("SINCE", ({ requested_at }) => requested_at),
   {
     header: "CALL",
     value: ({ tool, args, kind, message = "" }) =>
@@ -317,10 +302,5 @@ const signalColumns: readonly Column<WaitingSignal>[] = [
   { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan" },
   { header: "WORKFLOW", value: ({ workflow }) => workflow, wraps: true },
   { header: "SIGNAL", value: ({ signal }) => signal, wraps: true },
-  {
-    header: "UNTIL",
-    value: ({ until }) => until ?? "",
-    forPeople: ({ until }) => (until === undefined ? "" : fromNow(until)),
-    style: () => "dim",
-  },
+  timeColumn("UNTIL", ({ until }) => until),
 ];

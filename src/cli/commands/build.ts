@@ -54,7 +54,6 @@ export interface Printing {
   readonly next?: boolean;
 }
 
-/** Prints the result of a build. */
 export function printBuild(
   output: Output,
   result: BuildResult,

@@ -3,8 +3,8 @@ import { urlOption } from "../client/open-client.ts";
 import { withProjectWork } from "../client/project-work.ts";
 import { type Command, defineCommand } from "../command.ts";
 import type { Output, Style } from "../print/output.ts";
-import { type Column, count, printFields, printTable } from "../print/table.ts";
-import { fromNow, safeLine, span, withDistance } from "../text/safe-text.ts";
+import { type Column, count, printFields, printTable, timeColumn } from "../print/table.ts";
+import { safeLine, span, withDistance } from "../text/safe-text.ts";
 
 export const cluster: Command = defineCommand({
   options: { url: urlOption },
@@ -31,12 +31,7 @@ const columns: readonly Column<ClusterNodeState>[] = [
   { header: "ADDRESS", value: ({ address, host }) => address ?? host },
   { header: "VERSION", value: ({ version }) => version, style: () => "dim" },
   { header: "STATE", value: ({ state }) => state, style: ({ state }) => stateStyles[state] },
-  {
-    header: "STARTED",
-    value: ({ started_at }) => started_at,
-    forPeople: ({ started_at }) => fromNow(started_at),
-    style: () => "dim",
-  },
+  timeColumn("STARTED", ({ started_at }) => started_at),
   {
     header: "BEAT",
     value: ({ beat_age_ms }) => String(beat_age_ms),

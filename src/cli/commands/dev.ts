@@ -26,7 +26,8 @@ export const dev: Command = defineCommand({
     "Like 'kit start', with a line on stderr for every request, for what agents and workflows do and for every changed file, and with hint and stack in error replies. Loads agents, workflows and the configuration again when their files change; sessions and accepted work continue. Do not use it for a server that others can reach.",
   async run({ options }, context) {
     const { output } = context;
-    const log = (text: string): void => output.note(`${output.noteStyle("dim", clock())}  ${text}`);
+    const log = (text: string): void =>
+      output.note(`${output.noteStyle("dim", new Date().toTimeString().slice(0, 8))}  ${text}`);
     let loaded: LoadedConfig | undefined;
     let replaced: LoadedConfig | undefined;
     let { port } = options;
@@ -194,10 +195,6 @@ async function reloadSources(
   for (const warning of secretWarnings(app)) {
     log(`${output.noteStyle("yellow", "warning")}  ${safeLine(warning)}`);
   }
-}
-
-function clock(): string {
-  return new Date().toTimeString().slice(0, 8);
 }
 
 function toChangeLine({ parsed_files, removed_files, duration_ms }: ScanSummary): string {

@@ -2,20 +2,13 @@ import type { DispatchRecord } from "../../protocol/dispatch.ts";
 import { dispatchStatuses } from "../../protocol/enums.ts";
 import { agentName, asText, parseDispatchStatus, wholeNumber } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
-import { withProjectWork } from "../client/project-work.ts";
+import { printCancelled, withProjectWork, workCommand, workDetails } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { moreText, searchOption, timeOptions } from "../list-options.ts";
 import { causeText } from "../print/cause.ts";
-import { type Column, printFields, printTable } from "../print/table.ts";
+import { type Column, printFields, printTable, timeColumn } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
-import { fromNow, safeLines, withDistance } from "../text/safe-text.ts";
-
-const idArgument = {
-  usage: "<dispatch-id>",
-  description: "The id or its last characters, as the list prints them",
-};
-const details =
-  "Asks the server that runs for this project; without a server it changes the state on disk, and the next 'kit start' continues from there.";
+import { safeLines, withDistance } from "../text/safe-text.ts";
 
 export const dispatchesList: Command = defineCommand({
   options: {
@@ -29,7 +22,7 @@ export const dispatchesList: Command = defineCommand({
     url: urlOption,
   },
   examples: ["kit dispatches list", "kit dispatches list --status failed"],
-  details: `Newest first; failed ones are the dead letters. ${details}`,
+  details: `Newest first; failed ones are the dead letters. ${workDetails}`,
   run: ({ options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const { url: _, id: instance_id, ...query } = options;
@@ -39,47 +32,29 @@ export const dispatchesList: Command = defineCommand({
         context.output.note("No dispatch to show. 'kit invoke … --dispatch' makes one.");
       else printTable(context.output, page.dispatches, columns);
       if (!context.json && page.next_cursor !== undefined) context.output.note(moreText(page.total));
-      return 0;
     }),
 });
 
-export const dispatchesShow: Command = defineCommand({
-  arguments: [idArgument],
-  options: { url: urlOption },
-  examples: ["kit dispatches show dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
-  details,
-  run: ({ args: [id = ""], options }, context) =>
-    withProjectWork(context, options.url, async (work) => {
-      show(await work.getDispatch(id), context);
-      return 0;
-    }),
-});
+const usage = "<dispatch-id>";
 
-export const dispatchesRetry: Command = defineCommand({
-  arguments: [idArgument],
-  options: { url: urlOption },
-  examples: ["kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
-  details: `Puts it at the end of its session's queue. ${details}`,
-  run: ({ args: [id = ""], options }, context) =>
-    withProjectWork(context, options.url, async (work) => {
-      show(await work.retryDispatch(id), context);
-      return 0;
-    }),
-});
+export const dispatchesShow: Command = workCommand(
+  { usage, example: "kit dispatches show dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8", details: "" },
+  async (work, id, context) => show(await work.getDispatch(id), context),
+);
 
-export const dispatchesCancel: Command = defineCommand({
-  arguments: [idArgument],
-  options: { url: urlOption },
-  examples: ["kit dispatches cancel dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8"],
-  details,
-  run: ({ args: [id = ""], options }, context) =>
-    withProjectWork(context, options.url, async (work) => {
-      const cancelled = await work.cancelDispatch(id);
-      if (context.json) context.output.json({ cancelled });
-      else context.output.note(cancelled ? "Cancelled." : "It had ended already.");
-      return cancelled ? 0 : 1;
-    }),
-});
+export const dispatchesRetry: Command = workCommand(
+  {
+    usage,
+    example: "kit dispatches retry dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8",
+    details: "Puts it at the end of its session's queue.",
+  },
+  async (work, id, context) => show(await work.retryDispatch(id), context),
+);
+
+export const dispatchesCancel: Command = workCommand(
+  { usage, example: "kit dispatches cancel dispatch_01M7Y2ZJQD7P1XW6CX5CKK3KT8", details: "" },
+  async (work, id, context) => printCancelled(await work.cancelDispatch(id), context),
+);
 
 const styles = {
   completed: "green",
@@ -93,16 +68,11 @@ const columns: readonly Column<DispatchRecord>[] = [
   { header: "DISPATCH", value: ({ dispatch_id }) => dispatch_id, style: () => "cyan" },
   { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, wraps: true },
   { header: "STATUS", value: ({ status }) => status, style: ({ status }) => styles[status] },
-  {
-    header: "ACCEPTED",
-    value: ({ accepted_at }) => accepted_at,
-    forPeople: ({ accepted_at }) => fromNow(accepted_at),
-    style: () => "dim",
-  },
+  timeColumn("ACCEPTED", ({ accepted_at }) => accepted_at),
   { header: "ERROR", value: ({ error }) => error?.message ?? "", style: () => "red", wraps: true },
 ];
 
-function show(record: DispatchRecord, { output, json }: CommandContext): void {
+function show(record: DispatchRecord, { output, json }: CommandContext): undefined {
   if (json) {
     output.json(record);
     return;
@@ -122,7 +92,9 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
     ["error", failureLines(record.error)],
   ]);
   output.line();
-  output.line(safeLines(toText(record.input)));
+  output.line(
+    safeLines(typeof record.input === "string" ? record.input : JSON.stringify(record.input, undefined, 2)),
+  );
   const answer = toAnswer(record.result);
   if (answer !== undefined) output.line(`\n${safeLines(answer)}`);
 }
@@ -131,8 +103,4 @@ function show(record: DispatchRecord, { output, json }: CommandContext): void {
 function toAnswer(result: unknown): string | undefined {
   if (typeof result !== "object" || result === null || !("text" in result)) return undefined;
   return typeof result.text === "string" ? result.text : undefined;
-}
-
-function toText(input: unknown): string {
-  return typeof input === "string" ? input : JSON.stringify(input, undefined, 2);
 }

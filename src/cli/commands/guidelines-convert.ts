@@ -14,10 +14,6 @@ export const guidelinesConvert: Command = defineCommand({
   arguments: [{ usage: "<id>", description: "The id of a guideline, or the beginning of one" }],
   options: {
     to: option("-t, --to <name>", `The format to convert to: ${conversionNames}`, parseConversionFormat),
-    format: {
-      ...option("-f, --format <name>", "The earlier name of --to", parseConversionFormat),
-      hidden: true,
-    },
     write: flag("-w, --write", "Write the result into the project instead of printing it"),
     plan: option(
       "--plan <file>",
@@ -35,8 +31,7 @@ export const guidelinesConvert: Command = defineCommand({
   run: ({ args: [id = ""], options }, context) =>
     withProject(context, async ({ project }) => {
       const { output } = context;
-      const { plan, write = false, overwrite = false } = options;
-      const format = options.to ?? options.format;
+      const { to: format, plan, write = false, overwrite = false } = options;
       if (format === undefined) throw usageError("--to is missing.", `It is one of ${conversionNames}.`);
       if (plan !== undefined && !write) throw usageError("--plan needs --write.");
       const expected =
@@ -58,25 +53,21 @@ export const guidelinesConvert: Command = defineCommand({
       if (result.written_to === undefined) printDocument(output, result.content);
       else output.line(`Written to ${safeLine(result.written_to)}.`);
       noteLosses(output, result.losses);
-      return 0;
     }),
 });
 
 export const guidelinesExport: Command = defineCommand({
   options: {
     to: option("-t, --to <name>", "The format to export to: claude or cursor", parseExportFormat),
-    format: { ...option("-f, --format <name>", "The earlier name of --to", parseExportFormat), hidden: true },
   },
   examples: ["kit guidelines export --to claude", "kit guidelines export --to cursor > all.cursorrules"],
   details:
     "Prints one file with every guideline of the project; 'kit guidelines sync' keeps such files up to date.",
-  run: ({ options }, context) =>
+  run: ({ options: { to: format } }, context) =>
     withProject(context, async ({ project }) => {
-      const format = options.to ?? options.format;
       if (format === undefined) throw usageError("--to is missing.", "It is one of claude, cursor.");
       const result = project.guidelines.export({ format });
       if (context.json) context.output.json(result);
       else printDocument(context.output, result.content);
-      return 0;
     }),
 });

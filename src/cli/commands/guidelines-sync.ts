@@ -76,14 +76,12 @@ export const guidelinesSync: Command = defineCommand({
         ...(items === undefined ? {} : { with: Object.assign({}, ...items) }),
         ...(adopt ? { adopt } : {}),
       };
-      const isUnset = (error: unknown): boolean =>
-        error instanceof KitError && error.meta?.missing === "source";
       const result = write ? await project.guidelines.sync({ ...request, overwrite, expected }) : undefined;
       const plan =
         result ??
         (await project.guidelines.planSync(request).catch((error: unknown) => {
           // A repository that syncs nothing is up to date: CI must not fail on it.
-          if (check && isUnset(error)) return undefined;
+          if (check && error instanceof KitError && error.meta?.missing === "source") return undefined;
           throw error;
         }));
       if (plan === undefined) {

@@ -4,8 +4,7 @@ import { urlOption } from "../client/open-client.ts";
 import { type Command, defineCommand, option } from "../command.ts";
 import { timeOptions } from "../list-options.ts";
 import type { Output } from "../print/output.ts";
-import { type Column, count, printTable } from "../print/table.ts";
-import { fromNow } from "../text/safe-text.ts";
+import { type Column, count, printTable, timeColumn } from "../print/table.ts";
 import { withSessionAdmin } from "./sessions.ts";
 
 export const guidelinesUsage: Command = defineCommand({
@@ -25,7 +24,6 @@ export const guidelinesUsage: Command = defineCommand({
       const usage = await admin.usage(query);
       if (context.json) context.output.json(usage);
       else printUsage(context.output, usage);
-      return 0;
     }),
 });
 
@@ -48,12 +46,7 @@ const usageColumns: readonly Column<RuleUsage>[] = [
     value: ({ cost }) => (cost === null || cost === 0 ? "" : `$${cost.toFixed(cost < 1 ? 4 : 2)}`),
     align: "right",
   },
-  {
-    header: "LAST",
-    value: ({ last_shown }) => last_shown ?? "",
-    forPeople: ({ last_shown = "" }) => fromNow(last_shown),
-    style: () => "dim",
-  },
+  timeColumn("LAST", ({ last_shown }) => last_shown),
   { header: "WHY", value: ({ why }) => why[0] ?? "", wraps: true },
 ];
 

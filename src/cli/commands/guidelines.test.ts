@@ -85,9 +85,9 @@ describe("explain", () => {
 describe("convert and export", () => {
   test("convert prints the result byte for byte, and writes nothing", async () => {
     const id = await idOf("cursor", "Tests");
-    const { exitCode, stdout } = await kit("convert", id, "--format", "steering");
+    const { exitCode, stdout } = await kit("convert", id, "--to", "steering");
     expect(exitCode).toBe(0);
-    expect(stdout).toBe(((await json("convert", id, "--format", "kiro")) as { content: string }).content);
+    expect(stdout).toBe(((await json("convert", id, "--to", "kiro")) as { content: string }).content);
     expect(stdout).toContain("fileMatchPattern");
     expect(await project.git("status", "--porcelain")).toBe("");
   });
@@ -96,20 +96,23 @@ describe("convert and export", () => {
     const sample = await createSampleProject();
     const run = kitIn(sample);
     const id = await idOf("cursor", "Tests");
-    const { stdout } = await run("convert", id, "-f", "steering", "--write");
+    const { stdout } = await run("convert", id, "-t", "steering", "--write");
     expect(stdout).toBe("Written to .kiro/steering/tests.md.\n");
     await sample.write(".kiro/steering/tests.md", "mine\n");
-    expect(await run("convert", id, "-f", "steering", "--write")).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(await run("convert", id, "-t", "steering", "--write")).toMatchObject({ exitCode: 1, stdout: "" });
     expect(readFileSync(join(sample.root, ".kiro/steering/tests.md"), "utf8")).toBe("mine\n");
-    expect((await run("convert", id, "-f", "steering", "--write", "--overwrite")).exitCode).toBe(0);
+    expect((await run("convert", id, "-t", "steering", "--write", "--overwrite")).exitCode).toBe(0);
     await sample[Symbol.asyncDispose]();
   });
 
   test("export prints one file, and both need a format", async () => {
-    expect((await kit("export", "--format", "claude")).stdout).toMatch(/^# .* guidelines\n/);
-    expect(await json("export", "--format", "cursor")).toMatchObject({ filename: ".cursorrules" });
-    expect(await kit("export")).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(await kit("convert", "0000")).toMatchObject({ exitCode: 2, stdout: "" });
+    expect((await kit("export", "--to", "claude")).stdout).toMatch(/^# .* guidelines\n/);
+    expect(await json("export", "--to", "cursor")).toMatchObject({ filename: ".cursorrules" });
+    for (const command of [["export"], ["convert", "0000"]] as const) {
+      const answer = await kit(...command);
+      expect(answer).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(answer.stderr).toContain("--to is missing.");
+    }
   });
 });
 
@@ -148,20 +151,6 @@ describe("lint and sync", () => {
       "\ufeff---\r\nglobs: src/**/*.ts, docs/**\r\ndescription: d\r\n---\r\n[a](mdc:src/checkout/cart.ts) [b](mdc:src/checkout/cart.ts)\r\n",
     );
     await sample[Symbol.asyncDispose]();
-  });
-
-  test("convert and export take --to and its earlier name --format, and an error names --to", async () => {
-    const id = await idOf("cursor", "Tests");
-    const [to, format] = await Promise.all([
-      kit("convert", id, "--to", "steering"),
-      kit("convert", id, "-f", "steering"),
-    ]);
-    expect(to?.stdout).toBe(format?.stdout);
-    expect((await kit("export", "--to", "claude")).stdout).toBe(
-      (await kit("export", "--format", "claude")).stdout,
-    );
-    expect((await kit("convert", id)).stderr).toContain("--to is missing.");
-    expect((await kit("convert", "--help")).stdout).not.toContain("--format");
   });
 
   test("sync --check without a source of truth has nothing to compare, and other syncs ask for one", async () => {
@@ -234,7 +223,7 @@ describe("lint and sync", () => {
     expect(await run(...sync, "--plan", "plan.json")).toMatchObject({ exitCode: 2 });
     expect((await run(...sync, "--write", "--plan", "AGENTS.md")).stderr).toContain("is not the preview");
     expect((await run(...sync, "--write", "--plan", "none.json")).stderr).toContain("cannot be read");
-    const convert = ["convert", await idOf("cursor", "Tests"), "-f", "steering"] as const;
+    const convert = ["convert", await idOf("cursor", "Tests"), "-t", "steering"] as const;
     await sample.write("plan.json", (await run(...convert, "--json")).stdout);
     await sample.write(".kiro/steering/tests.md", "mine\n");
     const late = await run(...convert, "--write", "--overwrite", "--plan", "plan.json");

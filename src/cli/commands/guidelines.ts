@@ -49,7 +49,6 @@ export const guidelinesList: Command = defineCommand({
       const list = project.guidelines.list(query);
       if (context.json) context.output.json(list);
       else printList(context.output, list);
-      return 0;
     }),
 });
 
@@ -76,7 +75,6 @@ export const guidelinesShow: Command = defineCommand({
       ]);
       output.line();
       output.line(safeLines(guideline.content).trimEnd());
-      return 0;
     }),
 });
 
@@ -106,7 +104,6 @@ export const guidelinesExplain: Command = defineCommand({
       });
       if (context.json) context.output.json(explanation);
       else printExplanation(context.output, explanation);
-      return 0;
     }),
 });
 

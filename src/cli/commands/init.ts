@@ -36,7 +36,9 @@ export const init: Command = defineCommand({
     const files = templateFiles({ name: nameOf(folder), versions, configuration });
     const { written, kept } = await writeTemplate(folder, files);
     if (isNew) trustNew(folder);
-    const manifest = kept.includes("package.json") ? readManifest(folder) : undefined;
+    const manifest = kept.includes("package.json")
+      ? attempt(() => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) ?? {}, {})
+      : undefined;
     const missing = manifest === undefined ? [] : missingFields(manifest, packageFields(versions));
     const isMerged = merge && missing.length > 0;
     if (isMerged) mergeManifest(join(folder, "package.json"), missing);
@@ -53,7 +55,6 @@ export const init: Command = defineCommand({
       else output.line(`${output.style("dim", "=")} ${path} (kept as it was)`);
     }
     printSteps(output, next);
-    return 0;
   },
 });
 
@@ -107,10 +108,6 @@ function nextSteps(project: {
     );
   }
   return [...steps, "npm install && npm test", "# Over HTTP, read again as you edit it:", "kit dev"];
-}
-
-function readManifest(folder: string): Readonly<Record<string, unknown>> {
-  return attempt(() => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) ?? {}, {});
 }
 
 function quoted(word: string): string {

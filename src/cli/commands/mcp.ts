@@ -65,7 +65,6 @@ export const mcp: Command = defineCommand({
           ...{ signal, onError },
           verify: verify === true ? await verifyCall({ project, loaded }) : undefined,
         });
-        return 0;
       },
       { background: true },
     );

@@ -2,7 +2,7 @@ import { runStatuses } from "../../protocol/enums.ts";
 import type { RunRecord } from "../../protocol/run.ts";
 import { asText, parseJson, parseRunStatus, wholeNumber, workflowName } from "../choices.ts";
 import { urlOption } from "../client/open-client.ts";
-import { withProjectWork } from "../client/project-work.ts";
+import { printCancelled, withProjectWork, workCommand, workDetails, workId } from "../client/project-work.ts";
 import { type Command, type CommandContext, defineCommand, option } from "../command.ts";
 import { moreText, searchOption, timeOptions } from "../list-options.ts";
 import { causeText } from "../print/cause.ts";
@@ -11,12 +11,7 @@ import { printFields } from "../print/table.ts";
 import { failureLines } from "../report-error.ts";
 import { safeLine, safeLines, span, toSafeJson, withDistance } from "../text/safe-text.ts";
 
-const idArgument = {
-  usage: "<run-id>",
-  description: "The id or its last characters, as the list prints them",
-};
-const details =
-  "Asks the server that runs for this project; without a server it changes the state on disk, and the next 'kit start' continues from there.";
+const usage = "<run-id>";
 
 export const runsList: Command = defineCommand({
   options: {
@@ -29,7 +24,7 @@ export const runsList: Command = defineCommand({
     url: urlOption,
   },
   examples: ["kit runs list", "kit runs list --status failed --since 2d --search refund"],
-  details: `Newest first. ${details}`,
+  details: `Newest first. ${workDetails}`,
   run: ({ options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const { url: _, ...query } = options;
@@ -37,25 +32,21 @@ export const runsList: Command = defineCommand({
       if (context.json) context.output.json(page);
       else printRuns(context.output, page.runs);
       if (!context.json && page.next_cursor !== undefined) context.output.note(moreText(page.total));
-      return 0;
     }),
 });
 
-export const runsShow: Command = defineCommand({
-  arguments: [idArgument],
-  options: { url: urlOption },
-  examples: ["kit runs show run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
-  details: `Prints its record, with payload and result; 'kit logs' shows its events. ${details}`,
-  run: ({ args: [id = ""], options }, context) =>
-    withProjectWork(context, options.url, async (work) => {
-      show(await work.getRun(id), context);
-      return 0;
-    }),
-});
+export const runsShow: Command = workCommand(
+  {
+    usage,
+    example: "kit runs show run_01M7Y2ZJNPKAA8N21S3HAQ99FR",
+    details: "Prints its record, with payload and result; 'kit logs' shows its events.",
+  },
+  async (work, id, context) => show(await work.getRun(id), context),
+);
 
 export const runsSignal: Command = defineCommand({
   arguments: [
-    idArgument,
+    workId(usage),
     { usage: "<name>", description: "The name that the workflow passes to ctx.waitFor" },
   ],
   options: {
@@ -63,7 +54,7 @@ export const runsSignal: Command = defineCommand({
     url: urlOption,
   },
   examples: [`kit runs signal 3HAQ99FR approval --payload '{"approved": true}'`],
-  details: `A signal that nothing waits for yet is stored. ${details}`,
+  details: `A signal that nothing waits for yet is stored. ${workDetails}`,
   run: ({ args: [id = "", name = ""], options }, context) =>
     withProjectWork(context, options.url, async (work) => {
       const { payload } = options;
@@ -72,51 +63,41 @@ export const runsSignal: Command = defineCommand({
       await work.signalRun(id, { name, payload });
       if (context.json) context.output.json({ status: "accepted" });
       else context.output.note(acceptedText(run, name));
-      return 0;
     }),
 });
 
-export const runsCancel: Command = defineCommand({
-  arguments: [idArgument],
-  options: { url: urlOption },
-  examples: ["kit runs cancel run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
-  details,
-  run: ({ args: [id = ""], options }, context) =>
-    withProjectWork(context, options.url, async (work) => {
-      const cancelled = await work.cancelRun(id);
-      if (context.json) context.output.json({ cancelled });
-      else context.output.note(cancelled ? "Cancelled." : "It had ended already.");
-      return cancelled ? 0 : 1;
-    }),
-});
+export const runsCancel: Command = workCommand(
+  { usage, example: "kit runs cancel run_01M7Y2ZJNPKAA8N21S3HAQ99FR", details: "" },
+  async (work, id, context) => printCancelled(await work.cancelRun(id), context),
+);
 
-export const runsRetry: Command = defineCommand({
-  arguments: [idArgument],
-  options: { url: urlOption },
-  examples: ["kit runs retry run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
-  details: `Continues a run that has failed: its finished steps are not repeated, and its attempts start anew. ${details}`,
-  run: ({ args: [id = ""], options }, context) =>
-    withProjectWork(context, options.url, async (work) => {
-      const record = await work.retryRun(id);
-      if (context.json) context.output.json(record);
-      else context.output.note("Queued again.");
-      return 0;
-    }),
-});
+export const runsRetry: Command = workCommand(
+  {
+    usage,
+    example: "kit runs retry run_01M7Y2ZJNPKAA8N21S3HAQ99FR",
+    details:
+      "Continues a run that has failed: its finished steps are not repeated, and its attempts start anew.",
+  },
+  async (work, id, { json, output }) => {
+    const record = await work.retryRun(id);
+    if (json) output.json(record);
+    else output.note("Queued again.");
+  },
+);
 
-export const runsRerun: Command = defineCommand({
-  arguments: [idArgument],
-  options: { url: urlOption },
-  examples: ["kit runs rerun run_01M7Y2ZJNPKAA8N21S3HAQ99FR"],
-  details: `Prints the id of the new run. It starts from the beginning, and repeats what the earlier run had done. ${details}`,
-  run: ({ args: [id = ""], options }, context) =>
-    withProjectWork(context, options.url, async (work) => {
-      const receipt = await work.rerun(id);
-      if (context.json) context.output.json(receipt);
-      else context.output.line(receipt.run_id);
-      return 0;
-    }),
-});
+export const runsRerun: Command = workCommand(
+  {
+    usage,
+    example: "kit runs rerun run_01M7Y2ZJNPKAA8N21S3HAQ99FR",
+    details:
+      "Prints the id of the new run. It starts from the beginning, and repeats what the earlier run had done.",
+  },
+  async (work, id, { json, output }) => {
+    const receipt = await work.rerun(id);
+    if (json) output.json(receipt);
+    else output.line(receipt.run_id);
+  },
+);
 
 function acceptedText(run: RunRecord | undefined, name: string): string {
   const waits = run?.waiting_for ?? [];
@@ -125,7 +106,7 @@ function acceptedText(run: RunRecord | undefined, name: string): string {
   return safeLine(`Accepted and stored: nothing in the run waits for ${name} yet.${waitText}`);
 }
 
-function show(record: RunRecord, { output, json }: CommandContext): void {
+function show(record: RunRecord, { output, json }: CommandContext): undefined {
   if (json) {
     output.json(record);
     return;

@@ -7,9 +7,9 @@ import type { SandboxChanges, SandboxMachine, SandboxMachines } from "../../sand
 import { asText } from "../choices.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
 import { canAsk } from "../print/output.ts";
-import { type Column, count, printTable } from "../print/table.ts";
+import { type Column, count, printTable, timeColumn } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
-import { fromNow, safeLine } from "../text/safe-text.ts";
+import { safeLine } from "../text/safe-text.ts";
 import { noteOfUnrunCode, withProject } from "../with-project.ts";
 
 const details =
@@ -26,7 +26,6 @@ export const sandboxesList: Command = defineCommand({
       if (context.json) output.json({ sandboxes: machines });
       else if (machines.length === 0) output.note("This project has no machine at a vendor.");
       else printTable(output, machines, columns);
-      return 0;
     }),
 });
 
@@ -66,7 +65,6 @@ export const sandboxesPrune: Command = defineCommand({
               ? `${machineText} would be removed.`
               : "Nothing was removed.",
         );
-      return 0;
     }),
 });
 
@@ -87,7 +85,6 @@ export const sandboxesDiff: Command = defineCommand({
       if (context.json) output.json(changes);
       else if (changes.patch === "") output.note("Nothing has changed.");
       else for (const line of linesOf(changes.patch)) output.line(styled(context, line));
-      return 0;
     }),
 });
 
@@ -122,7 +119,6 @@ export const sandboxesApply: Command = defineCommand({
       if (isMeant) await machines.apply(changes);
       if (context.json) output.json({ applied: isMeant ? files : [] });
       else output.note(isMeant ? `Applied to ${count(files.length, "file")}.` : "Nothing was applied.");
-      return 0;
     }),
 });
 
@@ -184,12 +180,7 @@ const columns: readonly Column<SandboxMachine>[] = [
     value: ({ in_use }) => (in_use ? "in use" : "left over"),
     style: ({ in_use }) => (in_use ? undefined : "yellow"),
   },
-  {
-    header: "MADE",
-    value: ({ created_at = "" }) => created_at,
-    forPeople: ({ created_at }) => (created_at === undefined ? "" : fromNow(created_at)),
-    style: () => "dim",
-  },
+  timeColumn("MADE", ({ created_at }) => created_at),
 ];
 
 /** The vendors of a project; one vendor may occur twice, with two accounts. */

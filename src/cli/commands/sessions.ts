@@ -18,9 +18,8 @@ import { asText, parseSessionOrder, parseSessionStatus, wholeNumber } from "../c
 import { clientLocator, urlOption } from "../client/open-client.ts";
 import { type Command, type CommandContext, defineCommand, type ExitCode, flag, option } from "../command.ts";
 import { moreText, searchOption, timeOptions } from "../list-options.ts";
-import { type Column, count, printTable } from "../print/table.ts";
+import { type Column, count, printTable, timeColumn } from "../print/table.ts";
 import { usageError } from "../report-error.ts";
-import { fromNow } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
 
 const details =
@@ -53,7 +52,6 @@ export const sessionsList: Command = defineCommand({
       else if (page.sessions.length === 0) output.note("No session to show.");
       else printTable(output, page.sessions, listColumns);
       if (!context.json && page.next_cursor !== undefined) output.note(moreText(page.total));
-      return 0;
     }),
 });
 
@@ -117,12 +115,7 @@ const columns: readonly Column<TouchedSession>[] = [
   { header: "INSTANCE", value: ({ agent, instance_id }) => `${agent}/${instance_id}`, style: () => "cyan" },
   { header: "SESSION", value: ({ session }) => session },
   { header: "ENTRIES", value: ({ position }) => String(position) },
-  {
-    header: "TOUCHED",
-    value: ({ touched_at }) => touched_at,
-    forPeople: ({ touched_at }) => fromNow(touched_at),
-    style: () => "dim",
-  },
+  timeColumn("TOUCHED", ({ touched_at }) => touched_at),
 ];
 
 const listColumns: readonly Column<ListedPage["sessions"][number]>[] = [
@@ -199,11 +192,7 @@ export async function withSessionAdmin(
         usage: ({ agent, ...query }) => service.guidelineUsage({ agent, since: toTimes(query).since }),
         list: ({ status, ...query }) => listStored(retention, { ...query, ...toTimes(query) }, status),
         prune: ({ older_than_seconds, dry_run = false, cursor }) =>
-          retention.prune({
-            olderThanMs: older_than_seconds * 1_000,
-            dryRun: dry_run,
-            cursor,
-          }),
+          retention.prune({ olderThanMs: older_than_seconds * 1_000, dryRun: dry_run, cursor }),
       });
     },
     { sendsKeys: true },

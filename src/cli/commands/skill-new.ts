@@ -35,20 +35,16 @@ export const skillNew: Command = defineCommand({
       throw usageError("A skill's description must have 1 to 1,024 characters.");
     const path = `.agents/skills/${name}/SKILL.md`;
     const { written } = await writeTemplate(root, [{ path, content: skillText(name, options.description) }]);
-    if (written.length === 0) throw isThere(path);
+    if (written.length === 0)
+      throw new KitError({
+        code: "conflict",
+        message: `${path} exists already.`,
+        hint: "Change it, or choose another name.",
+      });
     if (context.json) output.json({ name, path });
     else output.line(`Written to ${path}. Try: kit run --skill ${name}`);
-    return 0;
   },
 });
-
-function isThere(path: string): KitError {
-  return new KitError({
-    code: "conflict",
-    message: `${path} exists already.`,
-    hint: "Change it, or choose another name.",
-  });
-}
 
 function skillText(
   name: string,

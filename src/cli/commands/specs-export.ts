@@ -46,7 +46,6 @@ export const specsExport: Command = defineCommand({
       else if (json) output.json(rendered);
       else printOne(rendered, context);
       if (!json) noteLosses(output, rendered.losses);
-      return 0;
     }),
 });
 

@@ -32,7 +32,6 @@ export const specsGraph: Command = defineCommand({
       const format = options.format ?? (context.json ? "json" : "mermaid");
       if (format === "json") context.output.json(graph);
       else context.output.write(format === "dot" ? toDot(graph) : toMermaid(graph));
-      return 0;
     }),
 });
 

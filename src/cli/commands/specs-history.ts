@@ -52,7 +52,6 @@ export function printHistory(
       `${output.style("cyan", safeLine(criterion.padEnd(width)))}  ${dots.join("")}  ${safeLine(text)}`,
     );
   }
-  return 0;
 }
 
 const symbols: Readonly<Record<CriterionState, string>> = {

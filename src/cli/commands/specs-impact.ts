@@ -76,7 +76,6 @@ export const specsImpact: Command = defineCommand({
         changes.flatMap(({ file }) => file ?? []),
       );
       printImpact(context.output, { impact, project, changed: files.length + ids.length });
-      return 0;
     }),
 });
 

@@ -46,7 +46,6 @@ export const specsResults: Command = defineCommand({
           `${output.noteStyle("yellow", "left out:")} ${count(unknown_tests, "test")} of files that are not in this project: ${listed}`,
         );
       }
-      return 0;
     }),
 });
 

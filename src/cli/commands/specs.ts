@@ -24,7 +24,7 @@ import {
 } from "../command.ts";
 import { findSpec } from "../find-record.ts";
 import { toProjectPath } from "../find-root.ts";
-import type { Output, Style } from "../print/output.ts";
+import type { Output } from "../print/output.ts";
 import { type Column, count, placeColumn, printFields, printTable, specPlace } from "../print/table.ts";
 import { safeLine, safeLines } from "../text/safe-text.ts";
 import { withProject } from "../with-project.ts";
@@ -100,7 +100,6 @@ export const specsList: Command = defineCommand({
         printSpecPage(context.output, project.specs, page);
         if (left > 0) context.output.note(`${count(left, "rule")} of instruction files left out (--rules).`);
       } else context.output.note(hasSpecs(project) ? "No spec matches these filters." : noSpecsHint());
-      return 0;
     }),
 });
 
@@ -116,7 +115,6 @@ export const specsQuery: Command = defineCommand({
       if (context.json) context.output.json(page);
       else if (page.total_count > 0) printSpecPage(context.output, project.specs, page);
       else context.output.note(hasSpecs(project) ? "No spec matches." : noSpecsHint());
-      return 0;
     }),
 });
 
@@ -133,7 +131,6 @@ export const specsShow: Command = defineCommand({
         const name = createSpecNames(project.specs).nameOf(spec);
         printSpec(context.output, { spec, name, tool: project.specs.toolOf(spec), diagnostics });
       }
-      return 0;
     }),
 });
 
@@ -183,7 +180,12 @@ const columnsFor = ({ toolOf }: ProjectSpecs, { nameOf }: SpecNames): readonly C
   { header: "SPEC", value: (spec) => spec.id, forPeople: nameOf, style: () => "cyan" },
   { header: "TOOL", value: toolOf },
   { header: "TYPE", value: (spec) => spec.spec_type },
-  { header: "TITLE", value: titleOf, style: (spec) => styleOf(spec), wraps: true },
+  {
+    header: "TITLE",
+    value: titleOf,
+    style: (spec) => (spec.lifecycle === "active" && spec.metadata.status !== "done" ? undefined : "dim"),
+    wraps: true,
+  },
   placeColumn(specPlace),
 ];
 
@@ -206,10 +208,6 @@ function titleOf(spec: SpecBlock): string {
     ...(spec.priority === "medium" ? [] : [`${spec.priority} priority`]),
   ];
   return remarks.length === 0 ? spec.title : `${spec.title} (${remarks.join(", ")})`;
-}
-
-function styleOf(spec: SpecBlock): Style | undefined {
-  return spec.lifecycle === "active" && spec.metadata.status !== "done" ? undefined : "dim";
 }
 
 interface ShownSpec {

@@ -35,7 +35,6 @@ export const stop: Command = defineCommand({
       });
     if (json) output.json({ stopped: servers.map(({ pid, url }) => ({ pid, url })) });
     else for (const { pid, url } of servers) output.note(`Stopped the server at ${url} (process ${pid}).`);
-    return 0;
   },
 });
 

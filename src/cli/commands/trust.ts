@@ -50,7 +50,6 @@ export const trust: Command = defineCommand({
     const record = addTrust(root, { code: true, targets: untrusted }, env);
     if (json) output.json(record);
     else print(record, output);
-    return 0;
   },
 });
 

@@ -18,6 +18,5 @@ export const types: Command = defineCommand({
     }
     if (json) output.json({ path: projectTypesFile, changed: isStale });
     else output.note(isStale ? `Wrote ${projectTypesFile}.` : `${projectTypesFile} is up to date.`);
-    return 0;
   },
 });

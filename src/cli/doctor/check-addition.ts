@@ -40,13 +40,11 @@ export async function checkAdditions(project: AddedTo): Promise<readonly Check[]
   const used = additions.filter(
     ({ kind, configuration = {} }) =>
       (kind === "sandbox" || kind === "backend") &&
-      Object.entries(configuration).every(([key, value]) => hasValue(project.loaded.config, key, value)),
+      Object.entries(configuration).every(
+        ([key, value]) => valueAt(project.loaded.config, key.split(".")) === value,
+      ),
   );
   return (await Promise.all(used.map((addition) => checkAddition(addition, project)))).flat();
-}
-
-function hasValue(config: unknown, key: string, value: string): boolean {
-  return valueAt(config, key.split(".")) === value;
 }
 
 function checkPackages({ name, packages }: Addition, folder: string): Check {

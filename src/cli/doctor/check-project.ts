@@ -62,7 +62,6 @@ export async function checkProject(context: CommandContext): Promise<readonly Ch
       checks.push(await checkIndex(opened, signal));
       checks.push(...(await checkSources(opened, signal)), ...checkProblems(opened));
       checks.push(...checkSkillTools(opened.project));
-      return 0;
     });
   } catch (error) {
     signal.throwIfAborted();
@@ -267,12 +266,7 @@ async function checkSharedEngine(shared: SharedEngine): Promise<readonly Check[]
 async function checkNodes(engine: Engine): Promise<readonly Check[]> {
   const { nodes, problems } = await clusterStateOf(engine).catch(() => ({ nodes: [], problems: [] }));
   if (nodes.length === 0) return [];
-  return problems.map(({ message, hint }) => ({
-    name: "nodes",
-    status: "warning",
-    message,
-    hint,
-  }));
+  return problems.map(({ message, hint }) => ({ name: "nodes", status: "warning", message, hint }));
 }
 
 /** Asks Restate's admin API whether kit's object is registered. */

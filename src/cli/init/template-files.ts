@@ -14,7 +14,10 @@ export function templateFiles(project: {
   readonly configuration: string;
 }): readonly TemplateFile[] {
   return [
-    { path: "package.json", content: packageJson(project.name, project.versions) },
+    {
+      path: "package.json",
+      content: `${JSON.stringify({ name: project.name, private: true, ...packageFields(project.versions) }, null, 2)}\n`,
+    },
     { path: "tsconfig.json", content: tsconfig },
     { path: ".gitignore", content: "node_modules/\n.kit/\n.env\n" },
     { path: project.configuration, content: config },
@@ -26,10 +29,6 @@ export function templateFiles(project: {
     { path: "tests/reviewer.test.ts", content: reviewerTest },
     { path: "tests/review-file.test.ts", content: workflowTest },
   ];
-}
-
-function packageJson(name: string, versions: KitPackage): string {
-  return `${JSON.stringify({ name, private: true, ...packageFields(versions) }, null, 2)}\n`;
 }
 
 /** The fields of a package.json that the other files of a project need. */

@@ -17,7 +17,6 @@ const started =
   /(?<![\p{L}\p{N}_#./@-])(?:([\p{L}\p{N}_.][\p{L}\p{N}_./-]{0,199})(#[\p{L}\p{N}._-]{0,99})?)$/u;
 const list = /_?Requirements?:[^_]*?([\p{L}\p{N}.-]{0,40})$/u;
 
-/** The key at a character of a line. */
 export function keyAt(line: string, character: number): WrittenKey | undefined {
   for (const { index: from, 0: text, 1: name = "", 2: written = "" } of line.matchAll(keys)) {
     const number = written.replace(/[._-]+$/, "");

@@ -1,7 +1,7 @@
 import type { RunRecord, RunStatus, RunWait } from "../../protocol/run.ts";
-import { fromNow, span, withDistance } from "../text/safe-text.ts";
+import { span, withDistance } from "../text/safe-text.ts";
 import type { Output, Style } from "./output.ts";
-import { type Column, printTable } from "./table.ts";
+import { type Column, printTable, timeColumn } from "./table.ts";
 
 /** How the state of a run looks. */
 export const runStyles: Readonly<Record<RunStatus, Style>> = {
@@ -17,12 +17,7 @@ const columns: readonly Column<RunRecord>[] = [
   { header: "RUN", value: ({ run_id }) => run_id, style: () => "cyan" },
   { header: "WORKFLOW", value: ({ workflow }) => workflow, wraps: true },
   { header: "STATUS", value: ({ status }) => status, style: ({ status }) => runStyles[status] },
-  {
-    header: "STARTED",
-    value: ({ started_at }) => started_at ?? "",
-    forPeople: ({ started_at }) => (started_at === undefined ? "" : fromNow(started_at)),
-    style: () => "dim",
-  },
+  timeColumn("STARTED", ({ started_at }) => started_at),
   {
     header: "TOOK",
     value: ({ duration_ms }) => (duration_ms === undefined ? "" : String(Math.round(duration_ms))),

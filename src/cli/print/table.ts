@@ -1,5 +1,5 @@
 import type { SpecBlock } from "../../protocol/spec-block.ts";
-import { displayWidth, pad, safeLine, safeLines, truncate, wrap } from "../text/safe-text.ts";
+import { displayWidth, fromNow, pad, safeLine, safeLines, truncate, wrap } from "../text/safe-text.ts";
 import type { Output, Style } from "./output.ts";
 
 export interface Column<Row> {
@@ -34,6 +34,12 @@ export function placeColumn<Row>(place: (row: Row) => Place | undefined): Column
     forPeople: () => "",
     place,
   };
+}
+
+/** A column of ISO 8601 times, which a terminal shows as their distance from now. */
+export function timeColumn<Row>(header: string, time: (row: Row) => string | undefined): Column<Row> {
+  const value = (row: Row): string => time(row) ?? "";
+  return { header, value, forPeople: (row) => fromNow(value(row)), style: () => "dim" };
 }
 
 /** Columns between two columns. */

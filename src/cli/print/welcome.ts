@@ -52,7 +52,10 @@ export function printWelcome(output: Output, welcome: Welcome): void {
   for (const warning of app === undefined ? [] : secretWarnings(app)) {
     output.note(`${output.noteStyle("yellow", "warning:")} ${safeLine(warning)}`);
   }
-  const hidden = undeclared === "served" ? [] : undeclaredAgents(app);
+  const hidden =
+    undeclared === "served"
+      ? []
+      : (app?.agents() ?? []).flatMap(({ name, triggers }) => (triggers.webhook ? [] : [name]));
   if (hidden.length > 0) {
     output.note(`${output.noteStyle("yellow", "note:")} ${safeLine(reachOf(hidden, undeclared))}`);
   }
@@ -68,10 +71,6 @@ export function printWelcome(output: Output, welcome: Welcome): void {
 }
 
 const indexingText = "The project is still being indexed: answers that may be incomplete say so (indexing).";
-
-function undeclaredAgents(app: App | undefined): readonly string[] {
-  return (app?.agents() ?? []).flatMap(({ name, triggers }) => (triggers.webhook ? [] : [name]));
-}
 
 /** The most names on a line. */
 const maxNames = 5;

@@ -11,7 +11,7 @@ import { withArticle } from "../../base/error-text.ts";
 import { createUlid } from "../../base/id.ts";
 import type { BackendName } from "../../protocol/enums.ts";
 import type { KitEvent } from "../../protocol/event.ts";
-import type { CommandContext, ExitCode } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { type EventPrinter, printBody } from "../print/print-events.ts";
 import { usageError } from "../report-error.ts";
 import { safeLines, span } from "../text/safe-text.ts";
@@ -38,7 +38,7 @@ export interface PromptRequest {
 }
 
 /** Prompts an agent, or lets it run a skill, and prints its answer, or its work as it happens. */
-export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
+export async function promptAgent(request: PromptRequest): Promise<undefined> {
   const { app, context, options, printer } = request;
   const files = options.file === undefined ? undefined : await readFiles(options.file, context.cwd);
   const payload = options.skill === undefined ? options.payload : undefined;
@@ -67,7 +67,6 @@ export async function promptAgent(request: PromptRequest): Promise<ExitCode> {
       }
       output.note(output.noteStyle("dim", summaryOf(result, session.name, waits.waitedMs)));
     }
-    return 0;
   } finally {
     stop();
   }

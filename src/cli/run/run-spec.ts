@@ -39,11 +39,11 @@ interface SpecRunOptions extends Omit<TerminalServiceOptions, "engine" | "option
 const ofThisProcess = ["model", "backend", "allowWrite", "allowShell", "allowCommand"] as const;
 
 /** Prints what a run would do, as the files are now. */
-function printPlan(project: Project, body: SpecRunBody, { output, json }: CommandContext): ExitCode {
+function printPlan(project: Project, body: SpecRunBody, { output, json }: CommandContext): undefined {
   const tasks = planTasks(project.specs.all(), body);
   if (json) {
     output.json({ feature: body.feature, tasks });
-    return 0;
+    return;
   }
   printTable(output, tasks, [
     { header: "TASK", value: ({ number }) => number },
@@ -55,7 +55,6 @@ function printPlan(project: Project, body: SpecRunBody, { output, json }: Comman
   output.note(
     `${count(tasks.length, "task")}, nothing was run.${withoutCriteria === 0 ? "" : ` ${withoutCriteria} without criteria: a person decides about each.`}`,
   );
-  return 0;
 }
 
 /**

@@ -2,7 +2,7 @@ import { finishDispatches } from "../../app/service/instance-calls.ts";
 import type { ProjectService } from "../../app/service/service.ts";
 import type { Engine } from "../../engine/contract.ts";
 import type { RunRecord } from "../../protocol/run.ts";
-import type { CommandContext, ExitCode } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { type EventPrinter, printRunResult } from "../print/print-events.ts";
 import { waitLines } from "../print/runs.ts";
 import { safeLine } from "../text/safe-text.ts";
@@ -25,7 +25,7 @@ export async function startWorkflow({
   name,
   options,
   printer,
-}: WorkflowRequest): Promise<ExitCode> {
+}: WorkflowRequest): Promise<undefined> {
   const { app, engine } = service;
   const waits = printWaits(engine, context, engine.capabilities.durable);
   try {
@@ -43,7 +43,6 @@ export async function startWorkflow({
       { status: "completed", run_id, result },
       { context, printer, stream: options.stream === true },
     );
-    return 0;
   } finally {
     waits.stop();
     await finishDispatches(engine);

@@ -39,10 +39,7 @@ export function startKit(
   { cwd, env = {} }: RunOptions,
 ): ChildProcessWithoutNullStreams {
   const [command = "", ...subcommands] = kitCommandLine(args);
-  return spawn(command, subcommands, {
-    cwd,
-    env: { ...forKit(process.env), ...env },
-  });
+  return spawn(command, subcommands, { cwd, env: { ...forKit(process.env), ...env } });
 }
 
 /** A command line under way, in this process or as one of its own. */

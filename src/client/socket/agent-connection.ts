@@ -47,7 +47,7 @@ export async function connectAgent(
   const target = {
     path: route("POST /agents/{name}/{id}", { params, body: { message: "" } }).path,
     options,
-    explainRefusal: () => transport.request(route("GET /agents/{name}/{id}/approvals", { params })),
+    explainRefusal: () => transport.request("GET /agents/{name}/{id}/approvals", { params }),
   };
   let socket: Socket | undefined = await openSocket(transport, target);
   let opening: Promise<Socket> | undefined;

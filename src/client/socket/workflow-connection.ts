@@ -38,7 +38,7 @@ export async function connectWorkflow(
 ): Promise<WorkflowConnection> {
   const { path } = route("POST /workflows/{name}", { params: { name }, body: {} });
   const explainRefusal = async (): Promise<void> => {
-    const { workflows } = await transport.request(route("GET /workflows", {}));
+    const { workflows } = await transport.request("GET /workflows", {});
     if (workflows.some((entry) => entry.name === name)) return;
     throw new KitError({ code: "workflow_not_found", message: "The server has no such workflow." });
   };
@@ -58,7 +58,9 @@ export async function connectWorkflow(
     try {
       for await (const item of socket.ask({ frame, onStarted, abortOnLeave: false, signal })) {
         if (item.kind === "event") after = item.event.index;
-        yield item.kind === "result" ? { ...item, body: toCompleted(runId, item.body) } : item;
+        yield item.kind === "result"
+          ? { ...item, body: { status: "completed", run_id: runId, result: item.body } }
+          : item;
       }
     } catch (error) {
       if (runId === "" || signal?.aborted === true || !isTransient(error)) throw error;
@@ -76,8 +78,4 @@ export async function connectWorkflow(
       socket.close();
     },
   };
-}
-
-function toCompleted(run_id: string, result: unknown): RunCompleted {
-  return { status: "completed", run_id, result };
 }

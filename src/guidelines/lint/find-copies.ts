@@ -78,7 +78,10 @@ function findDuplicates(
         ? `"${record.title}" has the same text as ${nameAndPlace(original)}.`
         : `${others.length + 1} guidelines have the same text as in ${original.source_file}: ${listed([first, ...others])}.`;
     const found = { rule: "duplicate-guideline", code: "same_text", message } as const;
-    return warningAbout(record, { ...found, other: placeOf(original) });
+    return warningAbout(record, {
+      ...found,
+      other: { path: original.source_file, line: original.span.start_line },
+    });
   });
 }
 
@@ -135,10 +138,6 @@ function byFiles<One extends Pair>(pairs: readonly One[]): [One, ...One[]][] {
 function listed(pairs: readonly Pair[]): string {
   const names = pairs.map(({ record }) => `"${quoteText(record.title)}"`);
   return names.length > 4 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
-}
-
-function placeOf({ source_file, span }: GuidelineRecord): { readonly path: string; readonly line: number } {
-  return { path: source_file, line: span.start_line };
 }
 
 /** The files that import a file, directly or over other files. */

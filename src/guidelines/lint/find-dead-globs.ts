@@ -29,7 +29,10 @@ export function findDeadGlobs(records: readonly GuidelineRecord[], project: Lint
     if (record.source_type === "sample" || record.inclusion !== "pattern") return [];
     const verdicts = [...new Set(record.globs)].map((glob) => verdictOn(glob, record.scope));
     const dead = verdicts.filter(
-      (verdict) => !verdict.isAlive && !isCommaList(verdict.glob, record) && !isOpen(verdict, record),
+      (verdict) =>
+        !verdict.isAlive &&
+        !(record.tool === "kiro" && splitOutsideBraces(verdict.glob).length > 1) &&
+        !isOpen(verdict, record),
     );
     const isAlive = dead.length < verdicts.length;
     const [plain, remarkable] = split(dead, (verdict) => !isRemarkable(verdict, record.scope, index));
@@ -75,11 +78,6 @@ function judge(source: string, scope: string, index: FileIndex): Verdict {
     invalid,
     ...(isList ? { parts } : { intended: intendedGlob(source, scope, index) }),
   };
-}
-
-/** Kiro's adapter reports such a list already, with its line. */
-function isCommaList(glob: string, record: GuidelineRecord): boolean {
-  return record.tool === "kiro" && splitOutsideBraces(glob).length > 1;
 }
 
 /**

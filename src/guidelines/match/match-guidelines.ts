@@ -228,7 +228,9 @@ export function listGuidelines(
     guidelines: found.slice(start, end).map(toGuideline),
     total_count: found.length,
     counts_by_source: counts,
-    ...(last !== undefined && { next_cursor: toCursor(last) }),
+    ...(last !== undefined && {
+      next_cursor: bytesToHex(utf8ToBytes(JSON.stringify([last.source_file, last.position, last.inclusion]))),
+    }),
   };
 }
 
@@ -251,10 +253,6 @@ function applying(
 
 /** The position of the last guideline of a page; it stays valid when other files change. */
 type Place = Pick<GuidelineRecord, "source_file" | "position" | "inclusion">;
-
-function toCursor(record: GuidelineRecord): string {
-  return bytesToHex(utf8ToBytes(JSON.stringify([record.source_file, record.position, record.inclusion])));
-}
 
 function readCursor(cursor: string): Place {
   try {

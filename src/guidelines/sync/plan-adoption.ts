@@ -35,7 +35,7 @@ export function planAdoption(input: SyncInput): PlannedSync {
     if (file.problem !== undefined || personal.test(file.path) || sourceFiles.has(file.linksTo ?? file.path))
       continue;
     for (const record of file.records) {
-      if (record.managed !== undefined || !isOf(targets, record)) continue;
+      if (record.managed !== undefined || !targets.some((format) => format === record.source_type)) continue;
       // A heading without text is not adopted.
       if (record.content === "" || isOnlyImports(record.content)) continue;
       const reason = unfit(record, source);
@@ -44,7 +44,9 @@ export function planAdoption(input: SyncInput): PlannedSync {
         continue;
       }
       const known = [...inSource, ...adopted];
-      if (!known.some((one) => isSameRule(one, record)))
+      if (
+        !known.some((one) => audienceOf(one) === audienceOf(record) && sameText(one.content, record.content))
+      )
         adopted.push(withFreeTitle({ ...record, source_type: source }, known));
       removed.set(file, [...(removed.get(file) ?? []), record]);
     }
@@ -58,15 +60,6 @@ export function planAdoption(input: SyncInput): PlannedSync {
   }
   const plan = planSync({ ...input, files: withTexts(files, texts) });
   return withOriginals(plan, { files, texts, source, written: written.reasons, leftOut });
-}
-
-function isOf(formats: readonly SyncFormat[], { source_type }: GuidelineRecord): boolean {
-  return formats.some((format) => format === source_type);
-}
-
-/** Whether two guidelines have the same text for the same files, under any title. */
-function isSameRule(one: GuidelineRecord, other: GuidelineRecord): boolean {
-  return audienceOf(one) === audienceOf(other) && sameText(one.content, other.content);
 }
 
 function withFreeTitle(record: GuidelineRecord, known: readonly GuidelineRecord[]): GuidelineRecord {

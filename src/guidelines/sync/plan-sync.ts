@@ -109,14 +109,13 @@ export function planSync({
     const others =
       tool !== undefined && toolInfo(tool).readsOne ? [...byHandNames, ...writtenNames] : byHandNames;
     const read = filesReadBy(tool, records, others);
-    const isRead = ({ source_file }: GuidelineRecord): boolean => read.has(source_file);
     if (tool !== undefined && read.size > 0)
       readDirectly.push(`${toolInfo(tool).label} reads ${listed([...read])} itself.`);
     // A hand-written file keeps its path; the guideline gets another file name.
     const isTaken = (path: string): boolean => isOfOthers(byPath.get(path));
     const rendered = renderTarget(
       withoutOwn(
-        records.filter((record) => !isRead(record) && !onlyImportsRead(record, tool, others)),
+        records.filter((record) => !read.has(record.source_file) && !onlyImportsRead(record, tool, others)),
         format,
         realOf,
       ),

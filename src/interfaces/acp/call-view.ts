@@ -99,7 +99,6 @@ export function diffOf(
   };
 }
 
-/** A text as the content of a call. */
 export function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }

@@ -159,7 +159,7 @@ function messageOf(task: SpecTaskProgress): string | undefined {
     case "denied":
     case "skipped": {
       const files = work_tree === undefined ? "" : `\n\nIts files are in ${code(work_tree)}`;
-      return `${name}: ${state}. ${visibleLines(reason ?? "")}${files}`;
+      return `${name}: ${state}. ${(reason ?? "").split("\n").map(visibleLine).join("\n")}${files}`;
     }
     case "working":
       return verdict === undefined || attempt === 0 || verdict.end === "closed"
@@ -177,10 +177,6 @@ function reasonsOf({ verdict }: SpecTaskProgress): string {
       return `- ${check}: ${visibleLine(`${words}${at}`)}`;
     })
     .join("\n");
-}
-
-function visibleLines(text: string): string {
-  return text.split("\n").map(visibleLine).join("\n");
 }
 
 function code(text: string): string {

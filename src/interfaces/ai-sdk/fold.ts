@@ -80,7 +80,6 @@ export class UiFold {
     ];
   }
 
-  /** Returns the chunks of an event. */
   push(event: KitEvent): readonly UiChunk[] {
     this.work.push(event);
     switch (event.type) {

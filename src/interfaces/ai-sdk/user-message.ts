@@ -33,7 +33,12 @@ export function toUserInput({ parts }: Pick<UiMessage, "parts">, path = "body.me
     const { mediaType, url, filename } = part;
     const [media_type, address] = [textOf(mediaType, path), textOf(url, path)];
     const [, data] = /^data:[^,]{0,200};base64,(.*)$/s.exec(address) ?? [];
-    if (data === undefined && !/^https:\/\//.test(address)) throw noFile(path);
+    if (data === undefined && !/^https:\/\//.test(address))
+      throw invalid(
+        "A file of the message can be neither read nor fetched.",
+        "files must be data: or https: addresses",
+        path,
+      );
     const source = data === undefined ? { url: address } : { data };
     if (media_type.startsWith("image/")) images.push({ ...source, media_type });
     else files.push({ ...source, media_type, ...(typeof filename === "string" ? { filename } : {}) });
@@ -54,14 +59,6 @@ function textOf(field: unknown = "", path: string): string {
 export function stringOf(field: unknown, what: string, path = "body"): string {
   if (typeof field === "string") return field;
   throw invalid(`${what} is not understood.`, "must have strings in its parts", path);
-}
-
-function noFile(path: string): KitError {
-  return invalid(
-    "A file of the message can be neither read nor fetched.",
-    "files must be data: or https: addresses",
-    path,
-  );
 }
 
 function invalid(message: string, fault: string, path: string): KitError {

@@ -40,11 +40,6 @@ export interface AnswerEnd {
 /** The error of work that was stopped. */
 export const stopped = { type: "aborted", message: "The answer was stopped." } as const;
 
-/** The id of a call as the caller knows it. Clients send it without the response, so it names the operation. */
-function toCallerId(toolCallId: string): string {
-  return toolCallId.replace(/^op_/, "call_");
-}
-
 /** Returns the operation of a call that the caller knows by an id. */
 export function operationOfCall(callId: string): string | undefined {
   const [, ulid] = /^call_([0-9A-Z]{26})-/.exec(callId) ?? [];
@@ -53,7 +48,7 @@ export function operationOfCall(callId: string): string | undefined {
 
 /** Returns the ids of the waits for the caller's results, by the ids of its calls. */
 export function awaitedOfCaller({ awaitedOfPage }: UiFold): ReadonlyMap<string, string> {
-  return new Map([...awaitedOfPage].map(([id, wait]) => [toCallerId(id), wait]));
+  return new Map([...awaitedOfPage].map(([id, wait]) => [id.replace(/^op_/, "call_"), wait]));
 }
 
 /** Reads from its events what an operation says, and what it and its tasks use. */

@@ -63,11 +63,13 @@ export async function openConnection(
   const { signal } = listeners;
   const sdk = await loadSdk();
   const started = performance.now();
-  const remainingMs = (): number => Math.max(1, settings.connectTimeoutMs - (performance.now() - started));
   const connect = async (isOld: boolean): Promise<Connection> => {
     const attempt = createAttempt(sdk, settings, listeners);
     try {
-      return await attempt.connect(isOld, { timeoutMs: remainingMs(), signal });
+      return await attempt.connect(isOld, {
+        timeoutMs: Math.max(1, settings.connectTimeoutMs - (performance.now() - started)),
+        signal,
+      });
     } catch (error) {
       // Some servers with the old protocol exit when they do not know the first message.
       if (!isOld && attempt.hasEnded()) return connect(true);

@@ -9,7 +9,6 @@ export interface ToolServerOptions {
   readonly startChild?: () => number;
 }
 
-/** A red dot. */
 const redDot =
   "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==";
 

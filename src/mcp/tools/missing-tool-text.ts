@@ -23,8 +23,9 @@ export function leftOutText(toolName: string, links: readonly ServerLink[]): str
  * Explains to a model that a tool is missing because its server is down; `undefined` if no such server is down.
  */
 export function downText(toolName: string, links: readonly ServerLink[]): string | undefined {
-  const isOwner = ({ name }: ServerLink): boolean => toolName.startsWith(`mcp__${name}__`);
-  const owner = links.find((link) => isOwner(link) && link.failure() !== undefined);
+  const owner = links.find(
+    (link) => toolName.startsWith(`mcp__${link.name}__`) && link.failure() !== undefined,
+  );
   const failure = owner?.failure();
   if (owner === undefined || failure === undefined) return undefined;
   const retries = owner.retries();

@@ -87,10 +87,14 @@ function dropNulls(schema: unknown, value: unknown): unknown {
   const { properties, required, items } = schema;
   if (Array.isArray(value)) return value.map((item) => dropNulls(items, item));
   if (!isRecord(properties) || !isRecord(value)) return value;
-  const isNeeded = (key: string): boolean => Array.isArray(required) && required.includes(key);
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([key, part]) => part !== null || isNeeded(key) || !refusesNull(properties[key]))
+      .filter(
+        ([key, part]) =>
+          part !== null ||
+          (Array.isArray(required) && required.includes(key)) ||
+          !refusesNull(properties[key]),
+      )
       .map(([key, part]) => [key, dropNulls(properties[key], part)]),
   );
 }
@@ -165,7 +169,11 @@ export function toToolOutput(result: unknown, mask: (text: string) => string): T
     content:
       parts.length === 0
         ? "The tool returned no output."
-        : parts.map((part) => (part.type === "text" ? { type: "text", text: mask(clean(part.text)) } : part)),
+        : parts.map((part) =>
+            part.type === "text"
+              ? { type: "text", text: mask(part.text.toWellFormed().replaceAll("\0", "")) }
+              : part,
+          ),
     ...(result.isError === true ? { isError: true } : {}),
   };
 }
@@ -235,11 +243,6 @@ function toJson(value: unknown): string {
   } catch {
     return "[The structured content is nested too deeply.]";
   }
-}
-
-// Stores accept neither: SQLite and Postgres cut or refuse a text at NUL, and refuse ill-formed Unicode.
-function clean(value: string): string {
-  return value.toWellFormed().replaceAll("\0", "");
 }
 
 function note(sentence: string): TextPart {

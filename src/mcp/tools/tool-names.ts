@@ -25,10 +25,6 @@ export function toolNames(server: string, tools: readonly string[]): readonly st
     const safeName = safeNames[index] ?? "";
     const name = `mcp__${server}__${safeName}`;
     if (name.length <= maxNameLength && (safeName === tool || owners.get(safeName) === 1)) return name;
-    return `${name.slice(0, maxNameLength - 9)}_${hashOf(tool)}`;
+    return `${name.slice(0, maxNameLength - 9)}_${createHash("sha256").update(tool).digest("hex").slice(0, 8)}`;
   });
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 8);
 }

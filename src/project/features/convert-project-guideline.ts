@@ -54,7 +54,12 @@ export async function convertProjectGuideline(
   const { path, action, after } = change;
   if (expected !== undefined) assertAsPreviewed([withDigest(change)], [{ path, digest: expected }]);
   if (action === "unchanged") return { result: { ...result, content, written_to: path }, written: [] };
-  if (action === "conflict" && !overwrite) throw otherContent(path);
+  if (action === "conflict" && !overwrite)
+    throw new KitError({
+      code: "conflict",
+      message: `${path} exists already, with other content.`,
+      hint: 'Ask for "overwrite": true to replace it.',
+    });
   const written_to = await writeFileInside(target, { path, content: after, expected: bytes });
   return { result: { ...result, content, written_to }, written: [written_to] };
 }
@@ -151,13 +156,5 @@ function unknownGuideline(id: string): KitError {
   return new KitError({
     code: "guideline_not_found",
     message: `There is no guideline with the id "${safeId}".`,
-  });
-}
-
-function otherContent(path: string): KitError {
-  return new KitError({
-    code: "conflict",
-    message: `${path} exists already, with other content.`,
-    hint: 'Ask for "overwrite": true to replace it.',
   });
 }

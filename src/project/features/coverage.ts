@@ -135,15 +135,7 @@ async function readEvidence(
     if (waiting !== undefined) await waiting;
   }
 
-  const {
-    links,
-    count,
-    kept,
-    diagnostics: unreadable,
-  } = await readTestLinks(project, {
-    ...options,
-    known,
-  });
+  const { links, count, kept, diagnostics: unreadable } = await readTestLinks(project, { ...options, known });
   const diagnostics: Diagnostic[] = [...unreadable];
   for (const link of links) {
     const { path, text, resolved } = link;
@@ -181,7 +173,6 @@ async function withAges(
   ]);
   const unread = [...new Set(others)].filter((path) => !kept.has(path));
   const { files } = await readKept(indexOf(project), unread);
-  const digestOf = (path: string): string => (kept.get(path) ?? files.get(path))?.digest ?? "";
   const aged = new Map(evidence);
   for (const [at, tests] of run) {
     const criterion = sources.criteria.criteria[at];
@@ -190,7 +181,7 @@ async function withAges(
       if (test.result === undefined) return test;
       const since = test.result.recorded_at;
       const hasChanged = (path: string): boolean =>
-        results.hasChanged(path, { digest: digestOf(path), since });
+        results.hasChanged(path, { digest: (kept.get(path) ?? files.get(path))?.digest ?? "", since });
       const stale: StaleResult[] = [];
       if (hasChanged(test.path)) stale.push({ cause: "test", path: test.path });
       for (const path of sources.codeOfBlock.get(criterion.spec_id) ?? [])
@@ -292,7 +283,7 @@ const placeholder = /%[sdifjopc#$%]|\$\{[^}]{0,100}\}|\$[\w.]{1,100}/;
 
 /** Whether a result is that of a test, or of one inside a suite, of this title as the source has it. */
 export function isNamed({ titles }: Pick<StoredResult, "titles">, title: string): boolean {
-  const expected = unescaped(title);
+  const expected = title.replace(/\\(["'`\\])/g, "$1").trim();
   if (titles.includes(expected)) return true;
   const pieces = expected.split(placeholder);
   if (pieces.length > 1)
@@ -314,8 +305,4 @@ function hasInOrder(text: string, pieces: readonly string[]): boolean {
     from = at + piece.length;
   }
   return true;
-}
-
-function unescaped(title: string): string {
-  return title.replace(/\\(["'`\\])/g, "$1").trim();
 }

@@ -15,7 +15,11 @@ export async function fixProject(root: WritableRoot, found: readonly Diagnostic[
     const bytes = await readFileInside(root.root, { path });
     if (bytes === undefined) continue;
     const before = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-    if (Buffer.compare(Buffer.from(before), bytes) !== 0) throw notText(path);
+    if (Buffer.compare(Buffer.from(before), bytes) !== 0)
+      throw new KitError({
+        code: "conflict",
+        message: `${path} is not UTF-8 text, so nothing can be mended in it.`,
+      });
     const applied = applyFixes(before, findings);
     if (applied.text === before) continue;
     written.push(await writeFileInside(root, { path, content: applied.text, expected: bytes }));
@@ -50,11 +54,4 @@ function applyFixes(
     fixed.unshift(finding);
   }
   return { text, fixed };
-}
-
-function notText(path: string): KitError {
-  return new KitError({
-    code: "conflict",
-    message: `${path} is not UTF-8 text, so nothing can be mended in it.`,
-  });
 }

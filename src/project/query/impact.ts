@@ -62,7 +62,6 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
     throw invalid("depth", "must be a whole number from 1 to 5");
   const edges = createEdges(database, options);
   const classes = readClasses(database);
-  const isObsolete = ({ key }: PlacedBlock): boolean => classes.get(classIdOf(key))?.lifecycle === "obsolete";
   const requested = new Map<number, Reached>();
   for (const id of ids) {
     const [key] = keysOfId(database, id);
@@ -78,7 +77,7 @@ export function findImpact(database: Connection, options: FindImpactOptions): Im
   ): void => {
     const score = from.score * edgeWeights[edge.kind];
     const { key, id } = edge.to;
-    if (request.include_obsolete !== true && isObsolete(edge.to)) {
+    if (request.include_obsolete !== true && classes.get(classIdOf(edge.to.key))?.lifecycle === "obsolete") {
       if (edge.kind !== "same_feature" && !requested.has(key)) obsolete.add(key);
       return;
     }

@@ -54,7 +54,6 @@ function byState(path: string, other: string): number {
   return difference || (path < other ? -1 : 1);
 }
 
-/** One page of the features. */
 export function pageFeatures(all: readonly SpecFeature[], query: SpecFeatureQuery): SpecFeaturePage {
   const { framework, feature, q, ...page } = query;
   const words = q?.toLowerCase().split(/\s+/) ?? [];

@@ -36,7 +36,7 @@ export function writeHistory(root: string, { recorded_at, origin, criteria }: Re
   if (criteria.size === 0) return;
   withStore(root, (database) =>
     createTransaction(database)(() => {
-      const revision = revisionOf(origin) ?? null;
+      const revision = (origin.dirty === true ? undefined : (origin.tree ?? origin.commit)) ?? null;
       const earlier = revision === null ? [] : reportReader(database)(revision);
       const list = JSON.stringify([...criteria.keys()].sort());
       query(database, "INSERT OR IGNORE INTO lists (criteria) VALUES (?)").run(list);
@@ -61,11 +61,6 @@ export function writeHistory(root: string, { recorded_at, origin, criteria }: Re
       }
     }),
   );
-}
-
-/** Names the files of a result: by the tree, or by the commit if its tree is not known. Files that differed from the commit have no name. */
-function revisionOf({ tree, commit, dirty }: ResultOrigin): string | undefined {
-  return dirty === true ? undefined : (tree ?? commit);
 }
 
 type Parts = Readonly<

@@ -147,7 +147,7 @@ function compareSources(before: Folder, absolute: string): FolderReading {
     if (isSame) continue;
     if (folder === before) folder = { ...before, stamps: [...before.stamps] };
     const isNoFile = typeof stats !== "string" && !stats.isFile();
-    const isLink = isSymbolicLink(`${absolute}/${name}`);
+    const isLink = attempt(() => lstatSync(`${absolute}/${name}`, quietly)?.isSymbolicLink() ?? false, false);
     candidates = [...candidates, toCandidate(folder, { name, index, isNoFile: isNoFile && !isLink, isLink })];
   }
   return { folder, candidates, isStale: false };
@@ -266,10 +266,6 @@ function toCandidate(
     return { ...file, problem: unreadable({ path, code: "control_character", message }) };
   }
   return file;
-}
-
-function isSymbolicLink(absolute: string): boolean {
-  return attempt(() => lstatSync(absolute, quietly)?.isSymbolicLink() ?? false, false);
 }
 
 /** A folder that cannot be listed: a problem in place of its content. */

@@ -128,7 +128,7 @@ export function refsOf(block: {
   const targets = new Set<string>();
   for (const alias of aliases) targets.add(aliasRef(alias));
   for (const { target } of block.links) targets.add(blockRef(target));
-  for (const { path } of block.mentions) targets.add(mentionRef(path));
+  for (const { path } of block.mentions) targets.add(`${mentionRefsOf(path).from}${path}`);
   return [...targets];
 }
 
@@ -140,11 +140,6 @@ export function blockRef(base: string): string {
 /** The entry of a block that has an alias, by which links find it. */
 export function aliasRef(alias: string): string {
   return `a${alias}`;
-}
-
-/** The target of a mention: the last part of its path, which every spelling shares, then the whole path. */
-function mentionRef(path: string): string {
-  return `${mentionRefsOf(path).from}${path}`;
 }
 
 /** The range of targets that can mean the file at a path; `to` is exclusive. */

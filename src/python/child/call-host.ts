@@ -26,7 +26,7 @@ export function callHost(
   host: { readonly link: HostLink; readonly types: DataclassTypes },
 ): Answer | typeof asked {
   const { functionName, args } = snapshot;
-  const kwargs = keywordsOf(snapshot);
+  const kwargs = attempt(() => new Map(Object.entries(snapshot.kwargs)));
   if (kwargs === undefined) {
     const message = "keywords must be strings without NUL";
     return { exception: { type: "TypeError", message } };
@@ -47,11 +47,6 @@ export function callHost(
     return { exception: { type: "AttributeError", message } };
   }
   return ask({ name: functionName, dataclass, args, kwargs }, host);
-}
-
-function keywordsOf(snapshot: MontySnapshot): ReadonlyMap<string, unknown> | undefined {
-  // Monty turns keywords into properties, whose names cannot contain NUL.
-  return attempt(() => new Map(Object.entries(snapshot.kwargs)));
 }
 
 function unknownName(name: string): Answer {

@@ -1,6 +1,5 @@
 import type { MontyComplete, MontyNameLookup, MontySnapshot } from "@pydantic/monty";
 import type { AnswerMessage, HostMessage } from "../process/messages.ts";
-import type { PythonExceptionInfo } from "../python-error.ts";
 import { callHost, toAnswer } from "./call-host.ts";
 import type { DataclassTypes } from "./dataclass-calls.ts";
 import type { Machine } from "./machine.ts";
@@ -48,7 +47,8 @@ export function driveProgram(start: () => Progress, driving: Driving): MontyComp
     output.flush();
     const paused = monotonicMs();
     executedMs += paused - since;
-    if (executedMs > limitMs) throw new RunFailed(timeExceeded(limitMs));
+    if (executedMs > limitMs)
+      throw new RunFailed({ type: "TimeoutError", message: `time limit exceeded: ${limitMs / 1_000}s` });
     machine.watchdog.rest();
     const called = callHost(progress, { link: machine.link, types });
     const answer = called === "asked" ? awaitAnswer(progress, { ...driving, executedMs }) : called;
@@ -92,8 +92,4 @@ function bytesToPark(snapshot: MontySnapshot, driving: Driving): Uint8Array | un
   const bytes = snapshot.dump();
   watchdog.rest();
   return bytes.length > maxParkedBytes ? undefined : bytes;
-}
-
-function timeExceeded(limitMs: number): PythonExceptionInfo {
-  return { type: "TimeoutError", message: `time limit exceeded: ${limitMs / 1_000}s` };
 }

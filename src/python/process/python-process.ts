@@ -46,7 +46,12 @@ export async function startPythonProcess(backend: string): Promise<PythonProcess
   const flags = ["--max-old-space-size=1024", "--no-warnings", "--disable-proto=delete"];
   const child = startProcess({
     program: process.execPath,
-    args: [...flags, fileURLToPath(ownModule("python/child/main")), resolved(backend), String(process.pid)],
+    args: [
+      ...flags,
+      fileURLToPath(ownModule("python/child/main")),
+      attempt(() => import.meta.resolve(backend), backend),
+      String(process.pid),
+    ],
     env: systemEnvironment(),
     hasInput: true,
   });
@@ -77,11 +82,6 @@ export async function startPythonProcess(backend: string): Promise<PythonProcess
 function systemEnvironment(): NodeJS.ProcessEnv {
   const { SystemRoot } = process.env;
   return process.platform === "win32" && SystemRoot !== undefined ? { SystemRoot } : {};
-}
-
-/** Where the process finds the package: next to kit, otherwise in the project. */
-function resolved(backend: string): string {
-  return attempt(() => import.meta.resolve(backend), backend);
 }
 
 function watch(child: RunningProcess): PythonProcess {

@@ -82,7 +82,10 @@ function encodeObject(value: object, place: Place, encoding: Encoding): WireValu
   }
   if (value instanceof Uint8Array) {
     budget.text(Math.ceil(value.byteLength / 3) * 4);
-    return { t: "bytes", v: base64Of(value) };
+    return {
+      t: "bytes",
+      v: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64"),
+    };
   }
   const hashed = (part: unknown, step: string): WireValue => {
     if (!isHashable(part, registry)) encoding.fail("cannot be hashed", `${place.path}${step}`);
@@ -157,8 +160,4 @@ function stepOf(key: unknown): string {
 function digitsOf(value: bigint): number {
   const bits = value < 0n ? -value : value;
   return Math.ceil(bits.toString(16).length * 1.21);
-}
-
-function base64Of(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
+import { defined } from "../../base/record.ts";
 import {
   hasLabels,
   type MachineInfo,
@@ -9,7 +10,7 @@ import {
   type RemoteRun,
   toUploadedRun,
 } from "../remote/driver.ts";
-import { loadSdk } from "../remote/load-vendor-sdk.ts";
+import { atVendor, loadSdk } from "../remote/load-vendor-sdk.ts";
 import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 import type { DaytonaClient, DaytonaMachine, DaytonaSdk } from "./daytona-sdk.ts";
@@ -26,15 +27,12 @@ interface Client {
 
 /** Creates the driver of Daytona with the vendor's package of the project at `root`. */
 export function createDaytonaDriver(options: DaytonaOptions, root: string): RemoteDriver {
-  let loading: Promise<Client> | undefined;
   const load = async (): Promise<Client> => {
     const sdk = await loadSdk<DaytonaSdk>("@daytona/sdk", root);
     const { apiKey, apiUrl, target, requestTimeoutMs = 60_000 } = options;
     try {
       const client = new sdk.Daytona({
-        ...(apiKey === undefined ? {} : { apiKey }),
-        ...(apiUrl === undefined ? {} : { apiUrl }),
-        ...(target === undefined ? {} : { target }),
+        ...defined({ apiKey, apiUrl, target }),
         requestTimeoutMs,
         // A connection for events would keep this process alive.
         useDeprecatedPolling: true,
@@ -44,18 +42,7 @@ export function createDaytonaDriver(options: DaytonaOptions, root: string): Remo
       throw remoteError(vendor, "key", { cause, hint });
     }
   };
-  const withClient = async <Value>(work: (client: Client) => Promise<Value>): Promise<Value> => {
-    loading ??= load().catch((error: unknown) => {
-      loading = undefined;
-      throw error;
-    });
-    const client = await loading;
-    try {
-      return await work(client);
-    } catch (error) {
-      throw reasonOf(error) === undefined ? toRemote(client.sdk, error) : error;
-    }
-  };
+  const withClient = atVendor(load, ({ sdk }, error) => toRemote(sdk, error));
   return {
     name: vendor,
     folder: options.folder ?? "/home/daytona/workspace",
@@ -108,8 +95,7 @@ const hint = "Set DAYTONA_API_KEY.";
 
 function paramsOf({ snapshot, image }: DaytonaOptions, { labels, env, network, aliveMs }: MachineSpec) {
   return {
-    ...(snapshot === undefined ? {} : { snapshot }),
-    ...(image === undefined ? {} : { image }),
+    ...defined({ snapshot, image }),
     labels: { ...labels },
     envVars: { ...env },
     autoStopInterval: Math.max(1, Math.ceil(aliveMs / 60_000)),

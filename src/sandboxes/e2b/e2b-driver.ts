@@ -1,3 +1,4 @@
+import { defined } from "../../base/record.ts";
 import {
   hasLabels,
   type MachineInfo,
@@ -7,7 +8,7 @@ import {
   type RemoteRun,
   shellLine,
 } from "../remote/driver.ts";
-import { loadSdk } from "../remote/load-vendor-sdk.ts";
+import { atVendor, loadSdk } from "../remote/load-vendor-sdk.ts";
 import { type RemoteReason, reasonOf, remoteError, wasNotSent } from "../remote/remote-error.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 
@@ -20,26 +21,9 @@ const inputChunk = 1024 * 1024;
 
 /** Creates the driver of E2B with the vendor's package of the project at `root`. */
 export function createE2bDriver(options: E2bOptions, root: string): RemoteDriver {
-  let loading: Promise<Sdk> | undefined;
-  const load = async (): Promise<Sdk> => {
-    loading ??= loadSdk<Sdk>("e2b", root);
-    return await loading;
-  };
-  const connection = {
-    ...(options.apiKey === undefined ? {} : { apiKey: options.apiKey }),
-    ...(options.domain === undefined ? {} : { domain: options.domain }),
-    ...(options.apiUrl === undefined ? {} : { apiUrl: options.apiUrl }),
-    ...(options.sandboxUrl === undefined ? {} : { sandboxUrl: options.sandboxUrl }),
-    requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
-  };
-  const withSdk = async <Value>(work: (sdk: Sdk) => Promise<Value>): Promise<Value> => {
-    const sdk = await load();
-    try {
-      return await work(sdk);
-    } catch (error) {
-      throw toRemote(sdk, error);
-    }
-  };
+  const { apiKey, domain, apiUrl, sandboxUrl, requestTimeoutMs = 60_000 } = options;
+  const connection = { ...defined({ apiKey, domain, apiUrl, sandboxUrl }), requestTimeoutMs };
+  const withSdk = atVendor(() => loadSdk<Sdk>("e2b", root), toRemote);
   return {
     name: vendor,
     folder: options.folder ?? "/home/user/workspace",

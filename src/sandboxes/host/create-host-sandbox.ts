@@ -3,7 +3,7 @@ import { lstat, open, readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { KitError } from "../../base/kit-error.ts";
 import { resolveInside } from "../../files/find-place.ts";
-import { forbidden, hasCode, invalid } from "../../files/obstacle.ts";
+import { forbidden, ignoreMissing, invalid } from "../../files/obstacle.ts";
 import { readRegularFile, replaceFile } from "../../files/replace-file.ts";
 import { canHoldFolders, folderFlags, heldPath } from "../../files/walk.ts";
 import type { DirectoryEntry, FileStat, Sandbox } from "../contract.ts";
@@ -196,14 +196,10 @@ async function removeFolder(path: string): Promise<void> {
     for (const entry of await readdir(pathOfFile, { withFileTypes: true })) {
       // If a folder became a link after the listing, opening it fails. Links are unlinked, never followed.
       if (entry.isDirectory()) await removeFolder(join(pathOfFile, entry.name));
-      else await unlink(join(pathOfFile, entry.name)).catch(ignoreGone);
+      else await unlink(join(pathOfFile, entry.name)).catch(ignoreMissing);
     }
   } finally {
     await handle?.close();
   }
-  await rmdir(path).catch(ignoreGone);
-}
-
-function ignoreGone(error: unknown): void {
-  if (!hasCode(error, "ENOENT")) throw error;
+  await rmdir(path).catch(ignoreMissing);
 }

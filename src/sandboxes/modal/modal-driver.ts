@@ -9,6 +9,7 @@ import {
   type RemoteRun,
   shellLine,
 } from "../remote/driver.ts";
+import { atVendor } from "../remote/load-vendor-sdk.ts";
 import { reasonOf, remoteError } from "../remote/remote-error.ts";
 import { reasonFor, statusOf, toRemote, vendor } from "./modal-error.ts";
 import {
@@ -33,23 +34,15 @@ interface Account {
 /** Creates the driver of Modal, which cannot pause machines, with the vendor's package of the project at `root`. */
 export function createModalDriver(options: ModalOptions, root: string): RemoteDriver {
   const open = async (): Promise<Account> => {
-    const client = await openModal(options, root);
-    const app = await client.apps.fromName(options.app ?? "kit", { createIfMissing: true });
-    return { client, app, image: client.images.fromRegistry(options.image ?? "debian:12") };
-  };
-  let opening: Promise<Account> | undefined;
-  const withAccount = async <Value>(work: (account: Account) => Promise<Value>): Promise<Value> => {
-    opening ??= open();
-    const current = opening;
-    current.catch(() => {
-      if (opening === current) opening = undefined;
-    });
     try {
-      return await work(await current);
+      const client = await openModal(options, root);
+      const app = await client.apps.fromName(options.app ?? "kit", { createIfMissing: true });
+      return { client, app, image: client.images.fromRegistry(options.image ?? "debian:12") };
     } catch (error) {
       throw error instanceof KitError ? error : toRemote(error);
     }
   };
+  const withAccount = atVendor(open, (_, error) => toRemote(error));
   return {
     name: vendor,
     folder: options.folder ?? "/home/user/workspace",

@@ -1,3 +1,4 @@
+import { defined } from "../../base/record.ts";
 import { loadSdk } from "../remote/load-vendor-sdk.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 
@@ -82,9 +83,7 @@ export async function openModal(options: ModalOptions, root: string): Promise<Mo
   const nothing = (): void => undefined;
   const open = (): ModalClient =>
     new sdk.ModalClient({
-      ...(tokenId === undefined ? {} : { tokenId }),
-      ...(tokenSecret === undefined ? {} : { tokenSecret }),
-      ...(environment === undefined ? {} : { environment }),
+      ...defined({ tokenId, tokenSecret, environment }),
       // The package would wait without a limit; kit reports at once that the vendor is busy.
       maxThrottleWaitSecs: 0,
       logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },

@@ -37,6 +37,29 @@ export async function loadSdk<Module>(
   throw new KitError({ code: "unavailable", message, hint, cause });
 }
 
+/**
+ * Returns a function that does work at a vendor. The first work opens the account, the next one again if that failed;
+ * errors of work that are not kit's own go through `toRemote`.
+ */
+export function atVendor<Account>(
+  open: () => Promise<Account>,
+  toRemote: (account: Account, error: unknown) => Error,
+): <Value>(work: (account: Account) => Promise<Value>) => Promise<Value> {
+  let opening: Promise<Account> | undefined;
+  return async (work) => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    const account = await opening;
+    try {
+      return await work(account);
+    } catch (error) {
+      throw error instanceof KitError ? error : toRemote(account, error);
+    }
+  };
+}
+
 /** A CommonJS package has its exports in `default`. */
 function toModule<Module>(loaded: { readonly default?: unknown }): Module {
   const names = Object.keys(loaded);

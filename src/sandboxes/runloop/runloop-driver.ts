@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { KitError } from "../../base/kit-error.ts";
+import { defined } from "../../base/record.ts";
 import {
   hasLabels,
   type MachineInfo,
@@ -7,7 +7,7 @@ import {
   type RemoteDriver,
   type RemoteMachine,
 } from "../remote/driver.ts";
-import { loadSdk } from "../remote/load-vendor-sdk.ts";
+import { atVendor, loadSdk } from "../remote/load-vendor-sdk.ts";
 import { remoteError } from "../remote/remote-error.ts";
 import type { RunloopOptions } from "./runloop-options.ts";
 import {
@@ -40,14 +40,12 @@ interface Client {
 
 /** Creates the driver of Runloop with the vendor's package of the project at `root`. */
 export function createRunloopDriver(options: RunloopOptions, root: string): RemoteDriver {
-  let loading: Promise<Client> | undefined;
   const load = async (): Promise<Client> => {
     const { default: sdk } = await loadSdk<{ readonly default: RunloopSdk }>("@runloop/api-client", root);
     const { apiKey, apiUrl, requestTimeoutMs = 60_000 } = options;
     try {
       const client = new sdk.Runloop({
-        ...(apiKey === undefined ? {} : { bearerToken: apiKey }),
-        ...(apiUrl === undefined ? {} : { baseURL: apiUrl }),
+        ...defined({ bearerToken: apiKey, baseURL: apiUrl }),
         timeout: requestTimeoutMs,
         // A retry by the package could create a second machine, or run a command twice.
         maxRetries: 0,
@@ -59,18 +57,7 @@ export function createRunloopDriver(options: RunloopOptions, root: string): Remo
       throw remoteError(vendor, "key", { cause, hint: keyHint });
     }
   };
-  const withClient = async <Value>(work: (client: Client) => Promise<Value>): Promise<Value> => {
-    loading ??= load().catch((error: unknown) => {
-      loading = undefined;
-      throw error;
-    });
-    const client = await loading;
-    try {
-      return await work(client);
-    } catch (error) {
-      throw error instanceof KitError ? error : toRemote(client.sdk, error);
-    }
-  };
+  const withClient = atVendor(load, ({ sdk }, error) => toRemote(sdk, error));
   return {
     name: vendor,
     folder: options.folder ?? "/home/user/workspace",
@@ -107,8 +94,7 @@ async function create(
     ...(blueprint === undefined ? {} : { blueprint_name: blueprint }),
     launch_parameters: {
       lifecycle: { after_idle: idle },
-      ...(size === undefined ? {} : { resource_size_request: size }),
-      ...(policy === undefined ? {} : { network_policy_id: policy }),
+      ...defined({ resource_size_request: size, network_policy_id: policy }),
     },
   });
   try {

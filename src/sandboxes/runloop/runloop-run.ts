@@ -36,11 +36,7 @@ export async function runOnDevbox(box: Devbox, request: RemoteRun): Promise<{ re
   try {
     const command = await uploadInput(box, request);
     phase = "sent";
-    const body = {
-      command,
-      last_n: String(maxLines),
-      optimistic_timeout: seconds,
-    };
+    const body = { command, last_n: String(maxLines), optimistic_timeout: seconds };
     const first = await client.devboxes.execute(id, body, options);
     phase = "running";
     if (!isComplete(first)) {

@@ -112,10 +112,7 @@ function parseYaml(text: string): FrontMatterReading | undefined {
   const problems = found.duplicates.map((entry) => duplicateKey(entry.key, lineOf(entry.offset)));
   for (const warning of document.warnings) {
     const message = "The front matter uses a YAML tag that is not known; its value is read as plain data.";
-    problems.push({
-      ...invalid(message, lineOf(warning.pos[0])),
-      severity: "warning",
-    });
+    problems.push({ ...invalid(message, lineOf(warning.pos[0])), severity: "warning" });
   }
   const data = withoutPrototypeKeys(document.toJS({ maxAliasCount: 0 }));
   return { data: typeof data === "object" && data !== null ? { ...data } : {}, problems };

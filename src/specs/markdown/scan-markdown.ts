@@ -317,6 +317,15 @@ function isThematicBreak(text: string, from: number, end: number): boolean {
   return count >= 3;
 }
 
+/** A warning about the structure of a file: something that its tool refuses, or that kit reads otherwise than it looks. */
+export function structureWarning(
+  { path, line }: Pick<Diagnostic, "path" | "line">,
+  code: string,
+  message: string,
+): Diagnostic {
+  return { severity: "warning", rule: "structure", code, message, path, ...(line !== undefined && { line }) };
+}
+
 /**
  * Warnings about code fences and comments that are never closed: the scan finds no headings and no tasks after them. Front matter
  * has its own diagnostics.
@@ -325,16 +334,8 @@ export function unclosedDiagnostics(scan: MarkdownScan, path: string): Diagnosti
   return scan.unclosed.flatMap(({ kind, line }): Diagnostic[] => {
     if (kind === "front_matter") return [];
     const name = kind === "fence" ? "code fence" : "comment";
-    return [
-      {
-        severity: "warning",
-        rule: "structure",
-        code: `${kind}_unclosed`,
-        message: `This ${name} is never closed, so the rest of the file is part of it.`,
-        path,
-        line,
-      },
-    ];
+    const message = `This ${name} is never closed, so the rest of the file is part of it.`;
+    return [structureWarning({ path, line }, `${kind}_unclosed`, message)];
   });
 }
 

@@ -57,11 +57,7 @@ export function openStage(subject: BackendSubject, options: StageOptions): Stage
       ...profile,
       onEvent: (event) => events.push(event),
     },
-    {
-      projectRoot: subject.projectRoot,
-      ...options.over,
-      store,
-    },
+    { projectRoot: subject.projectRoot, ...options.over, store },
   );
   return { agent, model, events, ran, log: async () => store.read(key) };
 }

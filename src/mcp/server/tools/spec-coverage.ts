@@ -15,12 +15,7 @@ const input = z.strictObject({
 type Input = Infer<typeof input>;
 
 const output = z.object({
-  totals: z.object({
-    criteria: z.int(),
-    covered: z.int(),
-    suggested: z.int(),
-    uncovered: z.int(),
-  }),
+  totals: z.object({ criteria: z.int(), covered: z.int(), suggested: z.int(), uncovered: z.int() }),
   total: z.int().meta({ description: "Number of criteria in the whole list." }),
   criteria: z.array(
     z.object({

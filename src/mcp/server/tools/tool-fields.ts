@@ -14,9 +14,7 @@ const frameworkList = frameworkInfos.map(({ id, label }) => `${id} = ${label}`).
 export const frameworkInput: z.ZodType<Framework> = namedEnum(
   [...frameworks, ...frameworkNames],
   frameworkOf,
-).meta({
-  description: `The tool a spec was written for: ${frameworkList}.`,
-});
+).meta({ description: `The tool a spec was written for: ${frameworkList}.` });
 
 export const sourceInput: z.ZodType<SourceType> = namedEnum(
   [...sourceTypes, "kiro", "cursor", "claude"],

@@ -38,7 +38,8 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
   if (view.workspace.closing.aborted) {
     throw new KitError({ code: "unavailable", message: "The sandbox is closed." });
   }
-  const [program, ...args] = argumentsOf(request.command);
+  const [program, ...args] =
+    typeof request.command === "string" ? ["/bin/sh", "-c", "--", request.command] : request.command;
   if (program === undefined || program === "") throw invalid("The command is empty.");
   if ([program, ...args].some((word) => word.includes("\0"))) {
     throw invalid("A command cannot contain NUL characters.");
@@ -68,11 +69,6 @@ export async function exec(view: View, request: ExecRequest): Promise<ExecResult
       return { ...result, stderr: [result.stderr, ...notes.map((note) => `${note}\n`)].join("") };
     },
   });
-}
-
-function argumentsOf(command: ExecRequest["command"]): readonly string[] {
-  // With `--`, a line that starts with a dash is not read as an option of the shell.
-  return typeof command === "string" ? ["/bin/sh", "-c", "--", command] : command;
 }
 
 interface RunProcessOptions extends Launch, Pick<ExecRequest, "stdin" | "onOutput"> {

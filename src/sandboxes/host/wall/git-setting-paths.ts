@@ -125,8 +125,8 @@ function programPathsOf(key: string, value: string, bases: readonly string[]): r
     const below = isAbsolute(word) ? bases.map((base) => join(base, word)) : [];
     // A word like "log" is rather a program or an argument, and new files can have its name.
     const isPath = /[./]/.test(word) && !/\s/.test(word);
-    return [...paths, ...below].filter((path, at) => (isPath && at < paths.length) || isFile(path));
+    return [...paths, ...below].filter(
+      (path, at) => (isPath && at < paths.length) || lstatOf(path)?.isFile() === true,
+    );
   });
 }
-
-const isFile = (path: string): boolean => lstatOf(path)?.isFile() === true;

@@ -30,7 +30,7 @@ export function watchReplaced(root: string, paths: HeldPaths): ReplacedPaths {
   const replaced = new Set<string>();
   const comparePaths = (): void => {
     for (const [path, held] of paths) {
-      const identity = identityOf(lstatOf(path));
+      const identity = identityOf(attempt(() => lstatSync(path, { bigint: true, throwIfNoEntry: false })));
       if (identity === undefined || identity === identities.get(path)) continue;
       if (isElsewhere(path, { held, identity })) replaced.add(path);
       else identities.set(path, identity);
@@ -77,11 +77,6 @@ const identityOf = (stats: BigIntStats | undefined): string | undefined =>
 function fstatOf(descriptor: number): BigIntStats | undefined {
   // A file of another machine, which has removed it.
   return attempt(() => fstatSync(descriptor, { bigint: true }));
-}
-
-function lstatOf(path: string): BigIntStats | undefined {
-  // A file is in the place of a folder on the way.
-  return attempt(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }));
 }
 
 function listed(root: string, paths: readonly string[]): string {

@@ -129,7 +129,7 @@ const neverWhole = [
 function linkedParts(folder: string, avoid: readonly string[]): readonly string[] {
   return namesIn(folder).flatMap((name) => {
     const path = join(folder, name);
-    if (!isLink(path)) return [];
+    if (!attempt(() => lstatSync(path).isSymbolicLink(), false)) return [];
     const target = realPathOf(path);
     if (target === path || isInside(folder, target) || isOfSystem(target)) return [];
     const modules = modulesOf(target);
@@ -160,10 +160,6 @@ function namesIn(folder: string): readonly string[] {
 // Skip a folder that this user cannot enter.
 function isFolder(path: string): boolean {
   return attempt(() => statSync(path).isDirectory(), false);
-}
-
-function isLink(path: string): boolean {
-  return attempt(() => lstatSync(path).isSymbolicLink(), false);
 }
 
 function realPathOf(path: string): string {

@@ -5,6 +5,7 @@ import {
   lineText,
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   textOfLines,
 } from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../model/block-title.ts";
@@ -13,22 +14,13 @@ import type { LineRange } from "../../model/task-list.ts";
 
 /** A warning that two blocks of a document have the same number: both are kept, and links mean the first. */
 export function duplicateNumber(path: string, line: number, message: string): Diagnostic {
-  return { severity: "warning", rule: "structure", code: "number_duplicate", message, path, line };
+  return structureWarning({ path, line }, "number_duplicate", message);
 }
 
 /** A warning for a document that has text but no block of its kind; none for an empty document. */
 export function nothingFound(scan: MarkdownScan, path: string, what: string): Diagnostic[] {
   if (scan.text.trim() === "") return [];
-  return [
-    {
-      severity: "warning",
-      rule: "structure",
-      code: `no_${what}`,
-      message: `No ${what} was found in this file.`,
-      path,
-      line: 1,
-    },
-  ];
+  return [structureWarning({ path, line: 1 }, `no_${what}`, `No ${what} was found in this file.`)];
 }
 
 /** A section that becomes a block. `lines` is its body without blank lines at the edges. */

@@ -6,6 +6,7 @@ import {
   lineText,
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   textOfLines,
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
@@ -107,14 +108,8 @@ function numberProblems(path: string, sections: readonly RequirementSection[]): 
 }
 
 function noCriteria(path: string, { title, span }: SpecDraft): Diagnostic {
-  return {
-    severity: "warning",
-    rule: "structure",
-    code: "requirement_without_criteria",
-    message: `"${title}" has no acceptance criteria.`,
-    path,
-    line: span.start_line,
-  };
+  const message = `"${title}" has no acceptance criteria.`;
+  return structureWarning({ path, line: span.start_line }, "requirement_without_criteria", message);
 }
 
 /** `NFR-1`, `FR-001`, `NFR-PERF-006`, `AC-1.2`, `US 3`, `FR-A1`. */

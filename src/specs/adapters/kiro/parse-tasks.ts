@@ -5,6 +5,7 @@ import { criteriaInTask } from "../../coverage/task-criteria.ts";
 import {
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   toTitle,
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
@@ -128,14 +129,8 @@ function nothingNamed(path: string, { line, rest }: RequirementLabel): Diagnosti
 }
 
 function oddState(path: string, item: TaskItem): Diagnostic {
-  return {
-    severity: "warning",
-    rule: "structure",
-    code: "task_state_unknown",
-    message: `"[${item.state}]" is not a task state (blank, x, ✓, -, / or ~); the task counts as open.`,
-    path,
-    line: item.line,
-  };
+  const message = `"[${item.state}]" is not a task state (blank, x, ✓, -, / or ~); the task counts as open.`;
+  return structureWarning({ path, line: item.line }, "task_state_unknown", message);
 }
 
 /** A task of the document: its checkbox, and the parts of the text after the box. */

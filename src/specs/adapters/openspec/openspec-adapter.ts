@@ -18,6 +18,7 @@ import {
   lineText,
   type MarkdownScan,
   scanMarkdown,
+  structureWarning,
   textOfLines,
   unclosedDiagnostics,
 } from "../../markdown/scan-markdown.ts";
@@ -78,10 +79,11 @@ function missingSections(scan: MarkdownScan, path: string): Diagnostic[] {
     );
   const missing = ["Purpose", "Requirements"].filter((name) => !has(name));
   return missing.map((name) =>
-    warning(path, 1, {
-      code: "section_missing",
-      message: `OpenSpec refuses this spec: it has no section "## ${name}".`,
-    }),
+    structureWarning(
+      { path, line: 1 },
+      "section_missing",
+      `OpenSpec refuses this spec: it has no section "## ${name}".`,
+    ),
   );
 }
 
@@ -96,19 +98,12 @@ function missingScenarios(drafts: readonly SpecDraft[], path: string): Diagnosti
         (delta === undefined || delta === "added" || delta === "modified"),
     )
     .map(({ span, title }) =>
-      warning(path, span.start_line, {
-        code: "scenario_missing",
-        message: `OpenSpec refuses the requirement "${title}": it has no "#### Scenario:".`,
-      }),
+      structureWarning(
+        { path, line: span.start_line },
+        "scenario_missing",
+        `OpenSpec refuses the requirement "${title}": it has no "#### Scenario:".`,
+      ),
     );
-}
-
-function warning(
-  path: string,
-  line: number,
-  { code, message }: { readonly code: string; readonly message: string },
-): Diagnostic {
-  return { severity: "warning", rule: "structure", code, message, path, line };
 }
 
 function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {
@@ -121,7 +116,9 @@ function draftsOf(scan: MarkdownScan, path: string): readonly SpecDraft[] {
       return proposalBlocks(scan, document);
     case "design":
     case "project":
-      return sectionBlocks(scan, document);
+      return segmentsOf(scan, 2)
+        .filter((segment) => segment.hasContent)
+        .map((segment) => sectionBlock(scan, document, segment));
     case "tasks":
       return taskBlocks(scan, document);
     case undefined:
@@ -363,13 +360,6 @@ function listedBlocks(
 function linksTo(document: OpenspecDocument, name: string, line: number): DraftLink[] {
   if (document.archived || document.capability === undefined) return [];
   return [{ kind: "related", target: requirementId(document.capability, name), line }];
-}
-
-/** The sections of a design, or of the project's conventions. */
-function sectionBlocks(scan: MarkdownScan, document: OpenspecDocument): SpecDraft[] {
-  return segmentsOf(scan, 2)
-    .filter((segment) => segment.hasContent)
-    .map((segment) => sectionBlock(scan, document, segment));
 }
 
 function sectionBlock(scan: MarkdownScan, document: OpenspecDocument, segment: Segment): SpecDraft {

@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
-import type { MarkdownScan } from "../../markdown/scan-markdown.ts";
+import { type MarkdownScan, structureWarning } from "../../markdown/scan-markdown.ts";
 import { slugOf } from "../../model/block-title.ts";
 import { mentionsIn } from "../../model/mentions.ts";
 
@@ -109,13 +109,7 @@ const changeFolder = /(?:^|\/)openspec\/changes\/(?!archive$)[^/]+$/;
 export function openspecFolderProblem(path: string, files: readonly string[]): Diagnostic | undefined {
   if (!changeFolder.test(path) || files.length === 0 || files.includes("proposal.md")) return undefined;
   const message = `OpenSpec does not read this change: it has no proposal.md${files.includes("tasks.md") ? "" : " and no tasks.md"}, only ${files.slice(0, 3).join(", ")}.`;
-  return {
-    severity: "warning",
-    rule: "structure",
-    code: "change_without_proposal",
-    message,
-    path: `${path}/`,
-  };
+  return structureWarning({ path: `${path}/` }, "change_without_proposal", message);
 }
 
 /** The fields of a block that the comparison needs. */
@@ -149,7 +143,7 @@ export function openspecChangeProblems(blocks: readonly OpenspecBlock[]): Diagno
   const without = [...changes.values()].filter(({ hasDelta }) => !hasDelta);
   return [
     ...without.map(({ first }) =>
-      problem(
+      structureWarning(
         first,
         "change_without_delta",
         "This change has no ADDED, MODIFIED, REMOVED or RENAMED requirement in its specs folder.",
@@ -166,13 +160,17 @@ function deltaProblems(block: OpenspecBlock, current: ReadonlyMap<string, Opensp
   const existing = current.get(keyOf(block, requirement));
   if (delta === "added" && existing !== undefined) {
     const message = `ADDED "${requirement}" exists in ${existing.path}, line ${existing.line}: a change of it is MODIFIED.`;
-    return [problem(block, "added_exists", message)];
+    return [structureWarning(block, "added_exists", message)];
   }
   if (delta === "modified" && existing !== undefined) return droppedScenarios(block, existing);
   if (delta === "renamed") {
     if (existing !== undefined)
       return [
-        problem(block, "renamed_exists", `RENAMED to "${requirement}", which exists in ${existing.path}.`),
+        structureWarning(
+          block,
+          "renamed_exists",
+          `RENAMED to "${requirement}", which exists in ${existing.path}.`,
+        ),
       ];
     return typeof from !== "string" || current.has(keyOf(block, from))
       ? []
@@ -183,7 +181,7 @@ function deltaProblems(block: OpenspecBlock, current: ReadonlyMap<string, Opensp
 }
 
 function missing(block: OpenspecBlock, word: string, name: string): Diagnostic {
-  return problem(
+  return structureWarning(
     block,
     "delta_of_nothing",
     `${word} "${name}" is not a requirement of the current spec of this capability.`,
@@ -199,7 +197,7 @@ function droppedScenarios(block: OpenspecBlock, existing: OpenspecBlock): Diagno
   const more = dropped.length > names.length ? ` and ${dropped.length - names.length} more` : "";
   const what = dropped.length === 1 ? "the scenario" : "the scenarios";
   const message = `MODIFIED leaves out ${what} ${names.join(", ")}${more} of ${existing.path}: it replaces the whole requirement.`;
-  return [problem(block, "scenarios_dropped", message)];
+  return [structureWarning(block, "scenarios_dropped", message)];
 }
 
 function scenarioNames(content: string): string[] {
@@ -210,8 +208,4 @@ function keyOf({ path }: OpenspecBlock, requirement: string): string {
   const document = openspecDocumentOf(path);
   const root = path.slice(0, path.lastIndexOf("openspec/"));
   return `${root}\n${document?.capability ?? ""}\n${slugOf(requirement)}`;
-}
-
-function problem({ path, line }: OpenspecBlock, code: string, message: string): Diagnostic {
-  return { severity: "warning", rule: "structure", code, message, path, line };
 }

@@ -1,7 +1,12 @@
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { SpecBlock, SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { ParsedSpecs, SpecAdapter, SpecDraft, SpecSource, WrittenSpecs } from "../../adapter.ts";
-import { type MarkdownScan, scanMarkdown, unclosedDiagnostics } from "../../markdown/scan-markdown.ts";
+import {
+  type MarkdownScan,
+  scanMarkdown,
+  structureWarning,
+  unclosedDiagnostics,
+} from "../../markdown/scan-markdown.ts";
 import {
   headingLine,
   listMarker,
@@ -53,16 +58,7 @@ function repeatedNumbers(drafts: readonly SpecDraft[], path: string): Diagnostic
     if (first === undefined) lines.set(number, span.start_line);
     if (first === undefined) return [];
     const message = `${String(number)} is already in line ${first}.`;
-    return [
-      {
-        severity: "warning",
-        rule: "structure",
-        code: "number_duplicate",
-        message,
-        path,
-        line: span.start_line,
-      },
-    ];
+    return [structureWarning({ path, line: span.start_line }, "number_duplicate", message)];
   });
 }
 
@@ -217,14 +213,10 @@ function openChapter(title: string, place: SpecPlace): string[] {
 function isInside(block: SpecBlock, outer: SpecBlock): boolean {
   const [own, around] = [block.metadata.source, outer.metadata.source];
   if (own !== undefined && around !== undefined) return own.start_line <= around.end_line;
-  const first = firstLineOf(block.content);
+  const first = (/^[^\r\n]*/.exec(block.content)?.[0] ?? "").trim();
   return outer.content
     .split(/\r\n|\n|\r/)
     .some((line) => listMarker.test(line) && line.replace(listMarker, "").trim() === first);
-}
-
-function firstLineOf(content: string): string {
-  return (/^[^\r\n]*/.exec(content)?.[0] ?? "").trim();
 }
 
 function taskParts(blocks: readonly SpecBlock[], folder: string): string[] {
