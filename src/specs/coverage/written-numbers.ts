@@ -1,3 +1,4 @@
+import { matchesOf } from "../../base/matches.ts";
 import { namesIn } from "../adapters/kiro/kiro-document.ts";
 
 const number = String.raw`\d{1,4}(?:[._]\d{1,4}){0,3}`;
@@ -20,10 +21,10 @@ const shortWords = new Set(["req", "reqs", "ac", "us"]);
 export function* writtenNumbers(
   text: string,
 ): Generator<{ readonly index: number; readonly number: string }> {
-  for (const { index, 1: word = "", 2: mark = "", 3: list = "" } of text.matchAll(numbers)) {
+  for (const { index, 1: word = "", 2: mark = "", 3: list = "" } of matchesOf(numbers, text)) {
     for (const found of numbersOf(word, mark, list)) yield { index, number: found };
   }
-  for (const { index, 1: word = "", 2: mark = "", 3: digits = "" } of text.matchAll(codes)) {
+  for (const { index, 1: word = "", 2: mark = "", 3: digits = "" } of matchesOf(codes, text)) {
     if (mark === "_" || mark === "-" || word === word.toUpperCase()) {
       yield { index, number: `${word}-${digits}` };
     }

@@ -1,3 +1,4 @@
+import { matchesOf } from "../../base/matches.ts";
 import type { AcceptanceCriterion, EarsPattern } from "../../protocol/spec-block.ts";
 import { joinSpace } from "./block-title.ts";
 
@@ -59,7 +60,7 @@ export function scenarioCriterion(text: string): AcceptanceCriterion | undefined
 }
 
 function stepsOf(text: string, pattern: RegExp): Record<Step, string> | undefined {
-  const marks = [...text.matchAll(pattern)];
+  const marks = matchesOf(pattern, text);
   const found: Record<Step, string[]> = { given: [], when: [], outcome: [] };
   for (const [index, mark] of marks.entries()) {
     const step = stepWords.get((mark[1] ?? "").toLowerCase());

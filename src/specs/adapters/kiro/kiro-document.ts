@@ -1,3 +1,4 @@
+import { matchesOf } from "../../../base/matches.ts";
 import type { Diagnostic } from "../../../protocol/diagnostic.ts";
 import type { DraftLink, SpecDraft } from "../../adapter.ts";
 import {
@@ -207,7 +208,7 @@ export function namesIn(list: string): RequirementName[] {
   const plain = list.replace(/\([^()]{0,400}\)/g, (remark) =>
     /^\([\p{Lu}\d\s.,;&_-]+\)$/u.test(remark) ? remark : " ",
   );
-  for (const match of plain.matchAll(namePattern)) {
+  for (const match of matchesOf(namePattern, plain)) {
     if (names.length > maxReferences) break;
     const [, word = "", first = "", inner, lastWord = "", last] = match;
     const family = familyOf(word, match[0]);

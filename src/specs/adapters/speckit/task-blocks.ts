@@ -1,3 +1,4 @@
+import { matchesOf } from "../../../base/matches.ts";
 import type { SpecMetadata } from "../../../protocol/spec-block.ts";
 import type { DraftLink, DraftMention, SpecDraft } from "../../adapter.ts";
 import { criteriaInTask } from "../../coverage/task-criteria.ts";
@@ -168,7 +169,10 @@ function* statementsIn(
   lines: readonly LineRange[],
 ): Generator<readonly [code: string, line: number]> {
   for (const line of linesIn(lines)) {
-    for (const [, prefix = "", first = "", letter = "", last] of lineText(scan, line).matchAll(statements)) {
+    for (const [, prefix = "", first = "", letter = "", last] of matchesOf(
+      statements,
+      lineText(scan, line),
+    )) {
       const from = Number(first);
       const to = last === undefined ? from : Math.min(Number(last), from + maxRange);
       yield [`${prefix}${first}${letter}`, line];

@@ -1,3 +1,4 @@
+import { matchesOf } from "../../../base/matches.ts";
 import type { SpecBlock, SpecMetadata, SpecType } from "../../../protocol/spec-block.ts";
 import type {
   DraftMention,
@@ -375,7 +376,7 @@ export function annotationsIn(scan: MarkdownScan, from: number, to: number): Ann
     const headingEnd = headingEnds.get(line);
     if (headingEnd !== undefined) line = headingEnd;
     if (headingEnd !== undefined || scan.kinds[line - 1] !== lineKinds.prose) continue;
-    for (const [, kind, linked, written] of lineText(scan, line).matchAll(annotation))
+    for (const [, kind, linked, written] of matchesOf(annotation, lineText(scan, line)))
       found.push({ kind: kind as AnnotationKind, target: linked ?? written ?? "", line });
   }
   return found;
