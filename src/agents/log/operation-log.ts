@@ -84,9 +84,14 @@ export class OperationLog {
    * works on this operation.
    */
   append(entries: readonly SessionEntry[], input: boolean | string = false): MaybePromise<void> {
-    if (this.#ahead !== undefined) return this.#flush().then(() => this.append(entries, input));
+    if (this.#ahead !== undefined) return this.#appendAfterFlush(entries, input);
     const id = input === true ? this.#options.input : input || undefined;
     return this.#append({ entries, isReply: false, input: id });
+  }
+
+  // Functions that few appends need stand in methods of their own: V8 keeps what a function closes over in the heap, from its beginning on.
+  #appendAfterFlush(entries: readonly SessionEntry[], input: boolean | string): Promise<void> {
+    return this.#flush().then(() => this.append(entries, input));
   }
 
   /**
@@ -95,14 +100,23 @@ export class OperationLog {
    * answer. Throws `conflict` if that process works on this operation, or the session was deleted.
    */
   commit(entries: readonly SessionEntry[]): MaybePromise<void> {
-    return this.#tracked(
-      this.#last === undefined ? this.#commit(entries) : this.#last.then(() => this.#commit(entries)),
-    );
+    const written = this.#last === undefined ? this.#commit(entries) : this.#commitAfter(this.#last, entries);
+    return written === undefined ? undefined : this.#track(written);
+  }
+
+  #commitAfter(last: Promise<void>, entries: readonly SessionEntry[]): Promise<void> {
+    return last.then(() => this.#commit(entries));
   }
 
   /** Like `commit`, for entries that cannot be produced again: see `orKeep`. */
   commitOrKeep(entries: readonly SessionEntry[]): MaybePromise<void> {
-    return this.orKeep(entries, () => this.commit(entries));
+    const { position } = this.#options.state;
+    try {
+      const written = this.commit(entries);
+      return written === undefined ? undefined : this.#keepIfAway(written, entries, position);
+    } catch (error) {
+      return this.#keepWhenAway(error, entries, position);
+    }
   }
 
   /**
@@ -111,13 +125,26 @@ export class OperationLog {
    * `stored`, one of which must follow, throws what failed.
    */
   commitAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
-    return this.#tracked(
-      this.#last === undefined ? this.#addAhead(entries) : this.#last.then(() => this.#addAhead(entries)),
-    );
+    const written = this.#last === undefined ? this.#addAhead(entries) : this.#addAfter(this.#last, entries);
+    return written === undefined ? undefined : this.#track(written);
+  }
+
+  #addAfter(last: Promise<void>, entries: readonly SessionEntry[]): Promise<void> {
+    return last.then(() => this.#addAhead(entries));
   }
 
   #addAhead(entries: readonly SessionEntry[]): MaybePromise<void> {
-    if (!this.#waits || this.#ahead !== undefined) return this.orKeep(entries, () => this.#commit(entries));
+    if (this.#waits && this.#ahead === undefined) return this.#waitToWrite(entries);
+    const { position } = this.#options.state;
+    try {
+      const written = this.#commit(entries);
+      return written === undefined ? undefined : this.#keepIfAway(written, entries, position);
+    } catch (error) {
+      return this.#keepWhenAway(error, entries, position);
+    }
+  }
+
+  #waitToWrite(entries: readonly SessionEntry[]): void {
     const { state } = this.#options;
     const ahead: Ahead = { from: state.position, entries, written: undefined };
     this.#ahead = ahead;
@@ -140,12 +167,14 @@ export class OperationLog {
     const { position } = this.#options.state;
     try {
       const written = write();
-      return written instanceof Promise
-        ? written.catch((error: unknown) => this.#keepWhenAway(error, entries, position))
-        : written;
+      return written instanceof Promise ? this.#keepIfAway(written, entries, position) : written;
     } catch (error) {
       return this.#keepWhenAway(error, entries, position);
     }
+  }
+
+  #keepIfAway(written: Promise<void>, entries: readonly SessionEntry[], position: number): Promise<void> {
+    return written.catch((error: unknown) => this.#keepWhenAway(error, entries, position));
   }
 
   #keepWhenAway(error: unknown, entries: readonly SessionEntry[], position: number): never {
@@ -154,8 +183,7 @@ export class OperationLog {
   }
 
   /** Later commits wait for a pending one. */
-  #tracked(written: MaybePromise<void>): MaybePromise<void> {
-    if (written === undefined) return;
+  #track(written: Promise<void>): Promise<void> {
     const end = (): void => {
       if (this.#last === pending) this.#last = undefined;
     };
@@ -170,6 +198,10 @@ export class OperationLog {
     // An answer that arrives before the pending append starts joins it: both are written, or neither.
     if (ahead.written === undefined && entries[0]?.type === "message")
       return this.#writeAhead(ahead, entries);
+    return this.#commitAfterFlush(entries);
+  }
+
+  #commitAfterFlush(entries: readonly SessionEntry[]): Promise<void> {
     return this.#flush().then(() => this.#commit(entries));
   }
 
@@ -183,6 +215,10 @@ export class OperationLog {
     }
     if (!(written instanceof Promise)) return;
     this.#waits = true;
+    return this.#appendAgainIfRefused(written, appended);
+  }
+
+  #appendAgainIfRefused(written: Promise<void>, appended: Appended): Promise<void> {
     return written.catch((error) => this.#appendAgain(appended, error));
   }
 

@@ -14,6 +14,7 @@ import { type NativeOutput, nativeOutput } from "../output/typed-output.ts";
 import { guidelineEntries } from "../prompt/guidelines.ts";
 import { keepHead } from "../prompt/turn-records.ts";
 import type { LoopSession, TurnLoop } from "../turn/loop-parts.ts";
+import { RunningTools } from "../turn/run-tool.ts";
 import type { CallContext } from "../turn/running-call.ts";
 import type { ToolRunOptions } from "../turn/tool-calls.ts";
 import type { Prepared, PromptHost } from "./prepare.ts";
@@ -90,6 +91,7 @@ function toolRunOf(harness: PromptHost, operation: Operation, prepared: Prepared
     signal: operation.signal,
     emit: operation.emit,
     events: operation.events,
+    running: new RunningTools(operation.signal),
     validateJson: runtime.validateJson,
     causeOf: runtime.causeOf,
     gate: new CallGate(harness, operation),

@@ -12,7 +12,13 @@ import type { Operation } from "../agent-runtime.ts";
 import type { ToolGate } from "../approvals/call-gate.ts";
 import { callerKind } from "../approvals/call-kinds.ts";
 import { type CallSettings, callSettingsOf, reportedSettings } from "../define/profile-settings.ts";
-import { createDeltas, type DeltaSource, type DeltaStream, type DeltaType } from "../events.ts";
+import {
+  createDeltas,
+  type DeltaSource,
+  type DeltaStream,
+  type DeltaType,
+  type OperationTracing,
+} from "../events.ts";
 import { promptOf, wasCompacted } from "../log/session-state.ts";
 import { isSuspension, type Suspension, willResume } from "../log/suspension.ts";
 import { composedEntry } from "../log/to-prompt.ts";
@@ -115,7 +121,8 @@ export async function runTools(
     if (!loop.operation.signal.aborted) {
       const pending = loop.session.afterTools(calls);
       const added = pending instanceof Promise ? await pending : pending;
-      entries.push(...(loop.operation.mask === undefined ? added : maskValue(added, loop.operation.mask)));
+      if (added.length > 0)
+        entries.push(...(loop.operation.mask === undefined ? added : maskValue(added, loop.operation.mask)));
     }
   } finally {
     // Results of tools are kept even if a later step fails.
@@ -334,10 +341,22 @@ async function nextModel(loop: TurnLoop, failure: ModelFailure): Promise<string 
 /** Adds trace headers to a call, and records its prompt on the turn's span. */
 function traceTurn(
   options: LanguageModelV4CallOptions,
-  { operation: { tracing, state, mask, live }, prompt, resolved: { server }, tools }: TurnLoop,
+  loop: TurnLoop,
   turn_id: string,
 ): LanguageModelV4CallOptions {
-  if (tracing === undefined) return options;
+  const { tracing } = loop.operation;
+  return tracing === undefined ? options : traceWith(tracing, { options, loop }, turn_id);
+}
+
+function traceWith(
+  tracing: OperationTracing,
+  call: { readonly options: LanguageModelV4CallOptions; readonly loop: TurnLoop },
+  turn_id: string,
+): LanguageModelV4CallOptions {
+  const { options, loop } = call;
+  const { operation, prompt, resolved, tools } = loop;
+  const { state, mask, live } = operation;
+  const { server } = resolved;
   const content = () => ({ system: prompt.current.text, messages: state.messages });
   const request = { server, tools, description: live.profile.description ?? "" };
   tracing.notify({ turn_id }, { content, request }, mask);
