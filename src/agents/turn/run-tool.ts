@@ -35,7 +35,7 @@ export class RunningTools {
   readonly #signal: AbortSignal;
   #listens = false;
   #work: ToolWork | undefined;
-  /** Those besides the first: most turns have one. */
+  /** The tools besides the first one: most turns call one tool. */
   #others: Set<ToolWork> | undefined;
 
   constructor(signal: AbortSignal) {
